@@ -395,8 +395,12 @@ def sparse_boxes(reader, schema, count, fields):
     for d in dims:
         cells = set(reader.cells_of(fields[d["name"]], count))
         if d["cell_val_num"] != "var":
-            cells = {c for c in cells if unpack(d["type"], c) == unpack(d["type"], c)}  # no NaN
+            # no NaN, and nothing outside the domain, which comes from cells that a library misread
+            low, high = (unpack(d["type"], bytes.fromhex(x)) for x in d["domain"])
+            cells = {c for c in cells if low <= unpack(d["type"], c) <= high}
         key = None if d["cell_val_num"] == "var" else (lambda c, t=d["type"]: unpack(t, c))
+        if not cells:
+            return []
         values.append(sorted(cells, key=key))
     out = []
     for kind in range(3):

@@ -22,6 +22,7 @@ TIES = "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\""
 TWICE = "\"Fragments of the same first timestamp\""
 MERGED = "\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\": fragments are merged by them"
 HISTORY = "\"Versions of a cell, libtiledb 2.10 and 2.11\""
+MISREAD = "\"Dimension files in arrays of versions 1 to 4\""
 # with these, cells come in an order that neither the steps nor the schema say, and perhaps twice
 OUT_OF_ORDER = (BYTES, TIES, HISTORY, MERGED)
 # dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
@@ -485,6 +486,9 @@ def note(told, schema, query, columns):
             # neither the steps nor the library say what is right
             query["undecided"] = stray[0] + ": not decided"
     if right is None:
+        if misread(told, schema, asked):
+            # the steps do not say what is right, and the library does not know
+            query["undecided"] = MISREAD + ": not decided"
         return False
     names, without = list(columns or right[0]), []
     if any(right[0][n] is None for n in names):
@@ -563,10 +567,13 @@ def old_dates_merged(told, schema, query):
 
 def misread(told, schema, query):
     """Whether a release from 2.0 to 2.16 wrote files of dimensions into an array of version 1 to 4, with the filters of coordinates:
-    2.30 takes them as unfiltered."""
+    2.30 takes them as unfiltered. What such a release consolidated is read in every window that it reaches into."""
     start, end = told.window(query["timestamps"])
+    writers = [(w.release, w.time, w.time) for w in told.writes if w.box is None and not w.upgraded]
+    if told.schema["array_type"] == "sparse" and not told.upgraded:
+        writers += [(r, *span) for r, span in zip(told.consolidators, told.spans)]
     return vt(told.case["lib"]) < (2, 0) and any(
-        w.box is None and (2, 0) <= w.release <= (2, 16) and not w.upgraded and start <= w.time <= end for w in told.writes)
+        (2, 0) <= release <= (2, 16) and start <= last and first <= end for release, first, last in writers)
 
 
 def past_the_type(told, schema):
@@ -679,7 +686,7 @@ RULES = [
     (HISTORY, versions),
     (TIES, ties),
     (MERGED, old_dates_merged),
-    ("\"Dimension files in arrays of versions 1 to 4\"", misread),
+    (MISREAD, misread),
     ("\"Dense fragments without an attribute\"", lacks),
     ("\"Attributes whose type changed\"", changed),
     ("\"Validity tiles of dense arrays, libtiledb 2.6 to 2.10\"", validity),

@@ -13,9 +13,10 @@ use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
+use tdb_array::schema::{FormatVersion, Pipeline};
 use tdb_array::{
     Array, ArraySchema, CellValNum, Cells, Datatype, Durability, Error, Layout, MemoryBudget, MemoryStorage,
-    OpenOptions, QueryError, WriteColumn, WriteOptions,
+    OpenOptions, QueryError, WriteColumn, WriteOptions, verify,
 };
 use tdb_schema::{Attribute, Dimension};
 
@@ -173,5 +174,48 @@ proptest! {
             prop_assert_eq!(&settle(found), &expected, "{:?} in {} batches", order, parts);
             prop_assert!(parts > 1 || expected.len() < 150, "{:?}: one batch of {} cells", order, expected.len());
         }
+    }
+}
+
+#[test]
+fn old_rectangles_that_begin_with_the_empty_string_hold_what_lies_behind_their_end() {
+    for (version, found) in [(6, 1), (9, 1), (10, 1), (12, 0)] {
+        let version = FormatVersion::parse(version).unwrap();
+        let schema = ArraySchema::sparse()
+            .dimension(Dimension::string("d"))
+            .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+            .coords_filters(Pipeline::default())
+            .version(version)
+            .build()
+            .unwrap();
+        let storage = MemoryStorage::default();
+        WriteOptions::new().create_storage(&storage, &schema).unwrap();
+        let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::var("d", b"ak", &[0, 0, 1, 2]));
+        write.column(WriteColumn::fixed("a", &[1i32, 2, 3])).commit().unwrap();
+        // The rectangle ends at "k". libtiledb 2.3 would have written it so although there is a cell at "s".
+        let ends = ["d_var.tdb", "d0_var.tdb"];
+        let key = storage.keys().into_iter().find(|key| ends.iter().any(|end| key.ends_with(end))).unwrap();
+        let mut file = storage.remove(&key).unwrap().to_vec();
+        assert_eq!(file.split_off(file.len() - 2), b"ak");
+        file.extend_from_slice(b"as");
+        storage.insert(key, file);
+
+        let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+        let read = || array.read().fields(["a"]);
+        for (read, number) in
+            [(read().range("d", "p"..="z"), found), (read().range("d", "b"..), 1), (read(), 3)]
+        {
+            assert_eq!(read.collect().unwrap().len(), number, "version {version}");
+        }
+        let behind = array.read().condition(tdb_array::field("d").ge("p")).collect().unwrap().len();
+        assert!(behind == 1 || found == 0, "version {version}");
+        // In newer versions, that is damage.
+        let report = verify(storage);
+        assert_eq!(
+            (report.problems.is_empty(), report.notes.is_empty()),
+            (found == 1, found == 0),
+            "{report:?}"
+        );
     }
 }

@@ -142,6 +142,7 @@ gates! {
     BrokenSmallIntegers = 9, "Libraries (2.3 to 2.9) fail or hang on dense `INT8` and `INT16` dimensions with negative coordinates";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
     TypedValidity = 10, "Libraries (2.6 to 2.10) filter validity tiles of dense cells in row- or column-major order as if they contained the attribute's values";
+    StringRectangles = 11, "Bounding rectangles and non-empty domains of string dimensions contain their cells where the low end is the empty string (libtiledb 2.1 to 2.4.1 forget the high end before each next string)";
     TileStatistics = 11, "Fragment metadata holds each tile's min, max, sum and null count";
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at the start of a cell";

@@ -241,7 +241,8 @@ impl Verifier {
                 for cell in (0..tile.cells).filter(|cell| !range.contains(field.datatype, value(*cell))) {
                     let path = self.context.describe(fragment.metadata_key());
                     let offset = fragment.footer().sections.get(Section::RTree);
-                    let values = Values { nan: undefined || is_nan(value(cell)), ..Values::default() };
+                    let nan = undefined || is_nan(value(cell));
+                    let values = Values { nan, empty: range.low.is_empty(), ..Values::default() };
                     let known = known(check, &Case { fragment, field: Some(&field), values });
                     self.findings.add(check, known, || {
                         let what = format!(

@@ -41,6 +41,8 @@ pub(super) struct Values {
     pub(super) limit: bool,
     /// Cells with the same position on the Hilbert curve.
     pub(super) tie: bool,
+    /// An interval of strings that begins with the empty one.
+    pub(super) empty: bool,
 }
 
 impl Values {
@@ -56,6 +58,7 @@ impl Values {
             infinite: self.infinite || other.infinite,
             limit: self.limit || other.limit,
             tie: self.tie || other.tie,
+            empty: self.empty || other.empty,
         }
     }
 }
@@ -82,6 +85,11 @@ static TABLE: &[Known] = &[
         checks: &[Check::Rectangle, Check::Tight, Check::Domain, Check::Parent],
         applies: |case| case.before(Gate::DimensionFiles) && case.field(|field| field.datatype.is_datetime()),
         why: "libtiledb 1.6 and 1.7 set rectangles and domains of date dimensions from the first cell only",
+    },
+    Known {
+        checks: &[Check::Rectangle, Check::Domain, Check::Parent],
+        applies: |case| case.values.empty && case.is_var() && case.before(Gate::StringRectangles),
+        why: "libtiledb 2.1 to 2.4.1 lost the high end of rectangles and domains of strings that begin with the empty one",
     },
     Known {
         checks: &[Check::Order],

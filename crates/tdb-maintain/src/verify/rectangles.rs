@@ -33,7 +33,7 @@ impl Verifier {
                         let what = format!("{of} is {}, outside the one above it,", show(&field, &own));
                         self.rectangle(
                             fragment,
-                            &field,
+                            (&field, &above),
                             Check::Parent,
                             &format!("{what} {}", show(&field, &above)),
                         );
@@ -53,7 +53,12 @@ impl Verifier {
                     "the fragment's non-empty domain is {}, but its tiles' rectangles span",
                     show(&field, covered)
                 );
-                self.rectangle(fragment, &field, Check::Domain, &format!("{what} {}", show(&field, &all)));
+                self.rectangle(
+                    fragment,
+                    (&field, covered),
+                    Check::Domain,
+                    &format!("{what} {}", show(&field, &all)),
+                );
             }
         }
     }
@@ -76,12 +81,20 @@ impl Verifier {
                 show(field, &leaf),
                 show(field, &cells)
             );
-            self.rectangle(fragment, field, Check::Tight, &what);
+            self.rectangle(fragment, (field, &leaf), Check::Tight, &what);
         }
     }
 
-    fn rectangle(&mut self, fragment: &Fragment, field: &Field<'_>, check: Check, what: &str) {
-        let known = known(check, &Case { fragment, field: Some(field), values: Values::default() });
+    /// Reports an interval of a dimension.
+    fn rectangle(
+        &mut self,
+        fragment: &Fragment,
+        (field, range): (&Field<'_>, &Range),
+        check: Check,
+        what: &str,
+    ) {
+        let values = Values { empty: range.low.is_empty(), ..Values::default() };
+        let known = known(check, &Case { fragment, field: Some(field), values });
         let path = self.context.describe(fragment.metadata_key());
         let offset = fragment.footer().sections.get(Section::RTree);
         let what = format!("{what} in dimension {:?}", field.name);

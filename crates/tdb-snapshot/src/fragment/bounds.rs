@@ -1,12 +1,15 @@
 //! The domain of a fragment's cells: its non-empty domain and its R-tree, if they can be trusted.
 //!
 //! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that do not contain all cells.
+//! libtiledb 2.1 to 2.4.1 take a range of strings for empty if its low end is the empty string: whatever they add to it
+//! becomes the high end, so that the rectangle holds the first and the last string of a tile, and not those between.
 //! Every library stores NaN as both ends of a real dimension if the first cell of a tile has NaN there, wherever the
-//! other cells are. Neither can be used, so they are replaced by the whole domain of the dimension.
+//! other cells are. None of these can be used, so they are replaced by the whole domain of the dimension, or of strings by
+//! what follows the low end.
 
 use std::sync::{Arc, PoisonError};
 
-use tdb_codec::{Gate, to_u64};
+use tdb_codec::{FormatVersion, Gate, to_u64};
 use tdb_fragment::{Footer, Mbr, RTree, Section};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
@@ -32,8 +35,12 @@ impl Fragment {
         }
         let mut tree = self.parsed_rtree(context)?;
         let tiles = 0..tree.leaf_count();
+        let version = self.footer.version;
         let wrong = |mbr: Mbr<'_>| {
-            mbr.ranges().zip(&self.schema.domain.dimensions).any(|(ends, own)| !ordered(own, ends))
+            let dimensions = &self.schema.domain.dimensions;
+            mbr.ranges()
+                .zip(dimensions)
+                .any(|(ends, own)| !ordered(own, ends) || lost_its_end(own, ends.0, version))
         };
         let replaced = old_dates(&self.footer, &self.schema);
         if replaced || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
@@ -53,9 +60,12 @@ impl Fragment {
     /// The R-tree as it is stored. Versions 1 and 2 have it together with everything else, and it is not corrected.
     #[doc(hidden)]
     pub fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
-        let real = |dimension: &Dimension| dimension.datatype.physical().is_float();
+        let version = self.footer.version;
+        let replaceable = |dimension: &Dimension| {
+            dimension.datatype.physical().is_float() || lost_its_end(dimension, &[], version)
+        };
         let replaced =
-            old_dates(&self.footer, &self.schema) || self.schema.domain.dimensions.iter().any(real);
+            old_dates(&self.footer, &self.schema) || self.schema.domain.dimensions.iter().any(replaceable);
         if replaced && self.footer.version.has(Gate::FragmentFooter) {
             self.parsed_rtree(context).map(Arc::new)
         } else {
@@ -103,6 +113,9 @@ fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &Arr
     let dimensions = &schema.domain.dimensions;
     let old_dates = old_dates(footer, schema);
     let of = |(stored, dimension): (Range, &Dimension)| {
+        if lost_its_end(dimension, &stored.low, footer.version) {
+            return Range::new(stored.low, BEHIND_ALL_STRINGS);
+        }
         let believed = !old_dates && ordered(dimension, (&stored.low, &stored.high));
         let domain = dimension.domain.clone().filter(|_| !believed);
         domain.map_or(stored, |(low, high)| Range::new(low, high))
@@ -110,7 +123,40 @@ fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &Arr
     stored.zip(dimensions).map(of).collect()
 }
 
+/// Strings have no last one. No text has any of these bytes, and nothing that anybody stored begins with so many.
+const BEHIND_ALL_STRINGS: [u8; 256] = [0xff; 256];
+
+/// Whether an interval of strings that begins with the empty one may lack its high end.
+fn lost_its_end(dimension: &Dimension, low: &[u8], version: FormatVersion) -> bool {
+    dimension.is_var() && low.is_empty() && !version.has(Gate::StringRectangles)
+}
+
 /// Whether both ends of an interval can be compared with other values: a NaN cannot.
 fn ordered(dimension: &Dimension, (low, high): (&[u8], &[u8])) -> bool {
     dimension.is_var() || (is_value(dimension, low) && is_value(dimension, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_schema::Dimension;
+
+    use super::*;
+
+    #[test]
+    fn strings_that_begin_with_the_empty_one_have_no_end_in_old_fragments() {
+        let name = Dimension::string("name");
+        let version = |number| FormatVersion::parse(number).unwrap();
+        for (low, number, lost) in [
+            ("", 6, true),
+            ("", 10, true),
+            ("", 11, false),
+            ("", 22, false),
+            ("a", 6, false),
+            ("\0", 10, false),
+        ] {
+            assert_eq!(lost_its_end(&name, low.as_bytes(), version(number)), lost, "{low:?} {number}");
+        }
+        assert!(!lost_its_end(&Dimension::new("x", 0i32..=9), &[], version(6)), "not of strings");
+        assert!("zzz\u{10ffff}".as_bytes() < BEHIND_ALL_STRINGS.as_slice());
+    }
 }
