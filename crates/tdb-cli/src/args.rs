@@ -190,14 +190,14 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
     /// Print only the first N cells.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
     /// On a terminal, print all rows and columns of a table. Default: the first and the last rows, and the columns that
     /// fit.
     #[arg(long)]
     pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<usize>,
     /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are read; a table must fit
     /// as a whole. Default: batches of up to 1 GiB.
@@ -451,6 +451,11 @@ pub(crate) enum Format {
     Json,
     /// Little-endian buffers, and a manifest that describes them.
     Raw,
+}
+
+/// A number of things.
+pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a whole number, such as 10"))
 }
 
 /// Milliseconds, or an ISO date.

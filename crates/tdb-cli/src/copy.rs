@@ -22,6 +22,7 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{self, Asked};
 use crate::schema::{filters_help, pipeline_of_text};
+use crate::suggest::hint;
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
@@ -163,10 +164,24 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
         let filters = name
             .as_ref()
             .map_or(text.as_str(), |name| text.get(name.len().saturating_add(1)..).unwrap_or_default());
-        let filters = pipeline_of_text(filters).map_err(|error| format!("--filters {text:?}: {error}"))?;
+        let filters = pipeline_of_text(filters).map_err(|error| match unknown_field(&schema, text) {
+            Some(unknown) if name.is_none() => format!("--filters {text:?}: {unknown}"),
+            _ => format!("--filters {text:?}: {error}"),
+        })?;
         set_filters(&mut schema, name.as_deref(), &filters);
     }
     Ok(schema)
+}
+
+/// Says that the array lacks the field of `FIELD=FILTERS`, if these begin with something else than a filter.
+fn unknown_field(schema: &ArraySchema, text: &str) -> Option<String> {
+    let (name, rest) = text.split_once('=')?;
+    if name.contains(['(', ',', ':']) || pipeline_of_text(rest).is_err() {
+        return None;
+    }
+    let known = || schema.fields().map(|field| field.name).chain(["offsets", "validity"]);
+    let list = known().collect::<Vec<_>>().join(", ");
+    Some(format!("the array has no field {name:?} (there are {list}){}", hint(name, known())))
 }
 
 /// Sets these filters for one field, or for all fields.

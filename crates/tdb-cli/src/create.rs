@@ -68,8 +68,15 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
         fs::read(&args.schema)
     };
     let text = text.map_err(|error| Failure::at(&args.schema, error))?;
-    let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&args.schema, error))?;
-    let described = schema::parse(&At::root(&json), args.version);
+    let json: Value = serde_json::from_slice(&text).map_err(|error| {
+        Failure::at(&args.schema, format!("this is not JSON: {error}; tdb create --help shows a schema"))
+    })?;
+    let at = At::root(&json);
+    // The same mistake in the options of tdb copy is one of the command line, too.
+    if let Some(wrong) = schema::outside_limits(&at) {
+        return Err(Failure::Usage(format!("{}: {wrong}", args.schema.display())));
+    }
+    let described = schema::parse(&at, args.version);
     let described = described.map_err(|error| Failure::at(&args.schema, error))?;
     let mut options = args.change.options()?;
     for enumeration in described.enumerations {

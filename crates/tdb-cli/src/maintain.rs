@@ -10,7 +10,7 @@ use tdb_array::{
     ObjectType, Stored, Vacuum, object_type,
 };
 
-use crate::args::{KeyArgs, LockArgs, parse_time};
+use crate::args::{KeyArgs, LockArgs, parse_count, parse_time};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
@@ -35,19 +35,19 @@ pub(crate) struct ConsolidateArgs {
     #[arg(long, value_name = "A,B")]
     fragments: Option<String>,
     /// Consolidate at least N fragments at a time.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, default_value_t = 2)]
     min: usize,
     /// Consolidate at most N fragments at a time. Default: all.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     max: Option<usize>,
     /// Consolidate only neighbours whose sizes have at least this ratio, the smaller one to the larger one.
-    #[arg(long, value_name = "0..1", default_value_t = 0.0)]
+    #[arg(long, value_name = "0..1", value_parser = parse_ratio, allow_negative_numbers = true, default_value_t = 0.0)]
     ratio: f64,
     /// Consolidate at most this many bytes of fragments at a time.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     input_size: Option<u64>,
     /// Create at most N new fragments.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, default_value_t = 1)]
     steps: usize,
     /// Remove deleted cells, at all times.
     #[arg(long)]
@@ -140,6 +140,12 @@ impl From<What> for Stored {
 /// Parses a number of bytes, with the units of a memory budget: `4096`, `64K`, `1.5GiB`.
 fn parse_size(text: &str) -> Result<u64, MemoryBudgetError> {
     text.parse().map(MemoryBudget::bytes)
+}
+
+/// Parses a share of a whole.
+fn parse_ratio(text: &str) -> Result<f64, String> {
+    let ratio = text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    ratio.ok_or_else(|| format!("{text:?} is not a number from 0 to 1, such as 0.5"))
 }
 
 /// Runs `tdb consolidate`.

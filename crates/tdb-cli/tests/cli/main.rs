@@ -36,3 +36,4 @@ mod sql;
 mod sql_results;
 mod streams;
 mod words;
+mod wrong_inputs;
