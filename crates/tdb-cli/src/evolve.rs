@@ -83,7 +83,7 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
         evolution = evolution.add_attribute(parse_attribute(text).map_err(usage)?);
     }
     for name in &args.drop {
-        check_attribute(&array, name).map_err(usage)?;
+        check_attribute(&array, name).map_err(|error| Failure::at(&args.array, error))?;
         evolution = evolution.drop_attribute(name);
     }
     for text in &args.extend_enum {
