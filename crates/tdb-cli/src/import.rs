@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args as Group, ValueEnum};
+use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, ArrayWriter, WriteStorage, is_free};
 
 use self::convert::Conversion;
@@ -32,6 +33,8 @@ use self::survey::{Survey, Surveyed, Wanted};
 use self::tables::{Notation, Tables};
 use self::target::Target;
 use crate::args::{ChangeArgs, LockArgs};
+use crate::buffers::Buffers;
+use crate::compress::{self, Compress};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
@@ -61,7 +64,7 @@ one counts.
 Examples:
   tdb import weather weather.csv
   tdb import weather weather.csv --dims station,time --dry-run
-  tdb import weather weather.csv --dims station,time
+  tdb import weather weather.csv --dims station,time --compress small
   tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
   tdb import weather more.csv.gz --delimiter ';'
   tdb import people people.csv --types 'zip=string,height=float32' --force
@@ -85,6 +88,9 @@ pub(crate) struct ImportArgs {
     /// The domain of a dimension of a new array, outside which no cell can ever be written. Default: wide.
     #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
     domain: Vec<String>,
+    /// Choose the filters of a new array by datatype and by a sample of the data, and print them. Default: zstd 3.
+    #[arg(long, value_enum)]
+    compress: Option<Compress>,
     /// Allow several cells of a new array to have the same coordinates.
     #[arg(long)]
     allow_duplicates: bool,
@@ -174,14 +180,22 @@ fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema: json, inferred, rows } = match source {
+    let Surveyed { schema: mut json, inferred, rows } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
             Surveyed { schema: npy.schema(), inferred: Vec::new(), rows: 0 }
         }
     };
-    let described = schema::parse(&At::root(&json), None).map_err(|error| args.wrong(error))?;
+    let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
+    let mut described = parse(&json)?;
+    let mut chosen = Vec::new();
+    if let Some(compress) = args.compress {
+        let samples = args.samples(source, &described.schema, &inferred)?;
+        compress::forget(&mut json);
+        chosen = compress.fill(&mut json, &described.schema, &samples);
+        described = parse(&json)?;
+    }
     if args.dry_run {
         writeln!(out, "{json:#}")?;
         return Ok(());
@@ -200,6 +214,9 @@ fn create(
         }
     };
     array.finish().map_err(failed)?;
+    for line in chosen {
+        writeln!(out, "{}", one_line(&line))?;
+    }
     writeln!(out, "{cells} cells written")?;
     Ok(())
 }
@@ -236,6 +253,12 @@ impl ImportArgs {
         }
         if self.dense && schema.array_type == ArrayType::Sparse {
             return refuse("--dense", "this one is sparse".to_owned());
+        }
+        if self.compress.is_some() {
+            return refuse(
+                "--compress",
+                "this one has its filters: tdb copy --filters changes them".to_owned(),
+            );
         }
         if !self.types.is_empty() {
             return refuse("--types", "the types of this one are known".to_owned());
@@ -303,6 +326,17 @@ impl ImportArgs {
         }
         tables.for_each(&|error| self.wrong(error), &mut |table| survey.add(table).map_err(usage))?;
         survey.finish().map_err(usage)
+    }
+
+    /// The first cells of each field of a new array.
+    fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
+        match source {
+            Source::Npy(npy) => Ok(vec![npy.sample(compress::SAMPLE)]),
+            Source::Table(tables) => {
+                let conversion = Conversion { schema, inferred, first_row: 0 };
+                conversion.columns(tables.first()).map_err(|error| self.wrong(error))
+            }
+        }
     }
 
     /// Writes the cells of an NPY file, except in a dry run; returns how many there are.

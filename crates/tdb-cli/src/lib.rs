@@ -40,6 +40,7 @@
 mod args;
 mod buffers;
 mod calendar;
+mod compress;
 mod condition;
 mod copy;
 mod create;
@@ -116,7 +117,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, &stores, out),
             Command::Meta(args) => meta::run(&args, &stores, out),
             Command::Log(args) => log::run(&args, &stores, out),
-            Command::Create(args) => create::run(&args, &stores),
+            Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
             Command::Copy(args) => copy::run(&args, &stores, out),

@@ -10,6 +10,7 @@
 mod changes;
 mod command;
 mod common;
+mod compress;
 mod copy;
 mod create;
 mod delete;
