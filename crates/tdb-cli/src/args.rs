@@ -19,6 +19,7 @@ use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::place::StoreArgs;
+use crate::progress::ProgressArgs;
 use crate::publish::PublishArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::sql::SqlArgs;
@@ -203,9 +204,8 @@ pub(crate) struct ReadArgs {
     /// as a whole. Default: batches of up to 1 GiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<MemoryBudget>,
-    /// Show no progress on the terminal.
-    #[arg(long)]
-    pub(crate) no_progress: bool,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
     /// Print values instead of numbers for attributes with an enumeration.
     #[arg(long)]
     pub(crate) values: bool,
@@ -256,6 +256,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) array: PathBuf,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,

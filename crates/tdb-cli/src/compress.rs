@@ -12,6 +12,8 @@ use crate::describe::{pipeline_json, pipeline_text};
 
 /// The number of cells of a sample: those of a tile of ordinary capacity.
 pub(crate) const SAMPLE: usize = 10_000;
+/// Fewer cells do not say what later ones will be like.
+const TELLING: usize = 256;
 /// The level of Zstandard where files are to be small.
 const SMALL: i32 = 9;
 
@@ -35,10 +37,15 @@ pub(crate) fn forget(json: &mut Value) {
 }
 
 impl Compress {
-    /// Sets the filters of a schema in JSON where it does not state any; `schema` is what it describes. Returns a line for each
-    /// choice.
-    pub(crate) fn fill(self, json: &mut Value, schema: &ArraySchema, samples: &[Buffers]) -> Vec<String> {
-        let mut lines = Vec::new();
+    /// Sets the filters of a schema in JSON where it does not state any; `schema` is what it describes. Returns the field and
+    /// the filters of each choice.
+    pub(crate) fn fill(
+        self,
+        json: &mut Value,
+        schema: &ArraySchema,
+        samples: &[Buffers],
+    ) -> Vec<(String, String)> {
+        let mut chosen = Vec::new();
         // Dense arrays store no coordinates, and those of old versions are all in one file.
         let has_dimensions =
             schema.array_type == ArrayType::Sparse && schema.version.has(Gate::DimensionFiles);
@@ -58,11 +65,11 @@ impl Compress {
                 let Some(field) = schema.field(name) else { continue };
                 let sample = samples.iter().find(|sample| sample.name == name);
                 let pipeline = self.choose(&field, schema, sample);
-                lines.push(format!("filters of {name}: {}", pipeline_text(&pipeline)));
+                chosen.push((name.to_owned(), pipeline_text(&pipeline)));
                 object.insert("filters".to_owned(), pipeline_json(&pipeline));
             }
         }
-        lines
+        chosen
     }
 
     /// The filters of bytes of any kind.
@@ -86,6 +93,7 @@ impl Compress {
             pipeline.filters.iter().all(known) && pipeline.validate(context).is_ok()
         };
         let fitting = self.candidates(field, version).into_iter().filter(fits);
+        let sample = sample.filter(|sample| cells(field, sample) >= TELLING);
         let size = |pipeline: &Pipeline| {
             sample.and_then(|sample| encoded(pipeline, context, sample, schema)).unwrap_or(u64::MAX)
         };
@@ -127,6 +135,15 @@ impl Compress {
             pipelines.push(Pipeline::new(vec![Filter::Dictionary { level: -1 }]));
         }
         pipelines
+    }
+}
+
+/// The number of cells of a sample.
+fn cells(field: &Field<'_>, sample: &Buffers) -> usize {
+    match (&sample.offsets, field.cell_size()) {
+        (Some(offsets), _) => offsets.len().saturating_sub(1),
+        (None, Some(size)) => sample.data.len().checked_div(size).unwrap_or(0),
+        (None, None) => 0,
     }
 }
 

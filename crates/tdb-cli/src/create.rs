@@ -100,8 +100,8 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores, out: &mut dyn Write) -> Re
     options
         .create_storage(&*storage, &described.schema)
         .map_err(|error| Failure::of_array(&args.array, error))?;
-    for line in chosen {
-        writeln!(out, "{}", one_line(&line))?;
+    for (field, filters) in chosen {
+        writeln!(out, "{}", one_line(&format!("filters of {field}: {filters}")))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
 
@@ -53,6 +54,9 @@ pub(crate) struct EvolveArgs {
     /// Upgrade the array to the newest format version.
     #[arg(long)]
     upgrade: bool,
+    /// Print one JSON object: the array, and the new schema file.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
@@ -104,7 +108,11 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
         return Err(usage(what.to_owned()));
     }
     let key = args.lock.apply(args.change.options()?).evolve_storage(storage, &evolution).map_err(failed)?;
-    writeln!(out, "{key}")?;
+    if args.json {
+        writeln!(out, "{:#}", json!({"array": args.array.display().to_string(), "schema": key}))?;
+    } else {
+        writeln!(out, "{key}")?;
+    }
     Ok(())
 }
 

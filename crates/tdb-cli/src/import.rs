@@ -8,6 +8,7 @@ mod infer;
 mod input;
 mod ndjson;
 mod npy;
+mod report;
 mod rows;
 mod survey;
 mod table;
@@ -29,6 +30,7 @@ use self::existing::append;
 use self::infer::parse_types;
 use self::input::Input;
 use self::npy::Npy;
+use self::report::Report;
 use self::survey::{Survey, Surveyed, Wanted};
 use self::tables::{Notation, Tables};
 use self::target::Target;
@@ -37,6 +39,7 @@ use crate::buffers::Buffers;
 use crate::compress::{self, Compress};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
+use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 use crate::schema::{self, At};
 
@@ -109,6 +112,12 @@ pub(crate) struct ImportArgs {
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print one JSON object: the array, whether it is new, the number of cells, and what --compress chose and how the
+    /// current domain grew, field by field. A dry run for a new array prints its schema.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
@@ -189,11 +198,11 @@ fn create(
     };
     let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
     let mut described = parse(&json)?;
-    let mut chosen = Vec::new();
+    let mut report = Report { is_new: true, ..Report::default() };
     if let Some(compress) = args.compress {
         let samples = args.samples(source, &described.schema, &inferred)?;
         compress::forget(&mut json);
-        chosen = compress.fill(&mut json, &described.schema, &samples);
+        report.filters = compress.fill(&mut json, &described.schema, &samples);
         described = parse(&json)?;
     }
     if args.dry_run {
@@ -205,7 +214,7 @@ fn create(
         options = options.replace();
     }
     let array = options.begin_storage(storage, &described.schema).map_err(failed)?;
-    let cells = match source {
+    report.cells = match source {
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
             let schema = array.writer().schema();
@@ -214,11 +223,7 @@ fn create(
         }
     };
     array.finish().map_err(failed)?;
-    for line in chosen {
-        writeln!(out, "{}", one_line(&line))?;
-    }
-    writeln!(out, "{cells} cells written")?;
-    Ok(())
+    report.print(args, out)
 }
 
 impl ImportArgs {
@@ -324,7 +329,12 @@ impl ImportArgs {
             // If standard error is closed, the array is nevertheless as the note would say.
             let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
         }
-        tables.for_each(&|error| self.wrong(error), &mut |table| survey.add(table).map_err(usage))?;
+        let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
+        tables.for_each(&|error| self.wrong(error), &mut |table| {
+            meter.add(table.len());
+            survey.add(table).map_err(usage)
+        })?;
+        meter.clear();
         survey.finish().map_err(usage)
     }
 
@@ -342,6 +352,7 @@ impl ImportArgs {
     /// Writes the cells of an NPY file, except in a dry run; returns how many there are.
     fn write_npy(&self, npy: &Npy, writer: &ArrayWriter) -> Result<u64> {
         let write = npy.write(writer).map_err(|error| self.wrong(error))?;
+        let _meter = self.progress.wait("writing");
         if !self.dry_run {
             write.commit().map_err(|error| Failure::of_array(&self.array, error))?;
         }
@@ -362,8 +373,10 @@ impl ImportArgs {
             true => Target::None,
             false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
         };
+        let meter = self.progress.bar("writing", Unit::Rows, Some(rows));
         tables.for_each(&wrong, &mut |table| {
             let columns = conversion.columns(table).map_err(wrong)?;
+            meter.add(table.len());
             target.append(&columns).map_err(failed)
         })?;
         target.commit().map_err(failed)?;

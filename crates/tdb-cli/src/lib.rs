@@ -59,6 +59,7 @@ mod maintain;
 mod meta;
 mod names;
 mod place;
+mod progress;
 mod publish;
 mod ranges;
 mod read;
@@ -123,8 +124,8 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Copy(args) => copy::run(&args, &stores, out),
             Command::Delete(args) => delete::run(&args, &stores, out),
             Command::Evolve(args) => evolve::run(&args, &stores, out),
-            Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
-            Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
+            Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
+            Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
             Command::Completions(args) => shell::completions(&args, out),
             Command::Man(args) => shell::man(&args),

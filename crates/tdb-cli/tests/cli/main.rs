@@ -26,6 +26,7 @@ mod limits;
 mod log;
 mod overwrite;
 mod places;
+mod progress;
 mod publish;
 mod queries;
 mod raw_writes;
