@@ -15,6 +15,7 @@ mod copy;
 mod create;
 mod delete;
 mod failures;
+mod first_hour;
 mod fixtures;
 mod future;
 mod groups;
