@@ -41,7 +41,6 @@ fn the_script_has_the_commands_of_the_page() {
     assert!(page.lines().count() <= 150, "a newcomer has an hour");
 }
 
-#[cfg(unix)]
 #[test]
 fn the_commands_of_the_page_print_what_it_shows() {
     let page = fs::read_to_string(docs().join("first-hour.md")).unwrap();

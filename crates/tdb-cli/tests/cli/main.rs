@@ -15,6 +15,7 @@ mod copy;
 mod create;
 mod delete;
 mod failures;
+#[cfg(unix)]
 mod first_hour;
 mod fixtures;
 mod future;
