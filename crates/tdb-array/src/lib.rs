@@ -77,7 +77,7 @@ pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Nat
 pub use tdb_filters::Key;
 pub use tdb_maintain::{
     Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
-    Problem, Stored, Vacuum, Verification, verify, verify_with,
+    Problem, Stored, Vacuum, Verification, verify, verify_watched, verify_with,
 };
 pub use tdb_query::{
     AggregateValue, Array, AsyncBatches, BatchStream, Batches, DeleteCounts, Explain, FieldPlan,

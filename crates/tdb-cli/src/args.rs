@@ -19,6 +19,7 @@ use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::change::MetaChange;
 use crate::place::StoreArgs;
+use crate::progress::ProgressArgs;
 use crate::publish::PublishArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::sql::SqlArgs;
@@ -190,22 +191,21 @@ pub(crate) struct ReadArgs {
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
     /// Print only the first N cells.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
     /// On a terminal, print all rows and columns of a table. Default: the first and the last rows, and the columns that
     /// fit.
     #[arg(long)]
     pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) threads: Option<usize>,
     /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are read; a table must fit
     /// as a whole. Default: batches of up to 1 GiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<MemoryBudget>,
-    /// Show no progress on the terminal.
-    #[arg(long)]
-    pub(crate) no_progress: bool,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
     /// Print values instead of numbers for attributes with an enumeration.
     #[arg(long)]
     pub(crate) values: bool,
@@ -256,6 +256,8 @@ pub(crate) struct VerifyArgs {
     pub(crate) array: PathBuf,
     #[command(flatten)]
     pub(crate) key: KeyArgs,
+    #[command(flatten)]
+    pub(crate) progress: ProgressArgs,
     /// Print one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -451,6 +453,11 @@ pub(crate) enum Format {
     Json,
     /// Little-endian buffers, and a manifest that describes them.
     Raw,
+}
+
+/// A number of things.
+pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a whole number, such as 10"))
 }
 
 /// Milliseconds, or an ISO date.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
     MetadataChanges, NewArray, QueryError, SparseStream, WriteColumn, WriteError, WriteOptions, WriteStorage,
@@ -20,8 +21,10 @@ use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
+use crate::progress::{Meter, ProgressArgs, Unit};
 use crate::ranges::{self, Asked};
 use crate::schema::{filters_help, pipeline_of_text};
+use crate::suggest::hint;
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
@@ -70,6 +73,11 @@ pub(crate) struct CopyArgs {
     /// File with the key of the array, if it is encrypted; --key-file is the key of the copy.
     #[arg(long, value_name = "FILE")]
     source_key_file: Option<PathBuf>,
+    /// Print one JSON object: source, target, and the number of cells.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -112,14 +120,15 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     })?;
     let writer = made.writer();
     let memory = args.memory.unwrap_or(MEMORY);
+    let meter = args.progress.bar("copying", Unit::Cells, Some(start.as_ref().map_or(0, DenseBox::cells)));
     let copied = || -> tdb_array::Result<u64> {
         for (name, values, all) in labels {
-            copy_dense(&values, &writer.label(name)?, all, memory)?;
+            copy_dense(&values, &writer.label(name)?, all, memory, &Meter::none())?;
         }
         writer.write_metadata(&metadata)?;
         match schema.array_type {
-            ArrayType::Dense => copy_dense(&array, writer, start, memory),
-            ArrayType::Sparse => copy_sparse(&array, writer, &asked, memory),
+            ArrayType::Dense => copy_dense(&array, writer, start, memory, &meter),
+            ArrayType::Sparse => copy_sparse(&array, writer, &asked, memory, &meter),
         }
     };
     let cells = copied().map_err(|error| match error {
@@ -130,7 +139,13 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
         other => failed_there(other),
     })?;
     made.finish().map_err(failed_there)?;
-    writeln!(out, "{cells} cells copied")?;
+    meter.clear();
+    if args.json {
+        let [source, target] = [source, target].map(|place| place.display().to_string());
+        writeln!(out, "{:#}", json!({"source": source, "target": target, "cells": cells}))?;
+    } else {
+        writeln!(out, "{cells} cells copied")?;
+    }
     Ok(())
 }
 
@@ -163,10 +178,24 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
         let filters = name
             .as_ref()
             .map_or(text.as_str(), |name| text.get(name.len().saturating_add(1)..).unwrap_or_default());
-        let filters = pipeline_of_text(filters).map_err(|error| format!("--filters {text:?}: {error}"))?;
+        let filters = pipeline_of_text(filters).map_err(|error| match unknown_field(&schema, text) {
+            Some(unknown) if name.is_none() => format!("--filters {text:?}: {unknown}"),
+            _ => format!("--filters {text:?}: {error}"),
+        })?;
         set_filters(&mut schema, name.as_deref(), &filters);
     }
     Ok(schema)
+}
+
+/// Says that the array lacks the field of `FIELD=FILTERS`, if these begin with something else than a filter.
+fn unknown_field(schema: &ArraySchema, text: &str) -> Option<String> {
+    let (name, rest) = text.split_once('=')?;
+    if name.contains(['(', ',', ':']) || pipeline_of_text(rest).is_err() {
+        return None;
+    }
+    let known = || schema.fields().map(|field| field.name).chain(["offsets", "validity"]);
+    let list = known().collect::<Vec<_>>().join(", ");
+    Some(format!("the array has no field {name:?} (there are {list}){}", hint(name, known())))
 }
 
 /// Sets these filters for one field, or for all fields.
@@ -231,12 +260,13 @@ fn copy_sparse(
     writer: &ArrayWriter,
     asked: &Asked,
     memory: MemoryBudget,
+    meter: &Meter,
 ) -> tdb_array::Result<u64> {
     let half = MemoryBudget::from_bytes(memory.bytes() / 2);
     let copied = || -> tdb_array::Result<u64> {
         // Fragments of 1.x may be in another order than today's global order.
         if array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles)) {
-            match copy_cells(array, Sink::Sorted(Box::new(writer.sparse_fragment()?)), asked, half) {
+            match copy_cells(array, Sink::Sorted(Box::new(writer.sparse_fragment()?)), asked, half, meter) {
                 // Those of later releases may be too, which only their cells show: the cells of a single fragment are
                 // read as they are stored.
                 Err(Error::Write(WriteError::NotSorted { .. })) => {}
@@ -244,7 +274,7 @@ fn copy_sparse(
             }
         }
         let stream = writer.sparse_stream(to_usize(half.bytes()).unwrap_or(usize::MAX))?;
-        copy_cells(array, Sink::Any(Box::new(stream)), asked, half)
+        copy_cells(array, Sink::Any(Box::new(stream)), asked, half, meter)
     };
     copied().map_err(|error| match error {
         Error::Query(QueryError::BudgetTooSmall { min, .. }) => {
@@ -266,6 +296,7 @@ fn copy_cells(
     mut sink: Sink<'_>,
     asked: &Asked,
     memory: MemoryBudget,
+    meter: &Meter,
 ) -> tdb_array::Result<u64> {
     let read = asked.clone().apply(array.read(), array.schema()).order(Layout::GlobalOrder).memory(memory);
     let mut batches = read.batches()?;
@@ -280,6 +311,7 @@ fn copy_cells(
                 Sink::Sorted(fragment) => fragment.append(&columns)?,
                 Sink::Any(stream) => stream.append(&columns)?,
             }
+            meter.of(cells, batches.progress().cells_estimate.max(cells));
         }
     }
     match sink {
@@ -297,6 +329,7 @@ fn copy_dense(
     writer: &ArrayWriter,
     start: Option<DenseBox>,
     memory: MemoryBudget,
+    meter: &Meter,
 ) -> tdb_array::Result<u64> {
     let dimensions = &array.schema().domain.dimensions;
     let mut cells = 0u64;
@@ -331,6 +364,7 @@ fn copy_dense(
         cells = cells.saturating_add(to_u64(read.len()));
         let columns = columns(read);
         columns.iter().fold(write, |write, column| write.column(column.into())).commit()?;
+        meter.set(cells);
     }
     Ok(cells)
 }

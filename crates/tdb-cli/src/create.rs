@@ -1,7 +1,7 @@
 //! `tdb create`: creates a new array.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write};
 use std::path::PathBuf;
 
 use clap::Args as Group;
@@ -9,7 +9,8 @@ use serde_json::Value;
 use tdb_codec::FormatVersion;
 
 use crate::args::ChangeArgs;
-use crate::failure::{Failure, Result};
+use crate::compress::Compress;
+use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::schema::{self, At, datatypes_help, filters_help};
 
@@ -21,6 +22,7 @@ Examples:
   tdb create weather --schema schema.json
   tdb info weather --json | tdb create other --schema -
   tdb create weather --schema schema.json --force
+  tdb create weather --schema schema.json --compress small
 
 A schema:
   {\"type\": \"dense\",
@@ -49,6 +51,9 @@ pub(crate) struct CreateArgs {
     /// Create the array in place of the one that is there, which is removed.
     #[arg(long)]
     force: bool,
+    /// Choose filters by datatype where the schema states none, and print them.
+    #[arg(long, value_enum)]
+    compress: Option<Compress>,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -60,7 +65,7 @@ pub(crate) fn parse_version(text: &str) -> Result<FormatVersion, String> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
+pub(crate) fn run(args: &CreateArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let text = if args.schema.as_os_str() == "-" {
         let mut text = Vec::new();
         std::io::stdin().read_to_end(&mut text).map(|_| text)
@@ -68,9 +73,22 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
         fs::read(&args.schema)
     };
     let text = text.map_err(|error| Failure::at(&args.schema, error))?;
-    let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&args.schema, error))?;
-    let described = schema::parse(&At::root(&json), args.version);
-    let described = described.map_err(|error| Failure::at(&args.schema, error))?;
+    let mut json: Value = serde_json::from_slice(&text).map_err(|error| {
+        Failure::at(&args.schema, format!("this is not JSON: {error}; tdb create --help shows a schema"))
+    })?;
+    // The same mistake in the options of tdb copy is one of the command line, too.
+    if let Some(wrong) = schema::outside_limits(&At::root(&json)) {
+        return Err(Failure::Usage(format!("{}: {wrong}", args.schema.display())));
+    }
+    let parse = |json: &Value| {
+        schema::parse(&At::root(json), args.version).map_err(|error| Failure::at(&args.schema, error))
+    };
+    let mut described = parse(&json)?;
+    let mut chosen = Vec::new();
+    if let Some(compress) = args.compress {
+        chosen = compress.fill(&mut json, &described.schema, &[]);
+        described = parse(&json)?;
+    }
     let mut options = args.change.options()?;
     for enumeration in described.enumerations {
         options = options.enumeration(enumeration);
@@ -81,5 +99,9 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores) -> Result {
     let storage = stores.storage(&args.array)?;
     options
         .create_storage(&*storage, &described.schema)
-        .map_err(|error| Failure::of_array(&args.array, error))
+        .map_err(|error| Failure::of_array(&args.array, error))?;
+    for (field, filters) in chosen {
+        writeln!(out, "{}", one_line(&format!("filters of {field}: {filters}")))?;
+    }
+    Ok(())
 }

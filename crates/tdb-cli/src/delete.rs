@@ -4,12 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{DeleteCounts, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
+use crate::progress::ProgressArgs;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
@@ -37,6 +39,12 @@ pub(crate) struct DeleteArgs {
     /// Also delete the cells for which the condition is unknown; then they are not counted.
     #[arg(long)]
     unknown_too: bool,
+    /// Print one JSON object: the array, its cells, how many are deleted or would be, how many of them only because the
+    /// condition is unknown for them (both null if they are not counted), and the delete (null in a dry run).
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -60,18 +68,35 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
     writer.check_delete(&stored).map_err(failed)?;
 
+    let mut counts = None;
     if args.dry_run || !args.unknown_too {
-        let counts = array.delete_counts(&asked).map_err(failed)?;
-        if args.dry_run {
-            writeln!(out, "{}", described(&counts))?;
-            return Ok(());
+        let meter = args.progress.wait("counting the cells");
+        let counted = array.delete_counts(&asked).map_err(failed)?;
+        meter.clear();
+        if !args.dry_run && counted.unknown() > 0 {
+            return Err(Failure::at(&args.array, refusal(&counted)));
         }
-        if counts.unknown() > 0 {
-            return Err(Failure::at(&args.array, refusal(&counts)));
-        }
+        counts = Some(counted);
     }
     // Written even if no cell satisfies the condition now: one may still be written with an earlier time.
-    writeln!(out, "{}", writer.delete(&stored).map_err(failed)?)?;
+    let key = if args.dry_run { None } else { Some(writer.delete(&stored).map_err(failed)?) };
+    if args.json {
+        let object = json!({
+            "array": args.array.display().to_string(),
+            "cells": counts.as_ref().map(|counts| counts.cells),
+            "deleted": counts.as_ref().map(|counts| counts.removed),
+            "unknown": counts.as_ref().map(DeleteCounts::unknown),
+            "delete": key,
+        });
+        writeln!(out, "{object:#}")?;
+        return Ok(());
+    }
+    let line = match (key, &counts) {
+        (Some(key), Some(counts)) => format!("{} of {} cells deleted by {key}", counts.removed, counts.cells),
+        (Some(key), None) => format!("cells deleted by {key}"),
+        (None, counts) => counts.as_ref().map(described).unwrap_or_default(),
+    };
+    writeln!(out, "{line}")?;
     Ok(())
 }
 

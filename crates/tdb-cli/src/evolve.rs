@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
 
@@ -12,6 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::{parse_named, parse_names, parse_value};
 use crate::schema;
+use crate::suggest::hint;
 use crate::value::coordinate_text;
 
 /// What follows the options in the help.
@@ -52,10 +54,21 @@ pub(crate) struct EvolveArgs {
     /// Upgrade the array to the newest format version.
     #[arg(long)]
     upgrade: bool,
+    /// Print one JSON object: the array, and the new schema file.
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
     change: ChangeArgs,
+}
+
+impl EvolveArgs {
+    /// Whether no change is asked for.
+    fn is_empty(&self) -> bool {
+        let lists = [&self.add, &self.drop, &self.extend_enum, &self.drop_enum, &self.expand];
+        !self.upgrade && lists.into_iter().all(Vec::is_empty)
+    }
 }
 
 /// Runs the command.
@@ -74,6 +87,7 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
         evolution = evolution.add_attribute(parse_attribute(text).map_err(usage)?);
     }
     for name in &args.drop {
+        check_attribute(&array, name).map_err(|error| Failure::at(&args.array, error))?;
         evolution = evolution.drop_attribute(name);
     }
     for text in &args.extend_enum {
@@ -89,14 +103,23 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
     if args.upgrade {
         evolution = evolution.upgrade();
     }
+    if args.is_empty() {
+        let what = "nothing is to change: say what with --add, --drop, --extend-enum, --drop-enum, --expand or --upgrade";
+        return Err(usage(what.to_owned()));
+    }
     let key = args.lock.apply(args.change.options()?).evolve_storage(storage, &evolution).map_err(failed)?;
-    writeln!(out, "{key}")?;
+    if args.json {
+        writeln!(out, "{:#}", json!({"array": args.array.display().to_string(), "schema": key}))?;
+    } else {
+        writeln!(out, "{key}")?;
+    }
     Ok(())
 }
 
 /// Parses `NAME:TYPE`, optionally followed by `[]`, `[N]` and `?`.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
-    let (name, rest) = text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE"))?;
+    let (name, rest) =
+        text.rsplit_once(':').ok_or_else(|| format!("{text:?} is not NAME:TYPE, such as 'wind:float32'"))?;
     let (rest, nullable) = rest.strip_suffix('?').map_or((rest, false), |rest| (rest, true));
     let (kind, cells) = match rest.strip_suffix(']').and_then(|rest| rest.split_once('[')) {
         None => (rest, None),
@@ -112,11 +135,27 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
     Ok(if nullable { attribute.with_nulls() } else { attribute })
 }
 
+/// Returns an error if an attribute that is to be dropped is not there.
+fn check_attribute(array: &Array, name: &str) -> Result<(), String> {
+    let known = || array.schema().attributes.iter().map(|own| own.name.as_str());
+    // That dimensions stay is another answer.
+    if array.schema().field(name).is_some() {
+        return Ok(());
+    }
+    let list = known().collect::<Vec<_>>().join(", ");
+    Err(format!("--drop: the attribute {name:?} is not there (there are {list}){}", hint(name, known())))
+}
+
 /// Parses `NAME=A,B`: the enumeration's name, and values of its type.
 fn extension(array: &Array, text: &str) -> Result<(String, Vec<Vec<u8>>), String> {
     let (name, values) = text.split_once('=').ok_or_else(|| format!("{text:?} is not NAME=A,B"))?;
     let known = array.enumeration(name).map_err(|error| error.to_string())?;
-    let known = known.ok_or_else(|| format!("there is no enumeration {name:?}"))?;
+    let known = known.ok_or_else(|| {
+        let known = || array.schema().enumerations.iter().map(|own| own.name.as_str());
+        let list = known().collect::<Vec<_>>().join(", ");
+        let there = if list.is_empty() { "the array has none".to_owned() } else { format!("it has {list}") };
+        format!("the array has no enumeration {name:?} ({there}){}", hint(name, known()))
+    })?;
     let values = parse_names(values)
         .iter()
         .map(|value| parse_value(known.datatype, value))

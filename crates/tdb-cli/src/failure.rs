@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tdb_array::{AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError};
 
-use crate::suggest::hint;
+use crate::suggest::{hint, hint_of_place};
 
 /// The command line is wrong, in general or for this array.
 const USAGE: u8 = 2;
@@ -63,7 +63,7 @@ impl Failure {
                 Self::at(path, format!("{}; --force replaces an array, and nothing else", WriteError::Exists))
             }
             tdb_array::Error::Write(error) => Self::at(path, error),
-            other => Self::Failed(other.to_string()),
+            other => Self::Failed(format!("{other}{}", remedy_of(path, &other))),
         }
     }
 
@@ -115,6 +115,26 @@ impl Failure {
             Self::Problems => FAILED,
             Self::Closed => 0,
         }
+    }
+}
+
+/// What to do if there is no array, or something else than an array, at the place that was given; as the end of the message.
+fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
+    match error {
+        tdb_array::Error::Io { path: place, source } if Path::new(place) == path => match source.kind() {
+            io::ErrorKind::NotFound => hint_of_place(path),
+            io::ErrorKind::NotADirectory => {
+                "; an array is a folder: tdb dump explains a single file, tdb import makes an array of a table".to_owned()
+            }
+            _ => String::new(),
+        },
+        tdb_array::Error::NotAnArray { why, .. } if why.starts_with("this is a group") => {
+            "; tdb group shows its members".to_owned()
+        }
+        tdb_array::Error::NotAnArray { why, .. } if why.starts_with("this is an array") => {
+            "; tdb info shows it".to_owned()
+        }
+        _ => String::new(),
     }
 }
 

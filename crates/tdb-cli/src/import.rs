@@ -8,6 +8,7 @@ mod infer;
 mod input;
 mod ndjson;
 mod npy;
+mod report;
 mod rows;
 mod survey;
 mod table;
@@ -21,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args as Group, ValueEnum};
+use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, ArrayWriter, WriteStorage, is_free};
 
 use self::convert::Conversion;
@@ -28,12 +30,16 @@ use self::existing::append;
 use self::infer::parse_types;
 use self::input::Input;
 use self::npy::Npy;
+use self::report::Report;
 use self::survey::{Survey, Surveyed, Wanted};
 use self::tables::{Notation, Tables};
 use self::target::Target;
 use crate::args::{ChangeArgs, LockArgs};
+use crate::buffers::Buffers;
+use crate::compress::{self, Compress};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
+use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 use crate::schema::{self, At};
 
@@ -61,7 +67,7 @@ one counts.
 Examples:
   tdb import weather weather.csv
   tdb import weather weather.csv --dims station,time --dry-run
-  tdb import weather weather.csv --dims station,time
+  tdb import weather weather.csv --dims station,time --compress small
   tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
   tdb import weather more.csv.gz --delimiter ';'
   tdb import people people.csv --types 'zip=string,height=float32' --force
@@ -85,6 +91,9 @@ pub(crate) struct ImportArgs {
     /// The domain of a dimension of a new array, outside which no cell can ever be written. Default: wide.
     #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
     domain: Vec<String>,
+    /// Choose the filters of a new array by datatype and by a sample of the data, and print them. Default: zstd 3.
+    #[arg(long, value_enum)]
+    compress: Option<Compress>,
     /// Allow several cells of a new array to have the same coordinates.
     #[arg(long)]
     allow_duplicates: bool,
@@ -103,6 +112,12 @@ pub(crate) struct ImportArgs {
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print one JSON object: the array, whether it is new, the number of cells, and what --compress chose and how the
+    /// current domain grew, field by field. A dry run for a new array prints its schema.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
@@ -174,14 +189,22 @@ fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema: json, inferred, rows } = match source {
+    let Surveyed { schema: mut json, inferred, rows } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
             Surveyed { schema: npy.schema(), inferred: Vec::new(), rows: 0 }
         }
     };
-    let described = schema::parse(&At::root(&json), None).map_err(|error| args.wrong(error))?;
+    let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
+    let mut described = parse(&json)?;
+    let mut report = Report { is_new: true, ..Report::default() };
+    if let Some(compress) = args.compress {
+        let samples = args.samples(source, &described.schema, &inferred)?;
+        compress::forget(&mut json);
+        report.filters = compress.fill(&mut json, &described.schema, &samples);
+        described = parse(&json)?;
+    }
     if args.dry_run {
         writeln!(out, "{json:#}")?;
         return Ok(());
@@ -191,7 +214,7 @@ fn create(
         options = options.replace();
     }
     let array = options.begin_storage(storage, &described.schema).map_err(failed)?;
-    let cells = match source {
+    report.cells = match source {
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
             let schema = array.writer().schema();
@@ -200,8 +223,7 @@ fn create(
         }
     };
     array.finish().map_err(failed)?;
-    writeln!(out, "{cells} cells written")?;
-    Ok(())
+    report.print(args, out)
 }
 
 impl ImportArgs {
@@ -236,6 +258,12 @@ impl ImportArgs {
         }
         if self.dense && schema.array_type == ArrayType::Sparse {
             return refuse("--dense", "this one is sparse".to_owned());
+        }
+        if self.compress.is_some() {
+            return refuse(
+                "--compress",
+                "this one has its filters: tdb copy --filters changes them".to_owned(),
+            );
         }
         if !self.types.is_empty() {
             return refuse("--types", "the types of this one are known".to_owned());
@@ -301,13 +329,30 @@ impl ImportArgs {
             // If standard error is closed, the array is nevertheless as the note would say.
             let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
         }
-        tables.for_each(&|error| self.wrong(error), &mut |table| survey.add(table).map_err(usage))?;
+        let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
+        tables.for_each(&|error| self.wrong(error), &mut |table| {
+            meter.add(table.len());
+            survey.add(table).map_err(usage)
+        })?;
+        meter.clear();
         survey.finish().map_err(usage)
+    }
+
+    /// The first cells of each field of a new array.
+    fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
+        match source {
+            Source::Npy(npy) => Ok(vec![npy.sample(compress::SAMPLE)]),
+            Source::Table(tables) => {
+                let conversion = Conversion { schema, inferred, first_row: 0 };
+                conversion.columns(tables.first()).map_err(|error| self.wrong(error))
+            }
+        }
     }
 
     /// Writes the cells of an NPY file, except in a dry run; returns how many there are.
     fn write_npy(&self, npy: &Npy, writer: &ArrayWriter) -> Result<u64> {
         let write = npy.write(writer).map_err(|error| self.wrong(error))?;
+        let _meter = self.progress.wait("writing");
         if !self.dry_run {
             write.commit().map_err(|error| Failure::of_array(&self.array, error))?;
         }
@@ -328,8 +373,10 @@ impl ImportArgs {
             true => Target::None,
             false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
         };
+        let meter = self.progress.bar("writing", Unit::Rows, Some(rows));
         tables.for_each(&wrong, &mut |table| {
             let columns = conversion.columns(table).map_err(wrong)?;
+            meter.add(table.len());
             target.append(&columns).map_err(failed)
         })?;
         target.commit().map_err(failed)?;

@@ -40,6 +40,7 @@
 mod args;
 mod buffers;
 mod calendar;
+mod compress;
 mod condition;
 mod copy;
 mod create;
@@ -58,6 +59,7 @@ mod maintain;
 mod meta;
 mod names;
 mod place;
+mod progress;
 mod publish;
 mod ranges;
 mod read;
@@ -116,14 +118,14 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, &stores, out),
             Command::Meta(args) => meta::run(&args, &stores, out),
             Command::Log(args) => log::run(&args, &stores, out),
-            Command::Create(args) => create::run(&args, &stores),
+            Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
             Command::Copy(args) => copy::run(&args, &stores, out),
             Command::Delete(args) => delete::run(&args, &stores, out),
             Command::Evolve(args) => evolve::run(&args, &stores, out),
-            Command::Consolidate(args) => maintain::consolidate(&args, &stores, out, err),
-            Command::Vacuum(args) => maintain::vacuum(&args, &stores, out, err),
+            Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
+            Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
             Command::Completions(args) => shell::completions(&args, out),
             Command::Man(args) => shell::man(&args),

@@ -7,5 +7,6 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let screen = tdb_cli::Screen::of_output();
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    ExitCode::from(tdb_cli::run_on(screen, std::env::args_os(), &mut out, &mut io::stderr().lock()))
+    // Not locked: progress is written from another thread, too.
+    ExitCode::from(tdb_cli::run_on(screen, std::env::args_os(), &mut out, &mut io::stderr()))
 }

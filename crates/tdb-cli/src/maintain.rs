@@ -1,18 +1,20 @@
 //! `tdb consolidate` and `tdb vacuum`.
 
 use core::ops::ControlFlow;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
+use serde_json::{Value, json};
 use tdb_array::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget, MemoryBudgetError,
-    ObjectType, Stored, Vacuum, object_type,
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, MemoryBudget,
+    MemoryBudgetError, ObjectType, PlannedFile, Stored, Vacuum, object_type,
 };
 
-use crate::args::{KeyArgs, LockArgs, parse_time};
+use crate::args::{KeyArgs, LockArgs, parse_count, parse_time};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
+use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 
 /// Combine many files of an array into few.
@@ -35,19 +37,19 @@ pub(crate) struct ConsolidateArgs {
     #[arg(long, value_name = "A,B")]
     fragments: Option<String>,
     /// Consolidate at least N fragments at a time.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, default_value_t = 2)]
     min: usize,
     /// Consolidate at most N fragments at a time. Default: all.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     max: Option<usize>,
     /// Consolidate only neighbours whose sizes have at least this ratio, the smaller one to the larger one.
-    #[arg(long, value_name = "0..1", default_value_t = 0.0)]
+    #[arg(long, value_name = "0..1", value_parser = parse_ratio, allow_negative_numbers = true, default_value_t = 0.0)]
     ratio: f64,
     /// Consolidate at most this many bytes of fragments at a time.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     input_size: Option<u64>,
     /// Create at most N new fragments.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true, default_value_t = 1)]
     steps: usize,
     /// Remove deleted cells, at all times.
     #[arg(long)]
@@ -107,6 +109,11 @@ struct RunArgs {
     /// Print what would be done, with sizes, but do nothing.
     #[arg(long)]
     dry_run: bool,
+    /// Print one JSON object: the object, whether the plan is done, its steps (what, inputs, output), and notes.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     lock: LockArgs,
     #[command(flatten)]
@@ -142,13 +149,14 @@ fn parse_size(text: &str) -> Result<u64, MemoryBudgetError> {
     text.parse().map(MemoryBudget::bytes)
 }
 
+/// Parses a share of a whole.
+fn parse_ratio(text: &str) -> Result<f64, String> {
+    let ratio = text.parse().ok().filter(|ratio| (0.0..=1.0).contains(ratio));
+    ratio.ok_or_else(|| format!("{text:?} is not a number from 0 to 1, such as 0.5"))
+}
+
 /// Runs `tdb consolidate`.
-pub(crate) fn consolidate(
-    args: &ConsolidateArgs,
-    stores: &Stores,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> Result {
+pub(crate) fn consolidate(args: &ConsolidateArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let mut consolidation = Consolidation::new(args.what.into())
         .counts(args.min, args.max.unwrap_or(usize::MAX))
         .size_ratio(args.ratio)
@@ -166,18 +174,18 @@ pub(crate) fn consolidate(
     if let Some(bytes) = args.fragment_size {
         consolidation = consolidation.fragment_bytes(bytes);
     }
-    run((&args.array, stores), &args.run, &|object| consolidation.plan(object), out, err)
+    run((&args.array, stores), &args.run, &|object| consolidation.plan(object), out)
 }
 
 /// Runs `tdb vacuum`.
-pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let vacuum = if args.orphans { Vacuum::orphans() } else { Vacuum::new(args.what.into()) };
     let vacuum = vacuum.drop_history(args.drop_history).verify(!args.no_verify);
     let vacuum = match args.before {
         Some(time) => vacuum.before(time),
         None => vacuum,
     };
-    run((&args.array, stores), &args.run, &|object| vacuum.plan(object), out, err)
+    run((&args.array, stores), &args.run, &|object| vacuum.plan(object), out)
 }
 
 /// Makes a plan, prints it, and carries it out unless it is a dry run.
@@ -186,7 +194,6 @@ fn run(
     args: &RunArgs,
     plan: &dyn Fn(MaintainedObject<'_>) -> tdb_array::Result<MaintenancePlan>,
     out: &mut dyn Write,
-    err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(path, error);
     let storage = stores.storage(path)?;
@@ -204,30 +211,49 @@ fn run(
         MaintainedObject::Array(&array)
     };
     let plan = plan(object).map_err(failed)?;
-    for line in plan.to_string().lines() {
-        writeln!(out, "{}", one_line(line))?;
-    }
-    if args.dry_run || plan.is_empty() {
-        return Ok(());
-    }
-    let shows = std::io::stderr().is_terminal();
-    let mut last = None;
-    let mut watch = |progress: &MaintenanceProgress| {
-        let MaintenanceProgress { step, steps, done, total } = *progress;
-        let share = done.saturating_mul(100).checked_div(total).unwrap_or(0);
-        if shows && last != Some((step, share)) {
-            last = Some((step, share));
-            // If standard error is closed, the work still continues.
-            let _ = write!(err, "\rstep {} of {steps}: {share:3} %", step.saturating_add(1));
+    if !args.json {
+        for line in plan.to_string().lines() {
+            writeln!(out, "{}", one_line(line))?;
         }
-        ControlFlow::Continue(())
-    };
-    plan.run(object, &mut watch).map_err(failed)?;
-    if shows {
-        writeln!(err)?;
     }
-    writeln!(out, "done")?;
+    let runs = !args.dry_run && !plan.is_empty();
+    if runs {
+        // What is done is seen before it begins, also where it takes long.
+        out.flush()?;
+        let meter = args.progress.bar("", Unit::Parts, Some(0));
+        let mut watch = |progress: &MaintenanceProgress| {
+            let MaintenanceProgress { step, steps, done, total } = *progress;
+            meter.say(format!("step {} of {steps}", step.saturating_add(1)));
+            meter.of(done, total);
+            ControlFlow::Continue(())
+        };
+        plan.run(object, &mut watch).map_err(failed)?;
+        meter.clear();
+    }
+    if args.json {
+        writeln!(out, "{:#}", plan_json(path, &plan, runs))?;
+    } else if runs {
+        writeln!(out, "done")?;
+    }
     Ok(())
+}
+
+/// A plan, and whether it was carried out.
+fn plan_json(path: &Path, plan: &MaintenancePlan, done: bool) -> Value {
+    let file = |file: &PlannedFile| json!({"name": file.key, "bytes": file.bytes});
+    let step = |step: &MaintenanceStep| {
+        json!({
+            "what": step.what,
+            "inputs": step.inputs.iter().map(file).collect::<Vec<_>>(),
+            "output": step.output.as_ref().map(file),
+        })
+    };
+    json!({
+        "object": path.display().to_string(),
+        "done": done,
+        "steps": plan.steps().iter().map(step).collect::<Vec<_>>(),
+        "notes": plan.notes(),
+    })
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use crate::args::MetaArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::unescape;
+use crate::suggest::hint;
 use crate::table::{self, Heading};
 use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &MetaArgs, stores: &Stores, out: &mut dyn Write) -> Resu
 fn show(object: &Path, metadata: &ArrayMetadata, text: &str, json: bool, out: &mut dyn Write) -> Result {
     let key = key_of(object, text)?;
     let Some(value) = metadata.get(&key) else {
-        return Err(Failure::at(object, format!("there is no metadata key {text:?}")));
+        return Err(missing(object, metadata, text));
     };
     if json {
         writeln!(out, "{:#}", entry_json(&key, value))?;
@@ -49,6 +50,12 @@ fn show(object: &Path, metadata: &ArrayMetadata, text: &str, json: bool, out: &m
         writeln!(out, "{}", cell_plain(value.datatype, count_of(value), &value.data))?;
     }
     Ok(())
+}
+
+/// The failure of a key that is not there.
+fn missing(object: &Path, metadata: &ArrayMetadata, text: &str) -> Failure {
+    let known = metadata.iter().filter_map(|(key, _)| str::from_utf8(key).ok());
+    Failure::at(object, format!("there is no metadata key {text:?}{}", hint(text, known)))
 }
 
 /// A key in the notation of the command line.

@@ -10,6 +10,7 @@ use tdb_array::{Cache, MemoryBudget, Places, WriteStorage};
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
 use crate::failure::{Failure, Result};
+use crate::suggest::hint_of_place;
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;
 
@@ -120,7 +121,14 @@ impl Stores {
     pub(crate) fn read(&self, file: &Path) -> Result<Vec<u8>> {
         let failed = |error| Failure::at(file, error);
         if !is_url(file) {
-            return std::fs::read(file).map_err(failed);
+            return std::fs::read(file).map_err(|error| match error.kind() {
+                std::io::ErrorKind::IsADirectory => Failure::at(
+                    file,
+                    format!("{error}; tdb info shows an array, tdb dump explains one of its files"),
+                ),
+                std::io::ErrorKind::NotFound => Failure::at(file, format!("{error}{}", hint_of_place(file))),
+                _ => failed(error),
+            });
         }
         let (Some(folder), Some(name)) = (file.parent(), file.file_name().and_then(|name| name.to_str()))
         else {

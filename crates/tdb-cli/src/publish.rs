@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{Found, MANIFEST, ObjectType, OpenOptions, Publication, WriteOptions, object_type};
 
 use crate::failure::{Failure, Result, one_line};
@@ -32,25 +33,33 @@ pub(crate) struct PublishArgs {
     /// Also publish the members whose URIs in the group are relative, and their members.
     #[arg(long)]
     recursive: bool,
+    /// Print one JSON object: a list of what is published, with the number and the bytes of its files, and the manifest.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    let place = &args.object;
+    let mut places = Vec::new();
     if args.recursive {
         // Members first, so that a published group has published members.
-        for member in members(place, stores)? {
-            publish(Path::new(&member), stores, out)?;
+        places.extend(members(&args.object, stores)?.into_iter().map(PathBuf::from));
+    }
+    places.push(args.object.clone());
+    let mut published = Vec::new();
+    for place in &places {
+        let made = WriteOptions::new().publish_storage(&*stores.storage(place)?);
+        let Publication { files, bytes, .. } = made.map_err(|error| Failure::of_array(place, error))?;
+        let shown = place.display().to_string();
+        if args.json {
+            published.push(json!({"object": shown, "files": files, "bytes": bytes, "manifest": MANIFEST}));
+        } else {
+            writeln!(out, "published {}: {files} files, {bytes} bytes, in {MANIFEST}", one_line(&shown))?;
         }
     }
-    publish(place, stores, out)
-}
-
-fn publish(place: &Path, stores: &Stores, out: &mut dyn Write) -> Result {
-    let published = WriteOptions::new().publish_storage(&*stores.storage(place)?);
-    let Publication { files, bytes, .. } = published.map_err(|error| Failure::of_array(place, error))?;
-    let shown = one_line(&place.display().to_string());
-    writeln!(out, "published {shown}: {files} files, {bytes} bytes, in {MANIFEST}")?;
+    if args.json {
+        writeln!(out, "{:#}", json!({"published": published}))?;
+    }
     Ok(())
 }
 

@@ -5,17 +5,16 @@ pub(crate) mod csv;
 mod grid;
 mod json;
 mod preview;
-mod progress;
 mod raw;
 mod rows;
 mod shown;
 mod spool;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, Progress, QueryError, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
@@ -29,6 +28,7 @@ use crate::condition;
 use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
+use crate::progress::{Meter, Unit};
 use crate::ranges::{self, Ends};
 use crate::screen::Screen;
 
@@ -223,7 +223,10 @@ impl<'a> Query<'a> {
     fn stream(self, sink: &mut dyn Sink) -> Result {
         let Self { array, args, ranges, narrowed, .. } = self;
         let failed = |error| failed(args, error);
-        let bar = progress::Bar::new(args);
+        // What is printed to the same terminal is progress enough.
+        let alone = args.out.is_some() || !io::stdout().is_terminal();
+        let meter =
+            if alone { args.progress.bar("", Unit::Share, Some(Meter::WHOLE)) } else { Meter::none() };
         let mut batches = self.read.batches().map_err(failed)?;
         let (order, timestamps) = (batches.order(), args.window.timestamps());
         let mut summary = Summary { array, ranges, timestamps, order, cells: 0, shape: None };
@@ -235,16 +238,30 @@ impl<'a> Query<'a> {
             left = left.saturating_sub(shown);
             summary.cells = summary.cells.saturating_add(shown);
             sink.take(&columns, shown)?;
-            bar.show(batches.progress());
+            show(&meter, batches.progress());
             if left == 0 {
                 break;
             }
         }
-        bar.clear();
+        meter.clear();
         let is_box = args.format == Format::Raw || !finds(args);
         let whole = |shape: &[usize]| is_box && !narrowed && shape.iter().product::<usize>() == summary.cells;
         summary.shape = batches.shape().filter(|shape| whole(shape));
         sink.finish(&summary)
+    }
+}
+
+/// Shows how far a read is.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share from 0 to 1 of a whole number"
+)]
+fn show(meter: &Meter, progress: &Progress) {
+    if meter.is_seen() {
+        let mebibytes = progress.bytes / (1 << 20);
+        meter.say(format!("{} cells, {mebibytes} MiB", progress.cells));
+        meter.set((progress.fraction() * Meter::WHOLE as f64) as u64);
     }
 }
 

@@ -118,6 +118,14 @@ pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Descr
     Ok(Described { schema, enumerations })
 }
 
+/// The first option of a filter that is outside its limits, and what is allowed.
+pub(crate) fn outside_limits(at: &At<'_>) -> Option<String> {
+    let own = ["coords_filters", "offsets_filters", "validity_filters"].map(|key| at.get(key));
+    let fields = ["dimensions", "attributes"].map(|key| at.list(key).unwrap_or_default());
+    let fields = fields.iter().flatten().map(|field| field.get("filters"));
+    own.into_iter().chain(fields).flatten().find_map(|pipeline| filters::outside_limits(&pipeline))
+}
+
 fn stated_version(at: &At<'_>) -> Result<Option<FormatVersion>> {
     let Some(at) = at.get("version") else { return Ok(None) };
     FormatVersion::parse(at.whole()?).map(Some).map_err(|error| at.error(error))

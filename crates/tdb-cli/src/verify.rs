@@ -3,15 +3,23 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
-use tdb_array::{Problem, verify_with};
+use tdb_array::{Problem, history, verify_watched};
 
 use crate::args::VerifyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
+use crate::progress::Unit;
 
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    let found = verify_with(stores.storage(&args.array)?, args.key.key()?);
+    let (storage, key) = (stores.storage(&args.array)?, args.key.key()?);
+    let meter = args.progress.bar("verifying", Unit::Bytes, Some(0));
+    if meter.is_seen() {
+        // If this fails, verifying says why.
+        let events = history(storage.clone(), key.clone()).map(|history| history.events).unwrap_or_default();
+        meter.of(0, events.iter().fold(0, |sum, event| sum.saturating_add(event.bytes)));
+    }
+    let found = verify_watched(storage, key, move |bytes| meter.set(bytes));
     if args.json {
         let lines = |problems: &[Problem]| -> Value { problems.iter().map(problem_json).collect() };
         let object = json!({

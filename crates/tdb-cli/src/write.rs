@@ -6,12 +6,14 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args as Group;
+use serde_json::json;
 use tdb_array::{ArrayType, ArrayWriter, Layout};
 
 use self::manifest::Manifest;
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
+use crate::progress::ProgressArgs;
 
 /// Write the cells from a folder that tdb read --format raw has created.
 ///
@@ -30,6 +32,11 @@ pub(crate) struct WriteArgs {
     pub(crate) array: PathBuf,
     /// Folder with the buffers.
     folder: PathBuf,
+    /// Print one JSON object: the array, the number of cells, and the fragment (null if there are no cells).
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    progress: ProgressArgs,
     #[command(flatten)]
     change: ChangeArgs,
 }
@@ -39,12 +46,18 @@ pub(crate) fn run(args: &WriteArgs, stores: &Stores, out: &mut dyn Write) -> Res
     let failed = |error| Failure::of_array(&args.array, error);
     let writer = args.change.options()?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
     let manifest = Manifest::read(&args.folder, writer.schema())?;
-    if manifest.cells == 0 {
-        writeln!(out, "there are no cells to write")?;
-        return Ok(());
+    let meter = args.progress.wait("writing");
+    let name = match manifest.cells {
+        0 => None,
+        _ => Some(write(&writer, &manifest).map_err(failed)?),
+    };
+    meter.clear();
+    if args.json {
+        let array = args.array.display().to_string();
+        writeln!(out, "{:#}", json!({"array": array, "cells": manifest.cells, "fragment": name}))?;
+    } else {
+        writeln!(out, "{}", name.as_deref().unwrap_or("there are no cells to write"))?;
     }
-    let name = write(&writer, &manifest).map_err(failed)?;
-    writeln!(out, "{name}")?;
     Ok(())
 }
 

@@ -37,4 +37,4 @@ pub use maintain::{
     Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
     Stored, Vacuum,
 };
-pub use verify::{Problem, Verification, verify, verify_with};
+pub use verify::{Problem, Verification, verify, verify_watched, verify_with};

@@ -77,6 +77,16 @@ pub fn verify(storage: impl Storage + 'static) -> Verification {
 
 /// Verifies a whole encrypted array with its key; see [`verify`].
 pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verification {
+    verify_watched(storage, key, |_| ())
+}
+
+/// Verifies a whole array, with the key of an encrypted one, and tells `watch` after each file how many bytes of files
+/// are checked; see [`verify`].
+pub fn verify_watched(
+    storage: impl Storage + 'static,
+    key: Option<Key>,
+    watch: impl Fn(u64) + 'static,
+) -> Verification {
     let storage = Arc::new(storage);
     let limits = Limits::default();
     let budget = Arc::new(Budget::new(limits.scratch_bytes));
@@ -88,6 +98,7 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
         schemas: HashMap::new(),
         findings: Findings::default(),
         report: Verification::default(),
+        watch: Box::new(watch),
     };
     verifier.array();
     verifier.report
@@ -100,6 +111,7 @@ pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key
         schemas: HashMap::new(),
         findings: Findings::default(),
         report: Verification::default(),
+        watch: Box::new(|_| ()),
     };
     verifier.schema(schema_key);
     verifier.fragment(entry);
@@ -113,6 +125,8 @@ struct Verifier {
     /// Findings in the current fragment.
     findings: Findings,
     report: Verification,
+    /// Is told how many bytes of files are checked.
+    watch: Box<dyn Fn(u64)>,
 }
 
 impl Verifier {
@@ -303,9 +317,10 @@ impl Verifier {
         self.report.tiles = self.report.tiles.saturating_add(tiles);
     }
 
-    const fn count_file(&mut self, size: u64) {
+    fn count_file(&mut self, size: u64) {
         self.report.files = self.report.files.saturating_add(1);
         self.report.bytes = self.report.bytes.saturating_add(size);
+        (self.watch)(self.report.bytes);
     }
 
     /// Records any error of reading an array.

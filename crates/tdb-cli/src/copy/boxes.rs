@@ -70,6 +70,11 @@ impl DenseBox {
         Ok(Some(Self { sides }))
     }
 
+    /// The number of its cells.
+    pub(super) fn cells(&self) -> u64 {
+        self.sides.iter().map(|side| side.cells()).fold(1, u64::saturating_mul)
+    }
+
     /// The low and the high end of each dimension.
     pub(super) fn ends(&self, dimensions: &[Dimension]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let end = |dimension: &Dimension, at| dimension.coordinate(at).unwrap_or_default();
@@ -95,8 +100,7 @@ impl DenseBox {
             size.saturating_add(u64::from(attribute.nullable))
         });
         let cell = cell.fold(0, u64::saturating_add);
-        let cells = self.sides.iter().map(|side| side.cells()).fold(1, u64::saturating_mul);
-        if cells.saturating_mul(cell) > memory.bytes() / 2 { self.split() } else { None }
+        if self.cells().saturating_mul(cell) > memory.bytes() / 2 { self.split() } else { None }
     }
 
     /// Two halves along the first dimension with more than one tile.

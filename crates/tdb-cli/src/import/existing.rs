@@ -8,10 +8,12 @@ use tdb_schema::{Dimension, Range};
 
 use super::convert::Conversion;
 use super::grow::{self, Growth};
+use super::report::Report;
 use super::rows;
 use super::tables::Tables;
 use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result, one_line};
+use crate::progress::Unit;
 use crate::value::interval_text;
 
 /// Adds the cells of a file to an array.
@@ -24,7 +26,8 @@ pub(super) fn append(
     let failed = |error| Failure::of_array(&args.array, error);
     let mut writer = args.change.options()?.open_storage(storage.clone()).map_err(failed)?;
     args.refuse_what_is_for_new_arrays(writer.schema())?;
-    let cells = match source {
+    let mut report = Report::default();
+    report.cells = match source {
         Source::Npy(npy) => {
             npy.check(writer.schema()).map_err(|error| args.wrong(error))?;
             args.refuse_overwriting(storage, npy.shape())?;
@@ -37,7 +40,9 @@ pub(super) fn append(
                 args.refuse_overwriting(storage, &[rows])?;
             }
             if let Some(ranges) = ranges {
-                let shown = grow::shown(writer.schema(), &ranges).join(", ");
+                report.grown = grow::shown(writer.schema(), &ranges);
+                let shown = report.grown.iter().map(|(name, range)| format!("{name}={range}"));
+                let shown = shown.collect::<Vec<_>>().join(", ");
                 // It grows before the cells are written: if the process is killed in between, the array has room for them.
                 if !args.dry_run {
                     let evolution = SchemaEvolution::new().expand_current_domain(ranges);
@@ -46,14 +51,15 @@ pub(super) fn append(
                     writer = args.change.options()?.open_storage(storage.clone()).map_err(failed)?;
                 }
                 let grew = if args.dry_run { "would grow" } else { "grew" };
-                writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
+                if !args.json {
+                    writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
+                }
             }
             let conversion = Conversion { schema: writer.schema(), inferred: &[], first_row };
             args.write_tables(tables, &writer, conversion, rows)?
         }
     };
-    writeln!(out, "{cells} cells {}", if args.dry_run { "would be written" } else { "written" })?;
-    Ok(())
+    report.print(args, out)
 }
 
 impl ImportArgs {
@@ -69,7 +75,9 @@ impl ImportArgs {
         let conversion = Conversion { schema, inferred: &[], first_row };
         conversion.check(tables.first()).map_err(wrong)?;
         let (mut rows, mut growth) = (0u64, Growth::new(schema));
+        let meter = self.progress.bar("looking at coordinates", Unit::Rows, None);
         tables.for_each(&wrong, &mut |table| {
+            meter.add(table.len());
             rows = rows.saturating_add(table.len());
             let coordinates = conversion.coordinates(table).map_err(wrong)?;
             growth.add(table, &coordinates).map_err(wrong)

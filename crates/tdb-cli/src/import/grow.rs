@@ -112,14 +112,14 @@ pub(super) fn is_inside(dimension: &Dimension, value: &[u8]) -> bool {
     domain.is_none_or(|domain| domain.contains(dimension.datatype, value))
 }
 
-/// What changes, dimension by dimension.
-pub(super) fn shown(schema: &ArraySchema, ranges: &[Range]) -> Vec<String> {
+/// What changes: each dimension with its new range.
+pub(super) fn shown(schema: &ArraySchema, ranges: &[Range]) -> Vec<(String, String)> {
     let before = schema.current_domain.iter().flat_map(|current| &current.ranges);
     let grown = schema.domain.dimensions.iter().zip(before.zip(ranges));
     let grown = grown.filter(|(_, (before, after))| before != after);
     let text = |(dimension, (_, after)): (&Dimension, (&Range, &Range))| {
         let [low, high] = [&after.low, &after.high].map(|end| coordinate_text(dimension, end));
-        format!("{}={low}..{high}", dimension.name)
+        (dimension.name.clone(), format!("{low}..{high}"))
     };
     grown.map(text).collect()
 }

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use tdb_array::{ArraySchema, ArrayType, ArrayWriter, Layout, Write, WriteColumn};
 use tdb_codec::{Datatype, to_u64};
 
+use crate::buffers::Buffers;
+
 /// The first bytes of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 /// Number of cells of a tile of a new array.
@@ -89,6 +91,13 @@ impl Npy {
         let filters = json!([{"name": "zstd", "level": 3}]);
         let attribute = json!({"name": NAME, "datatype": self.datatype.name(), "filters": filters});
         json!({"type": ArrayType::Dense.name(), "dimensions": dimensions, "attributes": [attribute]})
+    }
+
+    /// The first cells, as they are in the file.
+    pub(super) fn sample(&self, most: usize) -> Buffers {
+        let cells = self.bytes.get(self.start..).unwrap_or_default();
+        let data = cells.get(..most.saturating_mul(self.datatype.size())).unwrap_or(cells).to_vec();
+        Buffers { name: NAME.to_owned(), data, offsets: None, validity: None }
     }
 
     /// The number of cells along each dimension.

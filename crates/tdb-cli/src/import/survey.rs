@@ -74,12 +74,17 @@ impl<'a> Survey<'a> {
             let names = table.names();
             let column = table.column(name).ok_or_else(|| {
                 let hint = hint(name, names.iter().map(String::as_str));
-                format!("--dims: there is no column {name:?} (there are {}){hint}", names.join(", "))
+                let all = names.join(", ");
+                // The names of several columns, and none of the characters that are between them.
+                let one = matches!(names, [one] if one.contains([',', ';', '\t', '|']));
+                let delimiter = if one { "; --delimiter says what is between cells" } else { "" };
+                format!("--dims: there is no column {name:?} (there are {all}){hint}{delimiter}")
             })?;
             let inferred = columns.get(column).is_some_and(|column| column.inferred);
             Ok(Axis { column, inferred, span: None })
         };
         let axes = wanted.dims.iter().map(axis).collect::<Result<Vec<_>, String>>()?;
+        check_domains(table, wanted)?;
         let numbered = wanted.dims.is_empty() && !wanted.dense;
         let this = Self { wanted, names: table.names().to_vec(), columns, axes, numbered, rows: 0 };
         Ok((this, notes))
@@ -106,7 +111,10 @@ impl<'a> Survey<'a> {
         self.check(table)?;
         self.rows = self.rows.saturating_add(table.len());
         let mut limits = self.dimensions()?;
-        grow::limit(&mut limits, self.wanted.domains)?;
+        // The domain of rows is looked at in the end.
+        if !self.axes.is_empty() {
+            grow::limit(&mut limits, self.wanted.domains)?;
+        }
         for (axis, limit) in self.axes.iter_mut().zip(&limits) {
             let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
             let name = &limit.name;
@@ -198,6 +206,22 @@ impl<'a> Survey<'a> {
         let inferred = inferred.map(|column| column.name.clone()).collect();
         Ok(Surveyed { schema, inferred, rows: self.rows })
     }
+}
+
+/// Returns an error if a domain is given for something that has none.
+fn check_domains(table: &Table, wanted: &Wanted<'_>) -> Result<(), String> {
+    for text in wanted.domains {
+        let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
+        if wanted.dense {
+            return Err(format!(
+                "--domain {text:?}: the domain of an array that is --dense is that of its rows"
+            ));
+        }
+        if wanted.dims.is_empty() && table.column(name).is_some() {
+            return Err(format!("--domain {text:?}: {name:?} is no dimension: --dims {name} makes it one"));
+        }
+    }
+    Ok(())
 }
 
 /// The type of a column's coordinates; `None` for text, which booleans become, too.

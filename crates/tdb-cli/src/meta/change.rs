@@ -8,7 +8,7 @@ use clap::{Args as Group, Subcommand};
 use tdb_array::{Datatype, MetadataChanges, ObjectType, WriteStorage, object_type};
 use tdb_schema::MetadataValue;
 
-use super::{key_of, show};
+use super::{key_of, missing, show};
 use crate::args::{ChangeArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
@@ -102,7 +102,7 @@ pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> 
             for text in &args.entries {
                 let key = key_of(&args.object, text)?;
                 if metadata.get(&key).is_none() {
-                    return Err(Failure::at(&args.object, format!("there is no metadata key {text:?}")));
+                    return Err(missing(&args.object, &metadata, text));
                 }
                 changes = changes.remove(key);
             }

@@ -143,6 +143,15 @@ fn filter_of_text(name: &str, options: &str) -> Result<Filter> {
     Ok(filter)
 }
 
+/// The first option of a pipeline that is outside its filter's limits, and what is allowed.
+pub(super) fn outside_limits(at: &At<'_>) -> Option<String> {
+    let list = if at.value.is_array() { at.items() } else { at.list("filters") };
+    list.ok()?.iter().find_map(|item| {
+        let filter = filter(item).ok()?;
+        check(&filter).err().map(|error| item.error(error))
+    })
+}
+
 /// Returns an error, which says what is allowed, if the option of a filter is out of range.
 fn check(filter: &Filter) -> Result<()> {
     let checked = match filter {

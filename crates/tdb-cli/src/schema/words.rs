@@ -4,7 +4,7 @@ use tdb_codec::{CellValNum, Datatype, DatatypeClass};
 use tdb_filters::{Filter, registry};
 
 use super::at::Result;
-use crate::suggest::hint;
+use crate::suggest::{hint, meant};
 
 /// What a filter can be told, and what it does.
 pub(super) struct About {
@@ -132,10 +132,22 @@ pub(crate) fn datatype(text: &str) -> Result<Datatype> {
         let unclear = UNCLEAR_TYPES.iter().find(|(other, _)| *other == word);
         let hint = match unclear {
             Some((_, names)) => format!("; write {names}"),
-            None => hint(text, Datatype::all().map(Datatype::name)),
+            None => hint_of_datatype(text),
         };
         format!("{text:?} is not a valid datatype{hint}")
     })
+}
+
+/// The datatype that was probably meant, or where all are listed; as the end of a message.
+fn hint_of_datatype(text: &str) -> String {
+    let words = TYPE_WORDS.iter().map(|(word, _)| *word).chain(UNCLEAR_TYPES.iter().map(|(word, _)| *word));
+    let near = meant(text, Datatype::all().map(Datatype::name).chain(words));
+    let unclear = UNCLEAR_TYPES.iter().find(|(word, _)| near == Some(*word));
+    match (unclear, near) {
+        (Some((_, names)), _) => format!("; write {names}"),
+        (None, Some(near)) => format!("; did you mean {near:?}?"),
+        (None, None) => "; tdb create --help lists datatypes".to_owned(),
+    }
 }
 
 /// The datatype of a dimension: the only texts that dimensions may be are ASCII.
@@ -243,7 +255,14 @@ mod tests {
             datatype("FLOAT23").unwrap_err(),
             "\"FLOAT23\" is not a valid datatype; did you mean \"FLOAT32\"?"
         );
-        assert_eq!(datatype("complex").unwrap_err(), "\"complex\" is not a valid datatype");
+        assert_eq!(
+            datatype("complex").unwrap_err(),
+            "\"complex\" is not a valid datatype; tdb create --help lists datatypes"
+        );
+        assert_eq!(
+            datatype("flot").unwrap_err(),
+            "\"flot\" is not a valid datatype; write FLOAT32 or FLOAT64"
+        );
         assert_eq!(dimension_datatype("string"), Ok(Datatype::StringAscii));
         assert_eq!(dimension_datatype("int64"), Ok(Datatype::Int64));
         assert!(dimension_datatype("STRING_UTF8").unwrap_err().ends_with("write STRING_ASCII"));

@@ -26,7 +26,12 @@ impl Manifest {
     /// Reads the manifest, and the buffers of the fields that a write to an array with this schema needs.
     pub(super) fn read(folder: &Path, schema: &ArraySchema) -> Result<Self> {
         let path = folder.join("manifest.json");
-        let text = fs::read(&path).map_err(|error| Failure::at(&path, error))?;
+        let text = fs::read(&path).map_err(|error| {
+            Failure::at(
+                &path,
+                format!("{error}; tdb read --format raw --out makes a folder with such a file"),
+            )
+        })?;
         let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&path, error))?;
         let wrong = |error: String| Failure::at(&path, error);
         let at = At::root(&json);

@@ -18,7 +18,10 @@ fn a_delete_takes_what_its_dry_run_counts_and_earlier_times_keep_it() {
     assert_eq!(delete("k >= 7 or k in (2, 3)", &["--dry-run"]), "5 of 10 cells would be deleted\n");
     assert_eq!(count(array), 10, "nothing was done");
     let key = delete("k >= 7 or k in (2, 3)", &["--time", "10"]);
-    assert!(key.starts_with("__commits/__10_10_") && key.ends_with(".del\n"), "{key}");
+    assert!(
+        key.starts_with("5 of 10 cells deleted by __commits/__10_10_") && key.ends_with(".del\n"),
+        "{key}"
+    );
     assert_eq!(count(array), 5);
     assert_eq!(delete("not (k >= 1)", &["--dry-run"]), "1 of 5 cells would be deleted\n");
     assert_eq!(delete("c = 'green'", &["--dry-run"]), "2 of 5 cells would be deleted\n");
@@ -43,7 +46,11 @@ fn a_delete_that_finds_no_cell_now_takes_those_that_are_written_later_with_an_ea
         assert_eq!(dry, format!("0 of {cells} cells would be deleted\n"));
         assert_eq!(said(&["log", array, "--json"]).matches("\"delete\"").count(), 0);
         let key = said(&["delete", array, "--where", "k = 77", "--time", "20"]);
-        assert!(key.starts_with("__commits/__20_20_") && key.ends_with(".del\n"), "{key}");
+        assert!(
+            key.starts_with(&format!("0 of {cells} cells deleted by __commits/__20_20_"))
+                && key.ends_with(".del\n"),
+            "{key}"
+        );
         // A delete that no cell can ever satisfy is written, too.
         let key = said(&["delete", array, "--where", "k > 5 and k < 5", "--time", "21"]);
         assert!(key.ends_with(".del\n"), "{key}");

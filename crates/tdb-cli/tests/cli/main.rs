@@ -10,10 +10,13 @@
 mod changes;
 mod command;
 mod common;
+mod compress;
 mod copy;
 mod create;
 mod delete;
 mod failures;
+#[cfg(unix)]
+mod first_hour;
 mod fixtures;
 mod future;
 mod groups;
@@ -25,6 +28,7 @@ mod limits;
 mod log;
 mod overwrite;
 mod places;
+mod progress;
 mod publish;
 mod queries;
 mod raw_writes;
@@ -36,3 +40,4 @@ mod sql;
 mod sql_results;
 mod streams;
 mod words;
+mod wrong_inputs;
