@@ -5,7 +5,7 @@ pub(crate) mod csv;
 mod grid;
 mod json;
 mod preview;
-mod progress;
+pub(crate) mod progress;
 mod raw;
 mod rows;
 mod shown;
@@ -223,7 +223,7 @@ impl<'a> Query<'a> {
     fn stream(self, sink: &mut dyn Sink) -> Result {
         let Self { array, args, ranges, narrowed, .. } = self;
         let failed = |error| failed(args, error);
-        let bar = progress::Bar::new(args);
+        let bar = progress::Bar::new(!args.no_progress, args.out.is_some());
         let mut batches = self.read.batches().map_err(failed)?;
         let (order, timestamps) = (batches.order(), args.window.timestamps());
         let mut summary = Summary { array, ranges, timestamps, order, cells: 0, shape: None };

@@ -1,12 +1,10 @@
 //! A progress line on the terminal for long reads.
 
-use std::cell::Cell;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tdb_array::Progress;
-
-use crate::args::ReadArgs;
 
 /// Reads that finish within this time show nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -14,38 +12,43 @@ const PATIENCE: Duration = Duration::from_millis(400);
 const PAUSE: Duration = Duration::from_millis(100);
 const WIDTH: usize = 30;
 
-pub(super) struct Bar {
-    /// When the next update may be shown; `None` if no progress is shown.
-    next: Cell<Option<Instant>>,
+pub(crate) struct Bar {
     begun: Instant,
-    shown: Cell<bool>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// When the next update may be shown; `None` if no progress is shown.
+    next: Option<Instant>,
+    shown: bool,
 }
 
 impl Bar {
-    /// A bar, if standard error is a terminal and nothing else is printed over the bar.
-    pub(super) fn new(args: &ReadArgs) -> Self {
+    /// A bar, if one is wanted, standard error is a terminal, and nothing else is printed over the bar.
+    pub(crate) fn new(wanted: bool, goes_to_file: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let seen = io::stderr().is_terminal() && !dumb;
-        let alone = args.out.is_some() || !io::stdout().is_terminal();
+        let alone = goes_to_file || !io::stdout().is_terminal();
         let begun = Instant::now();
-        let next = (seen && alone && !args.no_progress).then(|| begun.checked_add(PATIENCE)).flatten();
-        Self { next: Cell::new(next), begun, shown: Cell::new(false) }
+        let next = (seen && alone && wanted).then(|| begun.checked_add(PATIENCE)).flatten();
+        Self { begun, state: Mutex::new(State { next, shown: false }) }
     }
 
-    pub(super) fn show(&self, progress: &Progress) {
+    pub(crate) fn show(&self, progress: &Progress) {
         let now = Instant::now();
-        if self.next.get().is_none_or(|next| now < next) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.next.is_none_or(|next| now < next) {
             return;
         }
-        self.next.set(now.checked_add(PAUSE));
-        self.shown.set(true);
+        state.next = now.checked_add(PAUSE);
+        state.shown = true;
         let line = line(progress, now.saturating_duration_since(self.begun));
         // If the terminal is closed, no bar is needed.
         let _ = write!(io::stderr(), "\r{line}\x1b[K");
     }
 
-    pub(super) fn clear(&self) {
-        if self.shown.get() {
+    pub(crate) fn clear(&self) {
+        if self.state.lock().unwrap_or_else(PoisonError::into_inner).shown {
             let _ = write!(io::stderr(), "\r\x1b[K");
         }
     }

@@ -10,6 +10,9 @@
 mod changes;
 mod command;
 mod common;
+mod convert;
+#[cfg(feature = "convert")]
+mod convert_export;
 mod copy;
 mod create;
 mod delete;
