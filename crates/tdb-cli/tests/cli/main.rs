@@ -13,6 +13,10 @@ mod common;
 mod convert;
 #[cfg(feature = "convert")]
 mod convert_export;
+#[cfg(feature = "convert")]
+mod convert_files;
+#[cfg(feature = "convert")]
+mod convert_import;
 mod copy;
 mod create;
 mod delete;
