@@ -12,7 +12,7 @@
 //! tdb log ARRAY       history of an array
 //! tdb create ARRAY    creates an array from a schema in JSON
 //! tdb write ARRAY     writes cells from plain little-endian buffers
-//! tdb import ARRAY    writes cells from CSV, TSV, NDJSON or NPY files
+//! tdb import ARRAY    writes cells from CSV, TSV, NDJSON, NPY, Parquet or Arrow files
 //! tdb export ARRAY    writes cells to a Parquet or Arrow file (with the feature `convert`)
 //! tdb copy SRC DST    copies with other filters, another version, or a part
 //! tdb delete ARRAY    deletes cells that satisfy a condition
