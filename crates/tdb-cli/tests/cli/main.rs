@@ -40,6 +40,8 @@ mod screens;
 mod shells;
 mod sql;
 #[cfg(feature = "sql")]
+mod sql_files;
+#[cfg(feature = "sql")]
 mod sql_results;
 mod streams;
 mod words;
