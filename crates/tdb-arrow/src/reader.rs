@@ -11,7 +11,8 @@ use crate::options::Options;
 /// The batches of a query, for any software that reads Arrow.
 ///
 /// Each is as large as the query's memory budget allows ([`Read::memory`], [`Read::batch_memory`]); parts without
-/// cells are left out. After an error there are no more batches.
+/// cells are left out, and so are cells of a dense array that a [selection](Read::selection) does not select. After an
+/// error there are no more batches.
 ///
 /// ```
 /// use arrow_array::RecordBatchReader;
@@ -79,6 +80,7 @@ impl BatchReader {
                 },
                 (None, None) => return Ok(None),
             };
+            let cells = cells.into_selected()?;
             if !cells.is_empty() {
                 return self.mapping.record_batch_of(cells, &self.schema).map(Some);
             }

@@ -13,6 +13,7 @@ use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
+use crate::export::ExportArgs;
 use crate::failure::{Failure, Result};
 use crate::group::change::GroupChange;
 use crate::import::ImportArgs;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Create(CreateArgs),
     Write(WriteArgs),
     Import(ImportArgs),
+    Export(ExportArgs),
     Copy(CopyArgs),
     Delete(DeleteArgs),
     Evolve(EvolveArgs),
@@ -68,7 +70,7 @@ impl Command {
     pub(crate) const fn only_shows(&self) -> bool {
         match self {
             // INSERT adds files, and changes none that a cache keeps.
-            Self::Info(_) | Self::Read(_) | Self::Explain(_) | Self::Sql(_) => true,
+            Self::Info(_) | Self::Read(_) | Self::Explain(_) | Self::Export(_) | Self::Sql(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

@@ -1,6 +1,6 @@
 //! `tdb copy`: writes an array again.
 
-mod boxes;
+pub(crate) mod boxes;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

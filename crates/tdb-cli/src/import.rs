@@ -1,5 +1,7 @@
 //! `tdb import`: imports cells from files of other formats.
 
+#[cfg(feature = "convert")]
+mod batches;
 mod convert;
 mod csv;
 mod existing;
@@ -23,7 +25,7 @@ use std::sync::Arc;
 
 use clap::{Args as Group, ValueEnum};
 use serde_json::Value;
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, WriteStorage, is_free};
+use tdb_array::{ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteStorage, is_free};
 
 use self::convert::Conversion;
 use self::existing::append;
@@ -43,13 +45,13 @@ use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 use crate::schema::{self, At};
 
-/// Write the cells of a CSV, TSV, NDJSON or NPY file into an array, which is created if it does not exist.
+/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is created if it does not exist.
 ///
 /// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb create takes. A CSV or
 /// TSV file must begin with the names of its columns. A table becomes a sparse array. With --dims, these columns become the
 /// coordinates; without, a dimension numbers the rows, and the rows of later files follow those that are there. With
-/// --dense, the array is dense along the rows. An NPY file becomes a dense array. A file may be compressed with gzip or
-/// Zstandard.
+/// --dense, the array is dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
+/// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature convert read Parquet and Arrow files.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
@@ -57,8 +59,10 @@ An empty cell of a CSV file is null, \"\" is an empty string. A column contains 
 a note says so. Of a long file, the first 4 MiB decide, and all columns may be null; a later row that does not fit is an error, and \
 --types gives the right type. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null.
 
-An existing array determines the types: a sparse one takes CSV, TSV and NDJSON files, a dense one NPY files of its shape, from the \
-low end of its domain on, and cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
+The columns of Parquet and Arrow files have types, which arrays keep; an error names a type that arrays do not have. Without --dims and --dense, the schema in a file that tdb export wrote is used.
+
+An existing array determines the types: a sparse one takes tables, a dense one NPY files of its shape, from the \
+low end of its domain on, and what was exported from a dense array, where it was; cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
 find room, and its current domain is that of its cells: it grows before cells outside of it are written. A new array exists only \
 once it is complete: if an import fails, there is no array, and what a killed one leaves is replaced by the next one. Memory is \
 bounded whatever the size of a table. Cells of a long file whose coordinates are equal may lie in different fragments; then the last \
@@ -73,7 +77,8 @@ Examples:
   tdb import people people.csv --types 'zip=string,height=float32' --force
   tdb import events events.ndjson --dims id
   curl https://example.com/table.tsv | tdb import table - --format tsv
-  tdb import image image.npy")]
+  tdb import image image.npy
+  tdb import trips trips.parquet --dims pickup")]
 pub(crate) struct ImportArgs {
     /// Folder of the array, which is created if it does not exist.
     pub(crate) array: PathBuf,
@@ -97,7 +102,8 @@ pub(crate) struct ImportArgs {
     /// Allow several cells of a new array to have the same coordinates.
     #[arg(long)]
     allow_duplicates: bool,
-    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy, also before .gz or .zst).
+    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy, also before .gz or .zst;
+    /// .parquet, .pq, .arrow, .feather, .ipc, .arrows).
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
     /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV files a tabulator.
@@ -109,6 +115,10 @@ pub(crate) struct ImportArgs {
     /// Write over the cells of a dense array.
     #[arg(long)]
     overwrite: bool,
+    /// Keep memory below this for a Parquet or Arrow file, e.g. 2GiB or 500MB. A batch of an Arrow file must fit half of
+    /// it. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<MemoryBudget>,
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -136,6 +146,14 @@ enum FileFormat {
     Ndjson,
     /// A `NumPy` array.
     Npy,
+    /// Parquet.
+    #[value(alias = "pq")]
+    Parquet,
+    /// An Arrow IPC file, also called Feather.
+    #[value(aliases = ["feather", "ipc"])]
+    Arrow,
+    /// An Arrow IPC stream.
+    Arrows,
 }
 
 impl FileFormat {
@@ -148,6 +166,9 @@ impl FileFormat {
             "tsv" | "tab" => Some(Self::Tsv),
             "ndjson" | "jsonl" => Some(Self::Ndjson),
             "npy" => Some(Self::Npy),
+            "parquet" | "pq" => Some(Self::Parquet),
+            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
+            "arrows" => Some(Self::Arrows),
             _ => None,
         }
     }
@@ -171,6 +192,9 @@ enum Source {
 
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+    if args.has_batches() {
+        return args.import_batches(stores, out);
+    }
     let source = args.source()?;
     let storage = stores.storage(&args.array)?;
     if args.force || is_free(&storage).unwrap_or(false) {
@@ -292,10 +316,33 @@ impl ImportArgs {
         }
     }
 
+    /// The given format, or that of the name.
+    fn file_format(&self) -> Option<FileFormat> {
+        self.format.or_else(|| FileFormat::of_name(&self.file))
+    }
+
+    /// Whether the file is one of Parquet or Arrow.
+    fn has_batches(&self) -> bool {
+        matches!(self.file_format(), Some(FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows))
+    }
+
+    #[cfg(feature = "convert")]
+    fn import_batches(&self, stores: &Stores, out: &mut dyn Write) -> Result {
+        batches::run(self, stores, out)
+    }
+
+    #[cfg(not(feature = "convert"))]
+    fn import_batches(&self, _: &Stores, _: &mut dyn Write) -> Result {
+        Err(self.wrong(crate::export::WITHOUT))
+    }
+
     /// Opens the file.
     fn source(&self) -> Result<Source> {
-        let format = self.format.or_else(|| FileFormat::of_name(&self.file));
-        let format = format.ok_or_else(|| self.usage("--format csv, tsv, ndjson or npy is needed"))?;
+        let needed = "--format csv, tsv, ndjson, npy, parquet, arrow or arrows is needed";
+        let format = self.file_format().ok_or_else(|| self.usage(needed))?;
+        if self.memory.is_some() {
+            return Err(self.usage("--memory is only for Parquet and Arrow files"));
+        }
         let notation = match (format, self.delimiter) {
             (FileFormat::Csv, given) => Notation::Delimited(given.unwrap_or(',')),
             (FileFormat::Tsv, given) => Notation::Delimited(given.unwrap_or('\t')),

@@ -1,6 +1,6 @@
 //! `tdb info`: shows the properties of an array.
 
-mod json;
+pub(crate) mod json;
 mod text;
 
 use std::io::Write;

@@ -12,7 +12,8 @@
 //! tdb log ARRAY       history of an array
 //! tdb create ARRAY    creates an array from a schema in JSON
 //! tdb write ARRAY     writes cells from plain little-endian buffers
-//! tdb import ARRAY    writes cells from CSV, TSV, NDJSON or NPY files
+//! tdb import ARRAY    writes cells from CSV, TSV, NDJSON, NPY, Parquet or Arrow files
+//! tdb export ARRAY    writes cells to a Parquet or Arrow file (with the feature `convert`)
 //! tdb copy SRC DST    copies with other filters, another version, or a part
 //! tdb delete ARRAY    deletes cells that satisfy a condition
 //! tdb evolve ARRAY    changes attributes, enumerations, current domain and version
@@ -50,6 +51,7 @@ mod dump;
 mod ends;
 mod evolve;
 mod explain;
+mod export;
 mod failure;
 mod group;
 mod import;
@@ -58,6 +60,8 @@ mod log;
 mod maintain;
 mod meta;
 mod names;
+#[cfg(feature = "convert")]
+mod piped;
 mod place;
 mod progress;
 mod publish;
@@ -121,6 +125,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
+            Command::Export(args) => export::run(&args, &stores, screen.is_some(), out),
             Command::Copy(args) => copy::run(&args, &stores, out),
             Command::Delete(args) => delete::run(&args, &stores, out),
             Command::Evolve(args) => evolve::run(&args, &stores, out),

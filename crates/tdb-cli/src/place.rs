@@ -32,8 +32,8 @@ pub(crate) struct StoreArgs {
     /// GOOGLE_... variables of other tools.
     #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Stores")]
     store_option: Vec<String>,
-    /// Cache in this folder what info, read, explain, sql, group and meta read from stores, as far as it never changes:
-    /// schemas and metadata of fragments. Several processes may use the folder at once. Also read from the environment:
+    /// Cache in this folder what info, read, explain, export, sql, group and meta read from stores, as far as it never
+    /// changes: schemas and metadata of fragments. Several processes may use the folder at once. Also read from the environment:
     /// TDB_CACHE.
     #[arg(long, value_name = "FOLDER", global = true, help_heading = "Stores")]
     cache: Option<PathBuf>,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args as Group;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use tdb_array::Progress;
 
 /// What takes less than this shows nothing.
 const PATIENCE: Duration = Duration::from_millis(400);
@@ -97,6 +98,19 @@ impl Meter {
     pub(crate) fn add(&self, more: u64) {
         if let Some(bar) = &self.bar {
             self.set(bar.position().saturating_add(more));
+        }
+    }
+
+    /// So far is a read.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share from 0 to 1 of a whole number"
+    )]
+    pub(crate) fn show(&self, progress: &Progress) {
+        if self.is_seen() {
+            self.say(format!("{} cells, {} MiB", progress.cells, progress.bytes / (1 << 20)));
+            self.set((progress.fraction() * Self::WHOLE as f64) as u64);
         }
     }
 

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, Progress, QueryError, Read};
+use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
 use tdb_codec::to_u64;
 
 use self::csv::Csv;
@@ -238,7 +238,7 @@ impl<'a> Query<'a> {
             left = left.saturating_sub(shown);
             summary.cells = summary.cells.saturating_add(shown);
             sink.take(&columns, shown)?;
-            show(&meter, batches.progress());
+            meter.show(batches.progress());
             if left == 0 {
                 break;
             }
@@ -248,20 +248,6 @@ impl<'a> Query<'a> {
         let whole = |shape: &[usize]| is_box && !narrowed && shape.iter().product::<usize>() == summary.cells;
         summary.shape = batches.shape().filter(|shape| whole(shape));
         sink.finish(&summary)
-    }
-}
-
-/// Shows how far a read is.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share from 0 to 1 of a whole number"
-)]
-fn show(meter: &Meter, progress: &Progress) {
-    if meter.is_seen() {
-        let mebibytes = progress.bytes / (1 << 20);
-        meter.say(format!("{} cells, {mebibytes} MiB", progress.cells));
-        meter.set((progress.fraction() * Meter::WHOLE as f64) as u64);
     }
 }
 

@@ -81,7 +81,7 @@ fn describe() -> String {
 }
 
 /// The features of the crate, and whether this build has them.
-const FEATURES: [(&str, bool); 12] = [
+const FEATURES: [(&str, bool); 13] = [
     ("gzip", cfg!(feature = "gzip")),
     ("zstd", cfg!(feature = "zstd")),
     ("zstd-rust", cfg!(feature = "zstd-rust")),
@@ -93,6 +93,7 @@ const FEATURES: [(&str, bool); 12] = [
     ("webp-lossy", cfg!(feature = "webp-lossy")),
     ("large-pages", cfg!(feature = "large-pages")),
     ("object-store", cfg!(feature = "object-store")),
+    ("convert", cfg!(feature = "convert")),
     ("sql", cfg!(feature = "sql")),
 ];
 

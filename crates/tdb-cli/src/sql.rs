@@ -1,6 +1,8 @@
 //! `tdb sql`: questions to arrays in SQL.
 
 #[cfg(feature = "sql")]
+mod columns;
+#[cfg(feature = "sql")]
 mod formats;
 #[cfg(feature = "sql")]
 mod prompt;
@@ -36,7 +38,7 @@ read; --explain shows them. Every statement opens the arrays that it names once,
 sparse arrays. CREATE EXTERNAL TABLE gives an array a name and options of its own: timestamp, key, days, threads.
 
 Results are CSV unless they go to a terminal. In CSV, text is in quotes where it must be, null is nothing, and an empty string is \"\". \
-The number of rows that INSERT and COPY write goes to standard error. Without statements they are read from standard input; on a \
+Parquet and Arrow files have one result. The number of rows that INSERT and COPY write goes to standard error. Without statements they are read from standard input; on a \
 terminal there is a prompt, whose history is kept in ~/.local/state/tdb/sql_history.
 
 Examples:
@@ -44,6 +46,7 @@ Examples:
   tdb sql \"SELECT * FROM 's3://bucket/trips' LIMIT 10\" --store-option aws_region=eu-west-1
   tdb sql --explain \"SELECT count(*) FROM 'trips' WHERE day < DATE '2024-02-01'\"
   tdb sql --file report.sql --format ndjson --out report.ndjson
+  tdb sql \"SELECT city, avg(price) FROM 'trips' GROUP BY city\" --out cities.parquet
   tdb sql \"CREATE EXTERNAL TABLE old STORED AS TILEDB LOCATION 'trips' OPTIONS (timestamp '1700000000000'); \
 SELECT count(*) FROM old\"
   tdb sql")]
@@ -92,6 +95,14 @@ pub(crate) enum SqlFormat {
     /// One object on each line.
     #[value(alias = "jsonl")]
     Ndjson,
+    /// A Parquet file of one result.
+    #[value(alias = "pq")]
+    Parquet,
+    /// An Arrow IPC file of one result, also called Feather.
+    #[value(aliases = ["feather", "ipc"])]
+    Arrow,
+    /// An Arrow IPC stream of one result.
+    Arrows,
 }
 
 /// Without the feature, the command is known, and says how to get it.

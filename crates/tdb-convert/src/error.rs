@@ -33,6 +33,14 @@ pub enum Error {
         /// Which column, and why.
         why: Box<tdb_arrow::Error>,
     },
+    /// A field of an array has no column in a file.
+    #[error("{file}: field {field:?} is missing")]
+    Missing {
+        /// The name that the caller gave to the file.
+        file: String,
+        /// The field.
+        field: String,
+    },
     /// The output cannot be written.
     #[error("the file cannot be written: {0}")]
     Output(String),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
 use tdb_array::schema::Dimension;
-use tdb_array::{ArrayType, ArrayWriter, Layout};
+use tdb_array::{ArrayType, ArrayWriter, FragmentWriter, Layout, SparseStream};
 use tdb_arrow::Mapping;
 use tdb_arrow::metadata::KIND;
 
@@ -36,19 +36,73 @@ pub fn append(
     }
 }
 
+/// Finds out whether the cells of a batch of this file fit an array, without writing them.
+///
+/// # Errors
+/// A column or a cell that does not fit its field.
+pub fn fit(mapping: &Mapping, batch: &RecordBatch, file: &str) -> Result<()> {
+    let cells = fitted(mapping, batch).and_then(|batch| mapping.write_batch(&batch));
+    cells.map(drop).map_err(|error| Error::cells(file, error))
+}
+
+/// Compares the columns of a file with the fields of an array, without reading a row.
+///
+/// # Errors
+/// A column that the array does not have, one whose type does not fit its field, and a field without a column.
+pub fn check(mapping: &Mapping, source: &Source) -> Result<()> {
+    let batch = RecordBatch::new_empty(source.schema().clone());
+    fit(mapping, &batch, source.name())?;
+    let batch = fitted(mapping, &batch).map_err(|error| Error::cells(source.name(), error))?;
+    let schema = mapping.array_schema();
+    let dimensions = schema.domain.dimensions.iter().map(|dimension| dimension.name.as_str());
+    let dimensions = dimensions.filter(|_| schema.array_type == ArrayType::Sparse);
+    let attributes = schema.attributes.iter().map(|attribute| attribute.name.as_str());
+    match dimensions.chain(attributes).find(|name| batch.column_by_name(name).is_none()) {
+        Some(name) => Err(Error::Missing { file: source.name().to_owned(), field: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
+/// Where sparse cells go.
+enum Target<'w> {
+    /// Into one fragment: they are in the array's order.
+    Sorted(Box<FragmentWriter<'w>>),
+    /// Into a fragment for each part that fits the memory.
+    Any(Box<SparseStream<'w>>),
+}
+
+impl<'w> Target<'w> {
+    fn new(writer: &'w ArrayWriter, source: &Source, memory: usize) -> Result<Self> {
+        let schema = writer.schema();
+        let sorted = match (schema.domain.dimensions.as_slice(), source.numbers()) {
+            ([row], Some(numbers)) => row.name == numbers && schema.cell_order != Layout::Hilbert,
+            _ => false,
+        };
+        Ok(match sorted {
+            true => Self::Sorted(Box::new(writer.sparse_fragment()?)),
+            false => Self::Any(Box::new(writer.sparse_stream(memory)?)),
+        })
+    }
+}
+
 fn sparse(writer: &ArrayWriter, mapping: &Mapping, source: &mut Source, memory: usize) -> Result<u64> {
-    let mut stream = writer.sparse_stream(memory)?;
+    let mut target = Target::new(writer, source, memory)?;
     let mut cells = 0u64;
     while let Some(batch) = source.next().transpose()? {
         let batch = fitted(mapping, &batch).map_err(|error| Error::cells(source.name(), error))?;
         let rows = mapping.write_batch(&batch).map_err(|error| Error::cells(source.name(), error))?;
         drop(batch);
-        stream.append(&rows.columns())?;
+        match &mut target {
+            Target::Sorted(fragment) => fragment.append(&rows.columns())?,
+            Target::Any(stream) => stream.append(&rows.columns())?,
+        }
         cells = cells.saturating_add(u64::try_from(rows.len()).unwrap_or(u64::MAX));
     }
-    // A fragment without cells is not written.
-    if cells > 0 {
-        stream.commit()?;
+    match target {
+        // A fragment without cells is not written.
+        _ if cells == 0 => {}
+        Target::Sorted(fragment) => drop(fragment.commit()?),
+        Target::Any(stream) => drop(stream.commit()?),
     }
     Ok(cells)
 }

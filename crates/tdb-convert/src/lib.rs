@@ -69,7 +69,7 @@ mod spans;
 pub use self::error::{Error, FileProblem, Result};
 pub use self::export::Export;
 pub use self::format::Format;
-pub use self::import::append;
+pub use self::import::{append, check, fit};
 pub use self::metadata::{SUBARRAY, Subarray, enumeration_key};
 pub use self::new::{NewArray, Rows, dimensions};
 pub use self::sink::{BatchSink, Compression, SinkOptions, sink};

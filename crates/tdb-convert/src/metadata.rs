@@ -44,6 +44,14 @@ impl Subarray {
         dense.then(|| array.bounds()).flatten().map(|ranges| Self::new(array.schema(), ranges))
     }
 
+    /// The box in the metadata of a file's schema, if there is one.
+    ///
+    /// # Errors
+    /// Metadata that is not what an export writes.
+    pub fn stored(arrow: &Schema) -> Result<Option<Self>> {
+        subarray(arrow)
+    }
+
     /// The order of the cells: row-major or column-major.
     #[must_use]
     pub const fn order(&self) -> Layout {

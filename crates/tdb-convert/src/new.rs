@@ -10,12 +10,12 @@ use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
 
 use crate::error::Result;
 use crate::metadata::{self, Subarray};
+#[cfg(doc)]
+use crate::source::Source;
 use crate::spans::{Spans, is_text, wide};
 
 /// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
 pub(crate) const OLD_ANONYMOUS: &str = "__attr";
-/// The dimension of arrays whose cells are the rows of a file.
-const ROW: &str = "row";
 /// Cells of a tile of such an array.
 const ROW_TILE: u64 = 10_000;
 /// The high end of the current domain of text: a byte that is in no text. With an open end, libtiledb 2.30 refuses ranges of
@@ -52,15 +52,15 @@ impl NewArray {
         Ok(Self { schema, enumerations, subarray: metadata::subarray(arrow)? })
     }
 
-    /// A dense array of the rows of a file, in their order, with the dimension `row`, which counts from 0.
+    /// A dense array of the rows of a file, in their order, with a dimension of this name, which counts from 0.
     ///
     /// # Errors
-    /// A column whose type the format does not have, or that is called `row` too.
-    pub fn of_rows(arrow: &Schema, Rows(rows): Rows) -> Result<Self> {
+    /// A column whose type the format does not have, or that is called like the dimension.
+    pub fn of_rows(arrow: &Schema, name: &str, Rows(rows): Rows) -> Result<Self> {
         let last = rows.saturating_sub(1).min(i64::MAX.unsigned_abs() / 2);
         let last = i64::try_from(last).unwrap_or(0);
         let tile = i64::try_from(rows.clamp(1, ROW_TILE)).unwrap_or(1);
-        let row = Dimension::new(ROW, 0..=last).with_tile(tile);
+        let row = Dimension::new(name, 0..=last).with_tile(tile);
         let schema = compressed(schema_of(&plain(arrow), &SchemaOptions::dense().dimension(row))?);
         let subarray = (rows > 0).then(|| Subarray {
             order: Layout::RowMajor,
@@ -69,7 +69,7 @@ impl NewArray {
         Ok(Self { schema, enumerations: Vec::new(), subarray })
     }
 
-    /// A sparse array whose dimensions are columns of the file: see [`dimensions`]. With the [`Spans`] of the file, they
+    /// A sparse array whose dimensions are columns of the file (see [`dimensions`]), or one that [`Source::numbered`] adds. With the [`Spans`] of the file, they
     /// become the current domain, which grows with later files.
     ///
     /// # Errors

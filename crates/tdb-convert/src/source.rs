@@ -6,9 +6,10 @@ mod parquet;
 use std::fmt;
 use std::io::{Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use self::ipc::Messages;
 use self::parquet::ParquetFile;
@@ -20,7 +21,25 @@ pub struct Source {
     name: String,
     schema: SchemaRef,
     rows: Option<u64>,
+    numbered: Option<Numbers>,
     inner: Option<Inner>,
+}
+
+/// A column that numbers the rows.
+struct Numbers {
+    field: FieldRef,
+    next: u64,
+}
+
+impl Numbers {
+    /// Adds the column, after those of the file.
+    fn number(&mut self, batch: &RecordBatch, schema: &SchemaRef) -> tdb_arrow::Result<RecordBatch> {
+        let first = self.next;
+        self.next = first.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+        let numbers: UInt64Array = (first..).take(batch.num_rows()).collect::<Vec<_>>().into();
+        let columns = batch.columns().iter().cloned().chain([Arc::new(numbers) as ArrayRef]);
+        Ok(RecordBatch::try_new(schema.clone(), columns.collect())?)
+    }
 }
 
 enum Inner {
@@ -54,7 +73,7 @@ impl Source {
             Format::Parquet => {
                 let file = guarded(&name, || ParquetFile::open(file, memory))?;
                 let (schema, rows) = (file.schema(), Some(file.rows()));
-                Ok(Self { name, schema, rows, inner: Some(Inner::Parquet(Box::new(file))) })
+                Ok(Self { name, schema, rows, numbered: None, inner: Some(Inner::Parquet(Box::new(file))) })
             }
             Format::Arrow => {
                 let messages = guarded(&name, || Messages::of_file(file, memory))?;
@@ -75,7 +94,8 @@ impl Source {
     }
 
     fn of_messages(name: String, messages: Messages) -> Self {
-        Self { name, schema: messages.schema(), rows: None, inner: Some(Inner::Ipc(Box::new(messages))) }
+        let schema = messages.schema();
+        Self { name, schema, rows: None, numbered: None, inner: Some(Inner::Ipc(Box::new(messages))) }
     }
 
     /// Reads only these columns, in the order of the file. Before the first batch.
@@ -102,6 +122,41 @@ impl Source {
         Ok(self)
     }
 
+    /// Adds a column that numbers the rows, as the last one. After [`Self::only`], and before the first batch.
+    ///
+    /// ```
+    /// use std::io::Cursor;
+    /// use std::sync::Arc;
+    /// use arrow_array::cast::AsArray;
+    /// use arrow_array::types::UInt64Type;
+    /// use arrow_array::{Int32Array, RecordBatch};
+    /// use tdb_convert::{Format, SinkOptions, Source, sink};
+    ///
+    /// let batch = RecordBatch::try_from_iter([("a", Arc::new(Int32Array::from(vec![5, 6])) as _)])?;
+    /// let mut file = Vec::new();
+    /// let mut rows = sink(Format::Arrow, &mut file, &batch.schema(), &SinkOptions::new())?;
+    /// rows.write(&batch)?;
+    /// rows.finish()?;
+    /// let mut source = Source::open(Format::Arrow, Cursor::new(file), "a.arrow", 1 << 20)?.numbered("row", 10);
+    /// let batch = source.next().ok_or("no batch")??;
+    /// assert_eq!(batch.column(1).as_primitive::<UInt64Type>().values(), &[10, 11]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn numbered(mut self, name: &str, first: u64) -> Self {
+        let field: FieldRef = Arc::new(Field::new(name, DataType::UInt64, false));
+        let fields = self.schema.fields().iter().cloned().chain([field.clone()]);
+        let metadata = self.schema.metadata().clone();
+        self.schema = Schema::new_with_metadata(fields.collect::<Vec<_>>(), metadata).into();
+        self.numbered = Some(Numbers { field, next: first });
+        self
+    }
+
+    /// Whether the rows are numbered, so that they are in the order of an array whose dimension is that column.
+    pub(crate) fn numbers(&self) -> Option<&str> {
+        self.numbered.as_ref().map(|numbers| numbers.field.name().as_str())
+    }
+
     /// The name of the file, for messages.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -126,12 +181,18 @@ impl Source {
             Inner::Parquet(file) => file.next_batch(),
             Inner::Ipc(messages) => messages.next_batch(),
         })?;
-        match batch {
-            Some(batch) if !batch.schema_ref().fields().iter().eq(self.schema.fields().iter()) => {
-                let problem = FileProblem::Damaged("a batch has other columns than the file".to_owned());
-                Err(Error::file(&self.name, problem))
+        let Some(batch) = batch else { return Ok(None) };
+        let own = self.schema.fields().len().saturating_sub(usize::from(self.numbered.is_some()));
+        if !batch.schema_ref().fields().iter().eq(self.schema.fields().iter().take(own)) {
+            let problem = FileProblem::Damaged("a batch has other columns than the file".to_owned());
+            return Err(Error::file(&self.name, problem));
+        }
+        match &mut self.numbered {
+            Some(numbers) => {
+                let numbered = numbers.number(&batch, &self.schema);
+                numbered.map(Some).map_err(|error| Error::cells(&self.name, error))
             }
-            batch => Ok(batch),
+            None => Ok(Some(batch)),
         }
     }
 }

@@ -15,11 +15,17 @@ use crate::source::Source;
 pub struct Spans {
     /// Number of rows.
     pub rows: u64,
-    /// The smallest and the largest coordinate in each dimension; `None` for text, and if there are no rows.
+    /// The smallest and the largest coordinate in each dimension; `None` if there are no rows.
     pub ranges: Vec<Option<Range>>,
 }
 
 impl Spans {
+    /// What is known without a look at the coordinates: this many rows, and a range in each dimension.
+    #[must_use]
+    pub const fn new(rows: u64, ranges: Vec<Option<Range>>) -> Self {
+        Self { rows, ranges }
+    }
+
     /// Reads the coordinates of a file that was just opened. A coordinate outside the domain of its dimension is refused.
     ///
     /// # Errors
@@ -47,12 +53,10 @@ impl Spans {
     fn add(&mut self, cells: &ArrowCells, rows: usize, dimensions: &[Dimension], file: &str) -> Result<()> {
         for (dimension, range) in dimensions.iter().zip(&mut self.ranges) {
             let domain = dimension.domain.as_ref();
-            let Some(domain) = domain.map(|(low, high)| Range::new(low.as_slice(), high.as_slice())) else {
-                continue;
-            };
+            let domain = domain.map(|(low, high)| Range::new(low.as_slice(), high.as_slice()));
             for row in 0..rows {
                 let Some(value) = cells.cell(&dimension.name, row) else { continue };
-                if !domain.contains(dimension.datatype, value) {
+                if domain.as_ref().is_some_and(|domain| !domain.contains(dimension.datatype, value)) {
                     let row = self.rows.saturating_add(u64::try_from(row).unwrap_or(0));
                     return Err(Error::Outside {
                         file: file.to_owned(),

@@ -7,7 +7,7 @@ use crate::ranges::{Asked, Ends};
 
 /// A box of cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct DenseBox {
+pub(crate) struct DenseBox {
     sides: Vec<Side>,
 }
 
@@ -40,7 +40,7 @@ impl Side {
 
 impl DenseBox {
     /// The requested part of an array, restricted to the area that was written; `None` if nothing was.
-    pub(super) fn asked(array: &Array, asked: &Asked) -> Result<Option<Self>, String> {
+    pub(crate) fn asked(array: &Array, asked: &Asked) -> Result<Option<Self>, String> {
         let schema = array.schema();
         if let Some((label, _)) = asked.labels.first() {
             return Err(format!(
@@ -76,7 +76,7 @@ impl DenseBox {
     }
 
     /// The low and the high end of each dimension.
-    pub(super) fn ends(&self, dimensions: &[Dimension]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    pub(crate) fn ends(&self, dimensions: &[Dimension]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let end = |dimension: &Dimension, at| dimension.coordinate(at).unwrap_or_default();
         let ends = |(side, dimension): (&Side, _)| (end(dimension, side.low), end(dimension, side.high));
         self.sides.iter().zip(dimensions).map(ends).collect()

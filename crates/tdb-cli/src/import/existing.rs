@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tdb_array::{Array, ArraySchema, ArrayType, OpenOptions, SchemaEvolution, TimeWindow, WriteStorage};
+use tdb_array::{
+    Array, ArraySchema, ArrayType, ArrayWriter, OpenOptions, SchemaEvolution, TimeWindow, WriteStorage,
+};
 use tdb_schema::{Dimension, Range};
 
 use super::convert::Conversion;
@@ -30,30 +32,17 @@ pub(super) fn append(
     report.cells = match source {
         Source::Npy(npy) => {
             npy.check(writer.schema()).map_err(|error| args.wrong(error))?;
-            args.refuse_overwriting(storage, npy.shape())?;
+            args.refuse_overwriting(storage, npy.shape().iter().map(|size| 0..*size))?;
             args.write_npy(npy, &writer)?
         }
         Source::Table(tables) => {
             let first_row = args.next_row(storage, tables, writer.schema())?;
             let (rows, ranges) = args.look_through(tables, writer.schema(), first_row)?;
             if writer.schema().array_type == ArrayType::Dense {
-                args.refuse_overwriting(storage, &[rows])?;
+                args.refuse_overwriting(storage, core::iter::once(0..rows))?;
             }
             if let Some(ranges) = ranges {
-                report.grown = grow::shown(writer.schema(), &ranges);
-                let shown = report.grown.iter().map(|(name, range)| format!("{name}={range}"));
-                let shown = shown.collect::<Vec<_>>().join(", ");
-                // It grows before the cells are written: if the process is killed in between, the array has room for them.
-                if !args.dry_run {
-                    let evolution = SchemaEvolution::new().expand_current_domain(ranges);
-                    let options = args.lock.apply(args.change.options()?);
-                    options.evolve_storage(storage.clone(), &evolution).map_err(failed)?;
-                    writer = args.change.options()?.open_storage(storage.clone()).map_err(failed)?;
-                }
-                let grew = if args.dry_run { "would grow" } else { "grew" };
-                if !args.json {
-                    writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
-                }
+                writer = args.grow(storage, writer, ranges, &mut report, out)?;
             }
             let conversion = Conversion { schema: writer.schema(), inferred: &[], first_row };
             args.write_tables(tables, &writer, conversion, rows)?
@@ -63,6 +52,33 @@ pub(super) fn append(
 }
 
 impl ImportArgs {
+    /// Makes the current domain of an array as large as these ranges, except in a dry run; returns a writer of the array.
+    pub(super) fn grow(
+        &self,
+        storage: &Arc<dyn WriteStorage>,
+        mut writer: ArrayWriter,
+        ranges: Vec<Range>,
+        report: &mut Report,
+        out: &mut dyn Write,
+    ) -> Result<ArrayWriter> {
+        let failed = |error| Failure::of_array(&self.array, error);
+        report.grown = grow::shown(writer.schema(), &ranges);
+        let shown = report.grown.iter().map(|(name, range)| format!("{name}={range}"));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        // It grows before the cells are written: if the process is killed in between, the array has room for them.
+        if !self.dry_run {
+            let evolution = SchemaEvolution::new().expand_current_domain(ranges);
+            let options = self.lock.apply(self.change.options()?);
+            options.evolve_storage(storage.clone(), &evolution).map_err(failed)?;
+            writer = self.change.options()?.open_storage(storage.clone()).map_err(failed)?;
+        }
+        let grew = if self.dry_run { "would grow" } else { "grew" };
+        if !self.json {
+            writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
+        }
+        Ok(writer)
+    }
+
     /// Looks at all coordinates that are added to an array: how many rows there are, and the current domain that it needs, if
     /// it must grow.
     fn look_through(
@@ -86,7 +102,7 @@ impl ImportArgs {
     }
 
     /// The array as it is, with what was written for the future.
-    fn array(&self, storage: &Arc<dyn WriteStorage>) -> Result<Array> {
+    pub(super) fn array(&self, storage: &Arc<dyn WriteStorage>) -> Result<Array> {
         let mut options = OpenOptions::new().window(TimeWindow::ALL);
         if let Some(key) = self.change.key.key()? {
             options = options.key(key);
@@ -108,16 +124,20 @@ impl ImportArgs {
         }
     }
 
-    /// Returns an error if a box of this shape at the low end of a dense array has cells already.
-    fn refuse_overwriting(&self, storage: &Arc<dyn WriteStorage>, shape: &[u64]) -> Result {
+    /// Returns an error if a box of a dense array has cells already. Its sides are distances from the low end of the domain.
+    pub(super) fn refuse_overwriting(
+        &self,
+        storage: &Arc<dyn WriteStorage>,
+        sides: impl Iterator<Item = core::ops::Range<u64>>,
+    ) -> Result {
         let array = if self.overwrite { return Ok(()) } else { self.array(storage)? };
         let dimensions = &array.schema().domain.dimensions;
         let Some(bounds) = array.bounds() else { return Ok(()) };
-        let sides = dimensions.iter().zip(&bounds).zip(shape);
-        let overlaps = |((dimension, range), size): ((&Dimension, &Range), &u64)| {
-            dimension.ordinal(&range.low).is_none_or(|low| low < *size)
+        let overlaps = |((dimension, range), side): ((&Dimension, &Range), core::ops::Range<u64>)| {
+            dimension.ordinal(&range.low).is_none_or(|low| low < side.end)
+                && dimension.ordinal(&range.high).is_none_or(|high| side.start <= high)
         };
-        if !sides.into_iter().all(overlaps) {
+        if !dimensions.iter().zip(&bounds).zip(sides).all(overlaps) {
             return Ok(());
         }
         let there = dimensions.iter().zip(&bounds);

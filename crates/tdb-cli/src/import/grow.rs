@@ -88,6 +88,17 @@ impl<'s> Growth<'s> {
         Ok(())
     }
 
+    /// Adds the range of the coordinates in each dimension, which are in the domain.
+    #[cfg(feature = "convert")]
+    pub(super) fn unite(&mut self, spans: &[Option<Range>]) {
+        let dimensions = &self.schema.domain.dimensions;
+        for ((dimension, range), span) in dimensions.iter().zip(&mut self.ranges).zip(spans) {
+            if let Some(span) = span.as_ref().filter(|_| !is_open(dimension, range)) {
+                range.unite(dimension.datatype, span);
+            }
+        }
+    }
+
     /// The current domain; `None` if the array's own is large enough, or if there is none.
     pub(super) fn finish(self) -> Option<Vec<Range>> {
         let grows = self.schema.current_domain.as_ref().is_some_and(|current| current.ranges != self.ranges);

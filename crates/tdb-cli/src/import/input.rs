@@ -26,6 +26,13 @@ pub(super) enum Input {
     Spooled(Temporary),
 }
 
+/// What can be read from any place.
+#[cfg(feature = "convert")]
+pub(super) trait Seekable: Read + io::Seek {}
+
+#[cfg(feature = "convert")]
+impl<T: Read + io::Seek> Seekable for T {}
+
 impl Input {
     /// The input of a path. Standard input and pipes are read to their ends, into a temporary file if they are long.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
@@ -52,6 +59,16 @@ impl Input {
         spooled.file.write_all(&next)?;
         io::copy(&mut source, &mut spooled.file)?;
         Ok(Self::Spooled(spooled))
+    }
+
+    /// Its contents as they are, which can be read from any place.
+    #[cfg(feature = "convert")]
+    pub(super) fn seekable(&self) -> io::Result<Box<dyn Seekable + Send>> {
+        Ok(match self {
+            Self::File(path) => Box::new(File::open(path)?),
+            Self::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
+            Self::Spooled(file) => Box::new(File::open(&file.path)?),
+        })
     }
 
     /// Its contents from the beginning, without compression.

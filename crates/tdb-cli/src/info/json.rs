@@ -13,14 +13,29 @@ use crate::value::{cell_json, cell_val_num_json, coordinate_json, escape_bytes};
 
 pub(super) fn describe(info: &Info) -> Value {
     let array = &info.array;
-    let schema = array.schema();
+    let own = array.schema();
+    let mut object = Map::new();
+    let mut tell = |key: &str, value: Value| drop(object.insert(key.to_owned(), value));
+    tell("array", json!(array.describe("")));
+    tell("schema", json!(array.schema_key()));
+    tell("schemas", json!(array.schema_keys()));
+    tell("timestamps", json!(info.window.1));
+    tell("lock_file", json!(array.has_lock_file()));
+    tell("updates", array.updates().collect());
+    tell("non_empty_domain", json!(array.non_empty_domain().map(|domain| ranges(own, &domain))));
+    if let Value::Object(properties) = schema(own, &info.enumerations) {
+        properties.into_iter().for_each(|(key, value)| tell(&key, value));
+    }
+    tell("fragments", array.fragments().iter().map(|one| fragment(one)).collect());
+    tell("metadata", metadata(info));
+    Value::Object(object)
+}
+
+/// A schema with the values of its enumerations, as `tdb create` takes it.
+pub(crate) fn schema(schema: &ArraySchema, enumerations: &[Enumeration]) -> Value {
     json!({
-        "array": array.describe(""),
         "type": schema.array_type.name(),
         "version": schema.version.number(),
-        "schema": array.schema_key(),
-        "schemas": array.schema_keys(),
-        "timestamps": info.window.1,
         "tile_order": schema.tile_order.name(),
         "cell_order": schema.cell_order.name(),
         "capacity": schema.capacity,
@@ -28,16 +43,11 @@ pub(super) fn describe(info: &Info) -> Value {
         "coords_filters": pipeline_json(&schema.coords_filters),
         "offsets_filters": pipeline_json(&schema.offsets_filters),
         "validity_filters": pipeline_json(&schema.validity_filters),
-        "lock_file": array.has_lock_file(),
-        "updates": array.updates().collect::<Vec<_>>(),
-        "non_empty_domain": array.non_empty_domain().map(|domain| ranges(schema, &domain)),
         "current_domain": schema.current_domain.as_ref().map(|current| ranges(schema, &current.ranges)),
         "dimensions": schema.domain.dimensions.iter().map(dimension).collect::<Vec<_>>(),
         "attributes": schema.attributes.iter().map(attribute).collect::<Vec<_>>(),
         "labels": schema.labels.iter().map(label).collect::<Vec<_>>(),
-        "enumerations": info.enumerations.iter().map(enumeration).collect::<Vec<_>>(),
-        "fragments": array.fragments().iter().map(|one| fragment(one)).collect::<Vec<_>>(),
-        "metadata": metadata(info),
+        "enumerations": enumerations.iter().map(enumeration).collect::<Vec<_>>(),
     })
 }
 

@@ -5,11 +5,13 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use tdb_convert::Format;
 use tdb_datafusion::datafusion::arrow::array::RecordBatch;
 use tdb_datafusion::datafusion::arrow::datatypes::Schema;
 use tdb_datafusion::datafusion::arrow::error::ArrowError;
 use tdb_datafusion::datafusion::error::DataFusionError;
 
+use super::columns::Columns;
 use super::values::{Values, heading};
 use super::wrong::Wrong;
 use super::{SqlArgs, SqlFormat};
@@ -42,21 +44,27 @@ pub(super) struct Results<'o> {
     file: Option<(PathBuf, Option<BufWriter<File>>)>,
     /// Whether there was a result before.
     begun: bool,
+    /// Whether standard output is a terminal, which shows no bytes.
+    terminal: bool,
 }
 
 impl<'o> Results<'o> {
     pub(super) fn new(args: &SqlArgs, screen: Option<Screen>, out: &'o mut dyn Write) -> Self {
         let screen = screen.filter(|_| args.out.is_none());
+        let terminal = screen.is_some();
         let default = if screen.is_some() { SqlFormat::Table } else { SqlFormat::Csv };
         let of_file = args.out.as_deref().and_then(of_name);
         let format = args.format.or(of_file).unwrap_or(default);
         let file = args.out.clone().map(|path| (path, None));
-        Self { format, screen: screen.filter(|_| !args.all), out, file, begun: false }
+        Self { format, screen: screen.filter(|_| !args.all), out, file, begun: false, terminal }
     }
 
     /// Begins a result with these columns. The text of a plan is not put into a table.
     pub(super) fn begin(&mut self, schema: &Schema, is_plan: bool) -> Result<Box<dyn Sink + '_>> {
         let (format, screen) = (self.format, self.screen);
+        if let Some(binary) = binary(format) {
+            return Ok(Box::new(self.begin_binary(binary, schema)?));
+        }
         let mut out = self.next()?;
         let headings = || schema.fields().iter().map(|field| heading(field)).collect();
         Ok(match (format, screen) {
@@ -71,12 +79,32 @@ impl<'o> Results<'o> {
                 out.write(|out| write!(out, "["))?;
                 Box::new(Objects::new(out, true, schema))
             }
-            (SqlFormat::Ndjson, _) => Box::new(Objects::new(out, false, schema)),
+            // The others are begun above.
+            (SqlFormat::Ndjson | SqlFormat::Parquet | SqlFormat::Arrow | SqlFormat::Arrows, _) => {
+                Box::new(Objects::new(out, false, schema))
+            }
         })
+    }
+
+    /// Begins a file of bytes, which has one result.
+    fn begin_binary(&mut self, format: Format, schema: &Schema) -> Result<Columns<'_>> {
+        let usage = |what: &str| Failure::Usage(format!("--format {}: {what}", format.name()));
+        if self.terminal {
+            return Err(usage("standard output is a terminal: give a file with --out"));
+        }
+        if self.begun {
+            return Err(usage("the file has one result: run each query on its own"));
+        }
+        let path = self.file.as_ref().map(|(path, _)| path.clone());
+        Columns::new(self.next()?, path, format, schema)
     }
 
     /// Writes a text as it is.
     pub(super) fn plain(&mut self, text: &str) -> Result {
+        if let Some(format) = binary(self.format) {
+            let what = "a plan is text";
+            return Err(Failure::Usage(format!("--format {}: {what}", format.name())));
+        }
         let text = text.trim_end();
         self.next()?.write(|out| writeln!(out, "{text}"))
     }
@@ -90,8 +118,11 @@ impl<'o> Results<'o> {
         self.destination()?.write(|out| out.flush())
     }
 
-    /// Writes everything to the file, which is there even if there was no result.
+    /// Writes everything to the file, which is there even if there was no result: text without any is empty.
     pub(super) fn finish(mut self) -> Result {
+        if binary(self.format).is_some() && !self.begun {
+            return Ok(());
+        }
         self.destination()?.write(|out| out.flush())
     }
 
@@ -128,6 +159,21 @@ fn of_name(path: &Path) -> Option<SqlFormat> {
         "tsv" | "tab" => Some(SqlFormat::Tsv),
         "json" => Some(SqlFormat::Json),
         "ndjson" | "jsonl" => Some(SqlFormat::Ndjson),
+        ending => match Format::of_ending(ending)? {
+            Format::Parquet => Some(SqlFormat::Parquet),
+            Format::Arrow => Some(SqlFormat::Arrow),
+            Format::ArrowStream => Some(SqlFormat::Arrows),
+            _ => None,
+        },
+    }
+}
+
+/// The format of files of bytes; the others are text.
+const fn binary(format: SqlFormat) -> Option<Format> {
+    match format {
+        SqlFormat::Parquet => Some(Format::Parquet),
+        SqlFormat::Arrow => Some(Format::Arrow),
+        SqlFormat::Arrows => Some(Format::ArrowStream),
         _ => None,
     }
 }

@@ -96,7 +96,10 @@ fn a_dash_is_standard_input() {
     let (code, said) = import(&[]);
     assert_eq!(
         (code, said.as_str()),
-        (Some(2), "error: standard input: --format csv, tsv, ndjson or npy is needed\n")
+        (
+            Some(2),
+            "error: standard input: --format csv, tsv, ndjson, npy, parquet, arrow or arrows is needed\n"
+        )
     );
     assert_eq!(import(&["--format", "csv"]), (Some(0), "1 cells written\n".to_owned()));
     assert_eq!(csv(text(&array)), "x,a\n1,b\n");

@@ -11,6 +11,13 @@ mod changes;
 mod command;
 mod common;
 mod compress;
+mod convert;
+#[cfg(feature = "convert")]
+mod convert_export;
+#[cfg(feature = "convert")]
+mod convert_files;
+#[cfg(feature = "convert")]
+mod convert_import;
 mod copy;
 mod create;
 mod delete;
@@ -36,6 +43,8 @@ mod rebuild;
 mod screens;
 mod shells;
 mod sql;
+#[cfg(feature = "sql")]
+mod sql_files;
 #[cfg(feature = "sql")]
 mod sql_results;
 mod streams;
