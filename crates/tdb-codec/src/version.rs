@@ -161,6 +161,7 @@ gates! {
     OverlappingTimeWindows = 15, "A sparse fragment is read if its time range overlaps the window (before: only if it is inside the window)";
     TrustedTileStatistics = 16, "Statistics of dense tiles do not include the padding";
     DeleteFiles = 16, "Delete and update commit files; the footer locates the processed conditions";
+    ChainedStrings = 16, "RLE and DICTIONARY on var-length `STRING_ASCII` may stand with other filters (libtiledb 2.8 to 2.11 refuses that)";
     XorFilter = 16, "XOR filter";
     OrderedAttributes = 17, "Attributes have a data order";
     Utf8Strings = 17, "RLE and DICTIONARY on var-length `STRING_UTF8` hold the strings' lengths";

@@ -54,6 +54,9 @@ impl ArraySchema {
                 _ => (&dimension.filters, dimension.name.as_str()),
             };
             require_filters(version, filters, dimension.datatype, name)?;
+            if dimension.is_var() {
+                require_chain(version, filters, dimension.datatype, &dimension.name)?;
+            }
         }
         self.check_tile_cells(version)?;
         self.check_file_names(version)?;
@@ -144,7 +147,11 @@ impl Attribute {
     /// As [`ArraySchema::check_known`].
     pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         require_datatype(version, self.datatype, &self.name)?;
-        require_filters(version, &self.filters, self.datatype, &self.name)
+        require_filters(version, &self.filters, self.datatype, &self.name)?;
+        if self.cell_val_num.is_var() {
+            require_chain(version, &self.filters, self.datatype, &self.name)?;
+        }
+        Ok(())
     }
 }
 
@@ -203,4 +210,24 @@ fn require_filters(
         }
         None => Ok(()),
     }
+}
+
+/// Returns an error if a filter that stores strings has others beside it in a version whose libraries refuse that.
+fn require_chain(
+    version: FormatVersion,
+    pipeline: &Pipeline,
+    datatype: Datatype,
+    field: &str,
+) -> Result<(), SchemaProblem> {
+    let stores_strings = |filter: &Filter| match filter {
+        Filter::Rle { .. } => version.has(Gate::AsciiRleStrings),
+        Filter::Dictionary { .. } => version.has(Gate::AsciiDictionaryStrings),
+        _ => false,
+    };
+    let is_chain = datatype == Datatype::StringAscii && pipeline.filters.len() > 1;
+    if is_chain && pipeline.filters.iter().any(stores_strings) {
+        let what = "RLE or dictionary filter of strings, together with other filters, of field";
+        require(version, Gate::ChainedStrings, what, field)?;
+    }
+    Ok(())
 }

@@ -213,6 +213,32 @@ fn dense_tiles_of_more_cells_than_the_type_of_their_dimensions_holds_are_refused
 }
 
 #[test]
+fn chains_behind_filters_that_store_strings_are_refused_where_libraries_refuse_them() {
+    let what = "RLE or dictionary filter of strings, together with other filters, of field";
+    let zstd = || Filter::Zstd { level: 1 };
+    for (first, since) in [(Filter::Rle { level: -1 }, 12), (Filter::Dictionary { level: -1 }, 13)] {
+        for version in FormatVersion::all()
+            .filter(|version| first.gate(Datatype::StringAscii).is_none_or(|gate| version.has(gate)))
+        {
+            let build = |filters: Vec<Filter>, datatype, count| {
+                let text = Attribute::new("t", datatype, count).with_filters(Pipeline::new(filters));
+                ArraySchema::sparse().dimension(rows()).attribute(text).version(version).build()
+            };
+            let ascii = |filters| build(filters, Datatype::StringAscii, CellValNum::Var);
+            let refused = Err(P::NotInVersion { what, name: "t".into(), version });
+            let is_refused = (since..16).contains(&version.number());
+            assert_eq!(ascii(vec![first.clone(), zstd()]) == refused, is_refused, "version {version}");
+            assert!(ascii(vec![first.clone()]).is_ok(), "alone, version {version}");
+            if version.has(tdb_codec::Gate::DimensionFiles) {
+                let name = Dimension::string("s").with_filters(Pipeline::new(vec![first.clone(), zstd()]));
+                let built = ArraySchema::sparse().dimension(name).attribute(cells()).version(version).build();
+                assert_eq!(built.is_err(), is_refused, "version {version}: {built:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_attribute_without_a_name_has_one_in_files_of_1_x() {
     let anonymous =
         || ArraySchema::sparse().dimension(rows()).attribute(Attribute { name: String::new(), ..cells() });

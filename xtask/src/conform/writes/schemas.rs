@@ -310,7 +310,10 @@ fn strings_pipeline(random: &mut Random, version: FormatVersion, datatype: Datat
     if dictionary && random.one_in(2) {
         filters = vec![Filter::Dictionary { level: -1 }];
     }
-    if random.one_in(2) {
+    let may_chain = datatype != Datatype::StringAscii
+        || !version.has(Gate::AsciiRleStrings)
+        || version.has(Gate::ChainedStrings);
+    if may_chain && random.one_in(2) {
         compress(random, version, &mut filters);
     }
     Pipeline::new(filters)
