@@ -452,6 +452,13 @@ def schema_of(case):
     out = dict(case["schema"], version=fetch.PEERS[case["lib"]][2])
     string = lambda d: d["type"] == "STRING_ASCII"
     out["dimensions"] = [dict(d, cell_val_num="var" if string(d) else 1) for d in out["dimensions"]]
+    attributes = {a["name"]: a for a in out["attributes"]}
+    for step in case["steps"]:
+        if step["op"] == "evolve":
+            for name in step.get("drop", []):
+                attributes.pop(name, None)
+            attributes.update((a["name"], a) for a in step.get("add", []))
+    out["attributes"] = list(attributes.values())
     return out
 
 

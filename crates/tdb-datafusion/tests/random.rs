@@ -81,6 +81,11 @@ fn tree(batch: &RecordBatch, random: &mut Random, depth: usize) -> Expr {
     }
 }
 
+/// How many times as many questions are asked as usual: `TDB_QUESTIONS=3` asks some 7,000.
+fn more() -> usize {
+    std::env::var("TDB_QUESTIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 /// Runs `count` queries on both tables; returns how many plans had ranges, conditions, and no remaining filter.
 async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 3] {
     let batch = cells(&table.array());
@@ -91,7 +96,7 @@ async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize
     session.register_table("array", Arc::new(table)).unwrap();
     let mut random = Random::new(seed);
     let mut pushed = [0; 3];
-    for number in 0..count {
+    for number in 0..count * more() {
         let filter = tree(&batch, &mut random, 3);
         let columns: Vec<_> = batch.schema().fields().iter().map(|field| ident(field.name())).collect();
         let columns: Vec<_> = columns.into_iter().filter(|_| random.below(3) > 0).collect();
@@ -176,7 +181,7 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
     };
     let mut random = Random::new(seed);
     let mut computed = 0;
-    for number in 0..count {
+    for number in 0..count * more() {
         let filter = tree(&batch, &mut random, 2);
         let chosen: Vec<_> = functions().into_iter().filter(|_| random.below(3) > 0).collect();
         let chosen = if chosen.is_empty() { functions() } else { chosen };
