@@ -52,27 +52,8 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-/// The kind of an event, as a word for programs.
-const fn kind_word(kind: &EventKind) -> &'static str {
-    match kind {
-        EventKind::Schema => "schema",
-        EventKind::Enumeration => "enumeration",
-        EventKind::Fragment(_) => "write",
-        EventKind::Delete(_) => "delete",
-        EventKind::Update(_) => "update",
-        EventKind::Metadata => "metadata",
-        EventKind::ConsolidatedFragment(_) => "consolidated fragment",
-        EventKind::ConsolidatedMetadata => "consolidated metadata",
-        EventKind::Commits(_) => "consolidated commits",
-        EventKind::Footers => "consolidated footers",
-        EventKind::Replaced(_) => "vacuum list",
-        EventKind::Ignored(_) => "ignore list",
-        _ => "other",
-    }
-}
-
 fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
-    let word = kind_word(&event.kind);
+    let word = event.kind.word();
     match &event.kind {
         EventKind::Fragment(Some(array_type)) | EventKind::ConsolidatedFragment(Some(array_type)) => {
             format!("{array_type} {word}")
@@ -86,24 +67,17 @@ fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
     }
 }
 
-/// A state as a word for programs, and what it refers to.
-fn state_parts(state: &State) -> (&'static str, Option<String>) {
+/// What a state refers to: what took the place of an event, or what is wrong.
+fn about(state: &State) -> Option<String> {
     match state {
-        State::Live => ("live", None),
-        State::Superseded => ("superseded", None),
-        State::Shadowed(by) => ("shadowed", Some(by.clone())),
-        State::Overwritten(by) => ("overwritten", Some(by.clone())),
-        State::Uncommitted => ("uncommitted", None),
-        State::Vacuumed => ("vacuumed", None),
-        State::Partial => ("partly written", None),
-        State::Unused => ("unused", None),
-        State::Damaged(error) => ("damaged", Some(error.to_string())),
-        _ => ("other", None),
+        State::Shadowed(by) | State::Overwritten(by) => Some(by.clone()),
+        State::Damaged(error) => Some(error.to_string()),
+        _ => None,
     }
 }
 
 fn state_text(state: &State) -> String {
-    match state_parts(state) {
+    match (state.word(), about(state)) {
         (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
         // The vacuum file has the name of the fragment that replaces this one.
         (word, Some(by)) => {
@@ -115,7 +89,7 @@ fn state_text(state: &State) -> String {
 }
 
 fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
-    let (state, about) = state_parts(&event.state);
+    let about = about(&event.state);
     let number = |version: Option<FormatVersion>| match version {
         Some(version) => json!(version.number()),
         None => Value::Null,
@@ -123,12 +97,12 @@ fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
     let mut object = json!({
         "timestamps": event.timestamps.map(|(first, last)| [first, last]),
         "dates": event.timestamps.map(|(first, last)| [first, last].map(calendar::format_millis)),
-        "what": kind_word(&event.kind),
+        "what": event.kind.word(),
         "name": event.key,
         "version": number(event.version),
         "cells": event.cells,
         "bytes": event.bytes,
-        "state": state,
+        "state": event.state.word(),
     });
     let mut add = |key: &str, value: Value| {
         if let Some(object) = object.as_object_mut() {

@@ -17,7 +17,7 @@ use tdb_arrow::Days;
 use crate::aggregate::AggregateArrays;
 use crate::delete::WholeFilters;
 use crate::error::of_array;
-use crate::{LocalFolders, Locate, Result, TableOptions};
+use crate::{LocalFolders, Locate, Result, TableOptions, functions};
 
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
@@ -88,8 +88,10 @@ impl TdbTableFactory {
     }
 
     /// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB` with a session, and the rules without which tables of arrays
-    /// refuse `DELETE` and read every cell for aggregates.
+    /// refuse `DELETE` and read every cell for aggregates. Also registers the [functions](crate::FUNCTIONS) that tell what an
+    /// array is made of.
     pub fn register(self, session: &SessionContext) {
+        functions::register(session, &self.places, &self.options);
         session.add_analyzer_rule(Arc::new(WholeFilters));
         let state = session.state_ref();
         let mut state = state.write();

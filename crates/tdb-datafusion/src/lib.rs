@@ -33,7 +33,8 @@
 //! ```
 //!
 //! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes locations names of tables:
-//! `SELECT … FROM 's3://bucket/weather'`.
+//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of: `SELECT * FROM tiledb_fragments('path/to/weather')`
+//! ([`FUNCTIONS`]).
 //!
 //! # What is pushed down
 //!
@@ -75,6 +76,7 @@ mod dynamic;
 mod error;
 mod exec;
 mod factory;
+mod functions;
 mod insert;
 mod intervals;
 mod locate;
@@ -94,6 +96,7 @@ pub use datafusion::error::Result;
 
 pub use self::exec::TdbExec;
 pub use self::factory::{TdbTableFactory, register};
+pub use self::functions::FUNCTIONS;
 pub use self::locate::{LocalFolders, Locate};
 pub use self::options::TableOptions;
 pub use self::table::TdbTable;

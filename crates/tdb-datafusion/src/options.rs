@@ -108,6 +108,11 @@ impl TableOptions {
         TdbTable::at(array, Some((storage, self)), arrow)
     }
 
+    /// The key of an encrypted array.
+    pub(crate) fn encryption_key(&self) -> Option<Key> {
+        self.key.clone()
+    }
+
     /// Whether the table shows a part of the history, which no write can change.
     pub(crate) const fn is_past(&self) -> bool {
         self.window.is_some() || self.since.is_some()

@@ -12,7 +12,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
-use tdb_datafusion::{LocalFolders, Locate, TableOptions, TdbTable, TdbTableFactory, register};
+use tdb_datafusion::{FUNCTIONS, LocalFolders, Locate, TableOptions, TdbTable, TdbTableFactory, register};
 
 fn session(partitions: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(partitions))
@@ -411,4 +411,48 @@ async fn tables_by_location_have_the_options_of_the_factory() {
     assert_eq!(ask(&session, "SELECT count(*) FROM 'mem://numbers'").await, ["0"], "it was written at 1");
     let insert = session.sql("INSERT INTO 'mem://numbers' VALUES (1, 1, 1)").await.unwrap().collect().await;
     assert!(insert.unwrap_err().to_string().contains("read-only"));
+}
+
+#[tokio::test]
+async fn functions_tell_what_an_array_is_made_of() {
+    let session = session(1);
+    register(&session);
+    let path = fixture("deletes");
+    let query = "SELECT count(*) > 0, min(cells) > 0, min(bytes) > 0, min(version), min(first_time) <= max(last_time)";
+    assert_eq!(
+        ask(&session, &format!("{query} FROM tiledb_fragments('{path}')")).await,
+        ["true | true | true | 22 | true"]
+    );
+    let query = "SELECT DISTINCT event, state FROM tiledb_history('{}') ORDER BY event";
+    let found = ask(&session, &query.replace("{}", &path)).await;
+    assert_eq!(found, ["delete | live", "schema | live", "write | live"]);
+
+    let path = fixture("meta_types");
+    let query = format!("SELECT count(*) > 0, count(*) = count(value) FROM tiledb_metadata('{path}')");
+    assert_eq!(ask(&session, &query).await, ["true | true"]);
+    let quickstart = fixture("quickstart");
+    let query =
+        format!("SELECT name, kind, datatype, \"values\", nullable FROM tiledb_schema('{quickstart}')");
+    assert_eq!(
+        ask(&session, &query).await,
+        [
+            "rows | dimension | INT32 | 1 | false",
+            "cols | dimension | INT32 | 1 | false",
+            "a | attribute | INT32 | 1 | false"
+        ]
+    );
+    for (query, part) in [
+        ("tiledb_fragments()", "takes the location of an array: tiledb_fragments('path/to/array')"),
+        ("tiledb_schema(7)", "takes the location of an array"),
+        ("tiledb_history('no/such/array')", "no/such/array"),
+    ] {
+        let error = session.sql(&format!("SELECT * FROM {query}")).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    // Each function has the columns that the list says.
+    for (name, _, columns) in FUNCTIONS {
+        let plan = session.sql(&format!("SELECT * FROM {name}('{quickstart}')")).await.unwrap();
+        let found: Vec<_> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(found.join(", "), columns, "{name}");
+    }
 }

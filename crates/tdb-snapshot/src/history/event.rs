@@ -58,6 +58,25 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The kind as a word or two, for people and for programs.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Schema => "schema",
+            Self::Enumeration => "enumeration",
+            Self::Fragment(_) => "write",
+            Self::Delete(_) => "delete",
+            Self::Update(_) => "update",
+            Self::Metadata => "metadata",
+            Self::ConsolidatedFragment(_) => "consolidated fragment",
+            Self::ConsolidatedMetadata => "consolidated metadata",
+            Self::Commits(_) => "consolidated commits",
+            Self::Footers => "consolidated footers",
+            Self::Replaced(_) => "vacuum list",
+            Self::Ignored(_) => "ignore list",
+        }
+    }
+
     pub(super) const fn rank(&self) -> u8 {
         match self {
             Self::Schema => 0,
@@ -99,6 +118,24 @@ pub enum State {
     Unused,
     /// It cannot be read.
     Damaged(Error),
+}
+
+impl State {
+    /// The state as a word or two, for people and for programs.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Superseded => "superseded",
+            Self::Shadowed(_) => "shadowed",
+            Self::Overwritten(_) => "overwritten",
+            Self::Uncommitted => "uncommitted",
+            Self::Vacuumed => "vacuumed",
+            Self::Partial => "partly written",
+            Self::Unused => "unused",
+            Self::Damaged(_) => "damaged",
+        }
+    }
 }
 
 /// The history of an array.
