@@ -10,7 +10,7 @@ use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableP
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
-use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, MetadataValue, Physical};
+use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, FormatVersion, MetadataValue, Physical};
 use tdb_array::{Fragment, WriteStorage, history};
 
 use crate::error::of_array;
@@ -105,7 +105,7 @@ fn fragments(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<
 
 fn history_of(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<RecordBatch> {
     let events = history(storage.clone(), options.encryption_key()).map_err(of_array)?.events;
-    let version = |version: Option<tdb_array::schema::FormatVersion>| version.map(|version| version.number());
+    let version = |version: Option<FormatVersion>| version.map(FormatVersion::number);
     batch(vec![
         ("event", texts(events.iter().map(|event| Some(event.kind.word())))),
         ("first_time", times(events.iter().map(|event| Some(event.timestamps?.0)))),
