@@ -86,6 +86,11 @@ fn counts(counts: impl Iterator<Item = Option<u64>>) -> ArrayRef {
     Arc::new(counts.collect::<UInt64Array>())
 }
 
+/// A version as a column shows it.
+fn number(version: FormatVersion) -> u32 {
+    version.number()
+}
+
 fn fragments(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<RecordBatch> {
     let array = options.array(storage).map_err(of_array)?;
     let all = || array.fragments().iter().map(AsRef::<Fragment>::as_ref);
@@ -95,7 +100,7 @@ fn fragments(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<
         ("last_time", times(all().map(|fragment| Some(fragment.timestamps().1)))),
         (
             "version",
-            Arc::new(all().map(|fragment| Some(fragment.version().number())).collect::<UInt32Array>()),
+            Arc::new(all().map(|fragment| Some(number(fragment.version()))).collect::<UInt32Array>()),
         ),
         ("dense", Arc::new(all().map(|fragment| Some(fragment.is_dense())).collect::<BooleanArray>())),
         ("cells", counts(all().map(|fragment| Some(fragment.cell_count())))),
@@ -105,13 +110,12 @@ fn fragments(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<
 
 fn history_of(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<RecordBatch> {
     let events = history(storage.clone(), options.encryption_key()).map_err(of_array)?.events;
-    let version = |version: Option<FormatVersion>| version.map(FormatVersion::number);
     batch(vec![
         ("event", texts(events.iter().map(|event| Some(event.kind.word())))),
         ("first_time", times(events.iter().map(|event| Some(event.timestamps?.0)))),
         ("last_time", times(events.iter().map(|event| Some(event.timestamps?.1)))),
         ("name", texts(events.iter().map(|event| Some(&event.key)))),
-        ("version", Arc::new(events.iter().map(|event| version(event.version)).collect::<UInt32Array>())),
+        ("version", Arc::new(events.iter().map(|event| event.version.map(number)).collect::<UInt32Array>())),
         ("cells", counts(events.iter().map(|event| event.cells))),
         ("bytes", counts(events.iter().map(|event| Some(event.bytes)))),
         ("state", texts(events.iter().map(|event| Some(event.state.word())))),
