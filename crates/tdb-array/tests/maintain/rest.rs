@@ -76,6 +76,28 @@ fn a_dense_array_keeps_its_past_until_it_is_told_to_drop_it() {
 }
 
 #[test]
+fn a_vacuum_is_refused_whose_new_fragment_was_itself_replaced_and_removed() {
+    let storage = dense();
+    let writer = at(0).open_storage(storage.clone()).unwrap();
+    let names: Vec<String> = {
+        let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+        array.fragments().iter().take(2).map(|fragment| fragment.name().to_owned()).collect()
+    };
+    let wide = Consolidation::new(Stored::Fragments).amplification(2.0);
+    let drop = Vacuum::new(Stored::Fragments).drop_history(true);
+    run(&storage, &wide.clone().fragments(names)).unwrap();
+    let planned = drop.plan(&writer).unwrap();
+    // Another process goes on before that one begins.
+    run(&storage, &wide).unwrap();
+    vacuum(&storage, &drop);
+    let left = line(&storage, TimeWindow::ALL);
+    let refused = planned.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(matches!(refused, Error::Write(WriteError::Refused { .. })), "{refused:?}");
+    assert!(refused.to_string().contains("replaced and removed by another maintenance"), "{refused}");
+    assert_eq!(line(&storage, TimeWindow::ALL), left);
+}
+
+#[test]
 fn dense_fragments_far_apart_or_over_others_stay_as_they_are() {
     let storage = dense();
     let writer = at(0).open_storage(storage.clone()).unwrap();

@@ -11,7 +11,7 @@ type Wrong = (&'static [&'static str], u8, &'static [&'static str]);
 
 const COMMANDS: &[Wrong] = &[
     (&["reed", "@/people"], 2, &["'reed'", "a similar subcommand exists: 'read'"]),
-    (&["imprt", "@/new", "@/people.csv"], 2, &["'imprt'", "similar subcommand exists: 'import'"]),
+    (&["imprt", "@/new", "@/people.csv"], 2, &["'imprt'", "exist", "'import'"]),
     (&["read"], 2, &["<ARRAY>"]),
     (&["read", "@/people", "--feilds", "name"], 2, &["a similar argument exists: '--fields'"]),
     (&["info", "@/people", "--jsn"], 2, &["a similar argument exists: '--json'"]),
@@ -127,7 +127,11 @@ const BROKEN: &[Wrong] = &[
     (&["import", "@/new", "@/latin.csv"], 1, &["latin.csv: line 2: the text is not valid UTF-8 at byte 1"]),
     (&["import", "@/new", "@/cut.ndjson"], 1, &["cut.ndjson: line 2: an object in JSON is expected"]),
     (&["import", "@/new", "@/cut.npy"], 1, &["cut.npy: this is not an NPY file"]),
-    (&["import", "@/new", "@/people.json"], 2, &["--format csv, tsv, ndjson or npy is needed"]),
+    (
+        &["import", "@/new", "@/people.json"],
+        2,
+        &["--format csv, tsv, ndjson, npy, parquet, arrow or arrows is needed"],
+    ),
     (
         &["create", "@/new", "--schema", "@/people.csv"],
         1,

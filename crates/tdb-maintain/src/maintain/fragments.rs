@@ -298,16 +298,8 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     if let Err(error) = &done {
         let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
         let absent = transaction.never_put(&marker, error);
-        let counts = |folders: &[String]| {
-            let directory = Directory::load(&*writer.context().storage)?;
-            Ok::<_, Error>(
-                directory
-                    .fragments
-                    .iter()
-                    .any(|entry| folders.iter().any(|folder| **folder == *entry.folder)),
-            )
-        };
-        written.keep = !absent || counts(&written.folders).unwrap_or(true);
+        let mut counted = written.folders.iter().map(|folder| is_committed(writer, folder).unwrap_or(true));
+        written.keep = !absent || counted.any(|counts| counts);
     }
     done
 }
@@ -323,6 +315,12 @@ fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a fragment is committed now.
+pub(super) fn is_committed(writer: &ArrayWriter, folder: &str) -> Result<bool> {
+    let directory = Directory::load(&*writer.context().storage)?;
+    Ok(directory.fragments.iter().any(|entry| *entry.folder == *folder))
 }
 
 /// New fragments, which are removed again unless they are kept.

@@ -49,7 +49,16 @@ impl Gone {
 pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
     let storage = &**object.storage();
     for (folder, schema_key) in &removal.verify {
-        fragments::verify(object.array("vacuum")?, folder, schema_key)?;
+        let writer = object.array("vacuum")?;
+        if let Err(error) = fragments::verify(writer, folder, schema_key) {
+            // Nobody is locked out while it is read, so it may have been replaced itself, and removed.
+            return Err(if fragments::is_committed(writer, folder)? {
+                error
+            } else {
+                let why = format!("{folder} was replaced and removed by another maintenance in the meantime");
+                Error::refused("vacuum", why)
+            });
+        }
     }
     let transaction = Transaction::begin(storage, object.options())?;
     // What was planned may be done already, or no longer valid: commits may be in a list by now.
