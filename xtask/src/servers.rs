@@ -14,6 +14,8 @@ use tdb_object_store::Locations;
 /// The servers' programs are stored next to the libraries of the peers, in these versions.
 const MOTO: &str = "moto[server]==5.2.5";
 const AZURITE: &str = "azurite@3.35.0";
+/// Anybody may read the objects of the bucket, who knows their names.
+const PUBLIC: &str = r#"{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": "arn:aws:s3:::bucket/*"}]}"#;
 /// The account of azurite and its key, which is public.
 const ACCOUNT: &str = "devstoreaccount1";
 const ACCOUNT_KEY: &str =
@@ -80,7 +82,9 @@ impl Server {
     /// Creates the bucket; returns `false` as long as the server does not answer.
     fn make_bucket(&self) -> bool {
         match self.kind {
-            Kind::S3 => self.put("/bucket").is_some_and(|answer| answer.contains("200")),
+            Kind::S3 => [("/bucket", ""), ("/bucket?policy", PUBLIC)]
+                .into_iter()
+                .all(|(path, body)| self.put(path, body).is_some_and(|answer| answer.contains("200"))),
             // Creating a container needs a signature, which its client computes.
             Kind::Azure => {
                 let script = Path::new("xtask/peer/azure_container.py");
@@ -92,10 +96,11 @@ impl Server {
     }
 
     /// Sends a plain PUT and returns the first line of the response.
-    fn put(&self, path: &str) -> Option<String> {
+    fn put(&self, path: &str, body: &str) -> Option<String> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         let head = format!(
-            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            "PUT {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
         );
         stream.write_all(head.as_bytes()).ok()?;
         let mut answer = String::new();
