@@ -4,7 +4,7 @@ use core::fmt;
 use core::ops::Bound;
 
 use tdb_array::schema::Dimension;
-use tdb_array::{Coordinate, Datatype, Range};
+use tdb_array::{ArraySchema, Coordinate, Datatype, Range};
 
 use crate::intervals::Intervals;
 use crate::predicate::Comparison;
@@ -199,6 +199,18 @@ pub(crate) fn of_bounds(dimension: &Dimension, bounds: Option<&Range>) -> Option
         Some(bounds) => Some(domain.map_or(bounds.clone(), |domain| domain.and(&bounds))),
         None => domain,
     }
+}
+
+/// The coordinates of the current domain of a dimension; `None` if the array has none.
+pub(crate) fn of_current_domain(schema: &ArraySchema, index: usize) -> Option<Coordinates> {
+    let dimension = schema.domain.dimensions.get(index)?;
+    let range = schema.current_domain.as_ref()?.ranges.get(index)?;
+    if dimension.is_var() {
+        // An empty high end is an open one.
+        let high = (!range.high.is_empty()).then(|| range.high.clone());
+        return Some(Coordinates::Texts(Intervals::between(range.low.clone(), high)));
+    }
+    Coordinates::of_range(dimension, &range.low, &range.high)
 }
 
 fn of_keys([low, high]: [i128; 2]) -> Intervals<i128> {

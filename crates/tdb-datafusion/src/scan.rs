@@ -16,7 +16,7 @@ use crate::columns::Comparable;
 use crate::error::of_array;
 use crate::exec::TdbExec;
 use crate::pushdown::Pushed;
-use crate::ranges::{Coordinates, of_bounds};
+use crate::ranges::{Coordinates, of_bounds, of_current_domain};
 use crate::state::State;
 use crate::statistics;
 
@@ -81,7 +81,10 @@ fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>
         // The rows of a dense array are the cells of its non-empty domain; those of a sparse array are at their own
         // coordinates.
         let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
-        let own = of_bounds(dimension, own);
+        let own = match (of_bounds(dimension, own), of_current_domain(state.array.schema(), index)) {
+            (Some(own), Some(current)) => Some(own.and(&current)),
+            (own, current) => own.or(current),
+        };
         match (own, pushed) {
             // Ranges outside the domain are errors, not empty results.
             (Some(own), Some(pushed)) => Some(own.and(pushed)),

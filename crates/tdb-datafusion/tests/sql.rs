@@ -414,6 +414,24 @@ async fn tables_by_location_have_the_options_of_the_factory() {
 }
 
 #[tokio::test]
+async fn a_filter_outside_the_current_domain_finds_no_rows() {
+    let session = session(2);
+    register(&session);
+    for name in ["current_domain_sparse", "current_domain_dense"] {
+        let table = TdbTable::open(fixture(name)).unwrap();
+        let column = table.array().schema().domain.dimensions[0].name.clone();
+        let (session, _) = with(session.clone(), name, table);
+        for filter in ["> 1000000", "< -1000000", "> 50", "= 51"] {
+            let found =
+                ask(&session, &format!("SELECT count(*) >= 0 FROM {name} WHERE \"{column}\" {filter}")).await;
+            assert_eq!(found, ["true"], "{name} {filter}");
+        }
+    }
+    let found = ask(&session, "SELECT count(*) FROM current_domain_sparse WHERE x > 50").await;
+    assert_eq!(found, ["0"]);
+}
+
+#[tokio::test]
 async fn functions_tell_what_an_array_is_made_of() {
     let session = session(1);
     register(&session);
