@@ -61,15 +61,15 @@ def without(schema, ignored):
     return dict(schema, attributes=[own for own in schema["attributes"] if own["name"] != ignored])
 
 
-def look(lib, uri, window, ignored):
-    """Cells and metadata in a window, in an order that says nothing."""
+def look(lib, uri, window, ignored, order="unordered"):
+    """Cells and metadata in a window, read in an order, and sorted in one that says nothing."""
     reader = expect.Reader(lib)
     array = lib.open(uri, capi.READ, *([] if window is None else [window[1], window[0]]))
     try:
         schema = without(reader.schema(array), ignored)
         sparse = schema["array_type"] == "sparse"
         ranges = None if sparse else [[d["domain"][0], d["domain"][1]] for d in schema["dimensions"]]
-        count, fields = reader.query(array, schema, "unordered" if sparse else "row-major", ranges)
+        count, fields = reader.query(array, schema, order if sparse else "row-major", ranges)
         columns = []
         for name in sorted(fields):
             cells = reader.cells_of(fields[name], count)
@@ -145,8 +145,8 @@ def fnv(values):
     return value
 
 
-def sums(lib, uri, window):
-    seen = look(lib, uri, window, None)
+def sums(lib, uri, window, order):
+    seen = look(lib, uri, window, None, order)
     hashes = sum(fnv([None if cell is None else bytes.fromhex(cell) for cell in row]) for row in seen["rows"])
     metadata = sum(fnv([e["key"].encode(), base64.b64decode(e["value"])]) for e in seen["metadata"])
     return {"fields": seen["fields"], "cells": len(seen["rows"]), "sum": "%016x" % (hashes % (1 << 64)),
@@ -240,7 +240,8 @@ def main():
             arrays = json.load(handle)
         expect.BUFFER = 1 << 22
         for array in arrays:
-            print(json.dumps([sums(lib, array["path"], window) for window in array["windows"]]), flush=True)
+            order = array.get("order", "unordered")
+            print(json.dumps([sums(lib, array["path"], window, order) for window in array["windows"]]), flush=True)
         return
     with open(args.turns or args.cases) as handle:
         cases = json.load(handle)

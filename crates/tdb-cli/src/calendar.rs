@@ -117,7 +117,53 @@ pub(crate) enum BadDate {
 /// instant.
 pub(crate) fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
     let unit = unit(datatype).ok_or(BadDate::Syntax)?;
-    i64::try_from(parse_ticks(unit, text)?).map_err(|_| BadDate::TooFar)
+    match usual_ticks(unit, text.as_bytes()) {
+        Some(ticks) => Ok(ticks),
+        None => i64::try_from(parse_ticks(unit, text)?).map_err(|_| BadDate::TooFar),
+    }
+}
+
+/// The same as [`parse_ticks`] for the most frequent kinds of dates, `2020-02-29`, `2020-02-29T12:30:00` and
+/// `2020-02-29 12:30:00.123`, without its numbers of 128 bits; `None` for everything else.
+fn usual_ticks(unit: Unit, text: &[u8]) -> Option<i64> {
+    let (date, clock) = text.split_at_checked(10)?;
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *<&[u8; 10]>::try_from(date).ok()? else {
+        return None;
+    };
+    let (year, month, day) = (digits(&[y0, y1, y2, y3])?, digits(&[m0, m1])?, digits(&[d0, d1])?);
+    // Days that not every month has are left to the calendar.
+    let real = (1..=12).contains(&month) && (1..=28).contains(&day);
+    let days = real.then(|| {
+        let year = if month <= 2 { year - 1 } else { year };
+        let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    })?;
+    let millis = match *clock {
+        [] => 0,
+        [b'T' | b' ', h0, h1, b':', m0, m1, b':', s0, s1, ref fraction @ ..] => {
+            let (hours, minutes, seconds) = (digits(&[h0, h1])?, digits(&[m0, m1])?, digits(&[s0, s1])?);
+            let millis = match *fraction {
+                [] => 0,
+                [b'.', a, b, c] => digits(&[a, b, c])?,
+                _ => return None,
+            };
+            let real = hours < 24 && minutes < 60 && seconds < 60;
+            real.then_some(((hours * 60 + minutes) * 60 + seconds) * 1_000 + millis)?
+        }
+        _ => return None,
+    };
+    match unit {
+        Unit::Days(1) if millis == 0 => Some(days),
+        Unit::Clock(86_400_000) => Some(days * 86_400_000 + millis),
+        Unit::Clock(86_400_000_000) => Some((days * 86_400_000 + millis) * 1_000),
+        _ => None,
+    }
+}
+
+/// A number of at most four digits.
+fn digits(text: &[u8]) -> Option<i64> {
+    text.iter().try_fold(0, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
 }
 
 /// The milliseconds of a date since 1970-01-01 UTC.
@@ -238,6 +284,61 @@ mod tests {
         }
         assert_eq!(civil_from_days(0), (1970, 1, 1));
         assert_eq!(civil_from_days(18_321), (2020, 2, 29));
+    }
+
+    #[test]
+    fn usual_dates_have_the_ticks_that_all_dates_have() {
+        let units = [
+            Datatype::DatetimeDay,
+            Datatype::DatetimeMs,
+            Datatype::DatetimeUs,
+            Datatype::DatetimeNs,
+            Datatype::DatetimeSec,
+        ];
+        let clocks = [
+            "",
+            "T00:00:00",
+            " 23:59:59",
+            "T12:30:01.007",
+            "T12:30",
+            "T24:00:00",
+            "T12:60:00",
+            "T1:00:00",
+            "Z",
+            "T00:00:00.5",
+        ];
+        let dates = [
+            "1970-01-01",
+            "2020-02-29",
+            "2021-02-28",
+            "2021-02-29",
+            "0000-03-01",
+            "0001-01-01",
+            "9999-12-31",
+            "1600-02-28",
+            "2020-13-01",
+            "2020-00-10",
+            "2020-10-00",
+            "20-1-1-1-1",
+            "-200-01-01",
+        ];
+        for datatype in units {
+            for (date, clock) in dates.iter().flat_map(|date| clocks.iter().map(move |clock| (date, clock))) {
+                let text = format!("{date}{clock}");
+                let slow = parse_ticks(unit(datatype).unwrap(), &text);
+                let slow = slow.and_then(|ticks| i64::try_from(ticks).map_err(|_| BadDate::TooFar));
+                assert_eq!(parse(datatype, &text), slow, "{datatype} {text}");
+            }
+        }
+        for days in -720_000..2_940_000 {
+            if days % 37 == 0 {
+                let text = format(Datatype::DatetimeDay, days).unwrap();
+                assert_eq!(parse(Datatype::DatetimeDay, &text), Ok(days), "{text}");
+            }
+        }
+        assert_eq!(usual_ticks(Unit::Days(1), b"2020-02-28"), Some(18_320));
+        assert_eq!(usual_ticks(Unit::Clock(86_400_000), b"1970-01-02 00:00:01.5"), None);
+        assert_eq!(usual_ticks(Unit::Clock(86_400_000), b"1970-01-02 00:00:01.500"), Some(86_401_500));
     }
 
     #[test]

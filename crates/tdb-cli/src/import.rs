@@ -2,6 +2,7 @@
 
 #[cfg(feature = "convert")]
 mod batches;
+mod chunks;
 mod convert;
 mod csv;
 mod existing;
@@ -34,6 +35,7 @@ use self::input::Input;
 use self::npy::Npy;
 use self::report::Report;
 use self::survey::{Survey, Surveyed, Wanted};
+use self::table::Table;
 use self::tables::{Notation, Tables};
 use self::target::Target;
 use crate::args::{ChangeArgs, LockArgs};
@@ -377,10 +379,20 @@ impl ImportArgs {
             let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
         }
         let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
-        tables.for_each(&|error| self.wrong(error), &mut |table| {
-            meter.add(table.len());
-            survey.add(table).map_err(usage)
-        })?;
+        let wrong = |error: String| self.wrong(error);
+        if survey.counts_only() {
+            survey.add_rows(tables.count().map_err(wrong)?);
+        } else {
+            let limits = survey.limits().map_err(usage)?;
+            let mut found = Vec::new();
+            let look = |table: &Table| (table.len(), survey.look(&limits, table));
+            tables.for_each(&wrong, look, &mut |(rows, spans)| {
+                meter.add(rows);
+                found.push((rows, spans.map_err(usage)?));
+                Ok(())
+            })?;
+            found.into_iter().for_each(|(rows, spans)| survey.unite(rows, spans));
+        }
         meter.clear();
         survey.finish().map_err(usage)
     }
@@ -421,10 +433,10 @@ impl ImportArgs {
             false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
         };
         let meter = self.progress.bar("writing", Unit::Rows, Some(rows));
-        tables.for_each(&wrong, &mut |table| {
-            let columns = conversion.columns(table).map_err(wrong)?;
-            meter.add(table.len());
-            target.append(&columns).map_err(failed)
+        let columns = |table: &Table| (table.len(), conversion.columns(table));
+        tables.for_each(&wrong, columns, &mut |(rows, columns)| {
+            meter.add(rows);
+            target.append(&columns.map_err(wrong)?).map_err(failed)
         })?;
         target.commit().map_err(failed)?;
         Ok(rows)

@@ -68,39 +68,84 @@ fn run(tests: &str, words: &[(&str, &str)], windows: &[TimeWindow]) -> Result<()
         return Err(format!("the tests failed ({status}); their arrays are in {}", folder.display()));
     }
     let arrays = arrays(&folder)?;
-    let ranges: Vec<[u64; 2]> = windows.iter().map(|window| [window.start, window.end]).collect();
-    let list = folder.join("arrays.json");
-    let told: Vec<Value> =
-        arrays.iter().map(|path| json!({ "path": path.display().to_string(), "windows": ranges })).collect();
-    fs::write(&list, Value::Array(told).to_string()).map_err(|e| format!("{}: {e}", list.display()))?;
-    let library = library.display().to_string();
-    let said =
-        python(&root, "maintain_peer.py", &["--lib", &library, "--look", &list.display().to_string()])?;
-    let (mut cells, mut reads) = (0u64, 0u64);
-    let mut lines = said.lines();
-    for path in &arrays {
-        let line = lines.next().ok_or("libtiledb's side ended early")?;
-        let theirs: Value = serde_json::from_str(line).map_err(|e| format!("{line}: {e}"))?;
+    let peer = Peer { root, library: library.display().to_string(), list: folder.join("arrays.json") };
+    let all: Vec<(&Path, &[TimeWindow])> = arrays.iter().map(|path| (path.as_path(), windows)).collect();
+    let (mut cells, mut accidents) = (0u64, 0u64);
+    for ((path, _), theirs) in all.iter().zip(peer.look(&all, "unordered")?) {
         for (at, window) in windows.iter().enumerate() {
             let theirs = theirs.get(at).cloned().unwrap_or_default();
             let ours = look(path, *window).map_err(|error| format!("{}: {error}", path.display()))?;
             if theirs != ours {
-                return Err(format!(
-                    "{} in {window:?}: libtiledb reads {theirs}, tdb {ours}",
-                    path.display()
-                ));
+                if !peer.is_accident(path, *window, &ours)? {
+                    return Err(format!(
+                        "{} in {window:?}: libtiledb reads {theirs}, tdb {ours}",
+                        path.display()
+                    ));
+                }
+                accidents += 1;
             }
             cells += ours.get("cells").and_then(Value::as_u64).unwrap_or(0);
-            reads += 1;
         }
     }
     println!(
-        "libtiledb {READER} reads {} arrays in {reads} windows as tdb does, {cells} cells",
-        arrays.len()
+        "libtiledb {READER} reads {} arrays in {} windows as tdb does, {cells} cells",
+        arrays.len(),
+        arrays.len() * windows.len(),
     );
+    if accidents > 0 {
+        println!("{accidents} of them in row-major order only (\"Equal timestamps\")");
+    }
     // The compared arrays are no longer needed.
     let _ = fs::remove_dir_all(&folder);
     Ok(())
+}
+
+/// libtiledb, and where it is told which arrays to read.
+struct Peer {
+    root: PathBuf,
+    library: String,
+    list: PathBuf,
+}
+
+impl Peer {
+    /// What libtiledb reads in windows of arrays, in an order of its own.
+    fn look(&self, arrays: &[(&Path, &[TimeWindow])], order: &str) -> Result<Vec<Value>, String> {
+        let told = arrays.iter().map(|(path, windows)| {
+            let ranges: Vec<[u64; 2]> = windows.iter().map(|window| [window.start, window.end]).collect();
+            json!({ "path": path.display().to_string(), "windows": ranges, "order": order })
+        });
+        fs::write(&self.list, Value::from_iter(told).to_string())
+            .map_err(|e| format!("{}: {e}", self.list.display()))?;
+        let list = self.list.display().to_string();
+        let said =
+            python(&self.root, "maintain_peer.py", &["--lib", &self.library, "--look", list.as_str()])?;
+        let answers: Vec<Value> = said
+            .lines()
+            .map(|line| serde_json::from_str(line).map_err(|e| format!("{line}: {e}")))
+            .collect::<Result<_, String>>()?;
+        if answers.len() != arrays.len() {
+            return Err(format!("libtiledb answered for {} of {} arrays", answers.len(), arrays.len()));
+        }
+        Ok(answers)
+    }
+
+    /// Whether a difference is the rule "Equal timestamps" of docs/correctness_issues.md: two fragments of the window
+    /// begin at one time, and libtiledb's own reader of another order finds what tdb finds.
+    fn is_accident(&self, path: &Path, window: TimeWindow, ours: &Value) -> Result<bool, String> {
+        if !begin_together(path, window)? {
+            return Ok(false);
+        }
+        let theirs = self.look(&[(path, &[window])], "row-major")?;
+        Ok(theirs.first().and_then(|answer| answer.get(0)) == Some(ours))
+    }
+}
+
+/// Whether two fragments that a window has begin at the same time.
+fn begin_together(path: &Path, window: TimeWindow) -> Result<bool, String> {
+    let array = Array::open_at(path, window).map_err(|error| format!("{}: {error}", path.display()))?;
+    let mut starts: Vec<u64> = array.fragments().iter().map(|fragment| fragment.timestamps().0).collect();
+    starts.sort_unstable();
+    Ok(starts.windows(2).any(|pair| matches!(pair, [a, b] if a == b)))
 }
 
 /// The arrays that the tests kept.

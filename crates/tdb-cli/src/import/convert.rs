@@ -9,6 +9,7 @@ use super::infer::{is_padded, remedy};
 use super::rows;
 use super::table::{Cell, Mark, Table};
 use crate::buffers::Buffers;
+use crate::ranges::date_ticks;
 use crate::suggest::hint;
 use crate::value::{is_text, json_cell};
 
@@ -136,8 +137,26 @@ pub(super) const fn is_number(datatype: Datatype) -> bool {
     matches!(datatype, Datatype::Int64 | Datatype::Uint64 | Datatype::Float64)
 }
 
+/// A value of the most frequent kinds, without a detour; `None` for everything else.
+fn usual(datatype: Datatype, text: &str) -> Option<[u8; 8]> {
+    let plain =
+        || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b'e' | b'E'));
+    match datatype {
+        Datatype::Int64 if plain() => text.parse::<i64>().ok().map(i64::to_le_bytes),
+        Datatype::Float64 if plain() => text.parse::<f64>().ok().map(f64::to_le_bytes),
+        // Such a text could also be an integer.
+        Datatype::DatetimeDay | Datatype::DatetimeMs if text.contains('-') && !text.starts_with('-') => {
+            date_ticks(datatype, text).ok().map(i64::to_le_bytes)
+        }
+        _ => None,
+    }
+}
+
 /// One value that is not text, as other programs write it, too: booleans and NaN in any case.
 pub(super) fn one(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
+    if let Some(value) = usual(datatype, text) {
+        return Ok(value.to_vec());
+    }
     let is_nan = || text.parse().is_ok_and(f64::is_nan);
     let text = if datatype == Datatype::Bool && is_boolean(text) {
         text.to_ascii_lowercase()
@@ -156,28 +175,14 @@ pub(super) const fn is_boolean(text: &str) -> bool {
 
 /// Appends a cell of a field, given in the notation of `tdb read --format csv`.
 fn append(field: &Field<'_>, Cell { text, .. }: Cell<'_>, data: &mut Vec<u8>) -> Result<(), String> {
-    let plain =
-        || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b'e' | b'E'));
     let is_one = field.cell_val_num == CellValNum::ONE;
-    // The most frequent kinds of cells, without a detour.
-    match field.datatype {
-        Datatype::StringUtf8 | Datatype::StringAscii if !text.contains('\\') => {
-            data.extend_from_slice(text.as_bytes());
-            return Ok(());
-        }
-        Datatype::Int64 if is_one && plain() => {
-            if let Ok(value) = text.parse::<i64>() {
-                data.extend_from_slice(&value.to_le_bytes());
-                return Ok(());
-            }
-        }
-        Datatype::Float64 if is_one && plain() => {
-            if let Ok(value) = text.parse::<f64>() {
-                data.extend_from_slice(&value.to_le_bytes());
-                return Ok(());
-            }
-        }
-        _ => {}
+    if matches!(field.datatype, Datatype::StringUtf8 | Datatype::StringAscii) && !text.contains('\\') {
+        data.extend_from_slice(text.as_bytes());
+        return Ok(());
+    }
+    if let Some(value) = usual(field.datatype, text).filter(|_| is_one) {
+        data.extend_from_slice(&value);
+        return Ok(());
     }
     let bytes = if is_text(field.datatype) {
         json_cell(field.datatype, field.cell_val_num, &Value::String(text.to_owned()))?

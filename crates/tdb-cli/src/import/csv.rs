@@ -2,36 +2,23 @@
 //!
 //! The crate `csv` does not say whether a cell was in quotes, and here an empty cell without quotes is null.
 
-use std::io::BufRead;
+use memchr::memchr2;
 
+use super::chunks::Chunk;
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// Reads the rows of a file. Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
-pub(super) struct CsvReader {
-    lines: Lines<Box<dyn BufRead + Send>>,
-    parser: Parser,
-}
-
-impl CsvReader {
-    pub(super) fn new(file: Box<dyn BufRead + Send>, delimiter: char) -> Self {
-        let parser = Parser { delimiter, open: None, table: Table::with_header() };
-        Self { lines: Lines::new(file), parser }
+/// The rows of a chunk, which has these columns; the first chunk has no names yet, but a header. Lines end with LF or CR LF;
+/// inside quotes, everything except a quote is taken literally.
+pub(super) fn parse(chunk: &Chunk, delimiter: char, names: &[String]) -> Result<Table, String> {
+    let mut parser = Parser { delimiter, open: None, table: Table::with_header(names, chunk.before) };
+    let mut lines = Lines::new(chunk);
+    while let Some((number, line)) = lines.next()? {
+        parser.line(number, line)?;
     }
-
-    /// The next rows, with about this much text; `None` after the last one.
-    pub(super) fn next(&mut self, text: usize) -> Result<Option<Table>, String> {
-        let Self { lines, parser } = self;
-        while parser.open.is_some() || parser.table.size() < text {
-            match lines.next()? {
-                Some((number, line)) => parser.line(number, line)?,
-                None => break,
-            }
-        }
-        match parser.open {
-            Some(first) => Err(format!("line {first}: a closing quote is missing")),
-            None => parser.table.take(),
-        }
+    match parser.open {
+        Some(first) => Err(format!("line {first}: a closing quote is missing")),
+        None => parser.table.finish(),
     }
 }
 
@@ -73,7 +60,11 @@ impl Parser {
 
     /// Adds a cell without quotes; returns the rest of the line, from the delimiter or the end of the line on.
     fn bare<'t>(&mut self, text: &'t str) -> &'t str {
-        let end = text.find([self.delimiter, '\n']).unwrap_or(text.len());
+        let end = match u8::try_from(self.delimiter) {
+            Ok(delimiter) if delimiter.is_ascii() => memchr2(delimiter, b'\n', text.as_bytes()),
+            _ => text.find([self.delimiter, '\n']),
+        };
+        let end = end.unwrap_or(text.len());
         let (cell, behind) = text.split_at_checked(end).unwrap_or((text, ""));
         let ended = behind.starts_with('\n').then(|| cell.strip_suffix('\r')).flatten();
         let cell = ended.unwrap_or(cell);
@@ -112,8 +103,7 @@ mod tests {
 
     /// The table of a file.
     fn parse(text: &[u8], delimiter: char) -> Result<Table, String> {
-        let mut reader = CsvReader::new(Box::new(std::io::Cursor::new(text.to_vec())), delimiter);
-        reader.next(usize::MAX).map(Option::unwrap_or_default)
+        super::parse(&Chunk { text: text.to_vec(), line: 1, before: 0 }, delimiter, &[])
     }
 
     /// The names of the columns, and the lines with their cells; null is `-`.
@@ -154,18 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_come_in_batches_that_end_behind_a_row() {
-        let text = "a,b\n1,\"x\ny\"\n2,z\n3,w\n";
-        let mut reader = CsvReader::new(Box::new(text.as_bytes()), ',');
-        let mut batches = Vec::new();
-        while let Some(table) = reader.next(3).unwrap() {
-            let first: Vec<String> = table.row(0).map(|cell| cell.text.to_owned()).collect();
-            batches.push((table.before(), table.len(), table.line(0).unwrap(), first.join("|")));
-        }
-        assert_eq!(
-            batches,
-            [(0, 1, 2, "1|x\ny".to_owned()), (1, 1, 4, "2|z".to_owned()), (2, 1, 5, "3|w".to_owned())]
-        );
-        assert!(reader.next(3).unwrap().is_none());
+    fn chunks_behind_the_first_one_have_its_columns_and_no_header() {
+        let names = ["a".to_owned(), "b".to_owned()];
+        let chunk = Chunk { text: b"2,\"z\n\"\n3,w\n".to_vec(), line: 4, before: 2 };
+        let table = super::parse(&chunk, ',', &names).unwrap();
+        assert_eq!((table.before(), table.len(), table.line(0), table.line(1)), (2, 2, Some(4), Some(6)));
+        assert_eq!(table.row(0).map(|cell| cell.text.to_owned()).collect::<Vec<_>>(), ["2", "z\n"]);
+        let wrong = Chunk { text: b"1\n".to_vec(), line: 9, before: 0 };
+        assert_eq!(super::parse(&wrong, ',', &names).unwrap_err(), "line 9: there are 1 cells for 2 columns");
     }
 }

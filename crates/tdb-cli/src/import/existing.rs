@@ -12,6 +12,7 @@ use super::convert::Conversion;
 use super::grow::{self, Growth};
 use super::report::Report;
 use super::rows;
+use super::table::Table;
 use super::tables::Tables;
 use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result, one_line};
@@ -92,12 +93,23 @@ impl ImportArgs {
         conversion.check(tables.first()).map_err(wrong)?;
         let (mut rows, mut growth) = (0u64, Growth::new(schema));
         let meter = self.progress.bar("looking at coordinates", Unit::Rows, None);
-        tables.for_each(&wrong, &mut |table| {
-            meter.add(table.len());
-            rows = rows.saturating_add(table.len());
-            let coordinates = conversion.coordinates(table).map_err(wrong)?;
-            growth.add(table, &coordinates).map_err(wrong)
-        })?;
+        if let Some(dimension) = rows::along(schema, tables.first().names()) {
+            rows = tables.count().map_err(wrong)?;
+            growth.add_rows(dimension, first_row, rows).map_err(wrong)?;
+        } else {
+            let coordinates = |table: &Table| {
+                let coordinates = conversion.coordinates(table)?;
+                let mut growth = Growth::new(schema);
+                growth.add(table, &coordinates).map(|()| (table.len(), growth))
+            };
+            tables.for_each(&wrong, coordinates, &mut |found| {
+                let (count, found) = found.map_err(wrong)?;
+                meter.add(count);
+                rows = rows.saturating_add(count);
+                growth.add_growth(found);
+                Ok(())
+            })?;
+        }
         Ok((rows, growth.finish().filter(|_| schema.array_type == ArrayType::Sparse)))
     }
 

@@ -88,8 +88,26 @@ impl<'s> Growth<'s> {
         Ok(())
     }
 
+    /// Adds rows with the numbers from `first` on. Returns an error if the last one is outside the domain.
+    pub(super) fn add_rows(&mut self, dimension: &Dimension, first: u64, rows: u64) -> Result<(), String> {
+        let Some(more) = rows.checked_sub(1).filter(|_| self.schema.array_type == ArrayType::Sparse) else {
+            return Ok(());
+        };
+        let last = first.saturating_add(more).to_le_bytes();
+        if !is_inside(dimension, &last) {
+            return Err(outside(dimension, "the last row", &last));
+        }
+        self.unite(&[Some(Range::new(first.to_le_bytes(), last))]);
+        Ok(())
+    }
+
+    /// Adds what was found in other rows.
+    pub(super) fn add_growth(&mut self, other: Self) {
+        let spans: Vec<_> = other.ranges.into_iter().map(Some).collect();
+        self.unite(&spans);
+    }
+
     /// Adds the range of the coordinates in each dimension, which are in the domain.
-    #[cfg(feature = "convert")]
     pub(super) fn unite(&mut self, spans: &[Option<Range>]) {
         let dimensions = &self.schema.domain.dimensions;
         for ((dimension, range), span) in dimensions.iter().zip(&mut self.ranges).zip(spans) {

@@ -128,12 +128,16 @@ pub(super) fn is_padded(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::csv::CsvReader;
-    use super::super::ndjson::NdjsonReader;
+    use super::super::chunks::Chunk;
+    use super::super::{csv as of_csv, ndjson};
     use super::*;
 
-    fn csv(text: &'static str) -> Table {
-        CsvReader::new(Box::new(text.as_bytes()), ',').next(usize::MAX).unwrap().unwrap()
+    fn chunk(text: impl Into<Vec<u8>>) -> Chunk {
+        Chunk { text: text.into(), line: 1, before: 0 }
+    }
+
+    fn csv(text: &str) -> Table {
+        of_csv::parse(&chunk(text), ',', &[]).unwrap()
     }
 
     /// The type of the only column, and how many notes there are.
@@ -170,8 +174,7 @@ mod tests {
     fn strings_in_json_are_text_dates_or_what_numbers_in_json_cannot_be() {
         let json = |values: &[&str]| {
             let lines: Vec<String> = values.iter().map(|value| format!("{{\"a\":{value}}}\n")).collect();
-            let file = Box::new(std::io::Cursor::new(lines.concat()));
-            of(&NdjsonReader::new(file).next(usize::MAX).unwrap().unwrap())
+            of(&ndjson::parse(&chunk(lines.concat()), &[]).unwrap())
         };
         assert_eq!(json(&["\"1\"", "\"2\""]), (None, 0));
         assert_eq!(json(&["1", "null", "2"]), (Some(Datatype::Int64), 0));

@@ -1,39 +1,28 @@
 //! Objects in JSON, one on each line.
 
 use std::collections::HashMap;
-use std::io::BufRead;
 
 use serde_json::{Map, Value};
 
+use super::chunks::Chunk;
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// Reads the rows of a file. A column for each key, in the order in which the keys first occur; what an object lacks is
-/// null. Lists and objects in an object become text, in JSON.
-pub(super) struct NdjsonReader {
-    lines: Lines<Box<dyn BufRead + Send>>,
-    table: Table,
-    columns: HashMap<String, usize>,
-}
-
-impl NdjsonReader {
-    pub(super) fn new(file: Box<dyn BufRead + Send>) -> Self {
-        Self { lines: Lines::new(file), table: Table::of_objects(), columns: HashMap::new() }
-    }
-
-    /// The next rows, with about this much text; `None` after the last one.
-    pub(super) fn next(&mut self, text: usize) -> Result<Option<Table>, String> {
-        while self.table.size() < text {
-            let Some((number, line)) = self.lines.next()? else { break };
-            if line.trim().is_empty() {
-                continue;
-            }
-            let object: Map<String, Value> =
-                serde_json::from_str(line).map_err(|error| format!("line {number}: {}", reason(&error)))?;
-            add(&mut self.table, &mut self.columns, number, object)?;
+/// The rows of a chunk. It has these columns, and one for each other key, in the order in which the keys first occur; what
+/// an object lacks is null. Lists and objects in an object become text, in JSON.
+pub(super) fn parse(chunk: &Chunk, names: &[String]) -> Result<Table, String> {
+    let mut table = Table::of_objects(names, chunk.before);
+    let mut columns = names.iter().enumerate().map(|(index, name)| (name.clone(), index)).collect();
+    let mut lines = Lines::new(chunk);
+    while let Some((number, line)) = lines.next()? {
+        if line.trim().is_empty() {
+            continue;
         }
-        self.table.take()
+        let object: Map<String, Value> =
+            serde_json::from_str(line).map_err(|error| format!("line {number}: {}", reason(&error)))?;
+        add(&mut table, &mut columns, number, object)?;
     }
+    Ok(table)
 }
 
 /// Adds an object as a row, and a column for each new key.
@@ -83,8 +72,8 @@ mod tests {
     use super::*;
 
     /// The table of a file.
-    fn parse(text: &'static [u8]) -> Result<Table, String> {
-        NdjsonReader::new(Box::new(text)).next(usize::MAX).map(Option::unwrap_or_default)
+    fn parse(text: &[u8]) -> Result<Table, String> {
+        super::parse(&Chunk { text: text.to_vec(), line: 1, before: 0 }, &[])
     }
 
     fn shown(table: &Table, row: usize) -> Vec<(&str, Mark)> {
@@ -98,11 +87,16 @@ mod tests {
         assert_eq!(shown(&table, 0), [("1", Mark::Open), ("x", Mark::Text), ("", Mark::Null)]);
         assert_eq!(shown(&table, 1), [("", Mark::Null), ("", Mark::Null), ("[1,2]", Mark::Text)]);
         assert_eq!((table.len(), table.line(1)), (2, Some(3)));
+        let names = ["b".to_owned()];
+        let chunk = Chunk { text: b"{\"a\":1}".to_vec(), line: 7, before: 5 };
+        let table = super::parse(&chunk, &names).unwrap();
+        assert_eq!((table.names().join(" "), table.before()), ("b a".to_owned(), 5));
+        assert_eq!(shown(&table, 0), [("", Mark::Null), ("1", Mark::Open)]);
     }
 
     #[test]
     fn a_line_that_is_no_object_is_named() {
-        let wrong = |text: &'static [u8]| parse(text).unwrap_err();
+        let wrong = |text: &[u8]| parse(text).unwrap_err();
         assert!(wrong(b"{\"a\":1}\n{\"a\":}\n").starts_with("line 2: an object in JSON is expected: "));
         assert!(wrong(b"[1]\n").starts_with("line 1: an object in JSON is expected: "));
         assert!(wrong(b"{\"a\":1}{\"a\":2}\n").starts_with("line 1: "));

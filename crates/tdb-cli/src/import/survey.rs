@@ -106,38 +106,69 @@ impl<'a> Survey<'a> {
         self.axes.iter().map(dimension).collect()
     }
 
-    /// Looks at the coordinates of more rows.
-    pub(super) fn add(&mut self, table: &Table) -> Result<(), String> {
-        self.check(table)?;
-        self.rows = self.rows.saturating_add(table.len());
+    /// Whether only the number of rows counts, because no column has coordinates.
+    pub(super) const fn counts_only(&self) -> bool {
+        self.axes.is_empty()
+    }
+
+    /// Adds rows without coordinates.
+    pub(super) const fn add_rows(&mut self, rows: u64) {
+        self.rows = self.rows.saturating_add(rows);
+    }
+
+    /// The dimensions as `--domain` limits them, which [`Self::look`] needs.
+    pub(super) fn limits(&self) -> Result<Vec<Dimension>, String> {
         let mut limits = self.dimensions()?;
         // The domain of rows is looked at in the end.
         if !self.axes.is_empty() {
             grow::limit(&mut limits, self.wanted.domains)?;
         }
-        for (axis, limit) in self.axes.iter_mut().zip(&limits) {
-            let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
-            let name = &limit.name;
-            let datatype = self.columns.get(axis.column).and_then(coordinates);
-            let remedy = if axis.inferred { remedy(name) } else { String::new() };
-            for (line, cell) in table.cells(axis.column) {
-                let Some(datatype) = datatype else { continue };
-                let wrong = |what: String| format!("line {line}, column {name:?}: {what}{remedy}");
-                if axis.inferred && is_number(datatype) && is_padded(cell.text) {
-                    return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
-                }
-                let value = one(datatype, cell.text).map_err(wrong)?;
-                if given && !grow::is_inside(limit, &value) {
-                    return Err(grow::outside(limit, &format!("line {line}"), &value));
-                }
-                let value = Range::new(value.clone(), value);
-                match &mut axis.span {
-                    Some(span) => span.unite(datatype, &value),
-                    None => axis.span = Some(value),
-                }
+        Ok(limits)
+    }
+
+    /// Looks at the coordinates of some rows: the range in each dimension.
+    pub(super) fn look(&self, limits: &[Dimension], table: &Table) -> Result<Vec<Option<Range>>, String> {
+        self.check(table)?;
+        let spans = self.axes.iter().zip(limits).map(|(axis, limit)| self.span(axis, limit, table));
+        spans.collect()
+    }
+
+    /// The range of a column's coordinates; none for text.
+    fn span(&self, axis: &Axis, limit: &Dimension, table: &Table) -> Result<Option<Range>, String> {
+        let datatype = self.columns.get(axis.column).and_then(coordinates);
+        let Some(datatype) = datatype else { return Ok(None) };
+        let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
+        let name = &limit.name;
+        let remedy = if axis.inferred { remedy(name) } else { String::new() };
+        let mut span: Option<Range> = None;
+        for (line, cell) in table.cells(axis.column) {
+            let wrong = |what: String| format!("line {line}, column {name:?}: {what}{remedy}");
+            if axis.inferred && is_number(datatype) && is_padded(cell.text) {
+                return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
+            }
+            let value = one(datatype, cell.text).map_err(wrong)?;
+            if given && !grow::is_inside(limit, &value) {
+                return Err(grow::outside(limit, &format!("line {line}"), &value));
+            }
+            match &mut span {
+                Some(span) if span.contains(datatype, &value) => {}
+                Some(span) => span.unite(datatype, &Range::new(value.clone(), value)),
+                None => span = Some(Range::new(value.clone(), value)),
             }
         }
-        Ok(())
+        Ok(span)
+    }
+
+    /// Adds rows with coordinates in these ranges.
+    pub(super) fn unite(&mut self, rows: u64, spans: Vec<Option<Range>>) {
+        self.add_rows(rows);
+        for (axis, span) in self.axes.iter_mut().zip(spans) {
+            let Some(datatype) = self.columns.get(axis.column).and_then(coordinates) else { continue };
+            match (&mut axis.span, span) {
+                (Some(all), Some(span)) => all.unite(datatype, &span),
+                (all, span) => *all = all.take().or(span),
+            }
+        }
     }
 
     /// Returns an error for the first cell that cannot be a coordinate of any type.

@@ -48,14 +48,14 @@ struct Row {
 }
 
 impl Table {
-    /// A table whose first row will contain the names of the columns.
-    pub(super) fn with_header() -> Self {
-        Self { wants_header: true, ..Self::default() }
+    /// A table with these columns; without names, its first row contains them.
+    pub(super) fn with_header(names: &[String], before: u64) -> Self {
+        Self { names: names.to_vec(), wants_header: names.is_empty(), before, ..Self::default() }
     }
 
-    /// A table whose columns are found in its rows.
-    pub(super) fn of_objects() -> Self {
-        Self { of_objects: true, ..Self::default() }
+    /// A table that has these columns, and those that are found in its rows.
+    pub(super) fn of_objects(names: &[String], before: u64) -> Self {
+        Self { names: names.to_vec(), of_objects: true, before, ..Self::default() }
     }
 
     pub(super) const fn is_of_objects(&self) -> bool {
@@ -99,22 +99,9 @@ impl Table {
         Ok(())
     }
 
-    /// Takes the rows that are complete, and keeps the names of the columns for those to come; `None` if there are no rows.
-    pub(super) fn take(&mut self) -> Result<Option<Self>, String> {
-        if self.wants_header {
-            return Err("there is no header".to_owned());
-        }
-        if self.rows.is_empty() {
-            return Ok(None);
-        }
-        let (of_objects, before) = (self.of_objects, self.before.saturating_add(self.len()));
-        let rest = Self { names: self.names.clone(), of_objects, before, ..Self::default() };
-        Ok(Some(core::mem::replace(self, rest)))
-    }
-
-    /// The number of bytes of text and of cells, which may all be empty.
-    pub(super) const fn size(&self) -> usize {
-        self.text.len().saturating_add(self.marks.len())
+    /// The table, unless it lacks the names of its columns.
+    pub(super) fn finish(self) -> Result<Self, String> {
+        if self.wants_header { Err("there is no header".to_owned()) } else { Ok(self) }
     }
 
     /// The number of rows of the file before the first one.

@@ -1,17 +1,22 @@
-//! The tables of a file, batch after batch.
+//! The tables of a file, batch after batch, which several threads work on.
 
-use std::io::BufRead;
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
-use super::csv::CsvReader;
+use super::chunks::{Chunk, Chunks};
 use super::input::Input;
-use super::ndjson::NdjsonReader;
 use super::table::Table;
+use super::{csv, ndjson};
 use crate::failure::Failure;
 
 /// How much text the first batch has, from which the types of columns are inferred.
 const SAMPLE: usize = 4 << 20;
 /// How much text the other batches have.
-const BATCH: usize = 2 << 20;
+const BATCH: usize = 1 << 20;
+/// How many batches for each thread may be in memory.
+const AHEAD: usize = 2;
 
 /// How the rows of a file are written.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +25,16 @@ pub(super) enum Notation {
     Delimited(char),
     /// Objects in JSON.
     Ndjson,
+}
+
+impl Notation {
+    /// The rows of a chunk, of which all but the first one have the columns of that one.
+    fn parse(self, chunk: &Chunk, names: &[String]) -> Result<Table, String> {
+        match self {
+            Self::Delimited(delimiter) => csv::parse(chunk, delimiter, names),
+            Self::Ndjson => ndjson::parse(chunk, names),
+        }
+    }
 }
 
 /// A table in a file, of which the first rows are in memory.
@@ -32,36 +47,17 @@ pub(super) struct Tables {
     whole: bool,
 }
 
-/// The rows of a file, from the first to the last.
-enum Reader {
-    Csv(CsvReader),
-    Ndjson(NdjsonReader),
-}
-
-impl Reader {
-    fn new(file: Box<dyn BufRead + Send>, notation: Notation) -> Self {
-        match notation {
-            Notation::Delimited(delimiter) => Self::Csv(CsvReader::new(file, delimiter)),
-            Notation::Ndjson => Self::Ndjson(NdjsonReader::new(file)),
-        }
-    }
-
-    /// The next rows, with about this much text; `None` after the last one.
-    fn next(&mut self, text: usize) -> Result<Option<Table>, String> {
-        match self {
-            Self::Csv(reader) => reader.next(text),
-            Self::Ndjson(reader) => reader.next(text),
-        }
-    }
-}
-
 impl Tables {
     /// Reads the first rows, of which there must be some.
     pub(super) fn new(input: Input, notation: Notation) -> Result<Self, String> {
         let file = input.open().map_err(|error| error.to_string())?;
-        let mut reader = Reader::new(file, notation);
-        let first = reader.next(SAMPLE)?.ok_or("there are no cells")?;
-        let whole = reader.next(1)?.is_none();
+        let mut chunks = Chunks::new(file, notation);
+        let chunk = chunks.next(SAMPLE)?.unwrap_or_default();
+        let first = notation.parse(&chunk, &[])?;
+        let whole = chunks.is_at_end()?;
+        if whole && first.len() == 0 {
+            return Err("there are no cells".to_owned());
+        }
         Ok(Self { input, notation, first, whole })
     }
 
@@ -75,20 +71,118 @@ impl Tables {
         self.whole
     }
 
-    /// Visits all rows, batch after batch. `wrong` makes a failure of what is wrong with the file.
-    pub(super) fn for_each(
+    /// The chunks of the file, from its beginning.
+    fn chunks(&self) -> Result<Chunks, String> {
+        let file = self.input.open().map_err(|error| error.to_string())?;
+        Ok(Chunks::new(file, self.notation))
+    }
+
+    /// The number of all rows. Of those that are not in memory, only the ends are looked at.
+    pub(super) fn count(&self) -> Result<u64, String> {
+        if self.whole { Ok(self.first.len()) } else { self.chunks()?.count(BATCH) }
+    }
+
+    /// Makes something of all rows, batch after batch and in several threads, and visits that in the order of the rows.
+    /// `wrong` makes a failure of what is wrong with the file.
+    pub(super) fn for_each<T: Send>(
         &self,
         wrong: &dyn Fn(String) -> Failure,
-        visit: &mut dyn FnMut(&Table) -> Result<(), Failure>,
+        make: impl Fn(&Table) -> T + Sync,
+        visit: &mut dyn FnMut(T) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         if self.whole {
-            return visit(&self.first);
+            return visit(make(&self.first));
         }
-        let file = self.input.open().map_err(|error| wrong(error.to_string()))?;
-        let mut reader = Reader::new(file, self.notation);
-        while let Some(table) = reader.next(BATCH).map_err(wrong)? {
-            visit(&table)?;
-        }
-        Ok(())
+        let chunks = self.chunks().map_err(wrong)?;
+        let made = |chunk: &Chunk| {
+            let names = if chunk.line == 1 { &[] } else { self.first.names() };
+            self.notation.parse(chunk, names).map(|table| make(&table))
+        };
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        in_order(chunks, threads, &made, &mut |made| visit(made.map_err(wrong)?))
     }
+}
+
+/// What becomes of a batch, with its number.
+type Numbered<T> = (usize, Result<T, String>);
+
+/// Makes something of all chunks in so many threads, and visits that in the order of the chunks.
+fn in_order<T: Send>(
+    mut chunks: Chunks,
+    threads: usize,
+    make: &(dyn Fn(&Chunk) -> Result<T, String> + Sync),
+    visit: &mut dyn FnMut(Result<T, String>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let ahead = threads.saturating_mul(AHEAD);
+    // A chunk is read once there is a permit for it, and each batch that was visited is a permit.
+    let (permit, permits) = sync_channel::<()>(ahead);
+    let (read, chunks_read) = sync_channel::<(usize, Chunk)>(ahead);
+    let (done, made) = sync_channel::<Numbered<T>>(ahead);
+    let chunks_read = Mutex::new(chunks_read);
+    for _ in 0..ahead {
+        let _ = permit.send(());
+    }
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            let done = done.clone();
+            let chunks_read = &chunks_read;
+            scope.spawn(move || {
+                while let Some((number, chunk)) = next(chunks_read) {
+                    if done.send((number, make(&chunk))).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        scope.spawn(move || read_all(&mut chunks, &permits, &read, &done));
+        visit_all(made, permit, visit)
+    })
+}
+
+fn next(chunks: &Mutex<Receiver<(usize, Chunk)>>) -> Option<(usize, Chunk)> {
+    chunks.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}
+
+/// Reads chunks as long as somebody wants them.
+fn read_all<T>(
+    chunks: &mut Chunks,
+    permits: &Receiver<()>,
+    read: &SyncSender<(usize, Chunk)>,
+    done: &SyncSender<Numbered<T>>,
+) {
+    let mut number = 0usize;
+    while permits.recv().is_ok() {
+        let sent = match chunks.next(BATCH) {
+            Ok(Some(chunk)) => read.send((number, chunk)).is_ok(),
+            Ok(None) => false,
+            Err(error) => {
+                let _ = done.send((number, Err(error)));
+                false
+            }
+        };
+        if !sent {
+            break;
+        }
+        number = number.saturating_add(1);
+    }
+}
+
+/// Visits what was made, in the order of the numbers, until all are visited or one fails. When it returns, nobody waits for
+/// a permit or to be heard any more.
+fn visit_all<T>(
+    made: Receiver<Numbered<T>>,
+    permit: SyncSender<()>,
+    visit: &mut dyn FnMut(Result<T, String>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut early = BTreeMap::new();
+    let mut wanted = 0usize;
+    for (number, one) in made {
+        early.insert(number, one);
+        while let Some(one) = early.remove(&wanted) {
+            visit(one)?;
+            wanted = wanted.saturating_add(1);
+            let _ = permit.try_send(());
+        }
+    }
+    Ok(())
 }

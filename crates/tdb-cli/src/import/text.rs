@@ -2,6 +2,10 @@
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
+use memchr::{memchr, memchr_iter, memrchr};
+
+use super::chunks::Chunk;
+
 /// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// The first bytes of a Zstandard file.
@@ -44,33 +48,45 @@ fn of_zstd(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     Err(io::Error::other("the file is compressed with zstd, which this build lacks (feature zstd)"))
 }
 
-/// The lines of a file, one after the other.
-pub(super) struct Lines<R> {
-    file: R,
-    line: Vec<u8>,
+/// The lines of a chunk, one after the other.
+#[derive(Debug)]
+pub(super) struct Lines<'t> {
+    rest: &'t str,
+    /// The number of the next line, counted from 1.
     number: usize,
+    /// The line behind those, if it is not text.
+    bad: Option<String>,
 }
 
-impl<R: BufRead> Lines<R> {
-    pub(super) const fn new(file: R) -> Self {
-        Self { file, line: Vec::new(), number: 0 }
+impl<'t> Lines<'t> {
+    pub(super) fn new(Chunk { text, line: number, .. }: &'t Chunk) -> Self {
+        let (rest, bad) = match str::from_utf8(text) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let (text, _) = text.split_at_checked(error.valid_up_to()).unwrap_or_default();
+                let lines = memchr_iter(b'\n', text).count();
+                let start = memrchr(b'\n', text).map_or(0, |end| end.saturating_add(1));
+                let byte = text.len().saturating_sub(start).saturating_add(1);
+                let number = number.saturating_add(lines);
+                let bad = format!("line {number}: the text is not valid UTF-8 at byte {byte} of the line");
+                let before = text.get(..start).and_then(|text| str::from_utf8(text).ok());
+                (before.unwrap_or_default(), Some(bad))
+            }
+        };
+        let rest = rest.strip_prefix('\u{feff}').filter(|_| *number == 1).unwrap_or(rest);
+        Self { rest, number: *number, bad }
     }
 
-    /// The next line with its number, counted from 1, and with what ends it; `None` after the last one.
-    pub(super) fn next(&mut self) -> Result<Option<(usize, &str)>, String> {
-        self.number = self.number.saturating_add(1);
-        let number = self.number;
-        self.line.clear();
-        let read = self.file.read_until(b'\n', &mut self.line);
-        if read.map_err(|error| format!("line {number}: {error}"))? == 0 {
-            return Ok(None);
+    /// The next line with its number, and with what ends it; `None` after the last one.
+    pub(super) fn next(&mut self) -> Result<Option<(usize, &'t str)>, String> {
+        if self.rest.is_empty() {
+            return self.bad.take().map_or(Ok(None), Err);
         }
-        let line = str::from_utf8(&self.line).map_err(|error| {
-            let byte = error.valid_up_to().saturating_add(1);
-            format!("line {number}: the text is not valid UTF-8 at byte {byte} of the line")
-        })?;
-        let line = line.strip_prefix('\u{feff}').filter(|_| number == 1).unwrap_or(line);
-        Ok((!line.is_empty()).then_some((number, line)))
+        let end = memchr(b'\n', self.rest.as_bytes()).map_or(self.rest.len(), |end| end.saturating_add(1));
+        let (line, behind) = self.rest.split_at_checked(end).unwrap_or((self.rest, ""));
+        let number = self.number;
+        (self.rest, self.number) = (behind, number.saturating_add(1));
+        Ok(Some((number, line)))
     }
 }
 
@@ -80,9 +96,11 @@ mod tests {
 
     #[test]
     fn a_line_that_is_not_utf8_is_named() {
-        let mut lines = Lines::new(&b"\xef\xbb\xbfa\nb\xff\n"[..]);
+        let chunk = |text: &[u8]| Chunk { text: text.to_vec(), line: 1, before: 0 };
+        let text = chunk(b"\xef\xbb\xbfa\nb\xff\n");
+        let mut lines = Lines::new(&text);
         assert_eq!(lines.next(), Ok(Some((1, "a\n"))));
         assert_eq!(lines.next().unwrap_err(), "line 2: the text is not valid UTF-8 at byte 2 of the line");
-        assert_eq!(Lines::new(&b""[..]).next(), Ok(None));
+        assert_eq!(Lines::new(&chunk(b"")).next(), Ok(None));
     }
 }
