@@ -186,3 +186,59 @@ fn visit_all<T>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table that is longer than one batch, some of whose cells contain line feeds.
+    fn long(rows: u64) -> String {
+        let row = |row: u64| if row % 7 == 0 { format!("{row},\"a\nb\"\n") } else { format!("{row},text\n") };
+        "number,words\n".to_owned() + &(0..rows).map(row).collect::<String>()
+    }
+
+    fn tables(text: String, threads: usize) -> Vec<Result<Vec<(u64, usize, String)>, String>> {
+        let chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), Notation::Delimited(','));
+        let names = ["number".to_owned(), "words".to_owned()];
+        let make = |chunk: &Chunk| {
+            let names = if chunk.line == 1 { &[] } else { &names[..] };
+            let table = Notation::Delimited(',').parse(chunk, names)?;
+            let rows = (table.before()..).zip(table.cells(0));
+            Ok(rows.map(|(row, (line, cell))| (row, line, cell.text.to_owned())).collect())
+        };
+        let mut found = Vec::new();
+        let stop = |made: Result<_, String>| {
+            let failed = made.is_err();
+            found.push(made);
+            if failed { Err(Failure::Usage("stop".to_owned())) } else { Ok(()) }
+        };
+        let mut visit = stop;
+        let _ = in_order(chunks, threads, &make, &mut visit);
+        found
+    }
+
+    #[test]
+    fn rows_come_in_their_order_whatever_the_number_of_threads() {
+        let rows = 600_000;
+        for threads in [1, 2, 5] {
+            let mut line = 2;
+            let mut wanted = 0;
+            for (row, found, cell) in tables(long(rows), threads).into_iter().flat_map(Result::unwrap) {
+                assert_eq!((row, found, cell), (wanted, line, wanted.to_string()));
+                line += if wanted % 7 == 0 { 2 } else { 1 };
+                wanted += 1;
+            }
+            assert_eq!(wanted, rows);
+        }
+    }
+
+    #[test]
+    fn the_first_row_that_is_wrong_ends_the_visit() {
+        let text = long(300_000) + "x\n" + &long(300_000) + "y\n";
+        let found = tables(text, 3);
+        let (last, before) = found.split_last().unwrap();
+        assert!(before.iter().all(Result::is_ok));
+        let line = 2 + 300_000 + 300_000 / 7 + 1;
+        assert_eq!(last.clone().unwrap_err(), format!("line {line}: there are 1 cells for 2 columns"));
+    }
+}
