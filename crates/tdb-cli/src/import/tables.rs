@@ -193,11 +193,16 @@ mod tests {
 
     /// A table that is longer than one batch, some of whose cells contain line feeds.
     fn long(rows: u64) -> String {
-        let row = |row: u64| if row % 7 == 0 { format!("{row},\"a\nb\"\n") } else { format!("{row},text\n") };
+        let row = |row: u64| {
+            if row.is_multiple_of(7) { format!("{row},\"a\nb\"\n") } else { format!("{row},text\n") }
+        };
         "number,words\n".to_owned() + &(0..rows).map(row).collect::<String>()
     }
 
-    fn tables(text: String, threads: usize) -> Vec<Result<Vec<(u64, usize, String)>, String>> {
+    /// The number of a row, its line, and its first cell.
+    type Seen = (u64, usize, String);
+
+    fn tables(text: String, threads: usize) -> Vec<Result<Vec<Seen>, String>> {
         let chunks = Chunks::new(Box::new(std::io::Cursor::new(text)), Notation::Delimited(','));
         let names = ["number".to_owned(), "words".to_owned()];
         let make = |chunk: &Chunk| {
@@ -225,7 +230,7 @@ mod tests {
             let mut wanted = 0;
             for (row, found, cell) in tables(long(rows), threads).into_iter().flat_map(Result::unwrap) {
                 assert_eq!((row, found, cell), (wanted, line, wanted.to_string()));
-                line += if wanted % 7 == 0 { 2 } else { 1 };
+                line += if wanted.is_multiple_of(7) { 2 } else { 1 };
                 wanted += 1;
             }
             assert_eq!(wanted, rows);
