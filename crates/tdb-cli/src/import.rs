@@ -111,7 +111,7 @@ pub(crate) struct ImportArgs {
     /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV files a tabulator.
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<char>,
-    /// Make a new array in place of the one that is there, which is removed when the new one is begun.
+    /// Make a new array in place of the one that is there, which is removed once all of a table was found to fit.
     #[arg(long)]
     force: bool,
     /// Write over the cells of a dense array.
@@ -238,6 +238,15 @@ fn create(
     let mut options = args.change.options()?;
     if args.force {
         options = options.replace();
+        // The array that is there is removed first: a file that is wrong somewhere must not cost it.
+        if let Source::Table(tables) = source
+            && !is_free(&storage).unwrap_or(false)
+        {
+            args.check_tables(
+                tables,
+                Conversion { schema: &described.schema, inferred: &inferred, first_row: 0 },
+            )?;
+        }
     }
     let array = options.begin_storage(storage, &described.schema).map_err(failed)?;
     report.cells = match source {
@@ -416,6 +425,19 @@ impl ImportArgs {
             write.commit().map_err(|error| Failure::of_array(&self.array, error))?;
         }
         Ok(npy.len())
+    }
+
+    /// Returns an error if a cell of the tables cannot be written.
+    fn check_tables(&self, tables: &Tables, conversion: Conversion<'_>) -> Result {
+        let wrong = |error: String| self.wrong(error);
+        let meter = self.progress.bar("checking", Unit::Rows, None);
+        let columns = |table: &Table| conversion.columns(table).map(|_| table.len());
+        tables.for_each(&wrong, columns, &mut |rows| {
+            meter.add(rows.map_err(wrong)?);
+            Ok(())
+        })?;
+        meter.clear();
+        Ok(())
     }
 
     /// Writes the cells of tables with this many rows, except in a dry run; returns how many there are.

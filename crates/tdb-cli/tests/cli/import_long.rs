@@ -55,6 +55,22 @@ fn a_later_row_that_does_not_fit_is_named_with_its_line_and_a_remedy() {
 }
 
 #[test]
+fn a_later_row_that_does_not_fit_leaves_the_array_that_was_to_be_replaced() {
+    let scratch = Scratch::new();
+    let array = scratch.path().join("array");
+    let old = file(&scratch, "old.csv", "x,a\n1,2\n");
+    said(&["import", text(&array), text(&old)]);
+    for last in ["9,1.5,x\n", "9,1\n"] {
+        let bad = table(&scratch, "bad.csv", last);
+        refused(&["import", text(&array), text(&bad), "--force"], 1, &format!("line {}", ROWS + 2));
+        assert_eq!(count(text(&array)), "count,max(a)\n1,2\n");
+    }
+    let good = table(&scratch, "good.csv", "9,1,x\n");
+    said(&["import", text(&array), text(&good), "--force"]);
+    assert_eq!(count(text(&array)), format!("count,max(a)\n{},999\n", ROWS + 1));
+}
+
+#[test]
 fn cells_behind_the_first_rows_may_be_empty_and_the_domain_has_them_all() {
     let scratch = Scratch::new();
     let array = scratch.path().join("array");
