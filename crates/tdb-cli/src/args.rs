@@ -3,6 +3,7 @@
 mod kind;
 mod window;
 
+use core::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
@@ -200,8 +201,8 @@ pub(crate) struct ReadArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
-    #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
-    pub(crate) threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
+    pub(crate) threads: Option<NonZeroU16>,
     /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are read; a table must fit
     /// as a whole. Default: batches of up to 1 GiB.
     #[arg(long, value_name = "SIZE")]
@@ -460,6 +461,11 @@ pub(crate) enum Format {
 /// A number of things.
 pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| format!("{text:?} is not a whole number, such as 10"))
+}
+
+/// A number of threads.
+pub(crate) fn parse_threads(text: &str) -> Result<NonZeroU16, String> {
+    text.parse().map_err(|_| format!("{text:?} is not a number of threads, which is 1 or more"))
 }
 
 /// Milliseconds, or an ISO date.

@@ -5,13 +5,14 @@ mod convert;
 #[cfg(feature = "convert")]
 mod destination;
 
+use core::num::NonZeroU16;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use tdb_array::MemoryBudget;
 
-use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs};
+use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs, parse_threads};
 use crate::failure::Result;
 use crate::place::Stores;
 use crate::progress::ProgressArgs;
@@ -71,8 +72,8 @@ pub(crate) struct ExportArgs {
     #[arg(long)]
     force: bool,
     /// Use at most N threads. Default: as many as the machine has.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
+    threads: Option<NonZeroU16>,
     /// Keep memory below this, e.g. 2GiB or 500MB. Batches and row groups become smaller. Default: 1 GiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,

@@ -10,12 +10,36 @@ use tdb_array::{Cache, MemoryBudget, Places, WriteStorage};
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
 use crate::failure::{Failure, Result};
-use crate::suggest::hint_of_place;
+use crate::suggest::{hint, hint_of_place};
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;
 
 /// The prefix of environment variables that are options of stores.
 const PREFIX: &str = "TDB_STORE_";
+
+/// The options that are most often given, for messages about a name that is none.
+const OPTIONS: [&str; 20] = [
+    "aws_region",
+    "aws_endpoint",
+    "aws_access_key_id",
+    "aws_secret_access_key",
+    "aws_session_token",
+    "aws_skip_signature",
+    "aws_virtual_hosted_style_request",
+    "aws_request_payer",
+    "azure_storage_account_name",
+    "azure_storage_account_key",
+    "azure_storage_sas_key",
+    "azure_storage_token",
+    "azure_storage_endpoint",
+    "azure_skip_signature",
+    "google_service_account",
+    "google_service_account_key",
+    "google_skip_signature",
+    "allow_http",
+    "proxy_url",
+    "timeout",
+];
 
 /// The prefix of environment variables for the cache.
 const CACHE: &str = "TDB_CACHE";
@@ -23,6 +47,12 @@ const CACHE_SIZE: &str = "TDB_CACHE_SIZE";
 /// The default size of a cache in bytes: of its folder, and of its part in memory.
 const CACHE_BYTES: u64 = 1 << 30;
 const CACHE_MEMORY: u64 = 64 << 20;
+
+/// The option that was probably meant, unless this is one.
+fn hint_of_option(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    if OPTIONS.contains(&name.as_str()) { String::new() } else { hint(&name, OPTIONS) }
+}
 
 /// Options for object stores.
 #[derive(Debug, Default, Group)]
@@ -78,9 +108,9 @@ impl Stores {
         for (name, value) in std::env::vars_os() {
             let name = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
             if let (Some(name), Some(value)) = (name, value.to_str()) {
-                locations = locations
-                    .option(name, value)
-                    .map_err(|error| Failure::Usage(format!("{PREFIX}{name}: {error}")))?;
+                locations = locations.option(name, value).map_err(|error| {
+                    Failure::Usage(format!("{PREFIX}{name}: {error}{}", hint_of_option(name)))
+                })?;
             }
         }
         for option in &args.store_option {
@@ -88,9 +118,9 @@ impl Stores {
             let (name, value) = option
                 .split_once('=')
                 .ok_or_else(|| Failure::Usage("--store-option: KEY=VALUE is needed".to_owned()))?;
-            locations = locations
-                .option(name, value)
-                .map_err(|error| Failure::Usage(format!("--store-option: {error}")))?;
+            locations = locations.option(name, value).map_err(|error| {
+                Failure::Usage(format!("--store-option: {error}{}", hint_of_option(name)))
+            })?;
         }
         Ok(Self(match args.cache()? {
             Some(cache) => locations.cached(cache),

@@ -296,7 +296,7 @@ fn finds(args: &ReadArgs) -> bool {
 fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
     let mut options = args.window.options(&args.key)?;
     if let Some(threads) = args.threads {
-        options = options.threads(threads);
+        options = options.threads(usize::from(threads.get()));
     }
     options.open_storage(stores.storage(&args.array)?).map_err(|error| Failure::of_array(&args.array, error))
 }

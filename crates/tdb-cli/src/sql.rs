@@ -15,13 +15,14 @@ mod values;
 #[cfg(feature = "sql")]
 mod wrong;
 
+use core::num::NonZeroU16;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
 use tdb_array::MemoryBudget;
 
-use crate::args::{KeyArgs, WindowArgs};
+use crate::args::{KeyArgs, WindowArgs, parse_threads};
 use crate::failure::Result;
 use crate::place::Stores;
 use crate::screen::Screen;
@@ -77,8 +78,8 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     /// Use at most N threads. Default: as many as the machine has.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    threads: Option<u16>,
+    #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
+    threads: Option<NonZeroU16>,
 }
 
 /// How results are printed.

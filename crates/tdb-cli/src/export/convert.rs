@@ -97,7 +97,7 @@ impl ExportArgs {
     fn open(&self, stores: &Stores) -> Result<Array> {
         let mut options = self.window.options(&self.key)?;
         if let Some(threads) = self.threads {
-            options = options.threads(threads);
+            options = options.threads(usize::from(threads.get()));
         }
         let array = options.open_storage(stores.storage(&self.array)?);
         array.map_err(|error| Failure::of_array(&self.array, error))

@@ -1,7 +1,7 @@
 //! A session: the tables, the memory and the threads of statements.
 
 use std::io::Write;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU16, NonZeroUsize};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -161,10 +161,10 @@ impl Locate for Places {
     }
 }
 
-fn runtime(threads: Option<u16>) -> Result<Runtime> {
+fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     if let Some(threads) = threads {
-        builder.worker_threads(threads.into());
+        builder.worker_threads(usize::from(threads.get()));
     }
     builder.enable_all().build().map_err(|error| Failure::Failed(format!("cannot start threads: {error}")))
 }
@@ -172,7 +172,7 @@ fn runtime(threads: Option<u16>) -> Result<Runtime> {
 fn config(args: &SqlArgs) -> SessionConfig {
     let mut config = SessionConfig::new().with_information_schema(true);
     if let Some(threads) = args.threads {
-        config = config.with_target_partitions(threads.into());
+        config = config.with_target_partitions(usize::from(threads.get()));
     }
     // Errors know where in the text they are.
     config.options_mut().sql_parser.collect_spans = true;

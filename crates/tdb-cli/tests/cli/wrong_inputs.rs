@@ -10,6 +10,7 @@ use crate::common::{Scratch, files, said, tdb, text};
 type Wrong = (&'static [&'static str], u8, &'static [&'static str]);
 
 const COMMANDS: &[Wrong] = &[
+    (&["read", "@/people", "--threads", "0"], 2, &["\"0\" is not a number of threads, which is 1 or more"]),
     (&["reed", "@/people"], 2, &["'reed'", "a similar subcommand exists: 'read'"]),
     (&["imprt", "@/new", "@/people.csv"], 2, &["'imprt'", "exist", "'import'"]),
     (&["read"], 2, &["<ARRAY>"]),
@@ -101,6 +102,8 @@ const DATES: &[Wrong] = &[
 ];
 
 const PLACES: &[Wrong] = &[
+    #[cfg(feature = "object-store")]
+    (&["info", "@/people", "--store-option", "aws_regoin=eu"], 2, &["did you mean \"aws_region\"?"]),
     (&["read", "@/peopel"], 1, &["peopel: No such file", "did you mean \"@/people\"?"]),
     (&["info", "@/peopel"], 1, &["did you mean \"@/people\"?"]),
     (&["log", "@/peopel"], 1, &["did you mean \"@/people\"?"]),
