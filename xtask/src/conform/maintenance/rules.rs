@@ -55,17 +55,25 @@ impl Case {
         None
     }
 
-    /// Whether "b" was written as a number, and added again as another kind of number.
+    /// Whether "b" was written as a number, and added again as another kind of number; or was a number once, and another
+    /// kind of number when fragments were consolidated, which windows of both times read.
     fn retypes(&self) -> bool {
-        let mut written = Vec::new();
+        let (mut now, mut written, mut known) = (None, Vec::new(), Vec::new());
+        let other = |number: Option<Added>, numbers: &[Added]| {
+            number.is_some_and(|number| number != Added::Text && numbers.iter().any(|other| *other != number))
+        };
         self.steps.iter().any(|step| match step {
             Step::Write { cells, .. } => {
                 written.extend(cells.b.filter(|b| *b != Added::Text));
                 false
             }
-            Step::Evolve { added: Some(added), .. } if *added != Added::Text => {
-                written.iter().any(|b| b != added)
+            Step::Evolve { added, .. } => {
+                now = *added;
+                let again = other(now, &written);
+                known.extend(now.filter(|b| *b != Added::Text));
+                again
             }
+            Step::Consolidate(Stored::Fragments) | Step::Purge => other(now, &known),
             _ => false,
         })
     }
