@@ -47,8 +47,12 @@ def take_steps(lib, case, out):
     shutil.rmtree(uri, ignore_errors=True)
     skipped = []
     for step in case["steps"]:
+        writes = step["op"] == "write" and case["schema"]["array_type"] == "dense"
         try:
+            # Who starts this process looks at the last of these lines if libtiledb crashes.
+            print("libtiledb writes a box" if writes else "libtiledb takes a step", file=sys.stderr, flush=True)
             take_step(lib, uri, case, step)
+            print("libtiledb has taken a step", file=sys.stderr, flush=True)
         except capi.TileDBError as error:
             if step["op"] not in MAINTENANCE:
                 raise

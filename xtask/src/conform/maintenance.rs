@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use tdb_array::TimeWindow;
 
 use self::cases::{Case, Kind};
+use self::rules::{EMPTY, WRITES};
 use self::steps::make;
 use self::turns::{ENDED, Turns};
 use crate::peer::{READER, libraries, repository_root};
@@ -167,6 +168,8 @@ impl Batch<'_> {
             report.count(format!("{} {}", case.kind.name(), word("outcome")), 1);
             if word("outcome") == "known" {
                 report.count(format!("known difference: {}", word("what")), 1);
+            } else if word("outcome") == "crashed" && word("what").ends_with(WRITES) {
+                report.count(format!("excused by rule, a crash: {EMPTY}"), 1);
             } else if let Some(rule) = case.may_crash().filter(|_| word("outcome") == "crashed") {
                 report.count(format!("excused by rule, a crash: {rule}"), 1);
             } else if word("outcome") != "equal" {
@@ -210,7 +213,9 @@ impl Batch<'_> {
                 if output.status.code().is_some() {
                     return Err(format!("maintain_peer.py: {}", String::from_utf8_lossy(&output.stderr)));
                 }
-                answers.push(json!({ "outcome": "crashed", "what": output.status.to_string() }));
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                let last = stderr.lines().last().unwrap_or_default();
+                answers.push(json!({ "outcome": "crashed", "what": format!("{}: {last}", output.status) }));
             }
         }
         Ok(answers)

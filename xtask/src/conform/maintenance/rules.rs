@@ -21,6 +21,10 @@ const RETYPED: &str =
 /// libtiledb divides by the number of cells in fragments that have the attribute, which is zero.
 const ADDED: &str =
     "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
+/// libtiledb crashes when it writes a box of a dense array, into an array that only libtiledb worked on.
+pub(super) const EMPTY: &str = "\"Dense writes of empty strings\": libtiledb dies of SIGSEGV";
+/// What its side says before such a write.
+pub(super) const WRITES: &str = "libtiledb writes a box";
 
 impl Case {
     /// The rule by which libtiledb's values of "b" are ignored, if one applies to the history.
