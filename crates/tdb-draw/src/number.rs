@@ -59,7 +59,7 @@ pub fn steps(low: f64, high: f64, most: usize) -> Vec<(f64, String)> {
         let value = if step < 1.0 { at / (1.0 / step).round() } else { at * step };
         let text = match value {
             0.0 => "0".to_owned(),
-            value if largest > 6 || exponent(step) < -5 => short_power(value),
+            value if largest > 6 || (largest < -3 && decimals > 5) => short_power(value),
             value => trimmed(&format!("{value:.decimals$}")).to_owned(),
         };
         found.push((value, text));
@@ -149,6 +149,10 @@ mod tests {
             assert!((2..=13).contains(&found.len()), "{low} {high}: {found:?}");
             assert!(found.iter().all(|(value, _)| (low..=high).contains(value)), "{low} {high}: {found:?}");
         }
+        let texts = |low, high| steps(low, high, 2).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
+        assert_eq!(texts(5.0, 5.000_002_5), ["5", "5.000002"]);
+        assert_eq!(texts(0.0, 2e9), ["0", "1e9", "2e9"]);
+        assert_eq!(texts(0.0, 3e-9), ["0", "2e-9"]);
         assert_eq!(steps(5.0, 5.0, 4), [(5.0, "5".to_owned())]);
         assert_eq!(steps(5.0, 4.0, 4), []);
         assert_eq!(steps(f64::NEG_INFINITY, 4.0, 4), []);

@@ -44,7 +44,9 @@ impl Along {
             }
             (low, high) => {
                 let (low, high) = (low.real(), high.real());
-                let high = if high > low { high } else { low + low.abs().max(1.0) * 1e-6 };
+                // A single value is in the middle.
+                let pad = if high > low { 0.0 } else { low.abs().max(1.0) * 0.1 };
+                let (low, high) = ((low - pad).max(f64::MIN), (high + pad).min(f64::MAX));
                 if !round {
                     return Self::Real { low, high, parts: most };
                 }
@@ -169,6 +171,12 @@ impl Along {
         }
     }
 
+    /// The first whole number of a part.
+    fn first(&self, part: usize) -> Option<i128> {
+        let Self::Whole { low, width, .. } = self else { return None };
+        low.checked_add(width.checked_mul(i128::try_from(part).ok()?)?)
+    }
+
     fn part_text(&self, part: usize) -> String {
         match self {
             Self::Words { datatype, words, per } => {
@@ -182,7 +190,7 @@ impl Along {
                 }
             }
             Self::Whole { datatype, low, width, only, .. } => {
-                let first = low.saturating_add(width.saturating_mul(i128::try_from(part).unwrap_or(0)));
+                let first = self.first(part).unwrap_or(*low);
                 let text = |value: i128| whole_text(*datatype, value);
                 if *only { text(first) } else { format!("{}..{}", text(first), text(first + width - 1)) }
             }
@@ -210,10 +218,18 @@ impl Along {
                 let middle = if *only { *width as f64 / 2.0 } else { 0.0 };
                 let at = |value: i128| ((value - low) as f64 + middle) / all;
                 let high = low.saturating_add(width.saturating_mul(i128::try_from(*parts).unwrap_or(0))) - 1;
-                let ticks = match dates::round(*datatype, *low, high, 5) {
-                    Some(dates) => dates,
-                    None => whole_steps(*low, high),
-                };
+                let mut ticks =
+                    dates::round(*datatype, *low, high, 5).unwrap_or_else(|| whole_steps(*low, high));
+                if *only && *width > 1 {
+                    ticks.retain(|(value, _)| (value - low) % width == 0);
+                    if ticks.len() < 2 {
+                        let every = parts.div_ceil(TEXTS).max(1);
+                        ticks = (0..*parts)
+                            .step_by(every)
+                            .filter_map(|part| Some((self.first(part)?, self.part_text(part))))
+                            .collect();
+                    }
+                }
                 ticks.into_iter().map(|(value, text)| Tick { at: at(value), text }).collect()
             }
         }
@@ -226,7 +242,11 @@ fn whole_steps(low: i128, high: i128) -> Vec<(i128, String)> {
     let step = round_width((high - low) / texts + 1);
     let first = (low + step - 1).div_euclid(step);
     let all = (first..).map_while(|at| at.checked_mul(step)).take_while(|value| *value <= high);
-    all.map(|value| (value, value.to_string())).collect()
+    // A long number has a short text, because it is round.
+    let text = |value: i128| {
+        if step < 1_000_000 || value == 0 { value.to_string() } else { format!("{:e}", value as f64) }
+    };
+    all.map(|value| (value, text(value))).collect()
 }
 
 /// The least round number (1, 2 or 5, and zeros) that is not less.
@@ -309,6 +329,8 @@ mod tests {
         let (axis, before) = axis.stepped(steps).unwrap();
         assert_eq!(before, [0, 15, 30, 45]);
         assert_eq!(axis.axis("x").parts, ["0", "30", "60", "90"]);
+        let texts: Vec<String> = axis.axis("x").ticks.into_iter().map(|tick| tick.text).collect();
+        assert_eq!(texts, ["0", "60"], "round ones, and none between the parts");
         assert_eq!(axis.part(Datatype::Int64, &90i64.to_le_bytes()), Some(3));
         assert!(whole(0, 9, 50, false).stepped(1).is_none());
     }

@@ -305,6 +305,35 @@ fn colours_are_half_blocks_and_can_be_chosen() {
 }
 
 #[test]
+fn a_picture_fits_the_terminal_with_room_for_a_prompt() {
+    let screen = tdb_cli::Screen { columns: 60, rows: 15 };
+    for (id, kind) in [
+        ("quickstart", "heat"),
+        ("rtree_3_levels", "density"),
+        ("rtree_3_levels", "histogram"),
+        ("dense1d", "line"),
+    ] {
+        let array = fixture(&format!("2.30.0/{id}"));
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code =
+            tdb_cli::run_on(Some(screen), ["tdb", "show", text(&array), "--kind", kind], &mut out, &mut err);
+        let out = bare(&String::from_utf8(out).unwrap());
+        assert_eq!((code, err.len()), (0, 0), "{id} {kind}");
+        assert!(
+            out.lines().count() < 15 && out.lines().all(|line| line.chars().count() <= 60),
+            "{id} {kind}: {out}"
+        );
+    }
+}
+
+#[test]
+fn what_is_between_the_points_of_a_range_is_not_drawn() {
+    let found = svg(&fixture("2.30.0/quickstart"), &["--points", "rows=1,4"]);
+    assert_eq!(found.titles.len(), 8, "{:?}", found.titles);
+    assert_eq!(found.titles[4], "cols 1, rows 4: 13");
+}
+
+#[test]
 fn wrong_inputs_are_answered_with_what_would_be_right() {
     let array = fixture("2.30.0/quickstart");
     let scratch = Scratch::new();
