@@ -28,6 +28,8 @@ tdb read weather --range station=OSLO --range 'time=2026-01-01T10:00..2026-01-01
 
 tdb read weather --where 'temperature > 18 and wind < 2' --format csv
 tdb read weather --aggregate 'count, max(temperature)' --range station=OSLO
+tdb show weather --attr temperature --dims time,station
+tdb show weather --attr temperature --dims time,station --out weather.svg
 
 tdb delete weather --where 'temperature > 100' --dry-run
 tdb delete weather --where 'temperature > 100' --time 2026-01-04 --json > deleted.json

@@ -16,6 +16,7 @@ use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
 use crate::export::ExportArgs;
 use crate::failure::{Failure, Result};
+use crate::fragments::FragmentsArgs;
 use crate::group::change::GroupChange;
 use crate::import::ImportArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
@@ -24,6 +25,7 @@ use crate::place::StoreArgs;
 use crate::progress::ProgressArgs;
 use crate::publish::PublishArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
+use crate::show::ShowArgs;
 use crate::sql::SqlArgs;
 use crate::write::WriteArgs;
 
@@ -44,6 +46,7 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     Info(InfoArgs),
     Read(ReadArgs),
+    Show(ShowArgs),
     Explain(ExplainArgs),
     Sql(SqlArgs),
     Dump(DumpArgs),
@@ -51,6 +54,7 @@ pub(crate) enum Command {
     Group(GroupArgs),
     Meta(MetaArgs),
     Log(LogArgs),
+    Fragments(FragmentsArgs),
     Create(CreateArgs),
     Write(WriteArgs),
     Import(ImportArgs),
@@ -71,7 +75,12 @@ impl Command {
     pub(crate) const fn only_shows(&self) -> bool {
         match self {
             // INSERT adds files, and changes none that a cache keeps.
-            Self::Info(_) | Self::Read(_) | Self::Explain(_) | Self::Export(_) | Self::Sql(_) => true,
+            Self::Info(_)
+            | Self::Read(_)
+            | Self::Show(_)
+            | Self::Explain(_)
+            | Self::Export(_)
+            | Self::Sql(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

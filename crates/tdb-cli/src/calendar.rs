@@ -8,7 +8,7 @@ const ATTOS_PER_SECOND: i128 = 1_000_000_000_000_000_000;
 
 /// The unit of a date type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Unit {
+pub(crate) enum Unit {
     Year,
     Month,
     /// Days per tick.
@@ -17,7 +17,7 @@ enum Unit {
     Clock(i128),
 }
 
-fn unit(datatype: Datatype) -> Option<Unit> {
+pub(crate) fn unit(datatype: Datatype) -> Option<Unit> {
     Some(match datatype {
         Datatype::DatetimeYear => Unit::Year,
         Datatype::DatetimeMonth => Unit::Month,
@@ -248,7 +248,7 @@ fn number(digits: &str) -> Option<i128> {
 }
 
 /// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come last.
-fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
+pub(crate) fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -257,7 +257,7 @@ fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
 }
 
 /// Year, month and day of a day since 1970-01-01: the inverse of [`days_from_civil`].
-fn civil_from_days(days: i128) -> (i128, i128, i128) {
+pub(crate) fn civil_from_days(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

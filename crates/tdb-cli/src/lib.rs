@@ -3,6 +3,7 @@
 //! ```text
 //! tdb info ARRAY      properties of an array: schema, fragments, metadata
 //! tdb read ARRAY      its cells: as a table, CSV, JSON, or plain little-endian buffers
+//! tdb show ARRAY      a picture of them: on the terminal, as SVG or PNG
 //! tdb explain ARRAY   what a query would read, and what it can skip
 //! tdb sql QUERY       an answer from arrays, in SQL (with the feature `sql`)
 //! tdb dump FILE       one file of an array, byte by byte
@@ -10,6 +11,7 @@
 //! tdb group GROUP     members of a group, and their members
 //! tdb meta OBJECT     key-value metadata of an array or a group
 //! tdb log ARRAY       history of an array
+//! tdb fragments ARRAY its fragments in time, and where their cells are
 //! tdb create ARRAY    creates an array from a schema in JSON
 //! tdb write ARRAY     writes cells from plain little-endian buffers
 //! tdb import ARRAY    writes cells from CSV, TSV, NDJSON, NPY, Parquet or Arrow files
@@ -53,6 +55,7 @@ mod evolve;
 mod explain;
 mod export;
 mod failure;
+mod fragments;
 mod group;
 mod import;
 mod info;
@@ -70,6 +73,7 @@ mod read;
 mod schema;
 mod screen;
 mod shell;
+mod show;
 mod sql;
 mod suggest;
 mod table;
@@ -115,6 +119,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
         Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, out),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
+            Command::Show(args) => show::run(&args, &stores, screen, out),
             Command::Explain(args) => explain::run(&args, &stores, out),
             Command::Sql(args) => sql::run(&args, stores, screen, out, err),
             Command::Dump(args) => dump::run(&args, &stores, out),
@@ -122,6 +127,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Group(args) => group::run(&args, &stores, out),
             Command::Meta(args) => meta::run(&args, &stores, out),
             Command::Log(args) => log::run(&args, &stores, out),
+            Command::Fragments(args) => fragments::run(&args, &stores, out),
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),

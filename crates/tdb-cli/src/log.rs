@@ -52,7 +52,7 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
     Ok(())
 }
 
-fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
+pub(crate) fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
     let word = event.kind.word();
     match &event.kind {
         EventKind::Fragment(Some(array_type)) | EventKind::ConsolidatedFragment(Some(array_type)) => {
@@ -76,7 +76,7 @@ fn about(state: &State) -> Option<String> {
     }
 }
 
-fn state_text(state: &State) -> String {
+pub(crate) fn state_text(state: &State) -> String {
     match (state.word(), about(state)) {
         (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
         // The vacuum file has the name of the fragment that replaces this one.
@@ -88,7 +88,7 @@ fn state_text(state: &State) -> String {
     }
 }
 
-fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
+pub(crate) fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
     let about = about(&event.state);
     let number = |version: Option<FormatVersion>| match version {
         Some(version) => json!(version.number()),

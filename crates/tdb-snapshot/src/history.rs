@@ -105,6 +105,7 @@ impl Log<'_> {
             version,
             cells: None,
             bytes: self.size(key),
+            bounds: None,
             state,
         };
         self.events.push(event);
@@ -241,6 +242,7 @@ impl Log<'_> {
             version: fragment.map_or(entry.parsed.version, |fragment| Some(fragment.version())),
             cells: fragment.map(Fragment::cell_count),
             bytes: fragment.map_or(0, Fragment::size),
+            bounds: fragment.and_then(Fragment::bounds).map(<[_]>::to_vec),
             state,
         });
     }
@@ -261,6 +263,7 @@ impl Log<'_> {
             version: name.and_then(|name| name.version),
             cells: None,
             bytes: inside.unwrap_or_else(|| self.size(&entry.key)),
+            bounds: None,
             state,
         });
     }

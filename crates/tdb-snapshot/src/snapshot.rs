@@ -418,6 +418,20 @@ impl Snapshot {
         Some(union)
     }
 
+    /// The rectangles of a sparse fragment's tiles, in order, from its R-tree: one interval per dimension. None for a dense
+    /// fragment, whose tiles are those of the domain.
+    ///
+    /// # Errors
+    /// Damaged metadata.
+    pub fn tile_bounds(&self, fragment: &Fragment) -> Result<Vec<Vec<Range>>> {
+        if fragment.is_dense() {
+            return Ok(Vec::new());
+        }
+        let tree = fragment.rtree(&self.context)?;
+        let tiles = (0..tree.leaf_count()).filter_map(|tile| tree.leaf(tile));
+        Ok(tiles.map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)).collect()).collect())
+    }
+
     /// The array's key-value metadata, as of the window.
     ///
     /// # Errors

@@ -34,6 +34,7 @@ mod import_long;
 mod limits;
 mod log;
 mod overwrite;
+mod pictures;
 mod places;
 mod progress;
 mod publish;
@@ -42,6 +43,7 @@ mod raw_writes;
 mod rebuild;
 mod screens;
 mod shells;
+mod show;
 mod sql;
 #[cfg(feature = "sql")]
 mod sql_files;

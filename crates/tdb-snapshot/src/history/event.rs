@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, FormatVersion};
 use tdb_fragment::Condition;
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Range};
 
 use crate::Error;
 
@@ -23,6 +23,8 @@ pub struct Event {
     pub cells: Option<u64>,
     /// Bytes of its files.
     pub bytes: u64,
+    /// Where the cells of a fragment are: one interval per dimension.
+    pub bounds: Option<Vec<Range>>,
     /// Whether it still has an effect.
     pub state: State,
 }
