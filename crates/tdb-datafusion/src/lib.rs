@@ -33,8 +33,8 @@
 //! ```
 //!
 //! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes locations names of tables:
-//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of: `SELECT * FROM tiledb_fragments('path/to/weather')`
-//! ([`FUNCTIONS`]).
+//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of, and what is in a group:
+//! `SELECT * FROM tiledb_fragments('path/to/weather')` ([`FUNCTIONS`]).
 //!
 //! # What is pushed down
 //!
@@ -80,6 +80,7 @@ mod functions;
 mod insert;
 mod intervals;
 mod locate;
+mod members;
 mod options;
 mod predicate;
 mod pushdown;

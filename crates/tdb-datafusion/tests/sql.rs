@@ -432,6 +432,30 @@ async fn a_filter_outside_the_current_domain_finds_no_rows() {
 }
 
 #[tokio::test]
+async fn members_of_groups_are_rows_and_their_locations_are_names_of_tables() {
+    let session = session(1);
+    register(&session);
+    TdbTableFactory::new().register_names(&session);
+    let group = fixture("group_nested");
+    let query =
+        format!("SELECT path, location FROM tiledb_members('{group}', 'nested') WHERE there = 'array'");
+    let found = ask(&session, &query).await;
+    assert_eq!(found, [format!("a/b/leaf | {group}/a/b/leaf"), format!("a/leaf | {group}/a/leaf")]);
+    assert_eq!(ask(&session, &format!("SELECT count(*) FROM '{group}/a/leaf'")).await, ["0"]);
+    let own = format!("SELECT path, name, type, uri, relative, depth FROM tiledb_members('file://{group}')");
+    assert_eq!(ask(&session, &own).await, ["a | a | group | a | true | 1"]);
+    for (query, part) in [
+        (format!("tiledb_members('{group}', 'all')"), "takes the location of a group"),
+        ("tiledb_members()".to_owned(), "takes the location of a group"),
+        ("tiledb_members('s3://bucket/group')".to_owned(), "local folders only"),
+        (format!("tiledb_members('{}')", fixture("quickstart")), "not a group"),
+    ] {
+        let error = session.sql(&format!("SELECT * FROM {query}")).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn functions_tell_what_an_array_is_made_of() {
     let session = session(1);
     register(&session);
@@ -469,7 +493,8 @@ async fn functions_tell_what_an_array_is_made_of() {
     }
     // Each function has the columns that the list says.
     for (name, _, columns) in FUNCTIONS {
-        let plan = session.sql(&format!("SELECT * FROM {name}('{quickstart}')")).await.unwrap();
+        let of = if name == "tiledb_members" { fixture("group_nested") } else { quickstart.clone() };
+        let plan = session.sql(&format!("SELECT * FROM {name}('{of}')")).await.unwrap();
         let found: Vec<_> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
         assert_eq!(found.join(", "), columns, "{name}");
     }
