@@ -51,6 +51,9 @@
 //! | enumerated attributes: `=`, `IN` | DataFusion | condition |
 //! | attributes that an older fragment does not have, lists, blobs | DataFusion | DataFusion |
 //!
+//! In dense arrays, DataFusion filters attributes. Where one fragment has all rows, the read applies the same conditions as in sparse
+//! arrays before, so that rows which do not satisfy them never become batches.
+//!
 //! `EXPLAIN` shows what was pushed down, and how many fragments and tiles are read.
 //!
 //! Filters that other operators make while a query runs (the keys of a join's other side, the last row of a top-k sort) leave out
