@@ -7,6 +7,7 @@ objects.py executes; such a case has "object": "group" or "kv".
 import struct
 
 import limit_cases
+import sql_cases
 from cases import READER, WORDS, Case, attr, b64, flt, hx, pack, plus, string_type, vt, xy
 
 def eras():
@@ -254,7 +255,7 @@ def cases(v):
     if v in ("2.19.2", READER):
         out += enumerations(v)
     if v == READER:
-        out += current_domains(v)
+        out += current_domains(v) + sql_cases.cases(v)
     if v in ("1.6.3", "2.4.3", "2.8.2", "2.10.4", "2.12.3", "2.19.2", READER):
         out += groups(v)
     if v == "1.6.3":

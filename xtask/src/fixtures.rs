@@ -3,9 +3,10 @@
 //! Without `--check`, the released libraries write the arrays again, and these replace the arrays in the tree; with
 //! `--new`, only arrays that are not in the tree are written. With `--check`, they are written to a temporary folder
 //! and compared with the tree. With `--pure`, tdb writes them to a folder, without Python. See
-//! `xtask/fixtures/README.md`.
+//! `xtask/fixtures/README.md`. `cargo xtask fixtures sql` is about answers to questions in SQL.
 
 pub(crate) mod pure;
+mod sql;
 
 use crate::peer;
 use serde_json::{Value, json};
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.as_str() {
+            "sql" => return sql::run(&peer::repository_root()?, words.as_slice()),
             "--check" => check = true,
             "--new" => new = true,
             "--pure" => pure = Some(PathBuf::from(words.next().ok_or("--pure needs a folder")?)),

@@ -127,14 +127,9 @@ fn describe(
 
 fn member_json(visited: &Visited) -> Value {
     let Visited { depth, member, location, found } = visited;
-    let (there, error) = match found {
-        Found::Object(ObjectType::Invalid) => ("other", None),
-        Found::Object(object) => (object.name(), None),
-        Found::Missing => ("missing", None),
-        Found::Elsewhere => ("elsewhere", None),
-        Found::Repeated => ("repeated", None),
-        Found::TooDeep => ("too deep", None),
-        Found::Failed(error) => ("failed", Some(error.to_string())),
+    let error = match found {
+        Found::Failed(error) => Some(error.to_string()),
+        _ => None,
     };
     json!({
         "depth": depth,
@@ -144,7 +139,7 @@ fn member_json(visited: &Visited) -> Value {
         "relative": member.relative,
         "member_version": member.version.number(),
         "location": location,
-        "there": there,
+        "there": found.word(),
         "error": error,
     })
 }

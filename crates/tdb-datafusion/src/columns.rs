@@ -40,6 +40,9 @@ pub(crate) struct Table {
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
     pub(crate) dense: bool,
+    /// Whether conditions leave out exactly the rows that do not satisfy them. In a dense array they also leave out rows that were never
+    /// written, whose fill values may satisfy them: so only if there are none of these.
+    pub(crate) selects: bool,
     columns: Vec<Column>,
 }
 
@@ -63,7 +66,7 @@ impl Table {
         });
         let columns = columns.collect();
         let dense = array.schema().array_type == ArrayType::Dense;
-        Ok(Self { mapping, schema, dense, columns })
+        Ok(Self { mapping, schema, dense, selects: !dense || is_written(array), columns })
     }
 
     /// Whether tables of two states of an array have the same columns and can push down the same filters.
@@ -112,6 +115,13 @@ impl Table {
             FieldKind::Attribute(_) => None,
         }
     }
+}
+
+/// Whether one fragment of a dense array has all of its rows.
+fn is_written(array: &Array) -> bool {
+    let Some(bounds) = array.bounds() else { return true };
+    let mut fragments = array.fragments().iter();
+    fragments.any(|fragment| fragment.is_dense() && fragment.non_empty_domain() == Some(bounds.as_slice()))
 }
 
 /// How a field compares. If any fragment lacks the field, or has it with another type, its values cannot be compared:

@@ -1,4 +1,4 @@
-//! Functions that tell what an array is made of: `SELECT * FROM tiledb_fragments('path/to/array')`.
+//! Functions that tell what an array or a group is made of: `SELECT * FROM tiledb_fragments('path/to/array')`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,11 +14,12 @@ use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, FormatVersion, Met
 use tdb_array::{Fragment, WriteStorage, history};
 
 use crate::error::of_array;
+use crate::members::OfGroup;
 use crate::{Locate, Result, TableOptions};
 
-/// The functions, each with what a row is, and its columns. All take the location of an array, and show it at the time and
-/// with the key of the factory's options; times are those in names of files.
-pub const FUNCTIONS: [(&str, &str, &str); 4] = [
+/// The functions, each with what a row is, and its columns. All take the location of an array, `tiledb_members` that of a group, and
+/// show it at the time and with the key of the factory's options; times are those in names of files. `tiledb_metadata` takes either.
+pub const FUNCTIONS: [(&str, &str, &str); 5] = [
     (
         "tiledb_fragments",
         "a fragment, the oldest first",
@@ -31,7 +32,15 @@ pub const FUNCTIONS: [(&str, &str, &str); 4] = [
     ),
     ("tiledb_metadata", "a key of the metadata", "key, datatype, count, value"),
     ("tiledb_schema", "a field, dimensions first", "name, kind, datatype, values, nullable, enumeration"),
+    (
+        MEMBERS,
+        "a member of a group; `tiledb_members('…', 'nested')` shows those of its groups too, each behind its group",
+        "path, name, type, uri, relative, depth, location, there",
+    ),
 ];
+
+/// The function for groups.
+const MEMBERS: &str = "tiledb_members";
 
 type Table = fn(&Arc<dyn WriteStorage>, &TableOptions) -> Result<RecordBatch>;
 
@@ -43,6 +52,8 @@ pub(crate) fn register(session: &SessionContext, places: &Arc<dyn Locate>, optio
         let (places, options) = (places.clone(), options.clone());
         session.register_udtf(name, Arc::new(OfArray { name, table, places, options }));
     }
+    let (places, options) = (places.clone(), options.clone());
+    session.register_udtf(MEMBERS, Arc::new(OfGroup { name: MEMBERS, places, options }));
 }
 
 /// One of the functions.
@@ -66,7 +77,7 @@ impl TableFunctionImpl for OfArray {
     }
 }
 
-fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch> {
+pub(crate) fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_from_iter_with_nullable(
         columns.into_iter().map(|(name, column)| (name, column, true)),
     )?)
@@ -78,7 +89,7 @@ fn times(times: impl Iterator<Item = Option<u64>>) -> ArrayRef {
     Arc::new(times.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
 }
 
-fn texts<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> ArrayRef {
+pub(crate) fn texts<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> ArrayRef {
     Arc::new(texts.collect::<StringArray>())
 }
 
@@ -123,8 +134,7 @@ fn history_of(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result
 }
 
 fn metadata(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<RecordBatch> {
-    let array = options.array(storage).map_err(of_array)?;
-    let metadata = array.metadata().map_err(of_array)?;
+    let metadata = options.open_options().metadata_storage(storage.clone()).map_err(of_array)?;
     let count = |value: &MetadataValue| u64::try_from(value.count()).ok();
     batch(vec![
         ("key", texts(metadata.iter().map(|(key, _)| Some(String::from_utf8_lossy(key))))),

@@ -33,8 +33,8 @@
 //! ```
 //!
 //! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes locations names of tables:
-//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of: `SELECT * FROM tiledb_fragments('path/to/weather')`
-//! ([`FUNCTIONS`]).
+//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of, and what is in a group:
+//! `SELECT * FROM tiledb_fragments('path/to/weather')` ([`FUNCTIONS`]).
 //!
 //! # What is pushed down
 //!
@@ -50,6 +50,9 @@
 //! | floating-point with one bound | DataFusion | condition that keeps NaN, which SQL orders above all numbers, and DataFusion filters again |
 //! | enumerated attributes: `=`, `IN` | DataFusion | condition |
 //! | attributes that an older fragment does not have, lists, blobs | DataFusion | DataFusion |
+//!
+//! In dense arrays, DataFusion filters attributes. Where one fragment has all rows, the read applies the same conditions as in sparse
+//! arrays before, so that rows which do not satisfy them never become batches.
 //!
 //! `EXPLAIN` shows what was pushed down, and how many fragments and tiles are read.
 //!
@@ -80,6 +83,7 @@ mod functions;
 mod insert;
 mod intervals;
 mod locate;
+mod members;
 mod options;
 mod predicate;
 mod pushdown;

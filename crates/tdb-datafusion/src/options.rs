@@ -120,6 +120,11 @@ impl TableOptions {
 
     /// Opens the array in its present state, or in a past one.
     pub(crate) fn array(&self, storage: &Arc<dyn WriteStorage>) -> tdb_array::Result<Array> {
+        self.open_options().open_storage(storage.clone())
+    }
+
+    /// The options for opening arrays and groups.
+    pub(crate) fn open_options(&self) -> OpenOptions {
         let mut options = OpenOptions::new().threads(self.threads);
         if let Some(window) = self.window {
             options = options.window(window);
@@ -130,7 +135,7 @@ impl TableOptions {
         if let Some(key) = &self.key {
             options = options.key(key.clone());
         }
-        options.open_storage(storage.clone())
+        options
     }
 
     /// The options for opening the array for writing.

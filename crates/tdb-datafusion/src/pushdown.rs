@@ -74,8 +74,11 @@ impl Pushed {
             }
         }
         let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
-        // Conditions of dense reads do not remove cells but replace them by fill values, so they cannot filter.
-        let (condition, exact) = if table.dense { (None, rest.is_empty()) } else { all(&rest, table) };
+        let (condition, exact) = match all(&rest, table) {
+            _ if !table.selects => (None, rest.is_empty()),
+            // The next write to a dense array may leave rows unwritten, and DataFusion asks only once: it filters again.
+            (condition, exact) => (condition, exact && (!table.dense || rest.is_empty())),
+        };
         Self { coordinates, condition, exact, nothing }
     }
 

@@ -7,7 +7,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::physical_plan::metrics::BaselineMetrics;
-use tdb_array::{Batches, Error, MemoryBudget, QueryError, Read};
+use tdb_array::{Batches, Cells, Error, MemoryBudget, QueryError, Read};
 use tokio::sync::mpsc::Sender;
 
 use crate::Result;
@@ -88,7 +88,7 @@ fn send(
     while *left > 0 {
         let timer = elapsed.timer();
         let Some(found) = cells.next() else { break };
-        let found = found.map_err(of_array)?;
+        let found = found.and_then(Cells::into_selected).map_err(of_array)?;
         if found.is_empty() {
             continue;
         }

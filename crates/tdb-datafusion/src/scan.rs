@@ -133,7 +133,8 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     scan.about.ranges = ranges.join(", ");
     if let Some(condition) = &pushed.condition {
         scan.about.condition = condition.to_string();
-        read = read.condition(condition.clone());
+        // A condition on a dense read replaces cells by fill values, unless they are selected.
+        read = read.condition(condition.clone()).selection(table.dense);
     }
     let explained = read.clone().explain().map_err(of_array)?;
     describe(&mut scan, &explained);

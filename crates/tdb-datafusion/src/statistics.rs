@@ -44,7 +44,8 @@ pub(crate) fn of_scan(
 ) -> Statistics {
     let all = pushed.condition.is_none() && pushed.coordinates.iter().all(Option::is_none);
     let num_rows = if state.table.dense {
-        product(coordinates)
+        let box_of_ranges = product(coordinates);
+        if pushed.condition.is_some() { box_of_ranges.to_inexact() } else { box_of_ranges }
     } else if all {
         stored_cells(state)
     } else {
@@ -58,9 +59,10 @@ pub(crate) fn of_scan(
         let dimension = state.table.dimension(*column).filter(|_| state.table.dense);
         let set = dimension.and_then(|dimension| coordinates.get(dimension)?.as_ref());
         if let Some((min, max)) = set.and_then(Coordinates::ends) {
-            // Dense rows have every coordinate of their ranges.
+            // Dense rows have every coordinate of their ranges, unless a condition leaves out some.
+            let exactly = if pushed.condition.is_none() { Precision::Exact } else { Precision::Inexact };
             let data_type = state.table.data_type(*column);
-            let known = |value| scalar(value, data_type).map_or(Precision::Absent, Precision::Exact);
+            let known = |value| scalar(value, data_type).map_or(Precision::Absent, exactly);
             (statistics.min_value, statistics.max_value) = (known(min), known(max));
         }
         statistics

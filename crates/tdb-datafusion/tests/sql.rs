@@ -118,6 +118,32 @@ async fn dense_rows_come_in_the_order_of_their_dimensions_without_a_sort() {
 }
 
 #[tokio::test]
+async fn conditions_on_dense_arrays_leave_rows_out_while_they_are_read_if_all_were_written() {
+    let (session, table) = with(session(1), "q", TdbTable::open(fixture("quickstart")).unwrap());
+    let sql = "SELECT rows, cols, a FROM q WHERE a > 13 AND rows < 4 + cols";
+    let shown = explain(&session, sql).await;
+    assert!(shown.contains("condition=a > 13") && shown.contains("FilterExec: a"), "{shown}");
+    assert_eq!(ask(&session, sql).await, ["4 | 2 | 14", "4 | 3 | 15", "4 | 4 | 16"]);
+    let plan = session.sql("SELECT a FROM q WHERE a IN (3, 7)").await.unwrap().create_physical_plan().await;
+    let mut leaf = plan.unwrap();
+    while let Some(child) = leaf.children().first().copied().cloned() {
+        leaf = child;
+    }
+    let read = datafusion::physical_plan::collect(leaf, session.task_ctx()).await.unwrap();
+    assert_eq!(common::rows(&read), ["3", "7"], "the other rows never become batches");
+    assert_eq!(
+        ask(&session, "SELECT count(*), min(rows), max(cols) FROM q WHERE a > 5 AND a < 12").await,
+        ["6 | 2 | 4"]
+    );
+    assert_eq!(ask(&session, "SELECT a FROM q WHERE a > 6 ORDER BY rows, cols LIMIT 2").await, ["7", "8"]);
+    drop(table);
+    // Rows that were never written have fill values, which may satisfy a condition.
+    let (session, _) = with(session, "grid", TdbTable::open(fixture("sql_grid")).unwrap());
+    let shown = explain(&session, "SELECT heat FROM grid WHERE label = ''").await;
+    assert!(!shown.contains("condition="), "{shown}");
+}
+
+#[tokio::test]
 async fn sparse_rows_are_read_in_the_order_of_their_dimensions_where_a_query_wants_it() {
     let (session, _) = with(session(3), "t", stored(&common::sparse()));
     let memory = common::cells(&stored(&common::sparse()).array());
@@ -432,6 +458,30 @@ async fn a_filter_outside_the_current_domain_finds_no_rows() {
 }
 
 #[tokio::test]
+async fn members_of_groups_are_rows_and_their_locations_are_names_of_tables() {
+    let session = session(1);
+    register(&session);
+    TdbTableFactory::new().register_names(&session);
+    let group = fixture("group_nested");
+    let query =
+        format!("SELECT path, location FROM tiledb_members('{group}', 'nested') WHERE there = 'array'");
+    let found = ask(&session, &query).await;
+    assert_eq!(found, [format!("a/b/leaf | {group}/a/b/leaf"), format!("a/leaf | {group}/a/leaf")]);
+    assert_eq!(ask(&session, &format!("SELECT count(*) FROM '{group}/a/leaf'")).await, ["0"]);
+    let own = format!("SELECT path, name, type, uri, relative, depth FROM tiledb_members('file://{group}')");
+    assert_eq!(ask(&session, &own).await, ["a | a | group | a | true | 1"]);
+    for (query, part) in [
+        (format!("tiledb_members('{group}', 'all')"), "takes the location of a group"),
+        ("tiledb_members()".to_owned(), "takes the location of a group"),
+        ("tiledb_members('s3://bucket/group')".to_owned(), "local folders only"),
+        (format!("tiledb_members('{}')", fixture("quickstart")), "not a group"),
+    ] {
+        let error = session.sql(&format!("SELECT * FROM {query}")).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
 async fn functions_tell_what_an_array_is_made_of() {
     let session = session(1);
     register(&session);
@@ -469,7 +519,8 @@ async fn functions_tell_what_an_array_is_made_of() {
     }
     // Each function has the columns that the list says.
     for (name, _, columns) in FUNCTIONS {
-        let plan = session.sql(&format!("SELECT * FROM {name}('{quickstart}')")).await.unwrap();
+        let of = if name == "tiledb_members" { fixture("group_nested") } else { quickstart.clone() };
+        let plan = session.sql(&format!("SELECT * FROM {name}('{of}')")).await.unwrap();
         let found: Vec<_> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
         assert_eq!(found.join(", "), columns, "{name}");
     }

@@ -217,6 +217,19 @@ pub(crate) fn duplicates() -> MemoryStorage {
 
 /// A dense array with two overlapping boxes of cells.
 pub(crate) fn dense() -> MemoryStorage {
+    boxes(&[(1, (2, 13), (3, 12)), (2, (9, 20), (8, 15))])
+}
+
+/// A dense array in which the second of two boxes is inside the first one.
+pub(crate) fn whole() -> MemoryStorage {
+    boxes(&[(1, (2, 13), (3, 12)), (2, (6, 9), (5, 12))])
+}
+
+/// A box of cells: when it is written, its rows and its columns.
+type Written = (u64, (i32, i32), (i32, i32));
+
+/// A dense array of boxes.
+fn boxes(boxes: &[Written]) -> MemoryStorage {
     let builder = ArraySchema::dense()
         .dimension(Dimension::new("row", 1i32..=40).with_tile(4i32))
         .dimension(Dimension::new("col", 0i32..=30).with_tile(7i32))
@@ -224,7 +237,7 @@ pub(crate) fn dense() -> MemoryStorage {
     let schema = attributes().into_iter().fold(builder, SchemaBuilder::attribute).build().unwrap();
     let storage = built(&schema);
     let mut random = Random::new(3);
-    for (time, rows, cols) in [(1, (2, 13), (3, 12)), (2, (9, 20), (8, 15))] {
+    for (time, rows, cols) in boxes.iter().copied() {
         let count = ((rows.1 - rows.0 + 1) * (cols.1 - cols.0 + 1)) as usize;
         let batch = batch(values(&mut random, count));
         write(&storage, &schema, time, &batch, &[("row", rows.0, rows.1), ("col", cols.0, cols.1)]);

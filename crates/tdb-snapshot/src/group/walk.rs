@@ -27,6 +27,22 @@ pub enum Found {
     Failed(Error),
 }
 
+impl Found {
+    /// A word for it.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Object(ObjectType::Invalid) => "other",
+            Self::Object(object) => object.name(),
+            Self::Missing => "missing",
+            Self::Elsewhere => "elsewhere",
+            Self::Repeated => "repeated",
+            Self::TooDeep => "too deep",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
 /// A member that a walk visits.
 #[derive(Debug)]
 pub struct Visited {
