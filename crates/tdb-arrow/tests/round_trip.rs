@@ -67,8 +67,9 @@ fn from_arrow(mapping: &Mapping, batch: &RecordBatch, id: &str, copies: &mut Cop
             continue;
         }
         let is_dictionary = matches!(data.data_type(), arrow_schema::DataType::Dictionary(..));
-        let children = data.child_data().iter().filter(|_| !is_dictionary).flat_map(|data| data.buffers());
-        let own: Vec<*const u8> = data.buffers().iter().chain(children).map(Buffer::as_ptr).collect();
+        let children = data.child_data().iter().filter(|_| !is_dictionary);
+        let buffers = data.buffers().iter().chain(children.flat_map(arrow_data::ArrayData::buffers));
+        let own: Vec<*const u8> = buffers.map(Buffer::as_ptr).collect();
         let is_list = matches!(data.data_type(), arrow_schema::DataType::LargeList(_));
         let is_bool =
             mapping.array_schema().field(field.name()).unwrap().datatype == tdb_array::Datatype::Bool;

@@ -302,7 +302,11 @@ fn files<'m>(
             }
             Outcome::Refused => counts.skip(&answer.what, name),
             other => {
-                counts.failures.push(format!("{name} ({}): {other:?} {}", made.folder.display(), answer.what))
+                counts.failures.push(format!(
+                    "{name} ({}): {other:?} {}",
+                    made.folder.display(),
+                    answer.what
+                ));
             }
         }
     }

@@ -31,7 +31,7 @@ impl Tdb {
                 command.arg("export").args([array, file]).args(["--threads", "1", "--force"]);
                 command.args(as_stored.then_some("--as-stored"));
                 // Small batches, so that most files have several.
-                command.args(["--memory", "16MB"]);
+                command.args(["--memory", "64MB"]);
                 if let Some(key) = key {
                     command.arg("--key-file").arg(key);
                 }
