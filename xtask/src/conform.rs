@@ -1,5 +1,6 @@
 //! `cargo xtask conform <part>`: new arrays, written by each library and read by the other.
 
+mod arrow;
 mod expected;
 mod filters;
 mod maintenance;
@@ -17,7 +18,8 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
+    ("arrow", arrow::USAGE, arrow::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),

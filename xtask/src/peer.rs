@@ -65,3 +65,31 @@ pub(crate) fn releases(root: &Path) -> Result<Vec<String>, String> {
         serde_json::from_str(&answer).map_err(|e| format!("fetch.py: {e}"))?;
     Ok(paths.keys().cloned().collect())
 }
+
+/// A program or a file in a Python environment of its own, next to the libraries of the peers. The environment is made, with
+/// these packages, if the file is missing.
+pub(crate) fn environment(name: &str, file: &str, packages: &[&str]) -> Result<PathBuf, String> {
+    let venv = cache()?.join(name);
+    let path = venv.join(file);
+    if !path.exists() {
+        install(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        install(Command::new(venv.join("bin/pip")).args(["install", "--quiet"]).args(packages))?;
+    }
+    Ok(path)
+}
+
+/// The folder for programs of peers.
+pub(crate) fn cache() -> Result<PathBuf, String> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    Ok(cache.ok_or("neither HOME nor XDG_CACHE_HOME is set")?.join("tdb-peers"))
+}
+
+/// Runs a program that installs others.
+pub(crate) fn install(command: &mut Command) -> Result<(), String> {
+    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()))
+}

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use tdb_array::{Durability, WriteStorage};
 use tdb_object_store::Locations;
 
+use crate::peer::{cache, environment, install};
+
 /// The servers' programs are stored next to the libraries of the peers, in these versions.
 const MOTO: &str = "moto[server]==5.2.5";
 const AZURITE: &str = "azurite@3.35.0";
@@ -183,15 +185,7 @@ pub(crate) fn upload(from: &Path, to: &dyn WriteStorage) -> Result<(), String> {
 fn moto(port: u16) -> Result<Command, String> {
     let program = match std::env::var_os("TDB_MOTO") {
         Some(program) => PathBuf::from(program),
-        None => {
-            let venv = cache()?.join("moto");
-            let program = venv.join("bin/moto_server");
-            if !program.exists() {
-                install(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-                install(Command::new(venv.join("bin/pip")).args(["install", "--quiet", MOTO]))?;
-            }
-            program
-        }
+        None => environment("moto", "bin/moto_server", &[MOTO])?,
     };
     let mut command = Command::new(program);
     command.args(["-H", "127.0.0.1", "-p", &port.to_string()]);
@@ -222,21 +216,6 @@ fn azurite(port: u16, folder: &Path) -> Result<Command, String> {
     ]);
     command.arg(port.to_string()).arg("--location").arg(folder);
     Ok(command)
-}
-
-/// The folder for programs of peers.
-fn cache() -> Result<PathBuf, String> {
-    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    Ok(cache.ok_or("neither HOME nor XDG_CACHE_HOME is set")?.join("tdb-peers"))
-}
-
-fn install(command: &mut Command) -> Result<(), String> {
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&output.stderr).trim_end()))
 }
 
 fn text(error: impl core::fmt::Display) -> String {

@@ -36,7 +36,8 @@
 //! - Parquet stores nothing for a null: the bytes that an array has under a null come back as zeros.
 //! - Parquet has no numbers outside of an enumeration. An export of such a cell is refused; as numbers
 //!   ([`tdb_arrow::Enumerations::Numbers`]) it is possible.
-//! - Parquet has no seconds and no durations: without the Arrow schema, other software reads these as integers.
+//! - Parquet has no seconds and no durations: without the Arrow schema, other software reads these as integers, and pyarrow reads
+//!   seconds so in any case. Seconds that pyarrow writes to a Parquet file are milliseconds there.
 //! - Values of dimension labels, key-value metadata and the history of an array are not part of a file.
 //!
 //! # Memory

@@ -201,7 +201,11 @@ fn plain(arrow: &Schema) -> Schema {
 fn current(dimensions: &[Dimension], spans: &Spans) -> Vec<Range> {
     let ranges =
         dimensions.iter().zip(&spans.ranges).filter_map(|(dimension, span)| match &dimension.domain {
-            None => Some(Range::new([], AFTER_TEXT)),
+            None => {
+                // Bytes that are no text may lie behind it.
+                let high = span.as_ref().map_or(AFTER_TEXT, |span| span.high.as_slice());
+                Some(Range::new([], high.max(AFTER_TEXT)))
+            }
             Some(_) => span.clone(),
         });
     ranges.collect()
@@ -213,4 +217,23 @@ fn compressed(mut schema: ArraySchema) -> ArraySchema {
         attribute.filters = Pipeline::new(vec![Filter::Zstd { level: 3 }]);
     }
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::{DataType, Field};
+
+    use super::*;
+
+    #[test]
+    fn the_current_domain_of_bytes_reaches_the_last_of_them_and_that_of_text_the_end_of_all_text() {
+        let arrow = Schema::new(vec![Field::new("t", DataType::Binary, false)]);
+        let dimensions = dimensions(&arrow, &["t"]).unwrap();
+        let high = |last: &[u8]| {
+            let spans = Spans::new(1, vec![Some(Range::new(*b"a", last))]);
+            current(&dimensions, &spans).first().map(|range| range.high.clone())
+        };
+        assert_eq!(high(b"zz"), Some(vec![0xff]));
+        assert_eq!(high(b"\xffz"), Some(b"\xffz".to_vec()));
+    }
 }

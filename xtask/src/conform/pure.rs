@@ -20,7 +20,7 @@ pub(super) const USAGE: &str = "[--only SUBSTRING] [--dir DIR]";
 
 /// A fixture whose tiles have more cells than the type of its dimensions counts. libtiledb from 2.3 on stores too few
 /// cells of such tiles and reads no others; tdb stores them whole ("Tiles of more cells than their type counts").
-const WHOLE_TILES: &str = "2.30.0/dense_short_tiles";
+pub(super) const WHOLE_TILES: &str = "2.30.0/dense_short_tiles";
 
 /// The outcomes of the arrays of one version with one library.
 #[derive(Debug, Default)]

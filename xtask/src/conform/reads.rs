@@ -6,7 +6,7 @@
 //! in `answer.rs`.
 
 mod answer;
-mod live;
+pub(super) mod live;
 mod question;
 
 use std::collections::BTreeMap;

@@ -10,7 +10,7 @@ use crate::conform::expected::text;
 
 /// The outcome of a case.
 #[derive(Debug)]
-pub(super) enum Came {
+pub(in crate::conform) enum Came {
     /// The library does not write this array.
     Refused(String),
     /// What the library reads.
@@ -21,19 +21,19 @@ pub(super) enum Came {
 
 /// The task of the peer.
 #[derive(Debug)]
-pub(super) struct Live {
-    pub(super) script: PathBuf,
-    pub(super) library: PathBuf,
-    pub(super) arrays: PathBuf,
-    pub(super) seed: u64,
-    pub(super) cases: u64,
-    pub(super) queries: u64,
-    pub(super) only: Option<u64>,
+pub(in crate::conform) struct Live {
+    pub(in crate::conform) script: PathBuf,
+    pub(in crate::conform) library: PathBuf,
+    pub(in crate::conform) arrays: PathBuf,
+    pub(in crate::conform) seed: u64,
+    pub(in crate::conform) cases: u64,
+    pub(in crate::conform) queries: u64,
+    pub(in crate::conform) only: Option<u64>,
 }
 
 impl Live {
     /// Reports each case as soon as it is done. After a crash, the peer is started again with the next case.
-    pub(super) fn run(&self, take: &mut dyn FnMut(u64, Came)) -> Result<(), String> {
+    pub(in crate::conform) fn run(&self, take: &mut dyn FnMut(u64, Came)) -> Result<(), String> {
         let mut next = 0;
         let mut unread = None;
         while next < self.cases {
