@@ -111,7 +111,8 @@ pub(crate) struct ImportArgs {
     /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV files a tabulator.
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<char>,
-    /// Make a new array in place of the one that is there, which is removed once all of a table was found to fit.
+    /// Make a new array in place of the one that is there, which is removed once every cell of the file was found to fit its
+    /// field. Equal coordinates are found only afterwards.
     #[arg(long)]
     force: bool,
     /// Write over the cells of a dense array.
@@ -232,6 +233,10 @@ fn create(
         described = parse(&json)?;
     }
     if args.dry_run {
+        if let Source::Table(tables) = source {
+            let schema = &described.schema;
+            args.check_tables(tables, Conversion { schema, inferred: &inferred, first_row: 0 })?;
+        }
         writeln!(out, "{json:#}")?;
         return Ok(());
     }

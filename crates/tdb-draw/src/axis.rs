@@ -26,8 +26,11 @@ impl Axis {
     /// An axis of numbers from `low` to `high` in equal parts.
     #[must_use]
     pub fn numbered(name: impl Into<String>, low: f64, high: f64, parts: usize) -> Self {
-        let length = high - low;
-        let at = |part: usize| number(low + length * real(part) / real(parts.max(1)));
+        // Not from their difference, which may be more than any number.
+        let at = |part: usize| {
+            let share = real(part) / real(parts.max(1));
+            number(low * (1.0 - share) + high * share)
+        };
         let part = |part: usize| format!("{}..{}", at(part), at(part.saturating_add(1)));
         Self {
             name: name.into(),
@@ -39,8 +42,8 @@ impl Axis {
     /// Round numbers between `low` and `high`.
     #[must_use]
     pub fn ticks_between(low: f64, high: f64, most: usize) -> Vec<Tick> {
-        let length = high - low;
-        let at = |value: f64| if length > 0.0 { (value - low) / length } else { 0.5 };
+        let length = high / 2.0 - low / 2.0;
+        let at = |value: f64| if length > 0.0 { (value / 2.0 - low / 2.0) / length } else { 0.5 };
         steps(low, high, most).into_iter().map(|(value, text)| Tick { at: at(value), text }).collect()
     }
 

@@ -97,7 +97,7 @@ impl Profile {
         let (low, high) = self.bounds().unwrap_or((0.0, 1.0));
         // A line does not run along the border.
         let rim = if high > low { (high / 2.0 - low / 2.0) * 0.08 } else { low.abs().max(1.0) * 0.5 };
-        let (low, high) = (low - rim, high + rim);
+        let (low, high) = ((low - rim).max(f64::MIN), (high + rim).min(f64::MAX));
         let y = Axis { name: self.unit.clone(), ticks: Axis::ticks_between(low, high, 6), parts: Vec::new() };
         let (mut picture, [left, top, width, height]) = canvas(size, &self.title, &self.note, &self.x, &y);
         let at = |value: f64| top + height * (1.0 - (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0));

@@ -17,7 +17,7 @@ const SIZE: Size = Size { width: 900, height: 420 };
 pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) -> Picture {
     let order = family_order(events);
     let left_out = order.len().saturating_sub(MOST);
-    let shown: Vec<&Event> = order.into_iter().skip(left_out).filter_map(|at| events.get(at)).collect();
+    let shown: Vec<&Event> = chosen(order, events).into_iter().filter_map(|at| events.get(at)).collect();
     let times = shown.iter().filter_map(|event| event.timestamps);
     let ends = times.reduce(|(first, last), (begin, end)| (first.min(begin), last.max(end)));
     let (first, last) = ends.unwrap_or((0, 0));
@@ -47,13 +47,28 @@ pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) 
     let bars: Vec<Bar> = bars.collect();
     Timeline {
         title: format!("{name}: fragments"),
-        note: note(&bars, left_out, &axes),
+        note: note(&bars, events, left_out, &axes),
         times: ticks(first, last, share),
         bars,
         unit: "cells".to_owned(),
         places: axes.iter().map(|(name, along)| along.axis(name)).collect(),
     }
     .picture(SIZE)
+}
+
+/// As many as can be told apart: those in use before those that were replaced, and of each the newest.
+fn chosen(order: Vec<usize>, events: &[Event]) -> Vec<usize> {
+    let in_use = |at: &usize| events.get(*at).is_some_and(|event| !is_replaced(event));
+    let live = order.iter().filter(|at| in_use(at)).count();
+    let mut live_left_out = live.saturating_sub(MOST);
+    let mut others_left_out = order.len().saturating_sub(live).saturating_sub(MOST.saturating_sub(live));
+    let mut keeps = |at: &usize| {
+        let left_out = if in_use(at) { &mut live_left_out } else { &mut others_left_out };
+        let keeps = *left_out == 0;
+        *left_out = left_out.saturating_sub(1);
+        keeps
+    };
+    order.into_iter().filter(|at| keeps(at)).collect()
 }
 
 /// The fragments by time, each consolidated one before those that it replaced.
@@ -134,14 +149,15 @@ fn ticks(first: u64, last: u64, share: impl Fn(u64) -> f64) -> Vec<Tick> {
 }
 
 /// How many fragments a read has to look at, in words.
-fn note(bars: &[Bar], left_out: usize, axes: &[(String, Along)]) -> String {
+fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)]) -> String {
     let live: Vec<&Bar> = bars.iter().filter(|bar| matches!(bar.mark, Mark::Live | Mark::Merged)).collect();
-    let mut note = format!("{} fragments, {} of them in use", bars.len(), live.len());
-    if !axes.is_empty() {
+    let in_use = events.iter().filter(|event| matches!(event.state, State::Live)).count();
+    let mut note = format!("{} fragments, {in_use} of them in use", bars.len().saturating_add(left_out));
+    if !axes.is_empty() && live.len() == in_use {
         note += &format!("; at most {} of these overlap", deepest(&live));
     }
     if left_out > 0 {
-        note += &format!("; {left_out} older ones are not shown");
+        note += &format!("; {left_out} are not shown");
     }
     note
 }

@@ -101,7 +101,11 @@ impl Chunks {
     fn read(&mut self, size: usize) -> Result<(), String> {
         let before = self.rest.len();
         let read = self.file.by_ref().take(to_u64(size)).read_to_end(&mut self.rest);
-        read.map_err(|error| format!("line {}: {error}", self.lines.saturating_add(1)))?;
+        let lines = |text: &[u8]| memchr_iter(b'\n', text).count();
+        read.map_err(|error| {
+            let line = self.lines.saturating_add(self.rest.get(self.seen..).map_or(0, lines));
+            format!("line {}: {error}", line.saturating_add(1))
+        })?;
         self.ended = self.rest.len() == before;
         self.look();
         if self.ended {

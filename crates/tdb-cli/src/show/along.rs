@@ -15,8 +15,8 @@ use crate::value::cell_text;
 pub(crate) enum Along {
     /// Integers, dates and times: each part has `width` of them, or `only` its first one.
     Whole { datatype: Datatype, low: i128, width: i128, parts: usize, only: bool },
-    /// Real numbers.
-    Real { low: f64, high: f64, parts: usize },
+    /// Real numbers. Where parts begin at round numbers, `round` is the width of a part and the number of the first one.
+    Real { low: f64, high: f64, parts: usize, round: Option<(f64, f64)> },
     /// Texts, in their order: each part has `per` of them.
     Words { datatype: Datatype, words: Vec<Vec<u8>>, per: usize },
 }
@@ -48,11 +48,15 @@ impl Along {
                 let pad = if high > low { 0.0 } else { low.abs().max(1.0) * 0.1 };
                 let (low, high) = ((low - pad).max(f64::MIN), (high + pad).min(f64::MAX));
                 if !round {
-                    return Self::Real { low, high, parts: most };
+                    return Self::Real { low, high, parts: most, round: None };
                 }
-                let step = round_step((high / 2.0 - low / 2.0) / most as f64 * 2.0);
-                let (first, last) = ((low / step).floor(), (high / step).floor() + 1.0);
-                Self::Real { low: first * step, high: last * step, parts: floor(last - first).max(1) }
+                let half = (high / 2.0 - low / 2.0) / most as f64;
+                // Twice of it may be more than any number.
+                let step = round_step(half.min(f64::MAX / 8.0) * 2.0);
+                let (first, last) = (steps_to(low, step), steps_to(high, step) + 1.0);
+                let edge = |steps: f64| times_step(steps, step).clamp(f64::MIN, f64::MAX);
+                let (low, high) = (edge(first).min(low), edge(last).max(high));
+                Self::Real { low, high, parts: floor(last - first).max(1), round: Some((step, first)) }
             }
         }
     }
@@ -93,12 +97,15 @@ impl Along {
                 Value::Whole(value) => usize::try_from(value.checked_sub(*low)?.div_euclid(*width)).ok(),
                 Value::Real(_) => None,
             },
-            Self::Real { low, high, parts } => {
+            Self::Real { low, high, parts, round } => {
                 let value = Value::of(datatype, bytes)?.real();
-                let share = (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0);
+                let place = match round {
+                    Some((step, first)) => steps_to(value, *step) - first,
+                    None => (value / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0) * *parts as f64,
+                };
                 // The greatest value belongs to the last part.
                 let last = parts.saturating_sub(1);
-                (0.0..=1.0).contains(&share).then(|| floor(share * *parts as f64).min(last))
+                (*low..=*high).contains(&value).then(|| floor(place).min(last))
             }
         };
         part.filter(|part| *part < self.parts())
@@ -164,11 +171,12 @@ impl Along {
 
     /// What is written at the axis.
     pub(crate) fn axis(&self, name: &str) -> Axis {
-        Axis {
-            name: name.to_owned(),
-            ticks: self.ticks(),
-            parts: (0..self.parts()).map(|part| self.part_text(part)).collect(),
-        }
+        let parts = match self {
+            // All at once, because each needs them all.
+            Self::Real { low, high, parts, .. } => Axis::numbered("", *low, *high, *parts).parts,
+            _ => (0..self.parts()).map(|part| self.part_text(part)).collect(),
+        };
+        Axis { name: name.to_owned(), ticks: self.ticks(), parts }
     }
 
     /// The first whole number of a part.
@@ -194,7 +202,7 @@ impl Along {
                 let text = |value: i128| whole_text(*datatype, value);
                 if *only { text(first) } else { format!("{}..{}", text(first), text(first + width - 1)) }
             }
-            Self::Real { low, high, parts } => {
+            Self::Real { low, high, parts, .. } => {
                 let axis = Axis::numbered("", *low, *high, *parts);
                 axis.parts.get(part).cloned().unwrap_or_default()
             }
@@ -234,6 +242,21 @@ impl Along {
             }
         }
     }
+}
+
+/// How many whole steps lie below a number. A step below 1 is not exact, while its inverse is.
+fn steps_to(value: f64, step: f64) -> f64 {
+    (if step < 1.0 { value * inverse(step) } else { value / step }).floor()
+}
+
+/// A number of steps.
+fn times_step(steps: f64, step: f64) -> f64 {
+    if step < 1.0 { steps / inverse(step) } else { steps * step }
+}
+
+/// How many of a round step below 1 make 1; of tiny ones, about.
+fn inverse(step: f64) -> f64 {
+    (1.0 / step).min(f64::MAX).round()
 }
 
 /// Round whole numbers from one to another.
@@ -305,17 +328,60 @@ mod tests {
     #[test]
     fn reals_and_texts_are_in_their_parts() {
         let axis = Along::between(Datatype::Float64, Value::Real(0.13), Value::Real(0.98), 10, true);
-        let Along::Real { low, high, parts } = axis else { panic!("{axis:?}") };
+        let Along::Real { low, high, parts, .. } = axis else { panic!("{axis:?}") };
         assert!(low <= 0.13 && high > 0.98 && (3..=20).contains(&parts), "{low} {high} {parts}");
         assert_eq!(axis.part(Datatype::Float64, &f64::NAN.to_le_bytes()), None);
         let one = Along::between(Datatype::Float64, Value::Real(2.0), Value::Real(2.0), 10, true);
         assert!(one.part(Datatype::Float64, &2f64.to_le_bytes()).is_some());
+        let tenths = Along::between(Datatype::Float64, Value::Real(43.8), Value::Real(44.0), 10, true);
+        let part = |value: f64| tenths.part(Datatype::Float64, &value.to_le_bytes()).unwrap();
+        let texts = tenths.axis("v").parts;
+        assert!(texts[part(43.8)].starts_with("43.8.."), "{texts:?}");
+        assert!(texts[part(43.9)].starts_with("43.9.."), "{texts:?}");
+        assert!(texts[part(44.0)].starts_with("44.."), "{texts:?}");
         let words = ["a", "b", "c", "d", "e"].map(|word| word.as_bytes().to_vec()).to_vec();
         let axis = Along::of_words(Datatype::StringAscii, words, 3);
         assert_eq!(axis.axis("w").parts, ["a..b", "c..d", "e"]);
         assert_eq!(axis.part(Datatype::StringAscii, b"d"), Some(1));
         assert_eq!(axis.part(Datatype::StringAscii, b"bb"), None);
         assert_eq!(axis.extent(Datatype::StringAscii, b"b", b"c"), Some([1.0 / 6.0, 0.5]));
+    }
+
+    #[test]
+    fn every_real_is_in_a_part_and_the_parts_have_ends() {
+        let ends = [
+            f64::MIN,
+            -1e308,
+            -1.7,
+            -1e-300,
+            0.0,
+            5e-324,
+            0.0461,
+            0.046_211_73,
+            1.0,
+            43.8,
+            1e15,
+            1.7e308,
+            f64::MAX,
+        ];
+        for (at, low) in ends.iter().enumerate() {
+            for high in &ends[at..] {
+                for round in [false, true] {
+                    let axis =
+                        Along::between(Datatype::Float64, Value::Real(*low), Value::Real(*high), 10, round);
+                    for value in [low, high] {
+                        let part = axis.part(Datatype::Float64, &value.to_le_bytes());
+                        assert!(part.is_some(), "{value} of {low}..{high}: {axis:?}");
+                    }
+                    let shown = axis.axis("x");
+                    assert!(
+                        shown.parts.iter().all(|text| !text.contains("inf") && !text.contains("NaN")),
+                        "{shown:?}"
+                    );
+                    assert!(shown.ticks.iter().all(|tick| (0.0..=1.0).contains(&tick.at)), "{shown:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ impl Found {
             note += &format!(", {}", some(tiles, "tile"));
         }
         if self.cut {
-            note += &format!(" (only {MOST} are drawn)");
+            note += &format!(" or more ({MOST} are drawn)");
         }
         note
     }

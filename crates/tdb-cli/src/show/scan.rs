@@ -136,10 +136,13 @@ impl<'a> Scan<'a> {
             if words.len() <= MOST_WORDS && bytes <= MOST_WORD_BYTES {
                 return Ok(());
             }
+            let much = match bytes > MOST_WORD_BYTES {
+                true => format!("{} MiB of different texts", MOST_WORD_BYTES >> 20),
+                false => format!("{MOST_WORDS} different texts"),
+            };
             Err(self.args.usage(format!(
-                "{name:?} has more than {} different texts, which are no axis: choose another field with --dims or --attr, or \
-                 a part with --range or --where",
-                words.len().saturating_sub(1)
+                "{name:?} has more than {much}, which are no axis: choose another field with --dims or --attr, or a part with \
+                 --range or --where"
             )))
         })?;
         Ok(Along::of_words(datatype, words.into_iter().collect(), most))

@@ -63,6 +63,8 @@ fn a_later_row_that_does_not_fit_leaves_the_array_that_was_to_be_replaced() {
     for last in ["9,1.5,x\n", "9,1\n"] {
         let bad = table(&scratch, "bad.csv", last);
         refused(&["import", text(&array), text(&bad), "--force"], 1, &format!("line {}", ROWS + 2));
+        let new = scratch.path().join("new");
+        refused(&["import", text(&new), text(&bad), "--dry-run"], 1, &format!("line {}", ROWS + 2));
         assert_eq!(count(text(&array)), "count,max(a)\n1,2\n");
     }
     let good = table(&scratch, "good.csv", "9,1,x\n");
