@@ -1,6 +1,7 @@
 //! The tables of a file, batch after batch, which several threads work on.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -128,7 +129,10 @@ fn in_order<T: Send>(
             let chunks_read = &chunks_read;
             scope.spawn(move || {
                 while let Some((number, chunk)) = next(chunks_read) {
-                    if done.send((number, make(&chunk))).is_err() {
+                    // Without an answer, everybody else would wait for it.
+                    let made = catch_unwind(AssertUnwindSafe(|| make(&chunk)));
+                    let made = made.unwrap_or_else(|_| Err("a thread of this program failed".to_owned()));
+                    if done.send((number, made)).is_err() {
                         break;
                     }
                 }
@@ -235,6 +239,22 @@ mod tests {
             }
             assert_eq!(wanted, rows);
         }
+    }
+
+    #[test]
+    fn a_thread_that_panics_is_an_error_and_nobody_waits_for_it() {
+        let chunks = Chunks::new(Box::new(std::io::Cursor::new(long(400_000))), Notation::Delimited(','));
+        let make = |chunk: &Chunk| {
+            assert!(chunk.line == 1, "this is meant to panic");
+            Ok(())
+        };
+        let mut found = Vec::new();
+        let visited = in_order(chunks, 2, &make, &mut |made| {
+            found.push(made.clone());
+            made.map_err(Failure::Usage)
+        });
+        assert!(matches!(visited, Err(Failure::Usage(why)) if why == "a thread of this program failed"));
+        assert_eq!(found.len(), 2);
     }
 
     #[test]
