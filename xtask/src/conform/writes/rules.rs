@@ -5,11 +5,10 @@
 //! some orders go wrong, only these queries are not run.
 
 use tdb_array::{ArrayType, Layout};
-use tdb_filters::{Datatype, Filter, TileContext};
+use tdb_filters::Filter;
 use tdb_schema::{ArraySchema, Dimension, Field, FieldKind};
 
 use super::bench::Case;
-use super::model::{Act, How};
 use crate::conform::releases::minor;
 use crate::peer::READER;
 
@@ -180,21 +179,6 @@ struct Unasked {
 pub(super) fn excused(case: &Case, release: &str) -> Option<&'static str> {
     let release = minor(release);
     EXCUSED.iter().find(|rule| (rule.releases)(release) && (rule.fits)(case)).map(|rule| rule.why)
-}
-
-/// The reason why nothing tells what a release wrote: where it filtered the validity of cells in row- or column-major order as
-/// values of the attribute's type, and a shuffle is the only trace of that, cells in global order look the same.
-pub(super) fn undecided(case: &Case) -> Option<&'static str> {
-    let schema = &case.made.schema;
-    let typed = TileContext::validity(schema.version).typed_validity(Datatype::Uint64).is_some();
-    let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
-    let wide = |field: Field<'_>| field.nullable && field.datatype.size() > 1;
-    let global = |act: &Act| matches!(act, Act::Write(step) if step.how == How::Dense(Layout::GlobalOrder));
-    let undecided = typed
-        && schema.validity_filters.filters.iter().any(shuffles)
-        && schema.fields().any(wide)
-        && case.acts.iter().any(global);
-    undecided.then_some("\"Validity tiles of dense arrays\": shuffled in global order")
 }
 
 /// The reason why a case's cells are not queried in an order with a release.
