@@ -103,6 +103,16 @@ fn add(out: &mut String, line: &str) {
     out.push('\n');
 }
 
+/// The first lines of each picture.
+fn heading(title: &str, note: &str, screen: Screen) -> String {
+    let mut out = String::new();
+    add(&mut out, &screen.cut(title));
+    if !note.is_empty() {
+        add(&mut out, &screen.cut(note));
+    }
+    out
+}
+
 /// How often each column and row is repeated, so that a small grid is not tiny.
 struct Zoom {
     across: usize,
@@ -113,11 +123,7 @@ impl Plane {
     /// The plane as lines of text.
     #[must_use]
     pub fn text(&self, screen: Screen) -> String {
-        let mut out = String::new();
-        add(&mut out, &screen.cut(&self.title));
-        if !self.note.is_empty() {
-            add(&mut out, &screen.cut(&self.note));
-        }
+        let mut out = heading(&self.title, &self.note, screen);
         let (columns, rows) = (self.grid.columns(), self.grid.rows());
         let zoom = self.zoom(screen);
         let lines = rows.saturating_mul(zoom.down).div_ceil(screen.pixels());
@@ -202,11 +208,7 @@ impl Histogram {
     /// The histogram as lines of text, one for each part.
     #[must_use]
     pub fn text(&self, screen: Screen) -> String {
-        let mut out = String::new();
-        add(&mut out, &screen.cut(&self.title));
-        if !self.note.is_empty() {
-            add(&mut out, &screen.cut(&self.note));
-        }
+        let mut out = heading(&self.title, &self.note, screen);
         let widest = self.x.parts.iter().map(|part| part.chars().count()).max().unwrap_or(0);
         let label = widest.min(screen.columns / 3);
         let digits = self.most().to_string().len();
@@ -236,11 +238,7 @@ impl Profile {
     /// The profile as lines of text, one character for each part.
     #[must_use]
     pub fn text(&self, screen: Screen) -> String {
-        let mut out = String::new();
-        add(&mut out, &screen.cut(&self.title));
-        if !self.note.is_empty() {
-            add(&mut out, &screen.cut(&self.note));
-        }
+        let mut out = heading(&self.title, &self.note, screen);
         let Some((low, high)) = self.bounds() else {
             add(&mut out, "no data");
             return out;
