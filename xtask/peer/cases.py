@@ -1011,6 +1011,10 @@ def validity(v):
     c = Case(v, "validity_windows_global", ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs,
              validity_filters=pipelines["windows"])
     out.append(c.dense(10, [[1, 48]], layout="global-order"))
+    if v != "2.6.4":  # which wrote no statistics: only they tell shuffled validity in global order
+        c = Case(v, "validity_shuffled_global", ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs,
+                 validity_filters=[flt("byteshuffle"), flt("lz4", level=1)])
+        out.append(c.dense(10, [[1, 48]], layout="global-order"))
     c = Case(v, "validity_shuffled_sparse", ["validity-filters", "nullable"], [dim("x", "INT32", 1, 48, 24)], attrs, dense=False,
              validity_filters=pipelines["shuffled"], capacity=20)
     out.append(c.sparse(10, [(i,) for i in range(1, 49)]))

@@ -7,7 +7,7 @@
 //! | [`coordinate`], [`asked`], [`ranges`] | values as callers give them, and the intervals of a dimension that they become |
 //! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
 //! | [`order`], [`gather`], [`grid`] | cells put in order, moved there, and copied between boxes of different orders |
-//! | [`facts`] | what can be known of a field's cells without reading them |
+//! | [`facts`], [`tally`] | what can be known of a field's cells without reading them, and how it is computed |
 //! | [`budget`], [`share`] | amounts of memory, and what one batch of a query may take |
 //! | [`window`], [`clock`] | the time window of an array that is seen, and the present time |
 //! | [`parallel`] | the threads of all crates that use this one |
@@ -51,6 +51,7 @@ pub mod parallel;
 pub mod ranges;
 pub mod share;
 pub mod spec;
+pub mod tally;
 pub mod window;
 
 pub use budget::{MemoryBudget, MemoryBudgetError};

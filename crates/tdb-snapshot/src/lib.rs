@@ -50,7 +50,7 @@ pub mod worker;
 
 use tdb_cells::{
     ConditionTarget, Error, QueryError, Result, TimeWindow, buffers, clock, coordinate, facts, parallel,
-    ranges, spec,
+    ranges, spec, tally,
 };
 pub use tdb_fragment::paths;
 use tdb_storage::{LocalStorage, deferred, stats, storage};

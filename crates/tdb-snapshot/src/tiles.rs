@@ -1,23 +1,24 @@
 //! Tiles of one field of one fragment: fetched, decoded, checked.
 
 mod coded;
+mod doubt;
+mod open;
 mod short;
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, CellValNum, Datatype, Gate, to_u64, to_usize};
-use tdb_filters::{Decoder, Filter, Pipeline, Scratch, TileContext};
-use tdb_fragment::DataFilePart;
+use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
+use tdb_filters::{Decoder, Scratch};
 use tdb_schema::FieldKind;
 use tdb_tile::TileChunks;
 
 use std::sync::Arc;
 
 use self::coded::{Coded, fetch};
-use self::short::counted_cells;
+use self::doubt::{Doubt, Validity};
 use crate::buffers::VarTile;
 use crate::context::Context;
-use crate::fragment::{Fragment, TileFile, TileLocation};
+use crate::fragment::{Fragment, TileLocation};
 use crate::spec::ColumnSpec;
 use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
@@ -33,6 +34,23 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
+/// The validity tiles of a nullable field.
+#[derive(Debug)]
+enum ValidityTiles {
+    /// Their chunks tell how they were filtered.
+    Plain(Coded),
+    /// Statistics may tell it.
+    Doubtful(Validity, Doubt),
+}
+
+impl ValidityTiles {
+    const fn coded(&self) -> &Coded {
+        match self {
+            Self::Plain(coded) | Self::Doubtful(Validity { typed: coded, .. }, _) => coded,
+        }
+    }
+}
+
 /// The tiles of one field of one fragment.
 #[derive(Debug)]
 pub struct FieldTiles {
@@ -44,7 +62,7 @@ pub struct FieldTiles {
     values: Option<(Coded, Arc<Vec<u64>>)>,
     /// For fields whose filters may store the strings' lengths: how to decode values that contain them.
     strings: Option<Decoder>,
-    validity: Option<Coded>,
+    validity: Option<ValidityTiles>,
     coords: CoordsPart,
 }
 
@@ -61,98 +79,6 @@ impl FieldTiles {
         own.map(|own| Self::open(context, fragment, own)).transpose()
     }
 
-    /// The tiles of the field `kind` of the fragment's own schema.
-    pub fn open(context: &Context, fragment: &Fragment, kind: FieldKind) -> Result<Self> {
-        let schema = fragment.schema();
-        let Some(field) = schema.field_of(kind) else {
-            let detail = format!("{kind:?} is not in the fragment's schema");
-            return Err(Error::inconsistent(context.describe(fragment.metadata_key()), "field", 0, detail));
-        };
-        let version = fragment.version();
-        let writer_version = fragment.writer_version(context, fragment.footer().slots.field(kind))?;
-        let tile = |datatype: Datatype, cell_size: usize, var| TileContext {
-            datatype,
-            cell_size: to_u64(cell_size),
-            schema_version: schema.version,
-            fragment_version: version,
-            writer_version,
-            var,
-            string_mode: None,
-        };
-        let counted = counted_cells(schema).filter(|_| fragment.is_dense());
-        let open = |part, pipeline: &Pipeline, tile: TileContext| -> Result<Coded> {
-            let file = fragment.file(context, kind, part)?;
-            let decoder = decoder(context, &file.key, field.name, pipeline, tile)?;
-            let short =
-                counted.map(|cells| cells.saturating_mul(to_usize(tile.cell_size).unwrap_or(usize::MAX)));
-            Ok(Coded { file, decoder, short })
-        };
-        let size = field.datatype.size();
-        let old_coords = matches!(kind, FieldKind::Dimension(_)) && !version.has(Gate::DimensionFiles);
-        let coords = match kind {
-            FieldKind::Dimension(index) if old_coords => {
-                let count = schema.domain.dimensions.len();
-                let compressed = schema.coords_filters.filters.iter().any(is_compressor);
-                if version.has(Gate::SplitCoordinates) || compressed {
-                    CoordsPart::Split { index, count }
-                } else {
-                    CoordsPart::Zipped { index, count }
-                }
-            }
-            _ => CoordsPart::Alone,
-        };
-        let filters = schema.filters_in(&field, version);
-        let mut strings = None;
-        let (fixed, values) = match field.cell_size() {
-            None => {
-                let fixed =
-                    open(DataFilePart::Fixed, &schema.offsets_filters, tile(Datatype::Uint64, 8, false))?;
-                let file = fragment.file(context, kind, DataFilePart::Var)?;
-                let mut plain = tile(field.datatype, size, true);
-                plain.string_mode = Some(false);
-                let mut lengths = plain;
-                lengths.string_mode = Some(true);
-                if stores_strings(filters, field.datatype) {
-                    strings = decoder(context, &file.key, field.name, filters, lengths).ok();
-                }
-                // The dictionary filter has no plain mode: then only values without offsets are possible.
-                let decoder = match (decoder(context, &file.key, field.name, filters, plain), &strings) {
-                    (Err(_), Some(strings)) => strings.clone(),
-                    (plain, _) => plain?,
-                };
-                (fixed, Some((Coded { file, decoder, short: None }, fragment.var_sizes(context, kind)?)))
-            }
-            Some(cell_size) => {
-                let tuple = match coords {
-                    CoordsPart::Alone => cell_size,
-                    CoordsPart::Split { count, .. } | CoordsPart::Zipped { count, .. } => {
-                        cell_size.saturating_mul(count)
-                    }
-                };
-                (open(DataFilePart::Fixed, filters, tile(field.datatype, tuple, false))?, None)
-            }
-        };
-        let validity = if field.nullable {
-            let (bytes, pipeline) = (tile(Datatype::Uint8, 1, false), &schema.validity_filters);
-            let mut coded = open(DataFilePart::Validity, pipeline, bytes)?;
-            let (first, last) = fragment.timestamps();
-            // Only cells of a write, not of a consolidation, may be in row-major order. If the filters store the
-            // lengths of their windows, chunks show whether they were; shuffled chunks do not.
-            if let Some(typed) = bytes.typed_validity(field.datatype)
-                && fragment.is_dense()
-                && first == last
-                && let Ok(typed) = decoder(context, &coded.file.key, field.name, pipeline, typed)
-            {
-                coded.decoder = typed.or(coded.decoder);
-            }
-            Some(coded)
-        } else {
-            None
-        };
-        let (datatype, cell_val_num) = (field.datatype, field.cell_val_num);
-        Ok(Self { datatype, cell_val_num, fixed, values, strings, validity, coords })
-    }
-
     /// The cell timestamps of a fragment, if it has them, as a field of one `u64` per cell.
     pub fn timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
         let Some(slot) = fragment.footer().slots.timestamps() else { return Ok(None) };
@@ -167,34 +93,6 @@ impl FieldTiles {
         file.map(|file| Self::system(context, fragment, (file, slot), "__delete_timestamps")).transpose()
     }
 
-    fn system(
-        context: &Context,
-        fragment: &Fragment,
-        (file, slot): (TileFile, usize),
-        name: &str,
-    ) -> Result<Self> {
-        let schema = fragment.schema();
-        let tile = TileContext {
-            datatype: Datatype::Uint64,
-            cell_size: 8,
-            schema_version: schema.version,
-            fragment_version: fragment.version(),
-            writer_version: fragment.writer_version(context, slot)?,
-            var: false,
-            string_mode: None,
-        };
-        let decoder = decoder(context, &file.key, name, &schema.coords_filters, tile)?;
-        Ok(Self {
-            datatype: Datatype::Uint64,
-            cell_val_num: CellValNum::ONE,
-            fixed: Coded { file, decoder, short: None },
-            values: None,
-            strings: None,
-            validity: None,
-            coords: CoordsPart::Alone,
-        })
-    }
-
     /// Number of tiles.
     pub fn tile_count(&self) -> usize {
         self.fixed.file.tile_count()
@@ -203,7 +101,7 @@ impl FieldTiles {
     /// The number of read requests to the storage for a tile, and its stored bytes.
     pub fn cost(&self, context: &Context, tile: usize) -> Result<(u64, u64)> {
         let values = self.values.as_ref().map(|(values, _)| values);
-        let parts = [Some(&self.fixed), values, self.validity.as_ref()];
+        let parts = [Some(&self.fixed), values, self.validity.as_ref().map(ValidityTiles::coded)];
         let (mut requests, mut bytes) = (0u64, 0u64);
         for part in parts.into_iter().flatten() {
             let range = part.file.tile(context, tile)?.range;
@@ -221,7 +119,8 @@ impl FieldTiles {
         ranges: &mut Vec<(Arc<str>, Range<u64>)>,
     ) -> Result<()> {
         let values = self.values.as_ref().map(|(values, _)| values);
-        for part in [Some(&self.fixed), values, self.validity.as_ref()].into_iter().flatten() {
+        let validity = self.validity.as_ref().map(ValidityTiles::coded);
+        for part in [Some(&self.fixed), values, validity].into_iter().flatten() {
             let location = part.file.tile(context, tile)?;
             ranges.push((location.key, location.range));
         }
@@ -333,13 +232,22 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<usize> {
-        let Some(validity) = &self.validity else {
-            out.reset(cells);
-            out.as_mut_slice().fill(1);
-            return Ok(0);
-        };
         let Tools { scratch, raw, .. } = &mut **worker;
-        validity.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
+        match &self.validity {
+            None => {
+                out.reset(cells);
+                out.as_mut_slice().fill(1);
+                Ok(0)
+            }
+            Some(ValidityTiles::Plain(coded)) => {
+                coded.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
+            }
+            Some(ValidityTiles::Doubtful(validity, doubt)) => {
+                out.reset(cells);
+                doubt.decode(context, validity, tile, out.as_mut_slice(), worker)?;
+                Ok(0)
+            }
+        }
     }
 
     /// Decodes the validity bytes of a tile of a nullable field.
@@ -351,14 +259,15 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
+        let Tools { scratch, raw, .. } = &mut **worker;
         match &self.validity {
-            Some(validity) => {
-                let Tools { scratch, raw, .. } = &mut **worker;
-                validity.decode(context, tile, out, wanted, scratch, raw)
-            }
             None => {
                 out.fill(1);
                 Ok(())
+            }
+            Some(ValidityTiles::Plain(coded)) => coded.decode(context, tile, out, wanted, scratch, raw),
+            Some(ValidityTiles::Doubtful(validity, doubt)) => {
+                doubt.decode(context, validity, tile, out, worker)
             }
         }
     }
@@ -458,31 +367,6 @@ fn decode_strings(
     out.reset(size);
     out.as_mut_slice().copy_from_slice(text);
     Ok(())
-}
-
-fn decoder(
-    context: &Context,
-    key: &str,
-    field: &str,
-    pipeline: &Pipeline,
-    tile: TileContext,
-) -> Result<Decoder> {
-    pipeline
-        .decoder_with_key(tile, context.key.as_ref())
-        .map_err(|error| Error::unsupported(context.describe(key), error.in_field(field).to_string()))
-}
-
-/// Whether a var-length field's filters may store the strings' lengths (docs/format/filters.md).
-fn stores_strings(pipeline: &Pipeline, datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
-        && pipeline
-            .filters
-            .iter()
-            .any(|filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. }))
-}
-
-fn is_compressor(filter: &Filter) -> bool {
-    tdb_filters::registry::by_code(filter.code()).is_some_and(|row| row.compressor.is_some())
 }
 
 fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {

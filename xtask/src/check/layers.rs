@@ -48,6 +48,7 @@ const LAYERS: [Layers; 5] = [
             "asked",
             "ranges",
             "facts",
+            "tally",
             "order",
             "share",
         ],

@@ -10,9 +10,10 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::create::generic_tile_in;
 use super::merged::Marks;
-use super::statistics::{Fold, TileStatistics, unset};
+use super::statistics::{Fold, TileStatistics};
 use super::tile::{FieldEncoder, writer_version};
 use crate::facts::Rule;
+use crate::tally;
 use crate::{Result, WriteError};
 
 /// The offsets of the tiles of a data file, and its size.
@@ -74,7 +75,7 @@ impl FieldSummary {
                 (Some((low, high)), _) => (low.clone(), high.clone()),
                 // A tile that was only partly written, with null cells only, has the initial values of the extremes.
                 (None, Some(_)) if self.rule.is_number() && tile.null_count < to_u64(cells) => {
-                    unset(self.datatype.physical())
+                    tally::unset(self.datatype.physical())
                 }
                 (None, Some(size)) => (vec![0; size], vec![0; size]),
                 (None, None) => (Vec::new(), Vec::new()),

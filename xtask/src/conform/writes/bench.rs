@@ -102,6 +102,11 @@ impl Case {
         self.writes().count() > 1 || self.writes().any(many)
     }
 
+    /// Whether a dense write begins behind the first coordinate of a dimension.
+    pub(super) fn begins_inside(&self, dimension: usize) -> bool {
+        self.writes().any(|step| step.sides.get(dimension).is_some_and(|(first, _)| *first > 0))
+    }
+
     fn writes(&self) -> impl Iterator<Item = &Step> {
         self.acts.iter().filter_map(|act| match act {
             Act::Write(step) => Some(step),

@@ -76,7 +76,7 @@ const EXCUSED: [Excuse; 8] = [
 ];
 
 /// Queries that go wrong.
-const UNASKED: [Unasked; 8] = [
+const UNASKED: [Unasked; 9] = [
     Unasked {
         releases: |_| true,
         fits: |case, layout| {
@@ -128,6 +128,19 @@ const UNASKED: [Unasked; 8] = [
             schema.array_type == ArrayType::Dense && orders && several && layout == "global-order"
         },
         why: "\"Dense cells in column-major order\": read in global order",
+    },
+    Unasked {
+        releases: |release| ((2, 7)..(2, 18)).contains(&release),
+        fits: |case, layout| {
+            let schema = &case.made.schema;
+            let across = ["row-major", "col-major"].contains(&layout) && layout != schema.cell_order.name();
+            let along = if layout == "col-major" { 0 } else { schema.domain.dimensions.len() - 1 };
+            across
+                && schema.array_type == ArrayType::Dense
+                && schema.fields().any(|field| field.is_var())
+                && case.begins_inside(along)
+        },
+        why: "\"Dense strings across the cell order\": a fragment begins behind the first cell that is read",
     },
     Unasked {
         releases: |release| release == (2, 2),

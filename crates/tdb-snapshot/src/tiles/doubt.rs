@@ -1,0 +1,185 @@
+//! Validity tiles of which no chunk tells how they were filtered: as bytes, or as values of the attribute's type.
+//!
+//! libtiledb 2.6 to 2.10 did the latter where they wrote the cells of a dense array in row- or column-major order
+//! ([`TileContext::typed_validity`](tdb_filters::TileContext::typed_validity)). After a shuffle both ways of decoding give
+//! zeros and ones, in another order. The statistics of tiles of numbers (which libtiledb has written since 2.7) know
+//! better: they are those of the cells that are not null. All cells of such a fragment were written in one order, so
+//! that one tile decides for all fields.
+
+use std::sync::OnceLock;
+
+use tdb_codec::{Buffer, Physical, Reader};
+use tdb_filters::{Decoder, Scratch};
+use tdb_fragment::{Section, TileValues, parse_words};
+use tdb_schema::Field;
+use tdb_tile::TileChunks;
+
+use super::coded::Coded;
+use crate::buffers::zeroed;
+use crate::context::Context;
+use crate::facts::{Compared, Rule};
+use crate::fragment::Fragment;
+use crate::tally::{self, Tally};
+use crate::worker::Tools;
+use crate::{Error, Result};
+
+/// The most tiles of a field that are compared with their statistics, before another field is.
+const MOST_TILES: usize = 16;
+
+/// The two ways of decoding a field's validity tiles.
+#[derive(Debug)]
+pub(super) struct Validity {
+    /// Takes them for values of the attribute's type, unless a chunk tells that they are not.
+    pub(super) typed: Coded,
+    /// Takes them for bytes.
+    pub(super) bytes: Decoder,
+}
+
+impl Validity {
+    /// Decodes a tile into `out` as values of the attribute's type. Returns the tile decoded as bytes, if that gives
+    /// other validity.
+    fn decode(
+        &self,
+        context: &Context,
+        tile: usize,
+        out: &mut [u8],
+        (scratch, raw): (&mut Scratch, &mut Buffer),
+    ) -> Result<Option<Buffer>> {
+        self.typed.decode(context, tile, out, |_| true, scratch, raw)?;
+        let mut other = zeroed(out.len())?;
+        // Decoding a whole tile leaves its stored bytes in `raw`.
+        let decoded = TileChunks::parse(raw.as_slice(), 0)
+            .and_then(|chunks| chunks.decode(&self.bytes, other.as_mut_slice(), scratch, &context.budget));
+        let differs = decoded.is_ok() && other.as_slice() != out;
+        Ok(Some(other).filter(|other| differs && other.as_slice().iter().all(|byte| *byte <= 1)))
+    }
+}
+
+/// A field of numbers, and what the metadata state about its tiles.
+#[derive(Debug)]
+pub(super) struct Evidence {
+    validity: Validity,
+    values: Coded,
+    physical: Physical,
+    mins: TileValues,
+    maxes: TileValues,
+    sums: Vec<[u8; 8]>,
+}
+
+impl Evidence {
+    /// `None` if the fragment has no statistics of the field's values.
+    pub(super) fn of(
+        context: &Context,
+        fragment: &Fragment,
+        field: &Field<'_>,
+        open: impl FnOnce() -> Result<Option<(Validity, Coded)>>,
+    ) -> Result<Option<Self>> {
+        let rule = Rule::attribute(field.datatype, field.cell_val_num, field.nullable);
+        let Compared::Number(physical) = rule.compared else { return Ok(None) };
+        let slot = fragment.footer().slots.field(field.kind);
+        let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
+        let values = |section: Section| -> Result<TileValues> {
+            let Some(payload) = fragment.section(context, section)? else { return Ok(TileValues::default()) };
+            TileValues::parse(Reader::new(&payload), section.name()).map_err(corrupt)
+        };
+        let (mins, maxes) = (values(Section::Mins(slot))?, values(Section::Maxes(slot))?);
+        let sums = fragment.section(context, Section::Sums(slot))?;
+        let sums = sums.map(|payload| parse_words(Reader::new(&payload), "tile sums"));
+        let sums = sums.transpose().map_err(corrupt)?.unwrap_or_default();
+        if mins.fixed.is_empty() && maxes.fixed.is_empty() && sums.is_empty() {
+            return Ok(None);
+        }
+        let opened = open()?;
+        Ok(opened.map(|(validity, values)| Self { validity, values, physical, mins, maxes, sums }))
+    }
+
+    /// How many of a tile's statistics these cells have.
+    fn agreement(&self, tile: usize, found: &Tally) -> usize {
+        let size = Some(self.physical.size());
+        let (low, high) =
+            found.extremes.as_ref().map(|(low, high)| (low.as_slice(), high.as_slice())).unzip();
+        let equal = [
+            low.is_some() && self.mins.value(tile, size) == low,
+            high.is_some() && self.maxes.value(tile, size) == high,
+            self.sums.get(tile) == Some(&found.sum),
+        ];
+        equal.into_iter().filter(|equal| *equal).count()
+    }
+
+    /// Whether the validity of a tile of this many cells was filtered as bytes; `None` if its statistics do not say.
+    fn is_bytes(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        tools: &mut Tools,
+    ) -> Result<Option<bool>> {
+        let Tools { scratch, raw, .. } = tools;
+        let mut typed = zeroed(cells)?;
+        let Some(bytes) = self.validity.decode(context, tile, typed.as_mut_slice(), (scratch, raw))? else {
+            return Ok(None);
+        };
+        let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
+        self.values.decode(context, tile, values.as_mut_slice(), |_| true, scratch, raw)?;
+        let agreement = |validity: &Buffer| {
+            let all = core::iter::once(0..cells);
+            let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice());
+            self.agreement(tile, &tally)
+        };
+        let (bytes, typed) = (agreement(&bytes), agreement(&typed));
+        Ok((bytes != typed).then_some(bytes > typed))
+    }
+}
+
+/// What can decide how the validity of a fragment was filtered.
+#[derive(Debug, Default)]
+pub(super) struct Doubt {
+    pub(super) evidence: Vec<Evidence>,
+    is_bytes: OnceLock<bool>,
+}
+
+impl Doubt {
+    pub(super) fn new(evidence: Vec<Evidence>) -> Self {
+        Self { evidence, is_bytes: OnceLock::new() }
+    }
+
+    /// Decodes a whole validity tile into `out`: as values of the attribute's type, unless statistics tell that it was
+    /// filtered as bytes.
+    pub(super) fn decode(
+        &self,
+        context: &Context,
+        validity: &Validity,
+        tile: usize,
+        out: &mut [u8],
+        tools: &mut Tools,
+    ) -> Result<()> {
+        let Tools { scratch, raw, .. } = &mut *tools;
+        if let Some(bytes) = validity.decode(context, tile, out, (scratch, raw))?
+            && self.is_bytes(context, tile, out.len(), tools)?
+        {
+            out.copy_from_slice(bytes.as_slice());
+        }
+        Ok(())
+    }
+
+    /// Looks at the same tile in all fields first: what a query reads has been fetched already.
+    fn is_bytes(&self, context: &Context, tile: usize, cells: usize, tools: &mut Tools) -> Result<bool> {
+        if let Some(known) = self.is_bytes.get() {
+            return Ok(*known);
+        }
+        let mut found = false;
+        let tiles = |evidence: &Evidence| {
+            let count = evidence.values.file.tile_count();
+            core::iter::once(tile).chain((0..count.min(MOST_TILES)).filter(move |other| *other != tile))
+        };
+        'all: for evidence in &self.evidence {
+            for tile in tiles(evidence) {
+                if let Some(decided) = evidence.is_bytes(context, tile, cells, tools)? {
+                    found = decided;
+                    break 'all;
+                }
+            }
+        }
+        Ok(*self.is_bytes.get_or_init(|| found))
+    }
+}
