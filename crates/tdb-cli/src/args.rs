@@ -27,6 +27,7 @@ use crate::publish::PublishArgs;
 use crate::shell::{self, CompletionsArgs, ManArgs};
 use crate::show::ShowArgs;
 use crate::sql::SqlArgs;
+use crate::trace::VerboseArgs;
 use crate::write::WriteArgs;
 
 pub(crate) use self::kind::Kind;
@@ -40,6 +41,8 @@ pub(crate) struct Args {
     pub(crate) command: Command,
     #[command(flatten)]
     pub(crate) stores: StoreArgs,
+    #[command(flatten)]
+    pub(crate) verbose: VerboseArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -26,6 +26,8 @@
 //! tdb man DIR         writes manual pages
 //! ```
 //!
+//! Each takes `-v`, which tells on standard error what is read and written, call by call.
+//!
 //! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
 //! line is wrong). [`run`] is the whole command as a function:
 //!
@@ -78,6 +80,7 @@ mod sql;
 mod suggest;
 mod table;
 mod temporary;
+mod trace;
 mod value;
 mod verify;
 mod write;
@@ -95,7 +98,8 @@ pub use crate::screen::Screen;
 
 /// The storages that a command line can refer to, with a cache if the command may use one.
 fn stores(args: &Args) -> Result<Stores, Failure> {
-    let stores = Stores::new(&args.stores)?;
+    args.verbose.begin();
+    let stores = Stores::new(&args.stores)?.traced(args.verbose.is_on());
     Ok(if args.command.only_shows() { stores } else { stores.uncached() })
 }
 

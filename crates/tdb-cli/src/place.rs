@@ -11,6 +11,7 @@ use tdb_array::{Cache, MemoryBudget, Places, WriteStorage};
 use self::without::Locations;
 use crate::failure::{Failure, Result};
 use crate::suggest::{hint, hint_of_place};
+use crate::trace::{Traced, TracedPlaces};
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;
 
@@ -99,7 +100,11 @@ impl StoreArgs {
 
 /// The storages of all places that the command line can refer to.
 #[derive(Clone, Debug)]
-pub(crate) struct Stores(Locations);
+pub(crate) struct Stores {
+    locations: Locations,
+    /// Whether the storages report their calls.
+    traced: bool,
+}
 
 impl Stores {
     /// Uses the options of the environment and of the command line, which take precedence.
@@ -122,29 +127,39 @@ impl Stores {
                 Failure::Usage(format!("--store-option: {error}{}", hint_of_option(name)))
             })?;
         }
-        Ok(Self(match args.cache()? {
+        let locations = match args.cache()? {
             Some(cache) => locations.cached(cache),
             None => locations,
-        }))
+        };
+        Ok(Self { locations, traced: false })
     }
 
     /// The same places without a cache: for commands that check or change what is stored.
     pub(crate) fn uncached(self) -> Self {
-        Self(self.0.uncached())
+        Self { locations: self.locations.uncached(), ..self }
+    }
+
+    /// The same places, whose storages report their calls if `traced` is set.
+    pub(crate) fn traced(self, traced: bool) -> Self {
+        Self { traced, ..self }
     }
 
     /// The folder at a place.
     pub(crate) fn storage(&self, place: &Path) -> Result<Arc<dyn WriteStorage>> {
-        match place.to_str() {
-            Some(location) => self.0.storage(location).map_err(|error| Failure::Failed(error.to_string())),
+        let storage = match place.to_str() {
+            Some(location) => {
+                self.locations.storage(location).map_err(|error| Failure::Failed(error.to_string()))?
+            }
             // Not UTF-8, so not a URL.
-            None => Ok(Arc::new(tdb_array::LocalStorage::new(place))),
-        }
+            None => Arc::new(tdb_array::LocalStorage::new(place)),
+        };
+        Ok(if self.traced { Arc::new(Traced(storage)) } else { storage })
     }
 
     /// The locations of the members of groups.
     pub(crate) fn places(&self) -> Arc<dyn Places> {
-        Arc::new(self.0.clone())
+        let places = self.locations.clone();
+        if self.traced { Arc::new(TracedPlaces(places)) } else { Arc::new(places) }
     }
 
     /// Reads a whole file.

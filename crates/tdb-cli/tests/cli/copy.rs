@@ -194,7 +194,9 @@ fn a_copy_in_little_memory_has_the_same_cells() {
 #[test]
 fn the_least_memory_that_a_copy_names_is_enough() {
     let mut named = 0;
-    for id in open_fixtures().iter().filter(|id| !id.contains("webp")).step_by(11) {
+    // A copy of NaN coordinates is refused whatever its memory.
+    let copied = |id: &&String| !id.contains("webp") && !id.contains("nan_coordinates");
+    for id in open_fixtures().iter().filter(copied).step_by(11) {
         let scratch = Scratch::new();
         let (array, copy) = (fixture(id), scratch.path().join("copy"));
         let within = |memory: &str| tdb(&["copy", text(&array), text(&copy), "--memory", memory]);

@@ -50,5 +50,6 @@ mod sql_files;
 #[cfg(feature = "sql")]
 mod sql_results;
 mod streams;
+mod verbose;
 mod words;
 mod wrong_inputs;
