@@ -6,6 +6,7 @@
 //! better: they are those of the cells that are not null. All cells of such a fragment were written in one order, so
 //! that one tile decides for all fields.
 
+use std::io;
 use std::sync::OnceLock;
 
 use tdb_codec::{Buffer, Physical, Reader};
@@ -131,6 +132,21 @@ impl Evidence {
     }
 }
 
+/// What a field says, `None` if it is damaged or absent: a query does not fail for a field that it does not read. Other
+/// errors are returned, because the answer must not depend on whether a storage could be reached.
+pub(super) fn says_nothing_if_damaged<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Error::Corrupt { .. } | Error::Unsupported { .. }) => Ok(None),
+        Err(Error::Io { source, .. })
+            if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// What can decide how the validity of a fragment was filtered.
 #[derive(Debug, Default)]
 pub(super) struct Doubt {
@@ -174,7 +190,8 @@ impl Doubt {
         };
         'all: for evidence in &self.evidence {
             for tile in tiles(evidence) {
-                if let Some(decided) = evidence.is_bytes(context, tile, cells, tools)? {
+                let decided = evidence.is_bytes(context, tile, cells, tools);
+                if let Some(decided) = says_nothing_if_damaged(decided)?.flatten() {
                     found = decided;
                     break 'all;
                 }

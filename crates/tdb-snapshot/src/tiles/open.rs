@@ -8,7 +8,7 @@ use tdb_fragment::DataFilePart;
 use tdb_schema::{Field, FieldKind};
 
 use super::coded::Coded;
-use super::doubt::{Doubt, Evidence, Validity};
+use super::doubt::{Doubt, Evidence, Validity, says_nothing_if_damaged};
 use super::short::counted_cells;
 use super::{CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
@@ -179,15 +179,20 @@ impl<'a> Opener<'a> {
         // This field first: what a query reads has been fetched already.
         let others = fragment.schema().fields().filter(|other| other.kind != self.field.kind);
         for field in core::iter::once(self.field).chain(others) {
-            let opener = Opener::of(context, fragment, field)?;
-            if !(opener.field.nullable && opener.is_doubtful()) {
-                continue;
-            }
-            let (coords, size) = (CoordsPart::Alone, opener.field.datatype.size());
-            let open = || Ok(opener.two_ways()?.zip(Some(opener.fixed(coords, size)?)));
-            evidence.extend(Evidence::of(context, fragment, &opener.field, open)?);
+            evidence
+                .extend(says_nothing_if_damaged(Opener::of(context, fragment, field)?.evidence())?.flatten());
         }
         Ok(ValidityTiles::Doubtful(validity, Doubt::new(evidence)))
+    }
+
+    /// What the metadata state about the tiles of this field, if that can tell how validity was filtered.
+    fn evidence(&self) -> Result<Option<Evidence>> {
+        if !(self.field.nullable && self.is_doubtful()) {
+            return Ok(None);
+        }
+        let (coords, size) = (CoordsPart::Alone, self.field.datatype.size());
+        let open = || Ok(self.two_ways()?.zip(Some(self.fixed(coords, size)?)));
+        Evidence::of(self.context, self.fragment, &self.field, open)
     }
 
     /// The validity tiles of a fragment whose filters may have been told that they are values of the attribute's type.
