@@ -1,5 +1,5 @@
-//! `-v`: what the command asks of storages, call by call, on standard error; `-vv`: also what the libraries below say of
-//! their connections and retries.
+//! `-v`: what the command asks of storages, call by call, on standard error; `-vv`: also what the client of object stores
+//! says. No other library is listened to: some print whole URLs, with what is secret in them.
 
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ const TARGET: &str = "tdb::storage";
 /// How much to say of what the command does.
 #[derive(Clone, Copy, Debug, Default, Group)]
 pub(crate) struct VerboseArgs {
-    /// Say on standard error what is read and written: each call of a storage, with its bytes and its time. Twice: also
-    /// what the libraries below say of connections and retries.
+    /// Say on standard error what is read and written: each call of a storage, with its bytes and its time. What the cache
+    /// answers is told too. Twice: also what the client of object stores says.
     #[arg(short, long, action = ArgAction::Count, global = true)]
     verbose: u8,
 }
@@ -36,10 +36,11 @@ impl VerboseArgs {
 
     /// Begins to report, if that was asked for. A process reports as its first command asked.
     pub(crate) fn begin(self) {
+        let targets = Targets::new().with_target(TARGET, Level::DEBUG);
         let targets = match self.verbose {
             0 => return,
-            1 => Targets::new().with_target(TARGET, Level::DEBUG),
-            _ => Targets::new().with_default(Level::TRACE),
+            1 => targets,
+            _ => targets.with_target("object_store", Level::TRACE),
         };
         let lines = tracing_subscriber::fmt::layer()
             .with_writer(io::stderr)
@@ -91,22 +92,37 @@ fn report<T>(
     result
 }
 
-/// What a batch of requests asks for, in few words.
-fn summary(requests: &[Request]) -> String {
-    match requests {
-        [] => "nothing".to_owned(),
-        [one] => shown(one),
-        [first, ..] => format!("{} and {} more", shown(first), requests.len().saturating_sub(1)),
+/// What a request asks for.
+fn shown<S: Storage>(storage: &S, request: &Request) -> String {
+    let file = storage.describe(request.key());
+    match request {
+        Request::List(_) => format!("list {file}"),
+        Request::Tail(_, u64::MAX) => format!("read {file}"),
+        Request::Tail(_, most) => format!("read at most {most} bytes of the end of {file}"),
+        Request::Range(ByteRange { range, .. }) => {
+            format!("read {file}, bytes {}..{}", range.start, range.end)
+        }
+        _ => format!("read {file}"),
     }
 }
 
-fn shown(request: &Request) -> String {
-    match request {
-        Request::List(folder) => format!("the list of '{folder}'"),
-        Request::Tail(key, u64::MAX) => key.clone(),
-        Request::Tail(key, most) => format!("{key}, at most {most} bytes of its end"),
-        Request::Range(range) => format!("{}, bytes {}..{}", range.key, range.range.start, range.range.end),
-        other => format!("{other:?}"),
+/// Reports requests that were made at once, which took this time together.
+fn report_all<S: Storage, T>(
+    storage: &S,
+    requests: &[Request],
+    begun: Instant,
+    outcome: impl Fn(usize) -> Option<Result<usize, T>>,
+) where
+    T: core::fmt::Display,
+{
+    let (count, time) = (requests.len(), begun.elapsed());
+    debug!(target: TARGET, ?time, "{count} requests at once");
+    for (at, request) in requests.iter().enumerate() {
+        match outcome(at) {
+            Some(Err(error)) => debug!(target: TARGET, "- {}: {error}", shown(storage, request)),
+            Some(Ok(bytes)) => debug!(target: TARGET, bytes, "- {}", shown(storage, request)),
+            None => debug!(target: TARGET, "- {}", shown(storage, request)),
+        }
     }
 }
 
@@ -146,21 +162,21 @@ impl<S: Storage> Storage for Traced<S> {
 
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let requests: Vec<Request> = ranges.iter().cloned().map(Request::Range).collect();
-        report(
-            "read",
-            &summary(&requests),
-            || self.0.read_ranges(ranges),
-            |all| all.iter().map(Bytes::len).sum(),
-        )
+        let begun = Instant::now();
+        let read = self.0.read_ranges(ranges);
+        let outcome = |at: usize| match &read {
+            Ok(read) => read.get(at).map(|bytes| Ok(bytes.len())),
+            Err(error) => Some(Err(error)),
+        };
+        report_all(&self.0, &requests, begun, outcome);
+        read
     }
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         let begun = Instant::now();
         let replies = self.0.fetch(requests);
-        let bytes: usize = replies.iter().flatten().map(Reply::len).sum();
-        let failed = replies.iter().filter(|reply| reply.is_err()).count();
-        let (count, time) = (requests.len(), begun.elapsed());
-        debug!(target: TARGET, requests = count, failed, bytes, ?time, "fetch {}", summary(requests));
+        let outcome = |at: usize| replies.get(at).map(|reply| reply.as_ref().map(Reply::len));
+        report_all(&self.0, requests, begun, outcome);
         replies
     }
 

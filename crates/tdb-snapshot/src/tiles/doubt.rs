@@ -2,14 +2,15 @@
 //!
 //! libtiledb 2.6 to 2.10 did the latter where they wrote the cells of a dense array in row- or column-major order
 //! ([`TileContext::typed_validity`](tdb_filters::TileContext::typed_validity)). After a shuffle both ways of decoding give
-//! zeros and ones, in another order. The statistics of tiles of numbers (which libtiledb has written since 2.7) know
-//! better: they are those of the cells that are not null. All cells of such a fragment were written in one order, so
-//! that one tile decides for all fields.
+//! zeros and ones, in another order. The statistics of tiles of integers, dates and times (which libtiledb has written since
+//! 2.7) know better: they are those of the cells that are not null. All cells of such a fragment were written in one order,
+//! so that one tile decides for all fields. Reals do not decide: what libtiledb states about them is wrong where there are
+//! NaNs.
 
 use std::io;
 use std::sync::OnceLock;
 
-use tdb_codec::{Buffer, Physical, Reader};
+use tdb_codec::{Buffer, DatatypeClass, Physical, Reader};
 use tdb_filters::{Decoder, Scratch};
 use tdb_fragment::{Section, TileValues, parse_words};
 use tdb_schema::Field;
@@ -24,8 +25,11 @@ use crate::tally::{self, Tally};
 use crate::worker::Tools;
 use crate::{Error, Result};
 
-/// The most tiles of a field that are compared with their statistics, before another field is.
+/// The most tiles of a field that are compared with their statistics: the first ones with nulls, whatever a query reads,
+/// so that all queries get the same answer.
 const MOST_TILES: usize = 16;
+/// The most fields whose tiles are compared.
+pub(super) const MOST_FIELDS: usize = 4;
 
 /// The two ways of decoding a field's validity tiles.
 #[derive(Debug)]
@@ -56,7 +60,7 @@ impl Validity {
     }
 }
 
-/// A field of numbers, and what the metadata state about its tiles.
+/// A field of integers, dates or times, and what the metadata state about its tiles.
 #[derive(Debug)]
 pub(super) struct Evidence {
     validity: Validity,
@@ -65,6 +69,8 @@ pub(super) struct Evidence {
     mins: TileValues,
     maxes: TileValues,
     sums: Vec<[u8; 8]>,
+    /// The tiles that are compared.
+    tiles: Vec<usize>,
 }
 
 impl Evidence {
@@ -77,6 +83,14 @@ impl Evidence {
     ) -> Result<Option<Self>> {
         let rule = Rule::attribute(field.datatype, field.cell_val_num, field.nullable);
         let Compared::Number(physical) = rule.compared else { return Ok(None) };
+        // libtiledb adds up no dates and times.
+        let sums = match field.datatype.class() {
+            DatatypeClass::Integer => {
+                fragment.section(context, Section::Sums(fragment.footer().slots.field(field.kind)))?
+            }
+            DatatypeClass::Datetime | DatatypeClass::Time => None,
+            _ => return Ok(None),
+        };
         let slot = fragment.footer().slots.field(field.kind);
         let corrupt = |error| Error::corrupt(context.describe(fragment.metadata_key()), error);
         let values = |section: Section| -> Result<TileValues> {
@@ -84,27 +98,24 @@ impl Evidence {
             TileValues::parse(Reader::new(&payload), section.name()).map_err(corrupt)
         };
         let (mins, maxes) = (values(Section::Mins(slot))?, values(Section::Maxes(slot))?);
-        let sums = fragment.section(context, Section::Sums(slot))?;
         let sums = sums.map(|payload| parse_words(Reader::new(&payload), "tile sums"));
         let sums = sums.transpose().map_err(corrupt)?.unwrap_or_default();
-        if mins.fixed.is_empty() && maxes.fixed.is_empty() && sums.is_empty() {
+        if mins.fixed.is_empty() || maxes.fixed.is_empty() {
             return Ok(None);
         }
+        let nulls = fragment.list(context, Section::NullCounts(slot))?;
+        let with_nulls = nulls.iter().enumerate().filter(|(_, count)| **count > 0);
+        let tiles = with_nulls.map(|(tile, _)| tile).take(MOST_TILES).collect();
         let opened = open()?;
-        Ok(opened.map(|(validity, values)| Self { validity, values, physical, mins, maxes, sums }))
+        Ok(opened.map(|(validity, values)| Self { validity, values, physical, mins, maxes, sums, tiles }))
     }
 
-    /// How many of a tile's statistics these cells have.
-    fn agreement(&self, tile: usize, found: &Tally) -> usize {
+    /// Whether these cells have all of a tile's statistics.
+    fn agrees(&self, tile: usize, found: &Tally) -> bool {
         let size = Some(self.physical.size());
-        let (low, high) =
-            found.extremes.as_ref().map(|(low, high)| (low.as_slice(), high.as_slice())).unzip();
-        let equal = [
-            low.is_some() && self.mins.value(tile, size) == low,
-            high.is_some() && self.maxes.value(tile, size) == high,
-            self.sums.get(tile) == Some(&found.sum),
-        ];
-        equal.into_iter().filter(|equal| *equal).count()
+        let Some((low, high)) = &found.extremes else { return false };
+        let sum = self.sums.get(tile).is_none_or(|sum| *sum == found.sum);
+        sum && self.mins.value(tile, size) == Some(low) && self.maxes.value(tile, size) == Some(high)
     }
 
     /// Whether the validity of a tile of this many cells was filtered as bytes; `None` if its statistics do not say.
@@ -122,13 +133,13 @@ impl Evidence {
         };
         let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
         self.values.decode(context, tile, values.as_mut_slice(), |_| true, scratch, raw)?;
-        let agreement = |validity: &Buffer| {
+        let agrees = |validity: &Buffer| {
             let all = core::iter::once(0..cells);
             let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice());
-            self.agreement(tile, &tally)
+            self.agrees(tile, &tally)
         };
-        let (bytes, typed) = (agreement(&bytes), agreement(&typed));
-        Ok((bytes != typed).then_some(bytes > typed))
+        let (bytes, typed) = (agrees(&bytes), agrees(&typed));
+        Ok((bytes != typed).then_some(bytes))
     }
 }
 
@@ -171,32 +182,26 @@ impl Doubt {
     ) -> Result<()> {
         let Tools { scratch, raw, .. } = &mut *tools;
         if let Some(bytes) = validity.decode(context, tile, out, (scratch, raw))?
-            && self.is_bytes(context, tile, out.len(), tools)?
+            && self.is_bytes(context, out.len(), tools)?
         {
             out.copy_from_slice(bytes.as_slice());
         }
         Ok(())
     }
 
-    /// Looks at the same tile in all fields first: what a query reads has been fetched already.
-    fn is_bytes(&self, context: &Context, tile: usize, cells: usize, tools: &mut Tools) -> Result<bool> {
+    /// Compares the first tiles of the fields with their statistics, until one decides.
+    fn is_bytes(&self, context: &Context, cells: usize, tools: &mut Tools) -> Result<bool> {
         if let Some(known) = self.is_bytes.get() {
             return Ok(*known);
         }
-        let mut found = false;
-        let tiles = |evidence: &Evidence| {
-            let count = evidence.values.file.tile_count();
-            core::iter::once(tile).chain((0..count.min(MOST_TILES)).filter(move |other| *other != tile))
-        };
-        'all: for evidence in &self.evidence {
-            for tile in tiles(evidence) {
+        for evidence in &self.evidence {
+            for &tile in &evidence.tiles {
                 let decided = evidence.is_bytes(context, tile, cells, tools);
                 if let Some(decided) = says_nothing_if_damaged(decided)?.flatten() {
-                    found = decided;
-                    break 'all;
+                    return Ok(*self.is_bytes.get_or_init(|| decided));
                 }
             }
         }
-        Ok(*self.is_bytes.get_or_init(|| found))
+        Ok(*self.is_bytes.get_or_init(|| false))
     }
 }

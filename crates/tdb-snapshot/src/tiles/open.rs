@@ -8,7 +8,7 @@ use tdb_fragment::DataFilePart;
 use tdb_schema::{Field, FieldKind};
 
 use super::coded::Coded;
-use super::doubt::{Doubt, Evidence, Validity, says_nothing_if_damaged};
+use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, says_nothing_if_damaged};
 use super::short::counted_cells;
 use super::{CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
@@ -176,11 +176,11 @@ impl<'a> Opener<'a> {
         }
         let (context, fragment) = (self.context, self.fragment);
         let mut evidence = Vec::new();
-        // This field first: what a query reads has been fetched already.
-        let others = fragment.schema().fields().filter(|other| other.kind != self.field.kind);
-        for field in core::iter::once(self.field).chain(others) {
-            evidence
-                .extend(says_nothing_if_damaged(Opener::of(context, fragment, field)?.evidence())?.flatten());
+        for field in fragment.schema().fields() {
+            if evidence.len() < MOST_FIELDS {
+                let opener = Opener::of(context, fragment, field)?;
+                evidence.extend(says_nothing_if_damaged(opener.evidence())?.flatten());
+            }
         }
         Ok(ValidityTiles::Doubtful(validity, Doubt::new(evidence)))
     }
@@ -214,10 +214,14 @@ impl<'a> Opener<'a> {
     }
 
     /// Whether filters that are told bytes and filters that are told values of the field's type may store the same
-    /// validity differently.
+    /// validity differently, and leave no note of it: those with windows do.
     fn is_doubtful(&self) -> bool {
         let filters = &self.fragment.schema().validity_filters.filters;
-        self.field.datatype.size() > 1 && filters.iter().any(Filter::depends_on_type)
+        let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
+        let notes = |filter: &Filter| {
+            matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. })
+        };
+        self.field.datatype.size() > 1 && filters.iter().any(shuffles) && !filters.iter().any(notes)
     }
 }
 

@@ -102,9 +102,11 @@ impl Case {
         self.writes().count() > 1 || self.writes().any(many)
     }
 
-    /// Whether a dense write begins behind the first coordinate of a dimension.
+    /// Whether a dense write begins inside a tile, along a dimension.
     pub(super) fn begins_inside(&self, dimension: usize) -> bool {
-        self.writes().any(|step| step.sides.get(dimension).is_some_and(|(first, _)| *first > 0))
+        let extent = self.made.schema.domain.dimensions.get(dimension).and_then(Dimension::extent_cells);
+        let inside = |first: u64| extent.is_none_or(|extent| !first.is_multiple_of(extent));
+        self.writes().any(|step| step.sides.get(dimension).is_some_and(|(first, _)| inside(*first)))
     }
 
     fn writes(&self) -> impl Iterator<Item = &Step> {

@@ -130,7 +130,7 @@ const UNASKED: [Unasked; 9] = [
         why: "\"Dense cells in column-major order\": read in global order",
     },
     Unasked {
-        releases: |release| ((2, 7)..(2, 18)).contains(&release),
+        releases: |release| ((2, 8)..(2, 18)).contains(&release),
         fits: |case, layout| {
             let schema = &case.made.schema;
             let across = ["row-major", "col-major"].contains(&layout) && layout != schema.cell_order.name();
@@ -140,7 +140,7 @@ const UNASKED: [Unasked; 9] = [
                 && schema.fields().any(|field| field.is_var())
                 && case.begins_inside(along)
         },
-        why: "\"Dense strings across the cell order\": a fragment begins behind the first cell that is read",
+        why: "\"Dense strings across the cell order\": a fragment begins inside a tile, behind the first cell that is read",
     },
     Unasked {
         releases: |release| release == (2, 2),
