@@ -48,6 +48,8 @@ pub(crate) fn of_scan(
         if pushed.condition.is_some() { box_of_ranges.to_inexact() } else { box_of_ranges }
     } else if all {
         stored_cells(state)
+    } else if explained.exact {
+        Precision::Exact(rows(explained.cells))
     } else {
         Precision::Inexact(rows(explained.cells))
     };

@@ -31,6 +31,7 @@ mod aggregate;
 mod array;
 mod awaited;
 pub mod condition;
+mod contests;
 mod deletion;
 mod dense;
 mod engine;

@@ -1,10 +1,13 @@
 //! A query after it was checked: the fields and cells it returns, their order, and the memory it may use.
 
+use std::sync::Arc;
+
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
+use crate::contests::Contests;
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
@@ -32,6 +35,9 @@ pub(crate) struct Plan {
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
     pub(crate) labels: Vec<(usize, usize)>,
+    /// Which of the fragments in the ranges may have cells with the same coordinates. The parts of a query have the contests of the
+    /// whole query.
+    pub(crate) contests: Arc<Contests>,
     /// The part of the query that a read covers; all of it by default.
     pub(crate) share: BatchScope,
 }
@@ -53,12 +59,7 @@ impl Plan {
     /// Whether a fragment may have cells in the ranges, according to its footer. If it has none, nothing else of it
     /// is read.
     pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
-        let sets = self.ranges.iter().zip(&self.array.schema().domain.dimensions);
-        let bounds = fragment.bounds().unwrap_or_default();
-        bounds
-            .iter()
-            .zip(sets)
-            .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
+        meets(&self.ranges, &self.array.schema().domain.dimensions, fragment)
     }
 
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`
@@ -77,10 +78,15 @@ impl Plan {
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
         let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
+        let ranges: Vec<RangeSet> = ranges.collect();
+        let contests = Contests::new(schema, array.fragments(), |fragment| {
+            meets(&ranges, &schema.domain.dimensions, fragment)
+        });
         Ok(Self {
             array: array.clone(),
             fields,
-            ranges: ranges.collect(),
+            ranges,
+            contests: Arc::new(contests),
             order,
             condition: None,
             marks: false,
@@ -100,6 +106,14 @@ impl Plan {
         }
         plan
     }
+}
+
+/// Whether a fragment may have cells in the ranges.
+fn meets(ranges: &[RangeSet], dimensions: &[Dimension], fragment: &Fragment) -> bool {
+    let bounds = fragment.bounds().unwrap_or_default().iter();
+    bounds
+        .zip(ranges.iter().zip(dimensions))
+        .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
 }
 
 /// The intervals of each dimension, as they were asked for.

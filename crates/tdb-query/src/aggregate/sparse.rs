@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
-use tdb_schema::Range;
 
 use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
@@ -22,7 +21,7 @@ use crate::sparse::select::{
     Candidate, TileSelection, Wanted, all_candidates, candidates_of, filters_time, lies_inside, select_in,
     tiles_meeting,
 };
-use crate::sparse::{Sorting, need, views_of};
+use crate::sparse::{need, views_of};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
@@ -41,7 +40,6 @@ pub(super) fn run(
     let condition =
         plan.condition.as_ref().map(|condition| Sources::new(context, condition, array.fragments()));
     let condition = condition.as_ref();
-    let contests = Sorting::of(plan).dedup.then(|| Contests::new(plan));
     let deletes = applies(plan);
     let (mut count, mut tallies) = (0u64, wanted.iter().map(WantedField::nothing).collect::<Vec<_>>());
     let mut add = |cells: u64, more: Vec<Tally>| {
@@ -56,7 +54,7 @@ pub(super) fn run(
             Some(condition) => verdict(condition),
             None => Ok(Verdict::All),
         };
-        let alone = contests.as_ref().is_none_or(|contests| contests.fragment_is_alone(index));
+        let alone = plan.contests.is_alone(index);
         // A fragment without a domain is empty.
         let Some(domain) = fragment.bounds() else { continue };
         let inside =
@@ -75,11 +73,7 @@ pub(super) fn run(
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
             let Candidate { tile, tile_cells, whole, .. } = candidate;
-            let alone = match &contests {
-                Some(contests) => contests.tile_is_alone(plan, index, tile)?,
-                None => true,
-            };
-            if !alone {
+            if !tile_is_alone(plan, index, tile)? {
                 contested.push(candidate);
                 continue;
             }
@@ -253,84 +247,20 @@ fn of_selection(
     Ok(tallies)
 }
 
-/// Which fragments may have cells with the same coordinates.
-struct Contests {
-    /// For each fragment the others that overlap it; `None` if it is contested as a whole.
-    rivals: Vec<Option<Vec<usize>>>,
-}
-
-/// A fragment with more rivals than this is contested as a whole.
-const MOST_RIVALS: usize = 64;
-
-impl Contests {
-    fn new(plan: &Plan) -> Self {
-        let array = &plan.array;
-        let dimensions = &array.schema().domain.dimensions;
-        let mut rivals: Vec<Option<Vec<usize>>> = Vec::with_capacity(array.fragments().len());
-        for fragment in array.fragments() {
-            // A fragment with timestamps may contain several versions of a cell.
-            rivals.push((!fragment.footer().has_timestamps).then(Vec::new));
-        }
-        let compare = |dimension: usize, a: &[u8], b: &[u8]| {
-            dimensions.get(dimension).map_or(core::cmp::Ordering::Equal, |d| Range::compare(d.datatype, a, b))
-        };
-        // Only neighbours along the first dimension can overlap.
-        let mut sorted: Vec<(usize, &[Range])> = array
-            .fragments()
-            .iter()
-            .enumerate()
-            .filter_map(|(index, fragment)| Some((index, fragment.bounds()?)))
-            .collect();
-        let low = |domain: &[Range]| domain.first().map_or(Vec::new(), |range| range.low.clone());
-        sorted.sort_by(|(_, a), (_, b)| compare(0, &low(a), &low(b)));
-        let mut meet = |a: usize, b: usize| {
-            if let Some(slot) = rivals.get_mut(a) {
-                match slot {
-                    Some(list) if list.len() >= MOST_RIVALS => *slot = None,
-                    Some(list) => list.push(b),
-                    None => {}
-                }
-            }
-        };
-        for (at, (index, domain)) in sorted.iter().enumerate() {
-            for (other, other_domain) in sorted.iter().skip(at.saturating_add(1)) {
-                let apart =
-                    |dimension: usize, a: &Range, b: &Range| compare(dimension, &a.high, &b.low).is_lt();
-                let (Some(first), Some(second)) = (domain.first(), other_domain.first()) else { break };
-                if apart(0, first, second) {
-                    break;
-                }
-                let overlap = domain.iter().zip(other_domain.iter()).enumerate();
-                if overlap
-                    .into_iter()
-                    .all(|(dimension, (a, b))| !apart(dimension, a, b) && !apart(dimension, b, a))
-                {
-                    meet(*index, *other);
-                    meet(*other, *index);
-                }
-            }
-        }
-        Self { rivals }
+/// Whether no other fragment can have cells with the coordinates of a tile.
+fn tile_is_alone(plan: &Plan, fragment: usize, tile: usize) -> Result<bool> {
+    let Some(rivals) = plan.contests.rivals(fragment) else { return Ok(false) };
+    if rivals.is_empty() {
+        return Ok(true);
     }
-
-    fn fragment_is_alone(&self, fragment: usize) -> bool {
-        matches!(self.rivals.get(fragment), Some(Some(rivals)) if rivals.is_empty())
-    }
-
-    fn tile_is_alone(&self, plan: &Plan, fragment: usize, tile: usize) -> Result<bool> {
-        let Some(Some(rivals)) = self.rivals.get(fragment) else { return Ok(false) };
-        if rivals.is_empty() {
-            return Ok(true);
+    let array = &plan.array;
+    let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
+    let tree = own.rtree(array.context())?;
+    let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
+    for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
+        if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
+            return Ok(false);
         }
-        let array = &plan.array;
-        let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
-        let tree = own.rtree(array.context())?;
-        let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-        for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
-            if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
+    Ok(true)
 }

@@ -97,7 +97,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     fields.append(&mut deleted);
     fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
     let whole = tiles.matching.iter().all(|tile| tile.whole);
-    let exact = whole && !sorting.dedup && plan.array.deletes().is_empty() && plan.condition.is_none();
+    let exact = whole && !sorting.dedup && !applies(plan) && plan.condition.is_none();
     Ok(Explain { order: plan.order, fragments, fields, cells, exact, result_bytes, memory_bytes })
 }
 

@@ -204,12 +204,11 @@ pub(crate) struct Sorting {
 
 impl Sorting {
     pub(crate) fn of(plan: &Plan) -> Self {
-        let fragments = plan.array.fragments();
-        let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-        // Within one fragment without timestamps, cells are in global order and, if duplicates are not allowed,
-        // unique.
-        let one = fragments.len() <= 1 && !timed;
-        let dedup = !plan.array.schema().allows_duplicates && !one;
+        // Only what is contested can be replaced. Within one fragment without timestamps, cells are in global order and
+        // unique, unless the array allows duplicates.
+        let dedup = plan.contests.any();
+        let mut met = plan.array.fragments().iter().filter(|fragment| plan.meets(fragment));
+        let one = met.next().is_none_or(|fragment| !fragment.footer().has_timestamps) && met.next().is_none();
         let sorts = match plan.order {
             Layout::RowMajor | Layout::ColMajor => true,
             Layout::GlobalOrder => !one,

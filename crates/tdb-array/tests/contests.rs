@@ -1,0 +1,220 @@
+//! Fragments that lie apart hold no versions of each other's cells: nothing is compared then, and nothing else changes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that panics has failed, as it should"
+)]
+
+mod common;
+
+use core::ops::ControlFlow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::Strings;
+use proptest::prelude::*;
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::{
+    Aggregate, Array, ArraySchema, Consolidation, Explain, Layout, MemoryBudget, MemoryStorage, OpenOptions,
+    Purpose, Read, Stored, WriteColumn, WriteOptions, field,
+};
+
+type Storage = Arc<MemoryStorage>;
+type Pair = (i32, i32);
+
+/// The dimensions of an array: what can prove that fragments are apart differs.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    /// Two of integers.
+    Plane,
+    /// Strings, then integers.
+    Named,
+    /// Reals, then integers.
+    Real,
+}
+
+/// The cells of a fragment: coordinates and values.
+type Cells = BTreeMap<Pair, i64>;
+
+const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
+
+fn create(shape: Shape) -> Storage {
+    let first = match shape {
+        Shape::Plane => Dimension::new("x", 0i32..=99).with_tile(10i32),
+        Shape::Named => Dimension::string("x"),
+        Shape::Real => Dimension::new("x", 0.0f64..=99.0).with_tile(10.0f64),
+    };
+    let schema = ArraySchema::sparse()
+        .dimension(first)
+        .dimension(Dimension::new("y", 0i32..=99).with_tile(10i32))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .capacity(4)
+        .build()
+        .unwrap();
+    let storage = Arc::new(MemoryStorage::default());
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    storage
+}
+
+fn write(storage: &Storage, shape: Shape, time: u64, cells: &Cells) {
+    let x: Vec<i32> = cells.keys().map(|(x, _)| *x).collect();
+    let reals: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
+    let names = Strings::new(x.iter().map(|x| format!("n{x:02}")));
+    let y: Vec<i32> = cells.keys().map(|(_, y)| *y).collect();
+    let a: Vec<i64> = cells.values().copied().collect();
+    let first = match shape {
+        Shape::Plane => WriteColumn::fixed("x", &x),
+        Shape::Named => names.column("x"),
+        Shape::Real => WriteColumn::fixed("x", &reals),
+    };
+    let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(first).column(WriteColumn::fixed("y", &y));
+    write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
+}
+
+fn open(storage: &Storage) -> Array {
+    OpenOptions::new().threads(2).open_storage(storage.clone()).unwrap()
+}
+
+/// The values of `a`, ascending, read in batches of a few cells.
+fn values(read: Read) -> Vec<i64> {
+    let mut found = Vec::new();
+    for batch in read.fields(["a"]).batch_memory(MemoryBudget::from_bytes(1 << 15)).batches().unwrap() {
+        found.extend_from_slice(batch.unwrap().field("a").unwrap().values::<i64>().unwrap());
+    }
+    found.sort_unstable();
+    found
+}
+
+/// How many tiles of coordinates a query looks at to find and compare cells.
+fn compared(explain: &Explain) -> u64 {
+    explain.fields.iter().filter(|own| own.purpose == Purpose::Search).map(|own| own.tiles).sum()
+}
+
+/// Twelve cells of a row, beginning at a place.
+fn line(x: i32, from: i32) -> Cells {
+    (0..12).map(|step| ((x, from + step), i64::from(1000 * x + from + step))).collect()
+}
+
+#[test]
+fn fragments_along_a_line_are_not_compared_unless_one_reaches_into_the_other() {
+    for (second, expected) in [(12, 0), (11, 12)] {
+        let storage = create(Shape::Plane);
+        write(&storage, Shape::Plane, 1, &line(7, 0));
+        write(&storage, Shape::Plane, 2, &line(7, second));
+        let read = || open(&storage).read().fields(["a"]);
+        assert_eq!(compared(&read().explain().unwrap()), expected, "{second}");
+        let count = u64::try_from(values(read()).len()).unwrap();
+        assert_eq!(count, if second == 12 { 24 } else { 23 });
+        assert_eq!(read().explain().unwrap().exact, second == 12);
+    }
+}
+
+#[test]
+fn a_range_that_meets_one_of_several_overlapping_fragments_compares_nothing() {
+    let storage = create(Shape::Named);
+    for (time, x, from) in [(1, 1, 0), (2, 1, 5), (3, 50, 0)] {
+        write(&storage, Shape::Named, time, &line(x, from));
+    }
+    let read = open(&storage).read().fields(["a"]);
+    assert!(compared(&read.clone().explain().unwrap()) > 0);
+    let one = read.range("x", "n40"..="n60");
+    assert_eq!(compared(&one.clone().explain().unwrap()), 0);
+    assert_eq!(values(one).len(), 12);
+}
+
+#[test]
+fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
+    let storage = create(Shape::Plane);
+    write(&storage, Shape::Plane, 1, &line(7, 0));
+    write(&storage, Shape::Plane, 2, &line(7, 0));
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
+    plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+    let array = open(&storage);
+    assert_eq!(array.fragments().len(), 1);
+    assert!(array.fragments()[0].footer().has_timestamps);
+    assert!(compared(&array.read().fields(["a"]).explain().unwrap()) > 0);
+    assert_eq!(values(array.read()).len(), 12);
+}
+
+/// Fragments in some arrangement: one after the other, in a grid, or anywhere; neighbours may share a cell.
+fn fragments() -> impl Strategy<Value = Vec<Cells>> {
+    let place = |kind: u8, index: i32, (x, y): Pair, (wide, high): Pair| match kind {
+        0 => ((0, index * 12), (1, 12 + i32::from(wide == 5))),
+        1 => ((index * 12, 0), (12 + i32::from(high == 5), 3)),
+        2 => (((index % 3) * 20, (index / 3) * 20), (18 + wide / 2, 18 + high / 2)),
+        _ => ((x, y), (wide * 4, high * 4)),
+    };
+    let own = ((0..60, 0..60), (1..6, 1..6), any::<u64>());
+    (0..4u8, prop::collection::vec(own, 1..7)).prop_map(move |(kind, all)| {
+        let cells = |(index, (at, size, seed)): (usize, (Pair, Pair, u64))| {
+            let ((x, y), (wide, high)) = place(kind, i32::try_from(index).unwrap(), at, size);
+            // The corners, and some cells between them.
+            let mut cells = Cells::new();
+            let mut state = seed | 1;
+            for step in 0..80 {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let some = |most: i32, shift: u32| {
+                    i32::try_from((state >> shift) % u64::try_from(most).unwrap()).unwrap()
+                };
+                let place = match step {
+                    0 => (x, y),
+                    1 => (x + wide - 1, y + high - 1),
+                    _ => (x + some(wide, 40), y + some(high, 20)),
+                };
+                cells.insert(place, i64::try_from(index).unwrap() * 1000 + step);
+            }
+            cells
+        };
+        all.into_iter().enumerate().map(cells).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_arrangement_reads_as_the_newest_cells(
+        fragments in fragments(),
+        kind in 0..3usize,
+        (low, high) in (0..99i32, 0..99i32),
+        least in 0..6000i64,
+    ) {
+        let shape = [Shape::Plane, Shape::Named, Shape::Real][kind];
+        let storage = create(shape);
+        let mut newest = Cells::new();
+        for (time, cells) in (1..).zip(&fragments) {
+            write(&storage, shape, time, cells);
+            newest.extend(cells.iter().map(|(place, value)| (*place, *value)));
+        }
+        let array = open(&storage);
+        let model = |keep: &dyn Fn(i32, i64) -> bool| {
+            let mut found: Vec<i64> =
+                newest.iter().filter(|((_, y), a)| keep(*y, **a)).map(|(_, a)| *a).collect();
+            found.sort_unstable();
+            found
+        };
+        let (low, high) = (low.min(high), low.max(high));
+        for order in ORDERS {
+            let read = || array.read().order(order);
+            prop_assert_eq!(values(read()), model(&|_, _| true), "{:?}", order);
+            prop_assert_eq!(values(read().range("y", low..=high)), model(&|y, _| (low..=high).contains(&y)));
+            let condition = field("a").ge(least);
+            prop_assert_eq!(values(read().condition(condition)), model(&|_, a| a >= least));
+            let whole = read().fields(["x", "y", "a"]).collect().unwrap();
+            prop_assert_eq!(whole.len(), newest.len());
+        }
+        // In global order, batches and the whole are in the same order.
+        let whole = array.read().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]).collect().unwrap();
+        let mut streamed = Vec::new();
+        let read = array.read().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]);
+        for batch in read.batch_memory(MemoryBudget::from_bytes(1 << 15)).batches().unwrap() {
+            streamed.extend_from_slice(batch.unwrap().field("a").unwrap().values::<i64>().unwrap());
+        }
+        prop_assert_eq!(whole.field("a").unwrap().values::<i64>().unwrap(), streamed.as_slice());
+        let count = array.read().aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
+        prop_assert_eq!(usize::try_from(count).unwrap(), newest.len());
+    }
+}
