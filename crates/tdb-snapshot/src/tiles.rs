@@ -8,7 +8,7 @@ mod short;
 use core::ops::Range;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
-use tdb_filters::{Decoder, Scratch};
+use tdb_filters::Decoder;
 use tdb_schema::FieldKind;
 use tdb_tile::TileChunks;
 
@@ -18,7 +18,7 @@ use self::coded::{Coded, fetch};
 use self::doubt::{Doubt, Validity};
 use crate::buffers::VarTile;
 use crate::context::Context;
-use crate::fragment::{Fragment, TileLocation};
+use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
 use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
@@ -272,7 +272,7 @@ impl FieldTiles {
         }
     }
 
-    /// Decodes a tile of `cells` cells of a var-length field.
+    /// Decodes a tile of a var-length field of `cells` cells.
     pub fn decode_var(
         &self,
         context: &Context,
@@ -281,92 +281,164 @@ impl FieldTiles {
         into: &mut VarTile,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some((values, sizes)) = &self.values else { return Ok(()) };
-        let Tools { scratch, raw, offsets, text, .. } = &mut **worker;
-        let describe = |coded: &Coded| context.describe(&coded.file.key);
-        let size = sizes.get(tile).copied().unwrap_or(0);
-        let location = values.file.tile(context, tile)?;
-        let too_large = |size: u64| {
-            let detail = format!("tile {tile} has {size} bytes, which is over the limit");
-            Error::inconsistent(describe(values), "tile var sizes", location.range.start, detail)
-        };
-        if size > context.limits.tile_bytes {
-            return Err(too_large(size));
+        let Some((values, _)) = &self.values else { return Ok(()) };
+        let size = self.values_size(context, tile)?;
+        // The count is claimed: memory for it is limited before it is taken.
+        context.tile_len(cells, 8)?;
+        into.offsets.resize(cells, 0);
+        if !self.decode_offsets(context, (tile, size), &mut into.offsets, worker)? {
+            return self.decode_strings(context, tile, (size, cells), into, worker);
         }
-        let size = to_usize(size).ok_or_else(|| too_large(size))?;
+        // The end of the last cell.
+        into.offsets.push(to_u64(size));
+        into.values.reset(size);
+        let Tools { scratch, raw, .. } = &mut **worker;
+        values.decode(context, tile, into.values.as_mut_slice(), |_| true, scratch, raw)
+    }
 
-        // The offsets tile has no chunks, although there are cells: the values contain the strings' lengths.
+    /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted from the start of the tile's
+    /// values, and [`Self::var_size`] bytes of values.
+    pub fn decode_var_to(
+        &self,
+        context: &Context,
+        tile: usize,
+        (starts, out): (&mut [u64], &mut [u8]),
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some((values, _)) = &self.values else { return Ok(()) };
+        let size = self.values_size(context, tile)?;
+        if self.decode_offsets(context, (tile, size), starts, worker)? {
+            let Tools { scratch, raw, .. } = &mut **worker;
+            return values.decode(context, tile, out, |_| true, scratch, raw);
+        }
+        let mut decoded = core::mem::take(&mut worker.strings);
+        self.decode_strings(context, tile, (size, starts.len()), &mut decoded, worker)?;
+        starts.iter_mut().zip(&decoded.offsets).for_each(|(slot, start)| *slot = *start);
+        copy_checked(Some(decoded.values.as_slice()), out);
+        worker.strings = decoded;
+        Ok(())
+    }
+
+    /// [`Self::var_size`] of a tile, within the limits.
+    fn values_size(&self, context: &Context, tile: usize) -> Result<usize> {
+        let size = self.var_size(tile);
+        let within = to_usize(size).filter(|_| size <= context.limits.tile_bytes);
+        within.ok_or_else(|| {
+            let detail = format!("tile {tile} has {size} bytes, which is over the limit");
+            let (path, at) = match &self.values {
+                Some((values, _)) => (context.describe(&values.file.key), values.file.tile(context, tile)),
+                None => (String::new(), self.fixed.file.tile(context, tile)),
+            };
+            match at {
+                Ok(at) => Error::inconsistent(path, "tile var sizes", at.range.start, detail),
+                Err(error) => error,
+            }
+        })
+    }
+
+    /// Decodes the starts of a tile's cells, whose values have `size` bytes. False if the tile has no offsets: then the values
+    /// contain the strings' lengths.
+    fn decode_offsets(
+        &self,
+        context: &Context,
+        (tile, size): (usize, usize),
+        starts: &mut [u64],
+        worker: &mut Worker,
+    ) -> Result<bool> {
+        let Tools { scratch, raw, .. } = &mut **worker;
+        let path = || context.describe(&self.fixed.file.key);
         let at = self.fixed.file.tile(context, tile)?;
         fetch(context, &at, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), at.range.start)
-            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
-        if chunks.is_empty() && cells > 0 {
-            let strings = self.strings.as_ref();
-            return decode_strings(
-                context,
-                values,
-                strings,
-                &location,
-                (size, cells),
-                into,
-                (scratch, raw, text),
-            );
+            .map_err(|error| Error::from_tile(path(), None, error))?;
+        // The offsets tile has no chunks, although there are cells.
+        if chunks.is_empty() && !starts.is_empty() {
+            return Ok(false);
         }
-        let len = self.fixed.stored(&chunks, context.tile_len(cells, 8)?);
-        chunks.expect_len(len).map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
-        offsets.reset(len);
+        let len = self.fixed.stored(&chunks, context.tile_len(starts.len(), 8)?);
+        chunks.expect_len(len).map_err(|error| Error::from_tile(path(), None, error))?;
+        let (stored, lacking) =
+            bytemuck::cast_slice_mut::<u64, u8>(starts).split_at_mut_checked(len).ok_or_else(|| {
+                Error::inconsistent(
+                    path(),
+                    "offsets",
+                    at.range.start,
+                    format!("{len} bytes of offsets for fewer cells"),
+                )
+            })?;
         chunks
-            .decode(&self.fixed.decoder, offsets.as_mut_slice(), scratch, &context.budget)
-            .map_err(|error| Error::from_tile(describe(&self.fixed), None, error))?;
+            .decode(&self.fixed.decoder, stored, scratch, &context.budget)
+            .map_err(|error| Error::from_tile(path(), None, error))?;
         context.counters.tile(chunks.len(), len);
-        into.offsets.clear();
-        into.offsets.extend(offsets.as_slice().as_chunks::<8>().0.iter().map(|o| u64::from_le_bytes(*o)));
-        // The end of the last cell, and of cells that the tile lacks.
-        into.offsets.resize(cells.saturating_add(1), to_u64(size));
-        if let Some(cell) = into.offsets.windows(2).position(|pair| pair.first() > pair.last()) {
-            let detail = format!("the offset of cell {cell} of tile {tile} is past the one after it");
-            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+        // Cells that the tile lacks are empty.
+        let end = to_u64(size);
+        for slot in lacking.as_chunks_mut::<8>().0 {
+            *slot = end.to_le_bytes();
         }
-        if into.offsets.first().is_some_and(|first| *first != 0 && cells > 0) {
+        let mut before = 0u64;
+        for (cell, start) in starts.iter_mut().enumerate() {
+            *start = u64::from_le(*start);
+            if *start < before {
+                let detail = format!(
+                    "the offset of cell {} of tile {tile} is past the one after it",
+                    cell.saturating_sub(1)
+                );
+                return Err(Error::inconsistent(path(), "offsets", at.range.start, detail));
+            }
+            before = *start;
+        }
+        if before > end {
+            let detail = format!(
+                "the offset of cell {} of tile {tile} is past the one after it",
+                starts.len().saturating_sub(1)
+            );
+            return Err(Error::inconsistent(path(), "offsets", at.range.start, detail));
+        }
+        if starts.first().is_some_and(|first| *first != 0) {
             let detail = format!("the first offset of tile {tile} is not 0");
-            return Err(Error::inconsistent(describe(&self.fixed), "offsets", at.range.start, detail));
+            return Err(Error::inconsistent(path(), "offsets", at.range.start, detail));
         }
-        into.values.reset(size);
-        values.decode(context, tile, into.values.as_mut_slice(), |_| true, scratch, raw)
+        Ok(true)
     }
-}
 
-/// Decodes a tile of values that contain the strings' lengths.
-fn decode_strings(
-    context: &Context,
-    values: &Coded,
-    decoder: Option<&Decoder>,
-    location: &TileLocation,
-    (size, cells): (usize, usize),
-    into: &mut VarTile,
-    (scratch, raw, text): (&mut Scratch, &mut Buffer, &mut Vec<u8>),
-) -> Result<()> {
-    let path = || context.describe(&values.file.key);
-    let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
-    let Some(decoder) = decoder else {
-        return Err(bad(format!("{cells} cells without offsets, and no filter that holds their lengths")));
-    };
-    fetch(context, location, raw)?;
-    let VarTile { offsets, values: out } = into;
-    offsets.clear();
-    text.clear();
-    TileChunks::parse(raw.as_slice(), location.range.start)
-        .and_then(|chunks| chunks.decode_strings_into(decoder, text, offsets, scratch, &context.budget))
-        .map_err(|error| Error::from_tile(path(), None, error))?;
-    context.counters.tile(1, text.len());
-    if offsets.len() != cells || text.len() != size {
-        let (strings, found) = (offsets.len(), text.len());
-        return Err(bad(format!("{strings} strings of {found} bytes where {cells} of {size} were promised")));
+    /// Decodes a tile of values that contain the strings' lengths.
+    fn decode_strings(
+        &self,
+        context: &Context,
+        tile: usize,
+        (size, cells): (usize, usize),
+        into: &mut VarTile,
+        worker: &mut Worker,
+    ) -> Result<()> {
+        let Some((values, _)) = &self.values else { return Ok(()) };
+        let Tools { scratch, raw, text, .. } = &mut **worker;
+        let location = values.file.tile(context, tile)?;
+        let path = || context.describe(&values.file.key);
+        let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
+        let Some(decoder) = &self.strings else {
+            return Err(bad(format!(
+                "{cells} cells without offsets, and no filter that holds their lengths"
+            )));
+        };
+        fetch(context, &location, raw)?;
+        let VarTile { offsets, values: out } = into;
+        offsets.clear();
+        text.clear();
+        TileChunks::parse(raw.as_slice(), location.range.start)
+            .and_then(|chunks| chunks.decode_strings_into(decoder, text, offsets, scratch, &context.budget))
+            .map_err(|error| Error::from_tile(path(), None, error))?;
+        context.counters.tile(1, text.len());
+        if offsets.len() != cells || text.len() != size {
+            let (strings, found) = (offsets.len(), text.len());
+            return Err(bad(format!(
+                "{strings} strings of {found} bytes where {cells} of {size} were promised"
+            )));
+        }
+        offsets.push(to_u64(size));
+        out.reset(size);
+        out.as_mut_slice().copy_from_slice(text);
+        Ok(())
     }
-    offsets.push(to_u64(size));
-    out.reset(size);
-    out.as_mut_slice().copy_from_slice(text);
-    Ok(())
 }
 
 fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {

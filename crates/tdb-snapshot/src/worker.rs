@@ -19,8 +19,6 @@ pub struct Tools {
     pub tile: Buffer,
     /// A buffer for a decoded tile from which cells are picked.
     pub cells: Buffer,
-    /// A buffer for a decoded offsets tile.
-    pub offsets: Buffer,
     /// A buffer for a decoded tile of strings.
     pub strings: VarTile,
     /// A buffer for strings that are stored with their lengths.
@@ -73,13 +71,7 @@ impl Default for Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         let mut tools = core::mem::take(&mut self.0);
-        let own = [
-            &mut tools.raw,
-            &mut tools.tile,
-            &mut tools.cells,
-            &mut tools.offsets,
-            &mut tools.strings.values,
-        ];
+        let own = [&mut tools.raw, &mut tools.tile, &mut tools.cells, &mut tools.strings.values];
         for buffer in own {
             if buffer.capacity() > LARGEST {
                 *buffer = Buffer::new();

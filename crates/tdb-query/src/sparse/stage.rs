@@ -1,6 +1,6 @@
 //! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in order.
 
-use tdb_codec::{Buffer, to_u64};
+use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
 use super::keep::{Keep, Piece};
@@ -49,6 +49,10 @@ pub(super) fn stage_coordinates(
     fields.map(stage).collect()
 }
 
+/// Values are decoded where they stay if they claim to be at most this many times as large as what is stored of them. Otherwise memory
+/// is taken tile by tile.
+const MOST_GROWTH: u64 = 1024;
+
 /// A column that is being made of selected cells.
 struct Stage<'s> {
     context: &'s Context,
@@ -88,6 +92,10 @@ pub(super) fn stage(
     };
     let Some(size) = spec.cell_size else {
         let mut offsets = vec![0u64; cells.saturating_add(1)];
+        if let Some(sizes) = stage.sizes_of_whole_tiles(selections)? {
+            let data = stage.whole_strings(selections, &sizes, &mut offsets, validities)?;
+            return Ok(spec.column(data, Some(offsets), validity));
+        }
         let slots = split_lengths(&mut offsets, lengths());
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
         let values =
@@ -117,6 +125,65 @@ impl Stage<'_> {
     fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
         let at = self.tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
         self.tiles.get(at).map(|(_, tiles)| tiles)
+    }
+
+    /// The bytes of each selection's values, if all selections are tiles that are decoded whole, and their values have a size that is
+    /// known beforehand and likely enough to be relied on.
+    fn sizes_of_whole_tiles(&self, selections: &[TileSelection]) -> Result<Option<Vec<usize>>> {
+        let mut sizes = Vec::with_capacity(selections.len());
+        let (mut all, mut stored) = (0u64, 0u64);
+        for selection in selections {
+            let at_hand = match self.kind {
+                FieldKind::Dimension(at) => selection.coordinates.len() > at,
+                FieldKind::Attribute(_) => false,
+            };
+            let is_picked = selection.cells.is_some() || selection.only_replaces;
+            if at_hand || is_picked || self.keep.has(selection, self.kind) {
+                return Ok(None);
+            }
+            let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
+            let size = tiles.var_size(selection.tile);
+            (all, stored) = (
+                all.saturating_add(size),
+                stored.saturating_add(tiles.cost(self.context, selection.tile)?.1),
+            );
+            let Some(size) = to_usize(size) else { return Ok(None) };
+            sizes.push(size);
+        }
+        Ok((all / MOST_GROWTH <= stored).then_some(sizes))
+    }
+
+    /// The values of whole tiles, decoded where they stay; writes their offsets and validity.
+    fn whole_strings(
+        &self,
+        selections: &[TileSelection],
+        sizes: &[usize],
+        offsets: &mut [u64],
+        validities: Vec<Option<&mut [u8]>>,
+    ) -> Result<Buffer> {
+        let all = sizes.iter().fold(0usize, |all, size| all.saturating_add(*size));
+        // Held twice if they are put in order.
+        self.keep.charge(to_u64(all).saturating_mul(2))?;
+        let mut data = zeroed(all)?;
+        offsets.last_mut().into_iter().for_each(|end| *end = to_u64(all));
+        let slots = split_lengths(offsets, selections.iter().map(TileSelection::len));
+        let places = split_lengths(data.as_mut_slice(), sizes.iter().copied());
+        let bases = sizes.iter().scan(0u64, |next, size| {
+            let base = *next;
+            *next = base.saturating_add(to_u64(*size));
+            Some(base)
+        });
+        let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
+        type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
+        parallel::run(self.context.threads, jobs, Worker::default, |job: Job<'_>, worker| {
+            let ((((selection, starts), place), valid), base) = job;
+            self.validity(selection, None, valid, worker)?;
+            let Some(tiles) = self.tiles_of(selection) else { return Ok(()) };
+            tiles.decode_var_to(self.context, selection.tile, (&mut *starts, place), worker)?;
+            starts.iter_mut().for_each(|start| *start = start.saturating_add(base));
+            Ok(())
+        })?;
+        Ok(data)
     }
 
     /// Writes the validity of a selection's cells, if the column has any.
