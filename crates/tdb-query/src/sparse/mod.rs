@@ -6,7 +6,8 @@
 //!    window, with its own timestamp. A condition drops cells as early as duplicates allow (`filter`), and deletes
 //!    drop them after the search for duplicates (`deletes`).
 //! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one fragment without cell
-//!    timestamps read in global order, or any unordered read that has no duplicates to look for. Of equal coordinates
+//!    timestamps read in global order, or any unordered read that has no duplicates to look for. It has none if the array
+//!    allows duplicates, or if no two fragments in the ranges can have cells with the same coordinates (`contests`). Of equal coordinates
 //!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
 //!    only needs to know which cells are replaced.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
