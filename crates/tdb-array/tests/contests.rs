@@ -41,14 +41,15 @@ const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalO
 
 fn create(shape: Shape) -> Storage {
     let first = match shape {
-        Shape::Plane => Dimension::new("x", 0i32..=99).with_tile(10i32),
+        Shape::Plane => Dimension::new("x", -40i32..=99).with_tile(10i32),
         Shape::Named => Dimension::string("x"),
-        Shape::Real => Dimension::new("x", 0.0f64..=99.0).with_tile(10.0f64),
+        Shape::Real => Dimension::new("x", -40.0f64..=99.0).with_tile(10.0f64),
     };
     let schema = ArraySchema::sparse()
         .dimension(first)
         .dimension(Dimension::new("y", 0i32..=99).with_tile(10i32))
         .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .attribute(Attribute::new("s", Datatype::StringUtf8, CellValNum::Var))
         .capacity(4)
         .build()
         .unwrap();
@@ -57,10 +58,15 @@ fn create(shape: Shape) -> Storage {
     storage
 }
 
+/// The string of a cell whose number is `a`: some are empty.
+fn text(a: i64) -> String {
+    "é".repeat(usize::try_from(a % 4).unwrap()) + &"7".repeat(usize::try_from(a % 3).unwrap())
+}
+
 fn write(storage: &Storage, shape: Shape, time: u64, cells: &Cells) {
     let x: Vec<i32> = cells.keys().map(|(x, _)| *x).collect();
     let reals: Vec<f64> = x.iter().map(|x| f64::from(*x)).collect();
-    let names = Strings::new(x.iter().map(|x| format!("n{x:02}")));
+    let names = Strings::new(x.iter().map(|x| format!("n{:03}", x + 40)));
     let y: Vec<i32> = cells.keys().map(|(_, y)| *y).collect();
     let a: Vec<i64> = cells.values().copied().collect();
     let first = match shape {
@@ -69,8 +75,9 @@ fn write(storage: &Storage, shape: Shape, time: u64, cells: &Cells) {
         Shape::Real => WriteColumn::fixed("x", &reals),
     };
     let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+    let strings = Strings::new(a.iter().map(|a| text(*a)));
     let write = writer.write().column(first).column(WriteColumn::fixed("y", &y));
-    write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    write.column(WriteColumn::fixed("a", &a)).column(strings.column("s")).commit().unwrap();
 }
 
 fn open(storage: &Storage) -> Array {
@@ -119,7 +126,7 @@ fn a_range_that_meets_one_of_several_overlapping_fragments_compares_nothing() {
     }
     let read = open(&storage).read().fields(["a"]);
     assert!(compared(&read.clone().explain().unwrap()) > 0);
-    let one = read.range("x", "n40"..="n60");
+    let one = read.range("x", "n080"..="n100");
     assert_eq!(compared(&one.clone().explain().unwrap()), 0);
     assert_eq!(values(one).len(), 12);
 }
@@ -142,12 +149,12 @@ fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
 /// Fragments in some arrangement: one after the other, in a grid, or anywhere; neighbours may share a cell.
 fn fragments() -> impl Strategy<Value = Vec<Cells>> {
     let place = |kind: u8, index: i32, (x, y): Pair, (wide, high): Pair| match kind {
-        0 => ((0, index * 12), (1, 12 + i32::from(wide == 5))),
-        1 => ((index * 12, 0), (12 + i32::from(high == 5), 3)),
+        0 => ((-3, index * 12), (1, 12 + i32::from(wide == 5))),
+        1 => ((index * 12 - 40, 0), (12 + i32::from(high == 5), 3)),
         2 => (((index % 3) * 20, (index / 3) * 20), (18 + wide / 2, 18 + high / 2)),
         _ => ((x, y), (wide * 4, high * 4)),
     };
-    let own = ((0..60, 0..60), (1..6, 1..6), any::<u64>());
+    let own = ((-40..60, 0..60), (1..6, 1..6), any::<u64>());
     (0..4u8, prop::collection::vec(own, 1..7)).prop_map(move |(kind, all)| {
         let cells = |(index, (at, size, seed)): (usize, (Pair, Pair, u64))| {
             let ((x, y), (wide, high)) = place(kind, i32::try_from(index).unwrap(), at, size);
@@ -203,8 +210,18 @@ proptest! {
             prop_assert_eq!(values(read().range("y", low..=high)), model(&|y, _| (low..=high).contains(&y)));
             let condition = field("a").ge(least);
             prop_assert_eq!(values(read().condition(condition)), model(&|_, a| a >= least));
-            let whole = read().fields(["x", "y", "a"]).collect().unwrap();
+            let whole = read().fields(["x", "y", "a", "s"]).collect().unwrap();
             prop_assert_eq!(whole.len(), newest.len());
+            let strings = whole.field("s").unwrap();
+            for (cell, a) in whole.field("a").unwrap().values::<i64>().unwrap().iter().enumerate() {
+                let expected = text(*a);
+                prop_assert_eq!(strings.cell(cell).unwrap(), expected.as_bytes());
+            }
+            for asked in [read(), read().range("y", low..=high)] {
+                let explain = asked.clone().explain().unwrap();
+                let found = u64::try_from(asked.collect().unwrap().len()).unwrap();
+                prop_assert!(explain.cells == found || (explain.cells > found && !explain.exact));
+            }
         }
         // In global order, batches and the whole are in the same order.
         let whole = array.read().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]).collect().unwrap();
@@ -214,7 +231,24 @@ proptest! {
             streamed.extend_from_slice(batch.unwrap().field("a").unwrap().values::<i64>().unwrap());
         }
         prop_assert_eq!(whole.field("a").unwrap().values::<i64>().unwrap(), streamed.as_slice());
-        let count = array.read().aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
-        prop_assert_eq!(usize::try_from(count).unwrap(), newest.len());
+        let in_order = |layout: Layout| array.read().order(layout).fields(["a"]).collect().unwrap();
+        let all = in_order(Layout::RowMajor);
+        let rows: Vec<i64> = newest.values().copied().collect();
+        prop_assert_eq!(all.field("a").unwrap().values::<i64>().unwrap(), rows.as_slice());
+        for budget in [None, Some(MemoryBudget::from_bytes(1 << 21))] {
+            let count = |read: Read| {
+                let read = budget.iter().fold(read, |read, budget| read.memory(*budget));
+                usize::try_from(read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap()).unwrap()
+            };
+            prop_assert_eq!(count(array.read()), newest.len());
+            let inside = model(&|y, _| (low..=high).contains(&y)).len();
+            prop_assert_eq!(count(array.read().range("y", low..=high)), inside);
+            let larger = model(&|_, a| a >= least).len();
+            prop_assert_eq!(count(array.read().condition(field("a").ge(least))), larger);
+        }
+        let parts = array.read().fields(["a"]).partitions(3).unwrap();
+        let mut of_parts: Vec<i64> = parts.into_iter().flat_map(values).collect();
+        of_parts.sort_unstable();
+        prop_assert_eq!(of_parts, model(&|_, _| true));
     }
 }

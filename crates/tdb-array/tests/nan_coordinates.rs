@@ -57,6 +57,15 @@ fn a_range_holds_the_newest_cells_in_it_whatever_stands_beside_them_at_nan() {
 }
 
 #[test]
+fn several_ranges_hold_their_cells_although_the_first_of_a_tile_is_at_nan() {
+    let array = array();
+    for order in ORDERS {
+        let found = cells(array.read().order(order).ranges("x", [-0.6..=-0.4, 0.2..=0.3, 0.7..=0.8]));
+        assert_eq!(found, [CELLS[0], CELLS[1], CELLS[3]], "{order:?}");
+    }
+}
+
+#[test]
 fn a_whole_read_has_the_cell_at_nan_and_each_other_cell_once() {
     let array = array();
     for order in ORDERS {

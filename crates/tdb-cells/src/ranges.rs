@@ -269,7 +269,8 @@ impl PhysicalVisitor for Keep<'_> {
             return;
         }
         // Only the intervals between the least and the greatest value must be searched.
-        let Some(first) = values.first() else { return };
+        let is_number = |value: &&T| value.partial_cmp(value).is_some();
+        let Some(first) = values.iter().find(is_number) else { return self.wanted.fill(0) };
         let (mut min, mut greatest) = (*first, *first);
         for value in values {
             min = if *value < min { *value } else { min };

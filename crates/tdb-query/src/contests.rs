@@ -3,6 +3,9 @@
 //! A fragment is *alone* if no other fragment of a query can have cells with its coordinates: of its cells, none is an older
 //! version of another. The others are *contested*: of several cells with the same coordinates, only the newest counts. Fragments
 //! that were appended along a dimension, or written region by region, are alone, and so is the only one that a range meets.
+//!
+//! A fragment that holds a cell twice (libtiledb writes such fragments with its checks switched off) returns both where it is alone,
+//! as libtiledb does.
 
 use std::sync::Arc;
 
@@ -11,10 +14,17 @@ use tdb_schema::{ArraySchema, Dimension, Range};
 
 use crate::fragment::Fragment;
 
-/// The rivals of each fragment: those that may have cells with its coordinates.
+/// The fragments of a query that may have cells with the coordinates of another one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contests {
-    /// By fragment; `None` for a fragment that is contested as a whole. Empty if all fragments are alone.
+    /// By fragment. Empty if all fragments are alone.
+    contested: Vec<bool>,
+}
+
+/// The rivals of each fragment: those that may have cells with its coordinates.
+#[derive(Debug, Default)]
+pub(crate) struct Rivals {
+    /// By fragment; `None` for a fragment that is contested as a whole.
     rivals: Vec<Option<Vec<usize>>>,
 }
 
@@ -32,62 +42,121 @@ impl Contests {
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,
     ) -> Self {
-        if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
-            return Self::default();
-        }
-        let met: Vec<(usize, &Fragment)> = fragments
-            .iter()
-            .map(Arc::as_ref)
-            .enumerate()
-            // A fragment without a domain is empty.
-            .filter(|(_, fragment)| fragment.bounds().is_some() && meets(fragment))
-            .collect();
-        // A fragment with timestamps may contain several versions of a cell.
-        let with_history = |fragment: &Fragment| fragment.footer().has_timestamps;
-        if met.len() < 2 && !met.iter().any(|(_, fragment)| with_history(fragment)) {
-            return Self::default();
-        }
-        let mut rivals: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
-        for (index, fragment) in &met {
-            if with_history(fragment) {
-                rivals.get_mut(*index).into_iter().for_each(|own| *own = None);
+        let mut contested = vec![false; fragments.len()];
+        let mut note = |fragment: usize| contested.get_mut(fragment).into_iter().for_each(|own| *own = true);
+        match Met::of(schema, fragments, meets) {
+            Met::Apart => {}
+            Met::Unknown => contested.fill(true),
+            Met::Domains { histories, domains } => {
+                histories.iter().for_each(|fragment| note(*fragment));
+                let all = compare(&schema.domain.dimensions, &domains, |own, rival| {
+                    note(own);
+                    note(rival);
+                });
+                if !all {
+                    domains.iter().for_each(|(fragment, _)| note(*fragment));
+                }
             }
         }
-        let domains: Vec<(usize, &[Range])> =
-            met.iter().filter_map(|(index, fragment)| Some((*index, fragment.bounds()?))).collect();
-        if !compare(&schema.domain.dimensions, &domains, &mut rivals) {
-            for (index, _) in &domains {
-                rivals.get_mut(*index).into_iter().for_each(|own| *own = None);
-            }
-        }
-        if rivals.iter().all(|own| own.as_ref().is_some_and(Vec::is_empty)) {
-            return Self::default();
-        }
-        Self { rivals }
+        Self { contested: if contested.contains(&true) { contested } else { Vec::new() } }
     }
 
     /// Whether any fragment is contested.
     pub(crate) const fn any(&self) -> bool {
-        !self.rivals.is_empty()
+        !self.contested.is_empty()
     }
 
-    /// Whether a fragment is alone.
+    /// Whether no other fragment can have cells with a fragment's coordinates, and it holds no older versions itself.
     pub(crate) fn is_alone(&self, fragment: usize) -> bool {
-        self.rivals(fragment).is_some_and(<[usize]>::is_empty)
+        !self.contested.get(fragment).copied().unwrap_or(false)
+    }
+}
+
+impl Rivals {
+    /// The rivals among those fragments of an array that a query meets.
+    pub(crate) fn new(
+        schema: &ArraySchema,
+        fragments: &[Arc<Fragment>],
+        meets: impl Fn(&Fragment) -> bool,
+    ) -> Self {
+        let mut rivals: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
+        let mut whole = |fragment: usize| rivals.get_mut(fragment).into_iter().for_each(|own| *own = None);
+        match Met::of(schema, fragments, meets) {
+            Met::Apart => {}
+            Met::Unknown => rivals.fill(None),
+            Met::Domains { histories, domains } => {
+                histories.iter().for_each(|fragment| whole(*fragment));
+                let mut note = |own: usize, rival: usize| {
+                    if let Some(slot) = rivals.get_mut(own) {
+                        match slot {
+                            Some(list) if list.len() >= MOST_RIVALS => *slot = None,
+                            Some(list) => list.push(rival),
+                            None => {}
+                        }
+                    }
+                };
+                let all = compare(&schema.domain.dimensions, &domains, |own, rival| {
+                    note(own, rival);
+                    note(rival, own);
+                });
+                if !all {
+                    for (fragment, _) in &domains {
+                        rivals.get_mut(*fragment).into_iter().for_each(|own| *own = None);
+                    }
+                }
+            }
+        }
+        Self { rivals }
     }
 
     /// The rivals of a fragment; `None` if it is contested as a whole.
-    pub(crate) fn rivals(&self, fragment: usize) -> Option<&[usize]> {
+    pub(crate) fn of(&self, fragment: usize) -> Option<&[usize]> {
         self.rivals.get(fragment).map_or(Some(&[]), Option::as_deref)
     }
 }
 
-/// Notes the rivals of each domain's fragment. False if there are too many pairs to compare.
-fn compare(
-    dimensions: &[Dimension],
-    domains: &[(usize, &[Range])],
-    rivals: &mut [Option<Vec<usize>>],
-) -> bool {
+/// A fragment and the domain of its cells.
+type Domain<'f> = (usize, &'f [Range]);
+
+/// What is known of the fragments that a query meets.
+enum Met<'f> {
+    /// None can have cells with the coordinates of another one.
+    Apart,
+    /// A fragment has cells and does not say where.
+    Unknown,
+    Domains {
+        /// Those with timestamps, which may contain several versions of a cell.
+        histories: Vec<usize>,
+        domains: Vec<Domain<'f>>,
+    },
+}
+
+impl<'f> Met<'f> {
+    fn of(schema: &ArraySchema, fragments: &'f [Arc<Fragment>], meets: impl Fn(&Fragment) -> bool) -> Self {
+        if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
+            return Self::Apart;
+        }
+        let (mut histories, mut domains) = (Vec::new(), Vec::new());
+        for (index, fragment) in fragments.iter().enumerate().filter(|(_, fragment)| meets(fragment)) {
+            match fragment.bounds() {
+                Some(bounds) => domains.push((index, bounds)),
+                None if fragment.footer().sparse_tile_num == 0 => continue,
+                None => return Self::Unknown,
+            }
+            if fragment.footer().has_timestamps {
+                histories.push(index);
+            }
+        }
+        if domains.len() < 2 && histories.is_empty() {
+            Self::Apart
+        } else {
+            Self::Domains { histories, domains }
+        }
+    }
+}
+
+/// Passes on the pairs of fragments whose domains overlap. False if there are too many pairs to compare.
+fn compare(dimensions: &[Dimension], domains: &[Domain<'_>], mut meet: impl FnMut(usize, usize)) -> bool {
     // Cells with NaN lie outside what their fragment says of a real dimension, so such a dimension proves nothing.
     let proving = dimensions.iter().enumerate().filter(|(_, own)| !own.datatype.physical().is_float());
     let lines: Vec<Vec<(u64, u64)>> =
@@ -99,17 +168,8 @@ fn compare(
             (*fragment, lines.iter().filter_map(|line| line.get(at).copied()).collect())
         })
         .collect();
-    let first = |place: &[(u64, u64)]| place.first().copied().unwrap_or((0, u64::MAX));
+    let first = |place: &[(u64, u64)]| place.first().copied().unwrap_or(ANYWHERE);
     along.sort_by_key(|(_, place)| first(place));
-    let mut note = |own: usize, rival: usize| {
-        if let Some(slot) = rivals.get_mut(own) {
-            match slot {
-                Some(list) if list.len() >= MOST_RIVALS => *slot = None,
-                Some(list) => list.push(rival),
-                None => {}
-            }
-        }
-    };
     let mut left = domains.len().saturating_mul(MOST_PAIRS);
     for (at, (own, place)) in along.iter().enumerate() {
         // Only neighbours along the first line can overlap.
@@ -119,27 +179,83 @@ fn compare(
             let Some(fewer) = left.checked_sub(1) else { return false };
             left = fewer;
             if place.iter().zip(elsewhere).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1) {
-                note(*own, *other);
-                note(*other, *own);
+                meet(*own, *other);
             }
         }
     }
     true
 }
 
+/// An interval that overlaps all others.
+const ANYWHERE: (u64, u64) = (0, u64::MAX);
+
 /// The intervals of all domains along a dimension, as numbers in the dimension's order.
-fn line(dimension: &Dimension, domains: &[(usize, &[Range])], index: usize) -> Vec<(u64, u64)> {
+fn line(dimension: &Dimension, domains: &[Domain<'_>], index: usize) -> Vec<(u64, u64)> {
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let ranges = || domains.iter().map(|(_, domain)| domain.get(index));
     if !dimension.is_var() {
-        // What is not in the dimension's domain may be anywhere.
-        let ends = |range: &Range| Some((dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?));
-        return ranges().map(|range| range.and_then(ends).unwrap_or((0, u64::MAX))).collect();
+        // What does not lie in the dimension's domain, as ends in order, may be anywhere.
+        let ends = |range: &Range| {
+            let (first, last) = dimension.domain.as_ref()?;
+            let inside = compare(first, &range.low).is_le() && compare(&range.high, last).is_le();
+            let place = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
+            (inside && place.0 <= place.1).then_some(place)
+        };
+        return ranges().map(|range| range.and_then(ends).unwrap_or(ANYWHERE)).collect();
     }
-    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let mut ends: Vec<&[u8]> = ranges().flatten().flat_map(|range| [&*range.low, &*range.high]).collect();
     ends.sort_by(|a, b| compare(a, b));
     let place = |end: &[u8]| to_u64(ends.partition_point(|other| compare(other, end).is_lt()));
-    ranges()
-        .map(|range| range.map_or((0, u64::MAX), |range| (place(&range.low), place(&range.high))))
-        .collect()
+    let place = |range: &Range| (place(&range.low), place(&range.high));
+    ranges().map(|range| range.map(place).filter(|(low, high)| low <= high).unwrap_or(ANYWHERE)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn met(dimension: &Dimension, ranges: &[Range]) -> Vec<(usize, usize)> {
+        let domains: Vec<Domain<'_>> = ranges.iter().map(core::slice::from_ref).enumerate().collect();
+        let mut pairs = Vec::new();
+        assert!(compare(core::slice::from_ref(dimension), &domains, |a, b| pairs.push((a.min(b), a.max(b)))));
+        pairs.sort_unstable();
+        pairs
+    }
+
+    fn range(low: i32, high: i32) -> Range {
+        Range::new(low.to_le_bytes(), high.to_le_bytes())
+    }
+
+    #[test]
+    fn domains_meet_where_they_share_a_coordinate() {
+        let dimension = Dimension::new("x", -50i32..=99).with_tile(10i32);
+        let ranges = [range(-50, -3), range(-3, 10), range(11, 99), range(40, 41)];
+        assert_eq!(met(&dimension, &ranges), [(0, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn what_lies_outside_the_dimension_or_backwards_meets_everything() {
+        let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
+        for odd in [range(-5, 10), range(90, 100), range(-9, -8), range(30, 20)] {
+            assert_eq!(met(&dimension, &[odd, range(0, 20), range(50, 60)]), [(0, 1), (0, 2)]);
+        }
+    }
+
+    #[test]
+    fn real_dimensions_prove_nothing_and_strings_are_compared_as_such() {
+        let real = |low: f64, high: f64| Range::new(low.to_le_bytes(), high.to_le_bytes());
+        let dimension = Dimension::new("x", 0.0f64..=99.0);
+        assert_eq!(met(&dimension, &[real(0.0, 1.0), real(2.0, 3.0)]), [(0, 1)]);
+        let text = |low: &str, high: &str| Range::new(low.as_bytes(), high.as_bytes());
+        let ranges = [text("a", "b"), text("b", "ba"), text("bb", "c"), text("z", "c")];
+        assert_eq!(met(&Dimension::string("s"), &ranges), [(0, 1), (0, 3), (1, 3), (2, 3)]);
+    }
+
+    #[test]
+    fn too_many_pairs_are_not_compared() {
+        let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
+        let ranges = vec![range(0, 99); 3 * MOST_PAIRS];
+        let domains: Vec<Domain<'_>> = ranges.iter().map(core::slice::from_ref).enumerate().collect();
+        assert!(!compare(core::slice::from_ref(&dimension), &domains, |_, _| {}));
+    }
 }

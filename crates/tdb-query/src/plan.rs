@@ -7,7 +7,7 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
-use crate::contests::Contests;
+use crate::contests::{Contests, Rivals};
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
@@ -60,6 +60,14 @@ impl Plan {
     /// is read.
     pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
         meets(&self.ranges, &self.array.schema().domain.dimensions, fragment)
+    }
+
+    /// Which fragments may have cells with the coordinates of which.
+    pub(crate) fn rivals(&self) -> Rivals {
+        match self.contests.any() {
+            true => Rivals::new(self.array.schema(), self.array.fragments(), |fragment| self.meets(fragment)),
+            false => Rivals::default(),
+        }
     }
 
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`

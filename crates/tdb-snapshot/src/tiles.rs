@@ -283,10 +283,13 @@ impl FieldTiles {
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return Ok(()) };
         let size = self.values_size(context, tile)?;
-        // The count is claimed: memory for it is limited before it is taken.
-        context.tile_len(cells, 8)?;
-        into.offsets.resize(cells, 0);
-        if !self.decode_offsets(context, (tile, size), &mut into.offsets, worker)? {
+        let offsets = &mut into.offsets;
+        let room = move || {
+            let offsets = { offsets };
+            offsets.resize(cells, 0);
+            offsets.as_mut_slice()
+        };
+        if !self.decode_offsets(context, (tile, size, cells), room, worker)? {
             return self.decode_strings(context, tile, (size, cells), into, worker);
         }
         // The end of the last cell.
@@ -307,12 +310,13 @@ impl FieldTiles {
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return Ok(()) };
         let size = self.values_size(context, tile)?;
-        if self.decode_offsets(context, (tile, size), starts, worker)? {
+        let cells = starts.len();
+        if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
             let Tools { scratch, raw, .. } = &mut **worker;
             return values.decode(context, tile, out, |_| true, scratch, raw);
         }
         let mut decoded = core::mem::take(&mut worker.strings);
-        self.decode_strings(context, tile, (size, starts.len()), &mut decoded, worker)?;
+        self.decode_strings(context, tile, (size, cells), &mut decoded, worker)?;
         starts.iter_mut().zip(&decoded.offsets).for_each(|(slot, start)| *slot = *start);
         copy_checked(Some(decoded.values.as_slice()), out);
         worker.strings = decoded;
@@ -336,13 +340,13 @@ impl FieldTiles {
         })
     }
 
-    /// Decodes the starts of a tile's cells, whose values have `size` bytes. False if the tile has no offsets: then the values
-    /// contain the strings' lengths.
-    fn decode_offsets(
+    /// Decodes the starts of a tile's cells, whose values have `size` bytes, into `room`, which is asked for when the tile is known
+    /// to be as large as `cells` cells claim. False if the tile has no offsets: then the values contain the strings' lengths.
+    fn decode_offsets<'r>(
         &self,
         context: &Context,
-        (tile, size): (usize, usize),
-        starts: &mut [u64],
+        (tile, size, cells): (usize, usize, usize),
+        room: impl FnOnce() -> &'r mut [u64],
         worker: &mut Worker,
     ) -> Result<bool> {
         let Tools { scratch, raw, .. } = &mut **worker;
@@ -352,11 +356,12 @@ impl FieldTiles {
         let chunks = TileChunks::parse(raw.as_slice(), at.range.start)
             .map_err(|error| Error::from_tile(path(), None, error))?;
         // The offsets tile has no chunks, although there are cells.
-        if chunks.is_empty() && !starts.is_empty() {
+        if chunks.is_empty() && cells > 0 {
             return Ok(false);
         }
-        let len = self.fixed.stored(&chunks, context.tile_len(starts.len(), 8)?);
+        let len = self.fixed.stored(&chunks, context.tile_len(cells, 8)?);
         chunks.expect_len(len).map_err(|error| Error::from_tile(path(), None, error))?;
+        let starts = room();
         let (stored, lacking) =
             bytemuck::cast_slice_mut::<u64, u8>(starts).split_at_mut_checked(len).ok_or_else(|| {
                 Error::inconsistent(

@@ -11,6 +11,7 @@ use tdb_codec::{to_u64, to_usize};
 use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
+use crate::contests::Rivals;
 use crate::fragment::Fragment;
 use crate::order::{CellOrder, permutation};
 use crate::plan::Plan;
@@ -40,6 +41,7 @@ pub(super) fn run(
     let condition =
         plan.condition.as_ref().map(|condition| Sources::new(context, condition, array.fragments()));
     let condition = condition.as_ref();
+    let rivals = plan.rivals();
     let deletes = applies(plan);
     let (mut count, mut tallies) = (0u64, wanted.iter().map(WantedField::nothing).collect::<Vec<_>>());
     let mut add = |cells: u64, more: Vec<Tally>| {
@@ -73,7 +75,7 @@ pub(super) fn run(
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
             let Candidate { tile, tile_cells, whole, .. } = candidate;
-            if !tile_is_alone(plan, index, tile)? {
+            if !tile_is_alone(plan, &rivals, index, tile)? {
                 contested.push(candidate);
                 continue;
             }
@@ -248,8 +250,8 @@ fn of_selection(
 }
 
 /// Whether no other fragment can have cells with the coordinates of a tile.
-fn tile_is_alone(plan: &Plan, fragment: usize, tile: usize) -> Result<bool> {
-    let Some(rivals) = plan.contests.rivals(fragment) else { return Ok(false) };
+fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile: usize) -> Result<bool> {
+    let Some(rivals) = rivals.of(fragment) else { return Ok(false) };
     if rivals.is_empty() {
         return Ok(true);
     }

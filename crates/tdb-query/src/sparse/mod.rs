@@ -205,11 +205,13 @@ pub(crate) struct Sorting {
 
 impl Sorting {
     pub(crate) fn of(plan: &Plan) -> Self {
-        // Only what is contested can be replaced. Within one fragment without timestamps, cells are in global order and
-        // unique, unless the array allows duplicates.
+        let fragments = plan.array.fragments();
+        let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
+        // Within one fragment without timestamps, cells are in global order. The parts of a query must agree on this, whichever
+        // fragments they meet: early libraries did not always sort their cells.
+        let one = fragments.len() <= 1 && !timed;
+        // Only what is contested can be replaced.
         let dedup = plan.contests.any();
-        let mut met = plan.array.fragments().iter().filter(|fragment| plan.meets(fragment));
-        let one = met.next().is_none_or(|fragment| !fragment.footer().has_timestamps) && met.next().is_none();
         let sorts = match plan.order {
             Layout::RowMajor | Layout::ColMajor => true,
             Layout::GlobalOrder => !one,

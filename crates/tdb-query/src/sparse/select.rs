@@ -237,13 +237,18 @@ pub(crate) fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r 
     intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
 }
 
-/// The tiles of a fragment whose rectangle overlaps `mbr`.
+/// The tiles of a fragment that may have cells with the coordinates of some in `mbr`.
 pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
     let dimensions = &plan.array.schema().domain.dimensions;
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
             return true;
         };
+        // Cells at NaN are in no rectangle. Only a range leaves them out.
+        let anywhere = plan.ranges.get(dimension).is_none_or(RangeSet::is_all);
+        if d.datatype.physical().is_float() && anywhere {
+            return true;
+        }
         let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
         compare(low, own_high).is_le() && compare(own_low, high).is_le()
     };
