@@ -43,21 +43,14 @@ impl Contests {
         meets: impl Fn(&Fragment) -> bool,
     ) -> Self {
         let mut contested = vec![false; fragments.len()];
-        let mut note = |fragment: usize| contested.get_mut(fragment).into_iter().for_each(|own| *own = true);
-        match Met::of(schema, fragments, meets) {
-            Met::Apart => {}
-            Met::Unknown => contested.fill(true),
-            Met::Domains { histories, domains } => {
-                histories.iter().for_each(|fragment| note(*fragment));
-                let all = compare(&schema.domain.dimensions, &domains, |own, rival| {
-                    note(own);
-                    note(rival);
-                });
-                if !all {
-                    domains.iter().for_each(|(fragment, _)| note(*fragment));
-                }
+        let mut note = |own: usize| contested.get_mut(own).into_iter().for_each(|slot| *slot = true);
+        each(schema, fragments, meets, |contest| match contest {
+            Contest::Whole(own) => note(own),
+            Contest::Pair(own, rival) => {
+                note(own);
+                note(rival);
             }
-        }
+        });
         Self { contested: if contested.contains(&true) { contested } else { Vec::new() } }
     }
 
@@ -80,32 +73,20 @@ impl Rivals {
         meets: impl Fn(&Fragment) -> bool,
     ) -> Self {
         let mut rivals: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
-        let mut whole = |fragment: usize| rivals.get_mut(fragment).into_iter().for_each(|own| *own = None);
-        match Met::of(schema, fragments, meets) {
-            Met::Apart => {}
-            Met::Unknown => rivals.fill(None),
-            Met::Domains { histories, domains } => {
-                histories.iter().for_each(|fragment| whole(*fragment));
-                let mut note = |own: usize, rival: usize| {
-                    if let Some(slot) = rivals.get_mut(own) {
-                        match slot {
-                            Some(list) if list.len() >= MOST_RIVALS => *slot = None,
-                            Some(list) => list.push(rival),
-                            None => {}
-                        }
-                    }
-                };
-                let all = compare(&schema.domain.dimensions, &domains, |own, rival| {
-                    note(own, rival);
-                    note(rival, own);
-                });
-                if !all {
-                    for (fragment, _) in &domains {
-                        rivals.get_mut(*fragment).into_iter().for_each(|own| *own = None);
-                    }
-                }
+        let mut note = |own: usize, rival: Option<usize>| {
+            let Some(slot) = rivals.get_mut(own) else { return };
+            match (slot.as_mut().filter(|list| list.len() < MOST_RIVALS), rival) {
+                (Some(list), Some(rival)) => list.push(rival),
+                _ => *slot = None,
             }
-        }
+        };
+        each(schema, fragments, meets, |contest| match contest {
+            Contest::Whole(own) => note(own, None),
+            Contest::Pair(own, rival) => {
+                note(own, Some(rival));
+                note(rival, Some(own));
+            }
+        });
         Self { rivals }
     }
 
@@ -115,43 +96,44 @@ impl Rivals {
     }
 }
 
+/// What is found out about fragments.
+#[derive(Clone, Copy)]
+enum Contest {
+    /// A fragment is contested as a whole.
+    Whole(usize),
+    /// Two may have cells with the same coordinates.
+    Pair(usize, usize),
+}
+
 /// A fragment and the domain of its cells.
 type Domain<'f> = (usize, &'f [Range]);
 
-/// What is known of the fragments that a query meets.
-enum Met<'f> {
-    /// None can have cells with the coordinates of another one.
-    Apart,
-    /// A fragment has cells and does not say where.
-    Unknown,
-    Domains {
-        /// Those with timestamps, which may contain several versions of a cell.
-        histories: Vec<usize>,
-        domains: Vec<Domain<'f>>,
-    },
-}
-
-impl<'f> Met<'f> {
-    fn of(schema: &ArraySchema, fragments: &'f [Arc<Fragment>], meets: impl Fn(&Fragment) -> bool) -> Self {
-        if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
-            return Self::Apart;
+/// Passes on the contests among those fragments of an array that a query meets.
+fn each(
+    schema: &ArraySchema,
+    fragments: &[Arc<Fragment>],
+    meets: impl Fn(&Fragment) -> bool,
+    mut note: impl FnMut(Contest),
+) {
+    if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
+        return;
+    }
+    let mut domains: Vec<Domain<'_>> = Vec::new();
+    for (index, fragment) in fragments.iter().enumerate().filter(|(_, fragment)| meets(fragment)) {
+        match fragment.bounds() {
+            Some(bounds) => domains.push((index, bounds)),
+            None if fragment.footer().sparse_tile_num == 0 => continue,
+            // It has cells and does not say where.
+            None => return (0..fragments.len()).for_each(|fragment| note(Contest::Whole(fragment))),
         }
-        let (mut histories, mut domains) = (Vec::new(), Vec::new());
-        for (index, fragment) in fragments.iter().enumerate().filter(|(_, fragment)| meets(fragment)) {
-            match fragment.bounds() {
-                Some(bounds) => domains.push((index, bounds)),
-                None if fragment.footer().sparse_tile_num == 0 => continue,
-                None => return Self::Unknown,
-            }
-            if fragment.footer().has_timestamps {
-                histories.push(index);
-            }
+        // It may contain several versions of a cell.
+        if fragment.footer().has_timestamps {
+            note(Contest::Whole(index));
         }
-        if domains.len() < 2 && histories.is_empty() {
-            Self::Apart
-        } else {
-            Self::Domains { histories, domains }
-        }
+    }
+    let all = compare(&schema.domain.dimensions, &domains, |own, rival| note(Contest::Pair(own, rival)));
+    if !all {
+        domains.iter().for_each(|(fragment, _)| note(Contest::Whole(*fragment)));
     }
 }
 

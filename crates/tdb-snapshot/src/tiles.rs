@@ -272,7 +272,7 @@ impl FieldTiles {
         }
     }
 
-    /// Decodes a tile of a var-length field of `cells` cells.
+    /// Decodes a tile of `cells` cells of a var-length field.
     pub fn decode_var(
         &self,
         context: &Context,
@@ -282,7 +282,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return Ok(()) };
-        let size = self.values_size(context, tile)?;
+        let size = self.values_size(context, values, tile)?;
         let offsets = &mut into.offsets;
         let room = move || {
             let offsets = { offsets };
@@ -309,7 +309,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return Ok(()) };
-        let size = self.values_size(context, tile)?;
+        let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
         if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
             let Tools { scratch, raw, .. } = &mut **worker;
@@ -324,20 +324,14 @@ impl FieldTiles {
     }
 
     /// [`Self::var_size`] of a tile, within the limits.
-    fn values_size(&self, context: &Context, tile: usize) -> Result<usize> {
+    fn values_size(&self, context: &Context, values: &Coded, tile: usize) -> Result<usize> {
         let size = self.var_size(tile);
-        let within = to_usize(size).filter(|_| size <= context.limits.tile_bytes);
-        within.ok_or_else(|| {
-            let detail = format!("tile {tile} has {size} bytes, which is over the limit");
-            let (path, at) = match &self.values {
-                Some((values, _)) => (context.describe(&values.file.key), values.file.tile(context, tile)),
-                None => (String::new(), self.fixed.file.tile(context, tile)),
-            };
-            match at {
-                Ok(at) => Error::inconsistent(path, "tile var sizes", at.range.start, detail),
-                Err(error) => error,
-            }
-        })
+        if let Some(size) = to_usize(size).filter(|_| size <= context.limits.tile_bytes) {
+            return Ok(size);
+        }
+        let at = values.file.tile(context, tile)?.range.start;
+        let detail = format!("tile {tile} has {size} bytes, which is over the limit");
+        Err(Error::inconsistent(context.describe(&values.file.key), "tile var sizes", at, detail))
     }
 
     /// Decodes the starts of a tile's cells, whose values have `size` bytes, into `room`, which is asked for when the tile is known
