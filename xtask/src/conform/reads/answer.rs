@@ -28,6 +28,8 @@ const ACROSS: &str = "\"Tile statistics\": `is null` of a dense array across the
 const MIXED: &str = "\"Sparse fragments in dense arrays\": several ranges, or another order";
 /// For several ranges of strings, it returns cells that are in none of them.
 const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
+/// In row- or column-major reads, it cuts a range of strings in two by their bytes as signed numbers.
+const HALVES: &str = "\"Ranges of strings\" with bytes from 0x80 on: other cells, or another order";
 /// In row- or column-major reads, null cells compare as different from a value that is not in the enumeration.
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
@@ -216,6 +218,15 @@ fn by_query(array: &Array, query: &Value) -> Option<&'static str> {
     }
     if schema.array_type == ArrayType::Sparse {
         let ordered = ["row-major", "col-major"].contains(&text(query, "layout"));
+        let beyond_ascii =
+            |end: &Value| end.as_str().is_some_and(|end| hex(end).is_ok_and(|end| !end.is_ascii()));
+        let of_such_text = |(dimension, ranges): (&Dimension, &Value)| {
+            let mut ends = ranges.as_array().into_iter().flatten().filter_map(Value::as_array).flatten();
+            dimension.cell_val_num == CellValNum::Var && ends.any(beyond_ascii)
+        };
+        if ordered && schema.domain.dimensions.iter().zip(list(query, "ranges")).any(of_such_text) {
+            return Some(HALVES);
+        }
         let enumerated =
             |name: &str| schema.attribute(name).is_some_and(|own| own.nullable && own.enumeration.is_some());
         return (ordered && question::tests(condition).into_iter().any(|(name, _)| enumerated(name)))
