@@ -185,7 +185,8 @@ impl ExecutionPlan for TdbExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let whole = &self.scan.statistics;
         let statistics = match partition {
-            // All parts have about the same number of rows; the exact number is not known before they are read.
+            // All parts have about the same number of rows; the exact number is not known before they are read. Filters that change
+            // leave out an unknown number of rows.
             Some(_) if self.scan.parts.len() > 1 => {
                 let mut part = whole.as_ref().clone().to_inexact();
                 let share = |all: &usize| all.checked_div(self.scan.parts.len()).unwrap_or(0);
@@ -193,6 +194,7 @@ impl ExecutionPlan for TdbExec {
                 part.total_byte_size = part.total_byte_size.map_inexact(share);
                 part
             }
+            _ if !self.dynamic.is_empty() => whole.as_ref().clone().to_inexact(),
             _ => whole.as_ref().clone(),
         };
         match self.limit {

@@ -46,10 +46,10 @@ pub(crate) fn of_scan(
     let num_rows = if state.table.dense {
         let box_of_ranges = product(coordinates);
         if pushed.condition.is_some() { box_of_ranges.to_inexact() } else { box_of_ranges }
-    } else if all {
-        stored_cells(state)
     } else if explained.exact {
         Precision::Exact(rows(explained.cells))
+    } else if all {
+        stored_cells(state)
     } else {
         Precision::Inexact(rows(explained.cells))
     };
@@ -58,11 +58,16 @@ pub(crate) fn of_scan(
         if !state.table.may_be_null(*column) {
             statistics.null_count = Precision::Exact(0);
         }
-        let dimension = state.table.dimension(*column).filter(|_| state.table.dense);
-        let set = dimension.and_then(|dimension| coordinates.get(dimension)?.as_ref());
-        if let Some((min, max)) = set.and_then(Coordinates::ends) {
-            // Dense rows have every coordinate of their ranges, unless a condition leaves out some.
-            let exactly = if pushed.condition.is_none() { Precision::Exact } else { Precision::Inexact };
+        let set = state.table.dimension(*column).and_then(|dimension| {
+            match (occupied(state, dimension), coordinates.get(dimension)?) {
+                (Some(own), Some(set)) => Some(own.and(set)),
+                (own, set) => own.or_else(|| set.clone()),
+            }
+        });
+        if let Some((min, max)) = set.as_ref().and_then(Coordinates::ends) {
+            // Dense rows have every coordinate of their ranges, unless a condition leaves out some. Sparse rows are somewhere in theirs.
+            let is_exact = state.table.dense && pushed.condition.is_none();
+            let exactly = if is_exact { Precision::Exact } else { Precision::Inexact };
             let data_type = state.table.data_type(*column);
             let known = |value| scalar(value, data_type).map_or(Precision::Absent, exactly);
             (statistics.min_value, statistics.max_value) = (known(min), known(max));
@@ -72,6 +77,12 @@ pub(crate) fn of_scan(
     let column_statistics = columns.collect();
     let total_byte_size = Precision::Inexact(rows(explained.result_bytes));
     Statistics { num_rows, total_byte_size, column_statistics }
+}
+
+/// The coordinates of a dimension between which all cells lie.
+fn occupied(state: &State, dimension: usize) -> Option<Coordinates> {
+    let bounds = state.array.bounds()?;
+    of_bounds(state.array.schema().domain.dimensions.get(dimension)?, bounds.get(dimension))
 }
 
 fn rows(count: u64) -> usize {

@@ -7,8 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{ask, fixture};
+use datafusion::common::ScalarValue;
+use datafusion::common::stats::Precision;
 use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::physical_plan::displayable;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
@@ -337,6 +341,36 @@ async fn aggregates_are_read_from_statistics_where_these_are_exact() {
         let shown = explain(&session, left).await;
         assert!(!shown.contains("TdbAggregateExec"), "{left}: {shown}");
     }
+}
+
+#[tokio::test]
+async fn plans_know_rows_and_extremes_and_say_when_they_are_only_estimates() {
+    let (session, _) = with(session(1), "t", stored(&numbers(100_000)));
+    register(&session);
+    // The node of a plan that reads the array.
+    let scan = async |sql: &str| {
+        let mut node = session.sql(sql).await.unwrap().create_physical_plan().await.unwrap();
+        while let Some(child) = node.children().first().map(|child| Arc::clone(child)) {
+            node = child;
+        }
+        node
+    };
+    let known = |node: Arc<_>| StatisticsContext::new().compute(&*node, &StatisticsArgs::new()).unwrap();
+    let statistics = async |sql: &str| known(scan(sql).await);
+    let all = statistics("SELECT x FROM t").await;
+    assert_eq!(all.num_rows, Precision::Exact(100_000));
+    let x = &all.column_statistics[0];
+    let inexact = |value: i64| Precision::Inexact(ScalarValue::Int64(Some(value)));
+    assert_eq!((&x.min_value, &x.max_value), (&inexact(0), &inexact(99_999)));
+    let part = statistics("SELECT x FROM t WHERE x < 1000").await;
+    let x = &part.column_statistics[0];
+    assert_eq!((&x.min_value, &x.max_value), (&inexact(0), &inexact(999)));
+
+    // A filter that comes while the plan runs leaves out rows that were counted.
+    let scan = scan("SELECT x, a FROM t ORDER BY a LIMIT 3").await;
+    let shown = displayable(scan.as_ref()).one_line().to_string();
+    assert!(shown.contains("dynamic_filter"), "{shown}");
+    assert_eq!(known(scan).num_rows, Precision::Inexact(100_000));
 }
 
 #[tokio::test]
