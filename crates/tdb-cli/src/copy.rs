@@ -20,7 +20,7 @@ use self::boxes::DenseBox;
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::progress::{Meter, ProgressArgs, Unit};
 use crate::ranges::{self, Asked};
 use crate::schema::{filters_help, pipeline_of_text};
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     made.finish().map_err(failed_there)?;
     meter.clear();
     if args.json {
-        let [source, target] = [source, target].map(|place| place.display().to_string());
+        let [source, target] = [source, target].map(|place| shown(place));
         writeln!(out, "{:#}", json!({"source": source, "target": target, "cells": cells}))?;
     } else {
         writeln!(out, "{cells} cells copied")?;

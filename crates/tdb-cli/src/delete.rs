@@ -10,7 +10,7 @@ use tdb_array::{DeleteCounts, OpenOptions, TimeWindow};
 use crate::args::ChangeArgs;
 use crate::condition;
 use crate::failure::{Failure, Result};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::progress::ProgressArgs;
 
 /// Delete the cells of a sparse array that satisfy a condition.
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     let key = if args.dry_run { None } else { Some(writer.delete(&stored).map_err(failed)?) };
     if args.json {
         let object = json!({
-            "array": args.array.display().to_string(),
+            "array": shown(&args.array),
             "cells": counts.as_ref().map(|counts| counts.cells),
             "deleted": counts.as_ref().map(|counts| counts.removed),
             "unknown": counts.as_ref().map(DeleteCounts::unknown),

@@ -19,7 +19,7 @@ use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 use self::block::{Block, Detail, Row, Source, Trouble};
 use crate::args::{DumpArgs, Kind};
 use crate::failure::{Failure, Result, one_line};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
 use crate::value::hex_text;
 
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     if args.json {
         let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
         let object = json!({
-            "file": args.file.display().to_string(),
+            "file": shown(&args.file),
             "kind": name,
             "size": file.len(),
             "blocks": blocks.iter().map(|block| block_json(block, &file)).collect::<Vec<_>>(),

@@ -10,7 +10,7 @@ use tdb_schema::{Attribute, Dimension, Range};
 
 use crate::args::{ChangeArgs, LockArgs};
 use crate::failure::{Failure, Result};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::ranges::{parse_named, parse_names, parse_value};
 use crate::schema;
 use crate::suggest::hint;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &EvolveArgs, stores: &Stores, out: &mut dyn Write) -> Re
     }
     let key = args.lock.apply(args.change.options()?).evolve_storage(storage, &evolution).map_err(failed)?;
     if args.json {
-        writeln!(out, "{:#}", json!({"array": args.array.display().to_string(), "schema": key}))?;
+        writeln!(out, "{:#}", json!({"array": shown(&args.array), "schema": key}))?;
     } else {
         writeln!(out, "{key}")?;
     }

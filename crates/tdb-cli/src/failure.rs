@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tdb_array::{AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError};
+use tdb_array::{
+    AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError, without_secrets,
+};
 
 use crate::suggest::{hint, hint_of_place};
 
@@ -90,26 +92,26 @@ impl Failure {
         }
     }
 
-    /// Prints the failure and returns its exit code.
+    /// Prints the failure, without what is secret in URLs, and returns its exit code.
     pub(crate) fn report(&self, err: &mut dyn Write) -> u8 {
         // If standard error is closed too, only the exit code is left.
         match self {
             Self::Usage(line) => {
-                let _ = writeln!(err, "error: {}", one_line(line));
+                let _ = writeln!(err, "error: {}", shown(line));
                 USAGE
             }
             Self::Text { line, text, column } => {
                 let before: String = text.chars().take(column.saturating_sub(1)).collect();
-                let (shown, before) = (one_line(text), one_line(&before).chars().count());
-                let _ = writeln!(err, "error: {}\n  {shown}\n  {}^", one_line(line), " ".repeat(before));
+                let (text, before) = (shown(text), shown(&before).chars().count());
+                let _ = writeln!(err, "error: {}\n  {text}\n  {}^", shown(line), " ".repeat(before));
                 USAGE
             }
             Self::Clap(text) => {
-                let _ = err.write_all(text.as_bytes());
+                let _ = err.write_all(without_secrets(text).as_bytes());
                 USAGE
             }
             Self::Failed(line) => {
-                let _ = writeln!(err, "error: {}", one_line(line));
+                let _ = writeln!(err, "error: {}", shown(line));
                 FAILED
             }
             Self::Problems => FAILED,
@@ -168,6 +170,11 @@ impl From<io::Error> for Failure {
             _ => Self::Failed(format!("standard output: {error}")),
         }
     }
+}
+
+/// A line of a message, without secrets.
+fn shown(line: &str) -> String {
+    one_line(&without_secrets(line))
 }
 
 /// Names from a file may contain anything; a line of a report must stay one line.

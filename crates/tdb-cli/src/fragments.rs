@@ -13,7 +13,7 @@ use crate::args::KeyArgs;
 use crate::calendar::span_text;
 use crate::failure::{Failure, Result, one_line};
 use crate::log::{event_json, state_text, what};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
 use crate::value::{coordinate_json, interval_text};
 
@@ -51,12 +51,12 @@ pub(crate) fn run(args: &FragmentsArgs, stores: &Stores, out: &mut dyn Write) ->
     events.retain(|event| matches!(event.kind, EventKind::Fragment(_) | EventKind::ConsolidatedFragment(_)));
     let schema = schema.as_deref();
     if let Some(path) = &args.svg {
-        let picture = picture::draw(&args.array.to_string_lossy(), schema, &events);
+        let picture = picture::draw(&shown(&args.array), schema, &events);
         std::fs::write(path, picture.svg()).map_err(|error| Failure::at(path, error))?;
     }
     if args.json {
         let list: Vec<_> = events.iter().map(|event| with_bounds(event, schema)).collect();
-        let object = json!({ "array": args.array.display().to_string(), "fragments": list });
+        let object = json!({ "array": shown(&args.array), "fragments": list });
         writeln!(out, "{object:#}")?;
     } else if args.svg.is_none() {
         print(&events, schema, out)?;

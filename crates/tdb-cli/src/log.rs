@@ -10,7 +10,7 @@ use crate::args::LogArgs;
 use crate::calendar::{self, span_text};
 use crate::condition;
 use crate::failure::{Failure, Result, one_line};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
 
 /// Runs the command.
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Resul
     let schema = schema.as_deref();
     if args.json {
         let object = json!({
-            "array": args.array.display().to_string(),
+            "array": shown(&args.array),
             "events": events.iter().map(|event| event_json(event, schema)).collect::<Vec<_>>(),
         });
         writeln!(out, "{object:#}")?;

@@ -13,7 +13,7 @@ use tdb_array::{
 
 use crate::args::{KeyArgs, LockArgs, parse_count, parse_time};
 use crate::failure::{Failure, Result, one_line};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 
@@ -249,7 +249,7 @@ fn plan_json(path: &Path, plan: &MaintenancePlan, done: bool) -> Value {
         })
     };
     json!({
-        "object": path.display().to_string(),
+        "object": shown(path),
         "done": done,
         "steps": plan.steps().iter().map(step).collect::<Vec<_>>(),
         "notes": plan.notes(),

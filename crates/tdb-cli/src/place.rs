@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
-use tdb_array::{Cache, MemoryBudget, Places, WriteStorage};
+use tdb_array::{Cache, MemoryBudget, Places, WriteStorage, without_secrets};
 
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
@@ -187,6 +187,11 @@ impl Stores {
             Err(failed(std::io::ErrorKind::UnexpectedEof.into()))
         }
     }
+}
+
+/// A place as it is shown: without what is secret in a URL.
+pub(crate) fn shown(place: &Path) -> String {
+    without_secrets(&place.to_string_lossy()).into_owned()
 }
 
 /// Whether a place is a URL, and not a path.

@@ -8,7 +8,7 @@ use serde_json::json;
 use tdb_array::{Found, MANIFEST, ObjectType, OpenOptions, Publication, WriteOptions, object_type};
 
 use crate::failure::{Failure, Result, one_line};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 
 /// Write the manifest that is needed to read an array or a group from web servers that cannot list folders.
 ///
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> R
     for place in &places {
         let made = WriteOptions::new().publish_storage(&*stores.storage(place)?);
         let Publication { files, bytes, .. } = made.map_err(|error| Failure::of_array(place, error))?;
-        let shown = place.display().to_string();
+        let shown = shown(place);
         if args.json {
             published.push(json!({"object": shown, "files": files, "bytes": bytes, "manifest": MANIFEST}));
         } else {

@@ -1,7 +1,7 @@
 //! `-v`: what the command asks of storages, call by call, on standard error; `-vv`: also what the client of object stores
 //! says. No other library is listened to: some print whole URLs, with what is secret in them.
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::{ArgAction, Args as Group};
 use tdb_array::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Places, Reply, Request, Storage,
-    StorageLock, StoredFile, Tally, WriteStorage,
+    StorageLock, StoredFile, Tally, WriteStorage, without_secrets,
 };
 use tracing::{Level, debug, warn};
 use tracing_subscriber::filter::Targets;
@@ -43,10 +43,26 @@ impl VerboseArgs {
             _ => targets.with_target("object_store", Level::TRACE),
         };
         let lines = tracing_subscriber::fmt::layer()
-            .with_writer(io::stderr)
+            .with_writer(|| Discreet(io::stderr()))
             .with_ansi(false)
             .with_timer(tracing_subscriber::fmt::time::uptime());
         let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
+    }
+}
+
+/// Writes reports without what is secret in URLs. Each report is written in one call.
+#[derive(Debug)]
+struct Discreet<W>(W);
+
+impl<W: Write> Write for Discreet<W> {
+    fn write(&mut self, report: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(report);
+        self.0.write_all(without_secrets(&text).as_bytes())?;
+        Ok(report.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 

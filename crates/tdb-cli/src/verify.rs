@@ -7,7 +7,7 @@ use tdb_array::{Problem, history, verify_watched};
 
 use crate::args::VerifyArgs;
 use crate::failure::{Failure, Result, one_line};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::progress::Unit;
 
 /// Runs the command.
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Re
     if args.json {
         let lines = |problems: &[Problem]| -> Value { problems.iter().map(problem_json).collect() };
         let object = json!({
-            "array": args.array.display().to_string(),
+            "array": shown(&args.array),
             "ok": found.is_clean(),
             "files": found.files,
             "tiles": found.tiles,

@@ -12,7 +12,7 @@ use tdb_array::{ArrayType, ArrayWriter, Layout};
 use self::manifest::Manifest;
 use crate::args::ChangeArgs;
 use crate::failure::{Failure, Result};
-use crate::place::Stores;
+use crate::place::{Stores, shown};
 use crate::progress::ProgressArgs;
 
 /// Write the cells from a folder that tdb read --format raw has created.
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &WriteArgs, stores: &Stores, out: &mut dyn Write) -> Res
     };
     meter.clear();
     if args.json {
-        let array = args.array.display().to_string();
+        let array = shown(&args.array);
         writeln!(out, "{:#}", json!({"array": array, "cells": manifest.cells, "fragment": name}))?;
     } else {
         writeln!(out, "{}", name.as_deref().unwrap_or("there are no cells to write"))?;

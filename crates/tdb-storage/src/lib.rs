@@ -39,5 +39,5 @@ pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage, MANIFEST,
     Manifest, ManifestError, ManifestErrorKind, MemoryStorage, OutdatedManifest, Places, Published, Reply,
-    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, write_file,
+    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, without_secrets, write_file,
 };

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::ImportArgs;
 use crate::failure::{Result, one_line};
+use crate::place::shown;
 
 /// What an import has done, or would do.
 #[derive(Debug, Default)]
@@ -26,7 +27,7 @@ impl Report {
                 list.iter().map(|(name, text)| (name.clone(), json!(text))).collect()
             };
             let object = json!({
-                "array": args.array.display().to_string(),
+                "array": shown(&args.array),
                 "new": self.is_new,
                 "cells": self.cells,
                 "filters": list(&self.filters),

@@ -12,6 +12,7 @@ use super::along::Along;
 use super::value::Value;
 use crate::condition;
 use crate::failure::{Failure, Result};
+use crate::place::shown;
 use crate::progress::{Meter, Unit};
 use crate::ranges::{Asked, Ends};
 use crate::value::coordinate_text;
@@ -43,7 +44,7 @@ impl<'a> Scan<'a> {
 
     /// The array's name, for titles.
     pub(super) fn name(&self) -> String {
-        let path = self.args.array.to_string_lossy();
+        let path = shown(&self.args.array);
         let path = path.trim_end_matches('/');
         path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path).to_owned()
     }

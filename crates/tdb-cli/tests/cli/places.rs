@@ -33,6 +33,57 @@ fn options_of_stores_are_checked_and_their_values_not_shown() {
     }
 }
 
+/// A web server that answers every request with this status, and its address.
+#[cfg(feature = "object-store")]
+fn server(status: &'static str) -> std::net::SocketAddr {
+    use std::io::{BufRead, BufReader, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let mut connection = connection.unwrap();
+            let mut lines = BufReader::new(connection.try_clone().unwrap()).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let _ = write!(connection, "HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+        }
+    });
+    address
+}
+
+#[test]
+#[cfg(feature = "object-store")]
+fn passwords_in_urls_are_in_no_message_and_no_report() {
+    for status in ["400 Bad Request", "404 Not Found"] {
+        let place = server(status);
+        for user in ["user:secret@", "secret@"] {
+            let url = format!("http://{user}{place}/a b");
+            for command in [
+                &["info"][..],
+                &["read"],
+                &["verify", "--json"],
+                &["explain"],
+                &["meta"],
+                &["log", "--json"],
+                &["dump"],
+                &["show"],
+                &["group"],
+                &["fragments", "--json"],
+                &["vacuum", "--json"],
+                &["-vv", "info"],
+            ] {
+                let refused = std::process::Command::new(env!("CARGO_BIN_EXE_tdb"))
+                    .args([command, &[url.as_str()]].concat())
+                    .output()
+                    .unwrap();
+                let all =
+                    [refused.stdout, refused.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+                assert!(!refused.status.success(), "{command:?}");
+                assert!(all.contains(&place.to_string()) && !all.contains("secret"), "{command:?}: {all}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_cache_is_for_stores_and_makes_no_folder_for_paths() {
     let path = fixture("2.30.0/quickstart");

@@ -9,6 +9,7 @@ mod opening;
 mod places;
 mod published;
 mod request;
+mod secrets;
 mod write;
 
 use core::fmt::Debug;
@@ -28,6 +29,7 @@ pub use places::{LocalPlaces, Places};
 pub use published::{OutdatedManifest, Published, error_again};
 pub use request::other_answer;
 pub use request::{FetchHints, Reply, Request};
+pub use secrets::without_secrets;
 pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, write_file};
 
 /// A file or folder in a listing.
