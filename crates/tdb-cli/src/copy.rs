@@ -184,7 +184,7 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
         })?;
         set_filters(&mut schema, name.as_deref(), &filters);
     }
-    Ok(schema)
+    Ok(schema.in_version(schema.version))
 }
 
 /// Says that the array lacks the field of `FIELD=FILTERS`, if these begin with something else than a filter.

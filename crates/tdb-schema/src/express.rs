@@ -61,13 +61,46 @@ impl ArraySchema {
         self.check_tile_cells(version)?;
         self.check_file_names(version)?;
         self.attributes.iter().try_for_each(|attribute| attribute.check_known(version))?;
-        if self.fields().any(|field| field.is_var()) {
-            require_filters(version, &self.offsets_filters, Datatype::Uint64, "offsets")?;
-        }
-        if self.fields().any(|field| field.nullable) {
+        // Pipelines that no field uses are stored too, and libraries do not open an array with a filter that they do not know.
+        let coordinates = self.domain.dimensions.first().map_or(Datatype::Uint8, |first| first.datatype);
+        require_filters(version, &self.coords_filters, coordinates, "coords")?;
+        require_filters(version, &self.offsets_filters, Datatype::Uint64, "offsets")?;
+        if version.has(Gate::Nullable) {
             require_filters(version, &self.validity_filters, Datatype::Uint8, "validity")?;
         }
         self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
+    }
+
+    /// The same schema in another version, without what that version cannot store and what makes no difference: filters that no
+    /// field uses are left out if libraries of the version do not know them, and where dimensions have no filters of their own,
+    /// those that all dimensions have become the filters of coordinates.
+    #[must_use]
+    pub fn in_version(&self, version: FormatVersion) -> Self {
+        let mut schema = Self { version, ..self.clone() };
+        let filters_of = |dimension: &Dimension| match dimension.filters.filters.as_slice() {
+            [] => self.coords_filters.clone(),
+            _ => dimension.filters.clone(),
+        };
+        let mut pipelines = self.domain.dimensions.iter().map(filters_of);
+        if let Some(first) = pipelines.next().filter(|_| !version.has(Gate::DimensionFiles))
+            && pipelines.all(|other| other == first)
+        {
+            schema.coords_filters = first;
+            schema.domain.dimensions.iter_mut().for_each(|own| own.filters.filters.clear());
+        }
+        let uses_coords = schema.domain.dimensions.iter().any(|own| own.filters.filters.is_empty());
+        let (has_var, has_null) =
+            (self.fields().any(|own| own.is_var()), self.fields().any(|own| own.nullable));
+        for (is_used, pipeline, datatype) in [
+            (uses_coords, &mut schema.coords_filters, Datatype::Uint8),
+            (has_var, &mut schema.offsets_filters, Datatype::Uint64),
+            (has_null, &mut schema.validity_filters, Datatype::Uint8),
+        ] {
+            if !is_used && require_filters(version, pipeline, datatype, "").is_err() {
+                pipeline.filters.clear();
+            }
+        }
+        schema
     }
 
     /// Checks that libraries of this version can count the cells of a dense tile.
@@ -230,4 +263,58 @@ fn require_chain(
         require(version, Gate::ChainedStrings, what, field)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tdb_codec::CellValNum;
+
+    fn version(number: u32) -> FormatVersion {
+        FormatVersion::parse(number).unwrap()
+    }
+
+    fn schema() -> ArraySchema {
+        let gzip = || Pipeline::new(vec![Filter::Gzip { level: 1 }]);
+        ArraySchema::sparse()
+            .dimension(Dimension::new("x", 1i32..=9).with_tile(3i32).with_filters(gzip()))
+            .dimension(Dimension::new("y", 1i32..=9).with_tile(3i32).with_filters(gzip()))
+            .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+            .offsets_filters(Pipeline::new(vec![Filter::ChecksumMd5]))
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn filters_that_no_field_uses_must_be_known_too() {
+        let own = ArraySchema { version: version(3), ..schema() };
+        let mut own = own.in_version(version(3));
+        own.offsets_filters = schema().offsets_filters;
+        let error = own.check_known(version(3)).unwrap_err();
+        assert!(
+            matches!(&error, SchemaProblem::FilterNotInVersion { field, .. } if field == "offsets"),
+            "{error:?}"
+        );
+        own.check_known(version(5)).unwrap();
+    }
+
+    #[test]
+    fn what_makes_no_difference_is_left_out_where_it_cannot_be_stored() {
+        let own = schema();
+        assert_eq!(own.in_version(own.version), own);
+        let old = own.in_version(version(4));
+        old.check_version(version(4)).unwrap();
+        old.check_known(version(4)).unwrap();
+        assert_eq!(old.coords_filters, own.domain.dimensions[0].filters);
+        assert!(old.offsets_filters.filters.is_empty());
+
+        // Different filters are not made the same.
+        let mut own = own;
+        own.domain.dimensions[0].filters = Pipeline::new(vec![Filter::Gzip { level: 2 }]);
+        assert!(own.in_version(version(4)).check_version(version(4)).is_err());
+        // Filters that a field uses stay.
+        own.domain.dimensions[0].filters = own.domain.dimensions[1].filters.clone();
+        own.attributes[0].cell_val_num = CellValNum::Var;
+        assert!(own.in_version(version(3)).check_known(version(3)).is_err());
+    }
 }
