@@ -149,12 +149,18 @@ def fnv(values):
     return value
 
 
+def places(seen, each):
+    """The coordinates of each cell, in one text, and its hash."""
+    at = [seen["fields"].index(name) for name in ("x", "y") if name in seen["fields"]]
+    return [["".join(row[i] for i in at), value] for row, value in zip(seen["rows"], each)]
+
+
 def sums(lib, uri, window, order):
     seen = look(lib, uri, window, None, order)
-    hashes = sum(fnv([None if cell is None else bytes.fromhex(cell) for cell in row]) for row in seen["rows"])
+    each = [fnv([None if cell is None else bytes.fromhex(cell) for cell in row]) for row in seen["rows"]]
     metadata = sum(fnv([e["key"].encode(), base64.b64decode(e["value"])]) for e in seen["metadata"])
-    return {"fields": seen["fields"], "cells": len(seen["rows"]), "sum": "%016x" % (hashes % (1 << 64)),
-            "metadata": "%016x" % (metadata % (1 << 64))}
+    return {"fields": seen["fields"], "cells": len(seen["rows"]), "sum": "%016x" % (sum(each) % (1 << 64)),
+            "metadata": "%016x" % (metadata % (1 << 64))}, places(seen, each)
 
 
 def older_version(case, fields, row):
@@ -245,7 +251,9 @@ def main():
         expect.BUFFER = 1 << 22
         for array in arrays:
             order = array.get("order", "unordered")
-            print(json.dumps([sums(lib, array["path"], window, order) for window in array["windows"]]), flush=True)
+            found = [sums(lib, array["path"], window, order) for window in array["windows"]]
+            # Where it is asked for, with a hash of each cell.
+            print(json.dumps([{**said, "each": each} if array.get("each") else said for said, each in found]), flush=True)
         return
     with open(args.turns or args.cases) as handle:
         cases = json.load(handle)

@@ -6,6 +6,7 @@ use tdb_codec::{Buffer, to_usize};
 use tdb_filters::{Decoder, Scratch};
 use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
 
+use super::short::Short;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
@@ -19,14 +20,14 @@ const TRUSTED_READ: usize = 16 << 20;
 pub(super) struct Coded {
     pub(super) file: TileFile,
     pub(super) decoder: Decoder,
-    /// Bytes of a tile that lacks the cells that libtiledb did not count.
-    pub(super) short: Option<usize>,
+    /// How many bytes a tile may have that lacks cells.
+    pub(super) short: Option<Short>,
 }
 
 impl Coded {
     /// The number of the `len` bytes of a tile that are stored.
     pub(super) fn stored(&self, chunks: &TileChunks<'_>, len: usize) -> usize {
-        self.short.filter(|short| *short < len && chunks.expect_len(*short).is_ok()).unwrap_or(len)
+        self.short.map_or(len, |short| short.stored(chunks.original_len(), len))
     }
 
     /// Whether few chunks of a tile are wanted, and only these need to be read.

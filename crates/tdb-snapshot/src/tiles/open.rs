@@ -9,7 +9,7 @@ use tdb_schema::{Field, FieldKind};
 
 use super::coded::Coded;
 use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, says_nothing_if_damaged};
-use super::short::counted_cells;
+use super::short::short;
 use super::{CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
 use crate::fragment::Fragment;
@@ -61,8 +61,6 @@ struct Opener<'a> {
     fragment: &'a Fragment,
     field: Field<'a>,
     writer_version: FormatVersion,
-    /// The cells that libtiledb counted in a tile, if they are fewer than there are.
-    counted: Option<usize>,
 }
 
 /// The parts of a field's cells other than validity.
@@ -75,8 +73,7 @@ struct Values {
 impl<'a> Opener<'a> {
     fn of(context: &'a Context, fragment: &'a Fragment, field: Field<'a>) -> Result<Self> {
         let writer_version = fragment.writer_version(context, fragment.footer().slots.field(field.kind))?;
-        let counted = counted_cells(fragment.schema()).filter(|_| fragment.is_dense());
-        Ok(Self { context, fragment, field, writer_version, counted })
+        Ok(Self { context, fragment, field, writer_version })
     }
 
     fn open(&self) -> Result<FieldTiles> {
@@ -110,7 +107,8 @@ impl<'a> Opener<'a> {
         let file = self.fragment.file(self.context, self.field.kind, part)?;
         let decoder = self.decoder(&file.key, pipeline, tile)?;
         let cell_size = to_usize(tile.cell_size).unwrap_or(usize::MAX);
-        Ok(Coded { file, decoder, short: self.counted.map(|cells| cells.saturating_mul(cell_size)) })
+        let short = short(self.fragment.schema(), self.writer_version, cell_size);
+        Ok(Coded { file, decoder, short: short.filter(|_| self.fragment.is_dense()) })
     }
 
     fn filters(&self) -> &'a Pipeline {

@@ -2,13 +2,55 @@
 //!
 //! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type counts" in
 //! docs/correctness_issues.md), so that the number of cells wraps around. It can only write cells that are among the
-//! first cells of a tile, up to this number. The cells that such a tile lacks were not written.
+//! first cells of a tile, up to this number; 2.7 and its neighbours also write others, and cut the tile behind the last one. The
+//! cells that such a tile lacks were not written.
 
-use tdb_codec::ArrayType;
+use tdb_codec::{ArrayType, FormatVersion, Gate, to_usize};
 use tdb_schema::ArraySchema;
 
+/// How many bytes a tile may have that lacks cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Short {
+    /// These: of the cells that libtiledb counted.
+    Counted(usize),
+    /// Any number of cells of this size: up to the last one that was written.
+    Written(usize),
+}
+
+impl Short {
+    /// The number of the `len` bytes of a tile that are stored; `found` is what its chunks add up to.
+    pub(super) fn stored(self, found: u64, len: usize) -> usize {
+        let may_be = |bytes: usize| match self {
+            Self::Counted(counted) => bytes == counted,
+            Self::Written(cell) => bytes > 0 && bytes.is_multiple_of(cell.max(1)),
+        };
+        to_usize(found).filter(|found| *found < len && may_be(*found)).unwrap_or(len)
+    }
+}
+
+/// Whether the tiles of a fragment may lack cells, and how many of `cell_size` bytes they then have. `writer` is the version of the
+/// library that wrote the fragment.
+pub(super) fn short(schema: &ArraySchema, writer: FormatVersion, cell_size: usize) -> Option<Short> {
+    // libtiledb 2.7 cuts a tile behind the last cell that was written; later ones write only what they count.
+    let until_last = writer.has(Gate::NarrowTileCells) && !writer.has(Gate::MendedSmallIntegers);
+    if until_last && exceeds_type(schema) {
+        return Some(Short::Written(cell_size));
+    }
+    counted_cells(schema).map(|cells| Short::Counted(cells.saturating_mul(cell_size)))
+}
+
+/// Whether a tile has more cells than the type of the dimensions can count.
+fn exceeds_type(schema: &ArraySchema) -> bool {
+    let dimensions = &schema.domain.dimensions;
+    let bits = dimensions.first().map_or(0, |first| first.datatype.size().saturating_mul(8));
+    let cells = dimensions
+        .iter()
+        .try_fold(1u128, |cells, dimension| cells.checked_mul(u128::from(dimension.extent_cells()?)));
+    schema.array_type == ArrayType::Dense && cells.is_some_and(|cells| bits < 128 && cells >> bits > 0)
+}
+
 /// The number of cells that libtiledb counts in a dense tile of an array, if it does not count all of them.
-pub(super) fn counted_cells(schema: &ArraySchema) -> Option<usize> {
+fn counted_cells(schema: &ArraySchema) -> Option<usize> {
     let dimensions = &schema.domain.dimensions;
     if schema.array_type != ArrayType::Dense {
         return None;
@@ -48,6 +90,21 @@ mod tests {
     fn products_wrap_as_in_libtiledb_but_for_the_last() {
         assert_eq!(counted_cells(&schema(ArrayType::Dense, &[25, 17, 10])), Some(1690));
         assert_eq!(counted_cells(&schema(ArrayType::Dense, &[16, 17, 1])), Some(16));
+    }
+
+    #[test]
+    fn a_tile_of_2_7_may_end_behind_any_cell_where_the_type_does_not_count_all() {
+        let version = |number| FormatVersion::parse(number).unwrap();
+        let wide = schema(ArrayType::Dense, &[28, 7, 21]);
+        assert_eq!(short(&wide, version(11), 2), Some(Short::Written(2)));
+        assert_eq!(short(&wide, version(22), 2), None);
+        assert_eq!(short(&schema(ArrayType::Dense, &[5, 5, 5]), version(11), 2), None);
+        let short = Short::Written(2);
+        assert_eq!(
+            [7840, 7841, 0, 8232, 9000].map(|found| short.stored(found, 8232)),
+            [7840, 8232, 8232, 8232, 8232]
+        );
+        assert_eq!([6, 8].map(|found| Short::Counted(6).stored(found, 10)), [6, 10]);
     }
 
     #[test]

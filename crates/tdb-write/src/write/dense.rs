@@ -225,6 +225,11 @@ struct TilePart {
 }
 
 impl TileGrid {
+    /// The number of cells of a tile; `None` if there are too many to count.
+    pub fn tile_cells(&self) -> Option<usize> {
+        self.extents.iter().try_fold(1usize, |cells, extent| cells.checked_mul(*extent))
+    }
+
     /// The cells of tile `tile` that are in the box, as runs; `None` if all are.
     pub fn written(&self, tile: usize) -> Option<Vec<Cells<usize>>> {
         // The positions of the cells outside the tile do not matter here.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tdb_array::{Array, ArrayType, Layout, TimeWindow};
 
 use super::cases::{Case, Kind, Step};
+use super::rules::WRITES;
 use super::steps::{key, take};
 use crate::conform::random::Random;
 use crate::conform::writes::hex;
@@ -100,7 +101,10 @@ impl Turns {
                 case.verify(&path).map_err(|error| format!("after tdb's step {at} {step:?}: {error}"))?;
                 came.verified += 1;
             } else {
-                let said = self.ask(&json!({ "case": number, "step": at }))?;
+                let said = self.ask(&json!({ "case": number, "step": at })).map_err(|why| match step {
+                    Step::Write { .. } if why.starts_with(ENDED) => format!("{why} {WRITES}"),
+                    _ => why,
+                })?;
                 if let Some(why) = said.get("refused") {
                     let may = matches!(step, Step::Consolidate(_) | Step::Vacuum(_) | Step::Purge);
                     if !may {

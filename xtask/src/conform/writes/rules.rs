@@ -58,20 +58,22 @@ const EXCUSED: [Excuse; 9] = [
         releases: |release| release == (2, 7),
         fits: |case| {
             let schema = &case.made.schema;
-            let filters = |field: &Field<'_>| !schema.filters_in(field, schema.version).filters.is_empty();
+            // Encryption is a filter, too.
+            let filters = |field: &Field<'_>| {
+                case.encrypted || !schema.filters_in(field, schema.version).filters.is_empty()
+            };
             let mut filtered = schema.fields().filter(|field| field.is_var() && filters(field));
             filtered.any(|field| case.has_empty(field.kind))
         },
         why: "\"Tiles of empty strings only\": 2.7 does not read such a tile where filters stand before it",
     },
     Excuse {
-        releases: |release| release == (2, 2),
+        releases: |release| release < (2, 3),
         fits: |case| {
-            case.made.schema.cell_order == Layout::Hilbert
-                && case.has_several_fragments()
-                && sparse_with(case, Dimension::is_var)
+            let is_real = |own: &Dimension| own.datatype.physical().is_float();
+            sparse_with(case, is_real) && sparse_with(case, Dimension::is_var)
         },
-        why: "\"Cells out of order, libtiledb 1.6 and 2.2\": 2.2 does not find a fragment of a Hilbert array with strings at one point",
+        why: "\"Points of reals and strings, libtiledb 2.0 to 2.2\": tiles at one real coordinate beside a string are not found",
     },
     Excuse {
         releases: |release| release == minor(READER),
