@@ -56,6 +56,15 @@ def clipped(v):
     return out + [c.sparse(10, k[::2]).sparse(20, k[1:])]
 
 
+def cut(v):
+    """Tiles of 4,116 cells, which 2.7 stores up to the last one that was written. 2.30 refuses them."""
+    c = Case(v, "dense_cut_tiles", ["dim:narrow"], [dim("x", "UINT8", 1, 225, 28), dim("y", "UINT8", 10, 16, 7),
+             dim("z", "UINT8", 1, 225, 21)], [attr("a"), attr("n", "UINT8", nullable=True)], cell_order="col-major")
+    c.dense(10, [[196, 202], [13, 16], [78, 83]]).dense(20, [[198, 198], [12, 16], [76, 80]])
+    c.d["oracle"] = v
+    return [c]
+
+
 def alone(v):
     """Hilbert arrays of one fragment, which 2.2 stores in another order than the one of later releases."""
     out = []
@@ -99,4 +108,6 @@ def cases(v):
         out += hilbert(v) + clipped(v)
     if v == "2.2.9":
         out += alone(v)
+    if v == "2.7.2":
+        out += cut(v)
     return out

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use self::coded::{Coded, fetch};
 use self::doubt::{Doubt, Validity};
+pub use self::short::exceeds_type;
 use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::fragment::Fragment;

@@ -141,7 +141,9 @@ impl Peer {
         if times.is_empty() {
             return Ok(false);
         }
-        let said = self.look(&[(path, &[window])], "row-major", true)?;
+        // With deletes, its reader of rows fails now and then ("All tiles should have at least one cell").
+        let look = |order: &str| self.look(&[(path, &[window])], order, true);
+        let said = look("row-major").or_else(|_| look("unordered"))?;
         let said = said.first().and_then(|answer| answer.get(0)).unwrap_or(&Value::Null);
         let equal = |names: &[&str]| names.iter().all(|name| said.get(name) == ours.get(name));
         if equal(&["fields", "metadata", "cells", "sum"]) {

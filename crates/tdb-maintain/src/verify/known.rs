@@ -11,6 +11,7 @@ use super::report::Check;
 use crate::coordinate::integer_limits;
 use crate::facts::Rule;
 use crate::fragment::Fragment;
+use crate::tiles::exceeds_type;
 
 /// The subject of a finding.
 #[derive(Clone, Copy)]
@@ -240,6 +241,11 @@ static TABLE: &[Known] = &[
         checks: NULLS,
         applies: |case| case.fragment.is_dense() && case.rule(|rule| !rule.extremes),
         why: "libtiledb counts the nulls of a dense tile again for each run of cells that it copies",
+    },
+    Known {
+        checks: NULLS,
+        applies: |case| case.fragment.is_dense() && exceeds_type(case.fragment.schema()),
+        why: "libtiledb counts the nulls of the cells that it stores, of tiles with more cells than their type counts",
     },
     Known {
         checks: &[Check::Tight],

@@ -40,7 +40,7 @@ pub(super) fn short(schema: &ArraySchema, writer: FormatVersion, cell_size: usiz
 }
 
 /// Whether a tile has more cells than the type of the dimensions can count.
-fn exceeds_type(schema: &ArraySchema) -> bool {
+pub fn exceeds_type(schema: &ArraySchema) -> bool {
     let dimensions = &schema.domain.dimensions;
     let bits = dimensions.first().map_or(0, |first| first.datatype.size().saturating_mul(8));
     let cells = dimensions
