@@ -9,7 +9,6 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
 
-use crate::calendar::{self, BadDate};
 use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
@@ -29,6 +28,7 @@ use crate::show::ShowArgs;
 use crate::sql::SqlArgs;
 use crate::trace::VerboseArgs;
 use crate::write::WriteArgs;
+use tdb_text::calendar::{self, BadDate};
 
 pub(crate) use self::kind::Kind;
 pub(crate) use self::window::WindowArgs;

@@ -8,7 +8,7 @@ use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_schema::{Field, FieldKind};
 
 use crate::buffers::Buffers;
-use crate::describe::{pipeline_json, pipeline_text};
+use tdb_text::pipeline::{pipeline_json, pipeline_text};
 
 /// The number of cells of a sample: those of a tile of ordinary capacity.
 pub(crate) const SAMPLE: usize = 10_000;

@@ -23,8 +23,8 @@ use crate::failure::{Failure, Result};
 use crate::place::{Stores, shown};
 use crate::progress::{Meter, ProgressArgs, Unit};
 use crate::ranges::{self, Asked};
-use crate::schema::{filters_help, pipeline_of_text};
-use crate::suggest::hint;
+use tdb_text::schema::{filters_help, pipeline_of_text};
+use tdb_text::suggest::hint;
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);

@@ -21,7 +21,7 @@ use crate::args::{DumpArgs, Kind};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
-use crate::value::hex_text;
+use tdb_text::value::hex_text;
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {

@@ -45,7 +45,7 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
-use crate::schema::{self, At};
+use tdb_text::schema::{self, At};
 
 /// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is created if it does not exist.
 ///

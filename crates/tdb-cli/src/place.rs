@@ -10,7 +10,9 @@ use tdb_array::{Cache, MemoryBudget, Places, WriteStorage, without_secrets};
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
 use crate::failure::{Failure, Result};
-use crate::suggest::{hint, hint_of_place};
+use tdb_text::suggest::hint;
+
+use crate::suggest::hint_of_place;
 use crate::trace::{Traced, TracedPlaces};
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;

@@ -5,9 +5,9 @@ use tdb_codec::Datatype;
 use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
 
 use super::{domain_text, name_of};
-use crate::calendar;
 use crate::show::Along;
 use crate::show::dates;
+use tdb_text::calendar;
 
 /// More rows nobody can tell apart.
 const MOST: usize = 300;

@@ -9,9 +9,9 @@ use super::infer::{is_padded, remedy};
 use super::rows;
 use super::table::{Cell, Mark, Table};
 use crate::buffers::Buffers;
-use crate::ranges::date_ticks;
-use crate::suggest::hint;
-use crate::value::{is_text, json_cell};
+use tdb_text::parse::date_ticks;
+use tdb_text::suggest::hint;
+use tdb_text::value::{is_text, json_cell};
 
 /// How the tables of a file become cells of an array.
 #[derive(Clone, Copy, Debug)]

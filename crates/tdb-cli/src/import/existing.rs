@@ -17,7 +17,7 @@ use super::tables::Tables;
 use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result, one_line};
 use crate::progress::Unit;
-use crate::value::interval_text;
+use tdb_text::value::interval_text;
 
 /// Adds the cells of a file to an array.
 pub(super) fn append(

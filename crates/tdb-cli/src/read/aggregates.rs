@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
-use crate::value::{cell_json, cell_plain, cell_text, is_text};
+use tdb_text::value::{cell_json, cell_plain, cell_text, is_text};
 
 /// Shown instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::shown::Shown;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
-use crate::value::cell_plain;
+use tdb_text::value::cell_plain;
 
 /// Writes a header with the columns' names, then one line per cell.
 pub(super) struct Csv<'a, 'o> {

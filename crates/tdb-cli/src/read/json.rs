@@ -9,7 +9,7 @@ use super::spool::Spool;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::names::Unique;
-use crate::value::cell_json;
+use tdb_text::value::cell_json;
 
 /// Writes one column after the other, so everything except short columns is buffered in files until the last batch.
 pub(super) struct Json<'a, 'o> {

@@ -14,7 +14,7 @@ use super::{Sink, Summary};
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
 use crate::ranges::Ends;
-use crate::value::{cell_val_num_json, coordinate_json};
+use tdb_text::value::{cell_val_num_json, coordinate_json};
 
 /// Files in a folder to which batches are appended.
 pub(super) struct Raw<'f> {

@@ -7,7 +7,7 @@ use tdb_array::Column;
 use super::Answer;
 use super::shown::{Cell, Shown};
 use crate::table::{self, Heading, Rule};
-use crate::value::{cell_text, is_single, is_text};
+use tdb_text::value::{cell_text, is_single, is_text};
 
 pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
     let headings: Vec<_> =

@@ -7,8 +7,8 @@ use tdb_schema::Dimension;
 
 use super::dates;
 use super::value::Value;
-use crate::calendar;
-use crate::value::cell_text;
+use tdb_text::calendar;
+use tdb_text::value::cell_text;
 
 /// An axis of equal parts.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use tdb_schema::Dimension;
 use super::along::Along;
 use super::scan::Scan;
 use crate::failure::Result;
-use crate::value::interval_text;
+use tdb_text::value::interval_text;
 
 /// More rectangles hide what is under them.
 const MOST: usize = 4000;

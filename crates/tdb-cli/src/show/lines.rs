@@ -10,7 +10,7 @@ use super::scan::Scan;
 use super::target::Target;
 use super::value::Value;
 use crate::failure::Result;
-use crate::value::is_text;
+use tdb_text::value::is_text;
 
 /// Least, mean and greatest value of a field along a dimension.
 pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: &Target) -> Result<Profile> {

@@ -10,7 +10,7 @@ use tdb_schema::{Field, FieldKind, Range};
 
 use crate::buffers::Buffers;
 use crate::failure::{Failure, Result};
-use crate::schema::{At, cell_val_num, datatype_at, ends, layout};
+use tdb_text::schema::{At, cell_val_num, datatype_at, ends, layout};
 
 /// The cells in a folder.
 #[derive(Debug)]
