@@ -126,7 +126,12 @@ pub(crate) fn history(py: Python<'_>, place: &Place) -> PyResult<String> {
 pub(crate) fn object_type(py: Python<'_>, place: &Place) -> PyResult<&'static str> {
     watch::run(py, || -> Result<_, Failure> {
         let storage = place.storage()?;
-        let kind = tdb_array::object_type(&storage);
-        Ok(kind.map_err(|error| Failure::Io(place.location().to_owned(), error))?.name())
+        match tdb_array::object_type(&storage) {
+            Ok(kind) => Ok(kind.name()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(tdb_array::ObjectType::Invalid.name())
+            }
+            Err(error) => Err(Failure::Io(place.location().to_owned(), error)),
+        }
     })
 }

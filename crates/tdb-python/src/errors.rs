@@ -90,7 +90,7 @@ impl From<Failure> for PyErr {
                 .import(MODULE)
                 .and_then(|module| module.getattr(class))
                 .and_then(|class| class.call1((message, file, cause)));
-            raised.map_or_else(|error| error, PyErr::from_value)
+            raised.map_or_else(|error| error, Self::from_value)
         })
     }
 }

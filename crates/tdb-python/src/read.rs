@@ -170,8 +170,7 @@ impl Read {
     #[staticmethod]
     fn from_description(py: Python<'_>, place: &crate::place::Place, bytes: Vec<u8>) -> PyResult<Self> {
         let opened = watch::run(py, || -> Result<_, Failure> {
-            let description =
-                tdb_array::QueryDescription::from_bytes(&bytes).map_err(tdb_array::Error::from)?;
+            let description = tdb_array::QueryDescription::from_bytes(&bytes)?;
             Ok(description.open_storage(place.open_options(None), place.storage()?)?)
         })?;
         Ok(opened.into())

@@ -60,7 +60,7 @@ pub(crate) fn look() -> io::Result<()> {
         Some(false) => {}
     }
     // A handler of signals may call this module again, so nothing is borrowed here.
-    let Err(raised) = Python::attach(|py| py.check_signals()) else { return Ok(()) };
+    let Err(raised) = Python::attach(Python::check_signals) else { return Ok(()) };
     CALL.with_borrow_mut(|call| {
         if let Some(call) = call {
             call.raised = Some(raised);

@@ -15,57 +15,27 @@ import time
 
 import numpy as np
 import pytest
+from at_once import CELLS, shared, sum_of, work
 
 import tdb
-
-CELLS = 5_000
-
-
-def shared(uri: str) -> tdb.Array:
-    """A sparse array that many write to at once."""
-    schema = tdb.Schema(
-        "sparse",
-        [tdb.Dimension("writer", (0, 99), "int32", tile=1), tdb.Dimension("x", (0, CELLS - 1), "int64", tile=1000)],
-        [tdb.Attribute("a", "int64", filters="zstd")],
-    )
-    return tdb.create(uri, schema)
-
-
-def work(uri: str, writer: int) -> int:
-    """Writes cells and reads them back, and what others wrote meanwhile."""
-    array = tdb.open(uri)
-    array.write({"writer": np.full(CELLS, writer, np.int32), "x": np.arange(CELLS), "a": np.arange(CELLS) * writer})
-    again = tdb.open(uri)
-    own = again.read(fields=["a"], ranges={"writer": writer}, order="row-major").to_numpy()["a"]
-    assert (own == np.arange(CELLS) * writer).all()
-    for cells in again.stream(memory="8MB", fields=["writer", "x", "a"]):
-        batch = cells.to_numpy()
-        assert (batch["a"] == batch["x"] * batch["writer"]).all()
-    return int(again.aggregate("sum(a)", ranges={"writer": writer})["sum(a)"])
-
-
-def sum_of(writer: int) -> int:
-    return writer * CELLS * (CELLS - 1) // 2
-
 
 def test_eight_threads_four_forked_and_four_spawned_processes_read_and_write_at_once(uri: str) -> None:
     array = shared(uri)
     # The parent has worked before it forks.
     assert work(uri, 99) == sum_of(99)
     kinds = ["spawn"] + (["fork"] if hasattr(os, "fork") else [])
-    pools = [multiprocessing.get_context(kind).Pool(4) for kind in kinds]
+    Pool = concurrent.futures.ProcessPoolExecutor
+    pools = [Pool(4, multiprocessing.get_context(kind)) for kind in kinds]
     try:
         results = [
-            pool.starmap_async(work, [(uri, 10 * at + number) for number in range(4)])
-            for at, pool in enumerate(pools, 1)
+            [pool.submit(work, uri, 10 * at + number) for number in range(4)] for at, pool in enumerate(pools, 1)
         ]
         with concurrent.futures.ThreadPoolExecutor(8) as threads:
             own = list(threads.map(lambda number: work(uri, 30 + number), range(8)))
-        found = [result.get(timeout=240) for result in results]
+        found = [[one.result(timeout=240) for one in each] for each in results]
     finally:
         for pool in pools:
-            pool.terminate()
-            pool.join()
+            pool.shutdown(wait=False, cancel_futures=True)
     assert own == [sum_of(30 + number) for number in range(8)]
     assert found == [[sum_of(10 * at + number) for number in range(4)] for at in range(1, len(kinds) + 1)]
     assert array.reopen().read().count() == CELLS * (1 + 8 + 4 * len(kinds))

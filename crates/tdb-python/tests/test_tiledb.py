@@ -96,7 +96,7 @@ def test_sparse_cells_texts_nulls_and_enumerations_are_read(uri: str) -> None:
     assert said == {
         "day": ["2020-01-01", "2020-01-03"],
         "name": ["a", "c"],
-        "sky": [0, 1],
+        "sky": ["clear", "cloudy"],
         "labels": ["clear", "cloudy"],
         "meta": ["Ada", [0.5, 0.25], 3],
         "version": array.schema.version,

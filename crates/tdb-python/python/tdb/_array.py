@@ -313,7 +313,7 @@ class Array:
         for name, values in data.items():
             field = schema.field(name)
             if field is None:
-                known = ", ".join(one.name for one in (*schema.dimensions, *schema.attributes))
+                known = ", ".join(schema.names)
                 raise WriteError(f'the array has no field "{name}" (it has {known})')
             if shape is not None:
                 values = _in_shape(field, values, shape)

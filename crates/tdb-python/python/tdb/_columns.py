@@ -182,15 +182,16 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
             flat = [None if _is_null(one) else str(one).encode(own or "utf-8") for one in flat]
         elif own is not None:
             flat = [None if _is_null(one) else one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in flat]
-        data, offsets, validity = _tdb.pack_texts(flat)
-        return np.asarray(data), np.asarray(offsets), np.asarray(validity)
+        packed = _tdb.pack_texts(flat)
+        return np.asarray(packed[0]), np.asarray(packed[1]), np.asarray(packed[2])
     dtype = number_dtype(field.datatype)
     assert dtype is not None
     validity = np.array([not _is_null(one) for one in flat], np.uint8)
     lists = [as_type(field, () if _is_null(one) else one, dtype) for one in flat]
     lengths = np.array([0] + [one.nbytes for one in lists], np.uint64)
-    joined = np.concatenate(lists) if lists else np.empty(0, dtype)
-    return joined.view(np.uint8), np.cumsum(lengths, dtype=np.uint64), validity
+    joined: AnyArray = np.concatenate(lists) if lists else np.empty(0, dtype)
+    offsets: AnyArray = np.cumsum(lengths, dtype=np.uint64)
+    return joined.view(np.uint8), offsets, validity
 
 
 def _pack_fixed(field: Field, values: Any) -> AnyArray:

@@ -39,7 +39,7 @@ def _series(array: Array, column: Column) -> Any:
         if nulls is not None:
             codes[nulls] = -1
         codes[codes >= len(labels)] = -1
-        return pd.Categorical.from_codes(codes, labels, ordered=ordered)  # type: ignore[arg-type]
+        return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=ordered)
     values = column.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
         kind, data = values.dtype.kind, values.data

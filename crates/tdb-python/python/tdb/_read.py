@@ -83,7 +83,7 @@ class Read:
         """The same query, with the dimensions as fields, unless fields were chosen."""
         if self._fields is not None or self._array.schema.sparse:
             return self
-        return self.fields([one.name for one in (*self._array.schema.dimensions, *self._array.schema.attributes)])
+        return self.fields(self._array.schema.names)
 
     def fields(self, names: Sequence[str]) -> Read:
         """The same query of these fields: attributes, dimensions and labels."""

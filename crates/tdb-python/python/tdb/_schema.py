@@ -304,6 +304,11 @@ class Schema:
             ends.append((pair[0], pair[1]))
         return ends
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all dimensions and attributes."""
+        return [one.name for one in self.dimensions] + [one.name for one in self.attributes]
+
     def dimension(self, name: str) -> Dimension:
         """The dimension of a name."""
         return {one.name: one for one in self.dimensions}[name]

@@ -141,9 +141,9 @@ def value_of_json(datatype: str, value: Any) -> Any:
     if isinstance(value, list):
         return [value_of_json(datatype, one) for one in value]
     if dtype.kind == "M":
-        return np.datetime64(value, np.datetime_data(dtype)[0]) if value == "NaT" else np.datetime64(value).astype(dtype)
+        return np.array([value], dtype)[0]
     if dtype.kind == "m":
-        return np.timedelta64(value, np.datetime_data(dtype)[0])
+        return np.array([value], dtype)[0]
     if dtype.kind != "f":
         return value
     # The same object each time, so that equal schemas are equal.
@@ -201,8 +201,3 @@ def encode_value(value: Any) -> tuple[str, bytes]:
     if found.ndim > 1 or found.dtype.kind not in "iufbmM":
         raise QueryError(f"{value!r} cannot be metadata: numbers, dates, texts, bytes and lists of numbers can")
     return datatype_name(found.dtype), np.ascontiguousarray(found).astype(found.dtype.newbyteorder("<")).tobytes()
-
-
-def unique(names: Iterable[str]) -> list[str]:
-    """The names without repetitions, in their order."""
-    return list(dict.fromkeys(names))
