@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
+use tdb_text::calendar::{self, BadDate};
 
 use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
@@ -28,7 +29,6 @@ use crate::show::ShowArgs;
 use crate::sql::SqlArgs;
 use crate::trace::VerboseArgs;
 use crate::write::WriteArgs;
-use tdb_text::calendar::{self, BadDate};
 
 pub(crate) use self::kind::Kind;
 pub(crate) use self::window::WindowArgs;

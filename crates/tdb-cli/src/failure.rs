@@ -6,7 +6,6 @@ use std::path::Path;
 use tdb_array::{
     AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError, without_secrets,
 };
-
 use tdb_text::suggest::hint;
 
 use crate::suggest::hint_of_place;

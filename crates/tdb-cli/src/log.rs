@@ -4,14 +4,14 @@ use std::io::Write;
 
 use serde_json::json;
 use tdb_array::{ArraySchema, Event, EventKind, History, State, history};
+use tdb_text::calendar::span_text;
+use tdb_text::condition;
+use tdb_text::report::{about, event_json};
 
 use crate::args::LogArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
-use tdb_text::calendar::span_text;
-use tdb_text::condition;
-use tdb_text::report::{about, event_json};
 
 /// Runs the command.
 pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Result {

@@ -6,15 +6,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{ArrayMetadata, MetadataValue};
+use tdb_text::parse::unescape;
+use tdb_text::report::count_of;
+use tdb_text::suggest::hint;
+use tdb_text::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
 use crate::args::MetaArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::table::{self, Heading};
-use tdb_text::parse::unescape;
-use tdb_text::report::count_of;
-use tdb_text::suggest::hint;
-use tdb_text::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
 pub(crate) mod change;
 

@@ -7,10 +7,10 @@ use tdb_array::Read;
 use tdb_schema::{ArraySchema, Dimension, Range};
 use tdb_text::parse::{parse_date, parse_float, parse_integer};
 use tdb_text::quotes::{self, Colons};
+use tdb_text::suggest::hint;
 
 use crate::args::RangeArgs;
 use crate::failure::{self, Failure};
-use tdb_text::suggest::hint;
 
 /// An inclusive range of a dimension as little-endian bytes; `None` means that an end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

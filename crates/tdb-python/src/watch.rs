@@ -44,6 +44,10 @@ pub(crate) fn run<T: Send, E: Into<Failure> + Send>(
 }
 
 /// Fails if a signal raised an exception in the call of this thread.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method alone has one lifetime, and any is needed"
+)]
 pub(crate) fn look() -> io::Result<()> {
     let interrupted = || Err(io::Error::new(io::ErrorKind::Interrupted, "interrupted"));
     let due = CALL.with_borrow_mut(|call| match call {
@@ -60,7 +64,7 @@ pub(crate) fn look() -> io::Result<()> {
         Some(false) => {}
     }
     // A handler of signals may call this module again, so nothing is borrowed here.
-    let Err(raised) = Python::attach(Python::check_signals) else { return Ok(()) };
+    let Err(raised) = Python::attach(|py| py.check_signals()) else { return Ok(()) };
     CALL.with_borrow_mut(|call| {
         if let Some(call) = call {
             call.raised = Some(raised);

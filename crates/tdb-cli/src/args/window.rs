@@ -2,10 +2,10 @@
 
 use clap::Args as Group;
 use tdb_array::{OpenOptions, TimeWindow};
+use tdb_text::calendar;
 
 use super::{KeyArgs, parse_time};
 use crate::failure::Result;
-use tdb_text::calendar;
 
 /// Which point in the history of the array to look at.
 #[derive(Debug, Group)]

@@ -3,11 +3,11 @@
 use tdb_array::{ArraySchema, Event, EventKind, Range, State};
 use tdb_codec::Datatype;
 use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
+use tdb_text::calendar;
 
 use super::{domain_text, name_of};
 use crate::show::Along;
 use crate::show::dates;
-use tdb_text::calendar;
 
 /// More rows nobody can tell apart.
 const MOST: usize = 300;

@@ -10,6 +10,7 @@ use tdb_convert::{
     Error, FileProblem, Format, NewArray, Rows, Source, Spans, Subarray, append, check, dimensions,
 };
 use tdb_schema::{Dimension, Range};
+use tdb_text::suggest::hint;
 
 use super::grow::{self, Growth};
 use super::input::Input;
@@ -19,7 +20,6 @@ use crate::condition;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::ranges::parse_names;
-use tdb_text::suggest::hint;
 
 /// The default memory of an import. Half of it is for the file, the other half for the cells that are being written.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);

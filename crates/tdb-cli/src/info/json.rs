@@ -1,10 +1,10 @@
 //! The description as JSON.
 
 use serde_json::{Map, Value, json};
+use tdb_text::report::{fragment_json, metadata_json};
 use tdb_text::schema::{ranges_json, to_json};
 
 use super::Info;
-use tdb_text::report::{fragment_json, metadata_json};
 
 pub(super) fn describe(info: &Info) -> Value {
     let array = &info.array;

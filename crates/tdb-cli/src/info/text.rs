@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use tdb_array::{ArrayType, Fragment};
 use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
+use tdb_text::calendar;
+use tdb_text::pipeline::pipeline_text;
+use tdb_text::report::kind;
+use tdb_text::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
 use super::Info;
 use crate::failure::one_line;
 use crate::meta;
 use crate::table::{self, Heading, shortened};
-use tdb_text::calendar;
-use tdb_text::pipeline::pipeline_text;
-use tdb_text::report::kind;
-use tdb_text::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
 /// How many values of an enumeration are shown.
 const SHOWN_VALUES: usize = 20;

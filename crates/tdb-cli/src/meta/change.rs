@@ -7,13 +7,13 @@ use std::sync::Arc;
 use clap::{Args as Group, Subcommand};
 use tdb_array::{Datatype, MetadataChanges, ObjectType, WriteStorage, object_type};
 use tdb_schema::MetadataValue;
+use tdb_text::parse::parse_value;
+use tdb_text::schema;
 
 use super::{key_of, missing, show};
 use crate::args::{ChangeArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
-use tdb_text::parse::parse_value;
-use tdb_text::schema;
 
 /// The changes of metadata.
 #[derive(Debug, Subcommand)]

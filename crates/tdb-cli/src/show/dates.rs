@@ -1,7 +1,6 @@
 //! Round dates along an axis.
 
 use tdb_codec::Datatype;
-
 use tdb_text::calendar::{self, Unit};
 
 /// Seconds of the round steps below a day.

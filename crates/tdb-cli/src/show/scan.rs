@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use tdb_array::{Array, ArrayType, Batches, Layout, Range, Read};
 use tdb_codec::Datatype;
 use tdb_schema::Dimension;
+use tdb_text::value::coordinate_text;
 
 use super::ShowArgs;
 use super::along::Along;
@@ -15,7 +16,6 @@ use crate::failure::{Failure, Result};
 use crate::place::shown;
 use crate::progress::{Meter, Unit};
 use crate::ranges::{Asked, Ends};
-use tdb_text::value::coordinate_text;
 
 /// The cells of a picture.
 pub(super) struct Scan<'a> {

@@ -1,7 +1,6 @@
 //! Values of fields as numbers.
 
 use tdb_codec::{CellValNum, Datatype, Native};
-
 use tdb_text::value::is_text;
 
 /// A number: exact where its type is.
