@@ -7,6 +7,7 @@ mod fixtures;
 mod layouts;
 mod markdown;
 mod peer;
+mod python;
 mod readmes;
 mod scratch;
 mod seeds;
@@ -40,6 +41,11 @@ const COMMANDS: &[Command] = &[
         "check",
         "check the project's rules that the compiler does not check: no upward dependencies, no I/O where it is not allowed, …",
         check::run,
+    ),
+    (
+        "python",
+        "build the wheel of the Python package, run its tests, examples and mypy on two releases; --optional yes",
+        python::run,
     ),
     ("scratch", "run tdb-filters' front-page example in a crate outside the workspace", scratch::run),
     ("seeds", "fill fuzz/corpus from the fixtures", seeds::run),

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
+use tdb_text::calendar::{self, BadDate};
 
-use crate::calendar::{self, BadDate};
 use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;

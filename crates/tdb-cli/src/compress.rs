@@ -6,9 +6,9 @@ use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, DatatypeClass, FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::pipeline::{pipeline_json, pipeline_text};
 
 use crate::buffers::Buffers;
-use crate::describe::{pipeline_json, pipeline_text};
 
 /// The number of cells of a sample: those of a tile of ordinary capacity.
 pub(crate) const SAMPLE: usize = 10_000;

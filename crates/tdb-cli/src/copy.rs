@@ -15,6 +15,8 @@ use tdb_array::{
 use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
 use tdb_schema::{MetadataValue, OLD_ANONYMOUS};
+use tdb_text::schema::{filters_help, pipeline_of_text};
+use tdb_text::suggest::hint;
 
 use self::boxes::DenseBox;
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
@@ -23,8 +25,6 @@ use crate::failure::{Failure, Result};
 use crate::place::{Stores, shown};
 use crate::progress::{Meter, ProgressArgs, Unit};
 use crate::ranges::{self, Asked};
-use crate::schema::{filters_help, pipeline_of_text};
-use crate::suggest::hint;
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::Value;
 use tdb_codec::FormatVersion;
+use tdb_text::schema::{self, At, datatypes_help, filters_help};
 
 use crate::args::ChangeArgs;
 use crate::compress::Compress;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
-use crate::schema::{self, At, datatypes_help, filters_help};
 
 /// What follows the options in the help.
 const HELP: &str = "\

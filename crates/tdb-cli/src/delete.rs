@@ -62,7 +62,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     }
     let storage = stores.storage(&args.array)?;
     let array = options.open_storage(storage.clone()).map_err(failed)?;
-    let asked = condition::parse(&args.condition, array.schema())
+    let asked = tdb_text::condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
     let stored = asked.to_stored(&array).map_err(failed)?;
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;

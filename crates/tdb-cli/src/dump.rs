@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 use tdb_array::Key;
 use tdb_codec::Reader;
 use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
+use tdb_text::value::hex_text;
 
 use self::block::{Block, Detail, Row, Source, Trouble};
 use crate::args::{DumpArgs, Kind};
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
-use crate::value::hex_text;
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {

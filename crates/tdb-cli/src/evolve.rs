@@ -7,14 +7,15 @@ use clap::Args as Group;
 use serde_json::json;
 use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
+use tdb_text::parse::parse_value;
+use tdb_text::schema;
+use tdb_text::suggest::hint;
+use tdb_text::value::coordinate_text;
 
 use crate::args::{ChangeArgs, LockArgs};
 use crate::failure::{Failure, Result};
 use crate::place::{Stores, shown};
-use crate::ranges::{parse_named, parse_names, parse_value};
-use crate::schema;
-use crate::suggest::hint;
-use crate::value::coordinate_text;
+use crate::ranges::{parse_named, parse_names};
 
 /// What follows the options in the help.
 const HELP: &str = "\

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
+use tdb_text::report::{explain_json, purpose};
 
 use crate::args::ExplainArgs;
 use crate::condition;
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write) -> R
     let mut query =
         ranges::asked(&args.ranges, &args.array, array.schema())?.apply(array.read(), array.schema());
     if let Some(text) = &args.condition {
-        let parsed = condition::parse(text, array.schema());
+        let parsed = tdb_text::condition::parse(text, array.schema());
         query = query.condition(parsed.map_err(|error| condition::bad(&args.array, text, &error))?);
     }
     if let Some(order) = args.order {
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write) -> R
         took = Some((cells, array.stats().since(&before)));
     }
     if args.json {
-        let mut value = as_json(&explain);
+        let mut value = explain_json(&explain);
         if let (Some((cells, stats)), Some(object)) = (took, value.as_object_mut()) {
             object.insert("run".to_owned(), stats_json(cells, &stats));
         }
@@ -166,69 +167,6 @@ fn field_text(field: &FieldPlan, column: usize) -> String {
         5 => field.decoded.to_string(),
         _ => purpose(field).1.to_owned(),
     }
-}
-
-/// Why a field is read: a word for programs, and a text for display.
-const fn purpose(field: &FieldPlan) -> (&'static str, &'static str) {
-    match field.purpose {
-        Purpose::Result => ("result", ""),
-        Purpose::Condition => ("condition", "for the condition"),
-        Purpose::Search => ("search", "to find and order cells"),
-        Purpose::Delete => ("delete", "for deletes"),
-        _ => ("", ""),
-    }
-}
-
-fn as_json(explain: &Explain) -> Value {
-    let fragment = |fragment: &FragmentPlan| {
-        let (outcome, tiles, whole) = match fragment.outcome {
-            Outcome::Read { tiles, whole } => ("read", tiles, whole),
-            Outcome::OutsideRanges => ("outside-ranges", 0, 0),
-            Outcome::OutsideCondition => ("outside-condition", 0, 0),
-            Outcome::Hidden => ("hidden", 0, 0),
-            Outcome::OutsideWindow => ("outside-window", 0, 0),
-            Outcome::Consolidated => ("consolidated", 0, 0),
-            _ => ("", 0, 0),
-        };
-        json!({
-            "name": fragment.name,
-            "timestamps": [fragment.timestamps.0, fragment.timestamps.1],
-            "outcome": outcome,
-            "tiles": fragment.tiles,
-            "tiles_read": tiles,
-            "tiles_whole": whole,
-            "tiles_ruled_out": fragment.ruled_out,
-        })
-    };
-    let field = |field: &FieldPlan| {
-        json!({
-            "name": field.name,
-            "asked": field.purpose == Purpose::Result,
-            "purpose": purpose(field).0,
-            "tiles": field.tiles,
-            "requests": field.requests,
-            "bytes": field.bytes,
-            "chunks": field.chunks,
-            "decoded": field.decoded,
-            "again": field.again,
-        })
-    };
-    json!({
-        "order": explain.order.name(),
-        "fragments": explain.fragments.iter().map(fragment).collect::<Vec<_>>(),
-        "fields": explain.fields.iter().map(field).collect::<Vec<_>>(),
-        "tiles": explain.tiles(),
-        "requests": explain.requests(),
-        "bytes": explain.bytes(),
-        "chunks": explain.chunks(),
-        "decoded": explain.decoded(),
-        "tiles_again": explain.again(),
-        "tiles_ruled_out": explain.ruled_out(),
-        "cells": explain.cells,
-        "exact": explain.exact,
-        "result_bytes": explain.result_bytes,
-        "memory_bytes": explain.memory_bytes,
-    })
 }
 
 /// The output of `tdb read --stats`: everything done since the array was opened, including opening it.

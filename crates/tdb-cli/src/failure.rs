@@ -6,8 +6,9 @@ use std::path::Path;
 use tdb_array::{
     AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError, without_secrets,
 };
+use tdb_text::suggest::hint;
 
-use crate::suggest::{hint, hint_of_place};
+use crate::suggest::hint_of_place;
 
 /// The command line is wrong, in general or for this array.
 const USAGE: u8 = 2;

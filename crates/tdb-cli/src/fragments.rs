@@ -8,14 +8,15 @@ use std::path::PathBuf;
 use clap::Args as Group;
 use serde_json::json;
 use tdb_array::{ArraySchema, Event, EventKind, History, Range, history};
+use tdb_text::calendar::span_text;
+use tdb_text::report::event_json;
+use tdb_text::value::{coordinate_json, interval_text};
 
 use crate::args::KeyArgs;
-use crate::calendar::span_text;
 use crate::failure::{Failure, Result, one_line};
-use crate::log::{event_json, state_text, what};
+use crate::log::{state_text, what};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
-use crate::value::{coordinate_json, interval_text};
 
 /// Show the fragments of an array: when they were written, how large they are, and where their cells are.
 ///

@@ -27,6 +27,7 @@ use std::sync::Arc;
 use clap::{Args as Group, ValueEnum};
 use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteStorage, is_free};
+use tdb_text::schema::{self, At};
 
 use self::convert::Conversion;
 use self::existing::append;
@@ -45,7 +46,6 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
-use crate::schema::{self, At};
 
 /// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is created if it does not exist.
 ///

@@ -44,13 +44,11 @@
 
 mod args;
 mod buffers;
-mod calendar;
 mod compress;
 mod condition;
 mod copy;
 mod create;
 mod delete;
-mod describe;
 mod dump;
 mod ends;
 mod evolve;
@@ -72,7 +70,6 @@ mod progress;
 mod publish;
 mod ranges;
 mod read;
-mod schema;
 mod screen;
 mod shell;
 mod show;
@@ -81,7 +78,6 @@ mod suggest;
 mod table;
 mod temporary;
 mod trace;
-mod value;
 mod verify;
 mod write;
 

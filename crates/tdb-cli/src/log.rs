@@ -2,13 +2,13 @@
 
 use std::io::Write;
 
-use serde_json::{Value, json};
-use tdb_array::{ArraySchema, ArrayType, Event, EventKind, History, State, history};
-use tdb_codec::FormatVersion;
+use serde_json::json;
+use tdb_array::{ArraySchema, Event, EventKind, History, State, history};
+use tdb_text::calendar::span_text;
+use tdb_text::condition;
+use tdb_text::report::{about, event_json};
 
 use crate::args::LogArgs;
-use crate::calendar::{self, span_text};
-use crate::condition;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
@@ -67,15 +67,6 @@ pub(crate) fn what(event: &Event, schema: Option<&ArraySchema>) -> String {
     }
 }
 
-/// What a state refers to: what took the place of an event, or what is wrong.
-fn about(state: &State) -> Option<String> {
-    match state {
-        State::Shadowed(by) | State::Overwritten(by) => Some(by.clone()),
-        State::Damaged(error) => Some(error.to_string()),
-        _ => None,
-    }
-}
-
 pub(crate) fn state_text(state: &State) -> String {
     match (state.word(), about(state)) {
         (word, Some(about)) if matches!(state, State::Damaged(_)) => format!("{word}: {about}"),
@@ -86,45 +77,4 @@ pub(crate) fn state_text(state: &State) -> String {
         }
         (word, None) => word.to_owned(),
     }
-}
-
-pub(crate) fn event_json(event: &Event, schema: Option<&ArraySchema>) -> Value {
-    let about = about(&event.state);
-    let number = |version: Option<FormatVersion>| match version {
-        Some(version) => json!(version.number()),
-        None => Value::Null,
-    };
-    let mut object = json!({
-        "timestamps": event.timestamps.map(|(first, last)| [first, last]),
-        "dates": event.timestamps.map(|(first, last)| [first, last].map(calendar::format_millis)),
-        "what": event.kind.word(),
-        "name": event.key,
-        "version": number(event.version),
-        "cells": event.cells,
-        "bytes": event.bytes,
-        "state": event.state.word(),
-    });
-    let mut add = |key: &str, value: Value| {
-        if let Some(object) = object.as_object_mut() {
-            object.insert(key.to_owned(), value);
-        }
-    };
-    match &event.state {
-        State::Damaged(_) => add("error", json!(about)),
-        _ if about.is_some() => add("by", json!(about)),
-        _ => {}
-    }
-    match &event.kind {
-        EventKind::Fragment(array_type) | EventKind::ConsolidatedFragment(array_type) => {
-            add("type", json!(array_type.map(ArrayType::name)));
-        }
-        EventKind::Delete(condition) | EventKind::Update(condition) => {
-            add("keeps", json!(condition.as_ref().map(|condition| condition::text(condition, schema))));
-        }
-        EventKind::Commits(list) | EventKind::Replaced(list) | EventKind::Ignored(list) => {
-            add("paths", json!(list));
-        }
-        _ => {}
-    }
-    object
 }

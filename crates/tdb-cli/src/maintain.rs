@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::{Args as Group, ValueEnum};
 use serde_json::{Value, json};
 use tdb_array::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, MemoryBudget,
-    MemoryBudgetError, ObjectType, PlannedFile, Stored, Vacuum, object_type,
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget, MemoryBudgetError,
+    ObjectType, Stored, Vacuum, object_type,
 };
+use tdb_text::report::steps_json;
 
 use crate::args::{KeyArgs, LockArgs, parse_count, parse_time};
 use crate::failure::{Failure, Result, one_line};
@@ -240,20 +241,7 @@ fn run(
 
 /// A plan, and whether it was carried out.
 fn plan_json(path: &Path, plan: &MaintenancePlan, done: bool) -> Value {
-    let file = |file: &PlannedFile| json!({"name": file.key, "bytes": file.bytes});
-    let step = |step: &MaintenanceStep| {
-        json!({
-            "what": step.what,
-            "inputs": step.inputs.iter().map(file).collect::<Vec<_>>(),
-            "output": step.output.as_ref().map(file),
-        })
-    };
-    json!({
-        "object": shown(path),
-        "done": done,
-        "steps": plan.steps().iter().map(step).collect::<Vec<_>>(),
-        "notes": plan.notes(),
-    })
+    json!({"object": shown(path), "done": done, "steps": steps_json(plan), "notes": plan.notes()})
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{ArrayMetadata, MetadataValue};
+use tdb_text::parse::unescape;
+use tdb_text::report::count_of;
+use tdb_text::suggest::hint;
+use tdb_text::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
 use crate::args::MetaArgs;
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
-use crate::ranges::unescape;
-use crate::suggest::hint;
 use crate::table::{self, Heading};
-use crate::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
 pub(crate) mod change;
 
@@ -94,9 +95,4 @@ fn entry_json(key: &[u8], value: &MetadataValue) -> Value {
         "value": cell_json(value.datatype, count_of(value), &value.data),
         "hex": hex_text(&value.data),
     })
-}
-
-/// A value with one element is shown as such, others as lists.
-pub(crate) fn count_of(value: &MetadataValue) -> CellValNum {
-    if value.count() == 1 { CellValNum::ONE } else { CellValNum::Var }
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use clap::Args as Group;
 use tdb_array::{Cache, MemoryBudget, Places, WriteStorage, without_secrets};
+#[cfg(feature = "object-store")]
+use tdb_object_store::Locations;
+use tdb_text::suggest::hint;
 
 #[cfg(not(feature = "object-store"))]
 use self::without::Locations;
 use crate::failure::{Failure, Result};
-use crate::suggest::{hint, hint_of_place};
+use crate::suggest::hint_of_place;
 use crate::trace::{Traced, TracedPlaces};
-#[cfg(feature = "object-store")]
-use tdb_object_store::Locations;
 
 /// The prefix of environment variables that are options of stores.
 const PREFIX: &str = "TDB_STORE_";

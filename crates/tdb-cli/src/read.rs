@@ -304,7 +304,7 @@ fn open(args: &ReadArgs, stores: &Stores) -> Result<Array> {
 /// A query for the cells that satisfy the condition.
 fn satisfying(args: &ReadArgs, array: &Array) -> Result<Read> {
     let Some(text) = &args.condition else { return Ok(array.read()) };
-    let condition = condition::parse(text, array.schema());
+    let condition = tdb_text::condition::parse(text, array.schema());
     Ok(array.read().condition(condition.map_err(|error| condition::bad(&args.array, text, &error))?))
 }
 

@@ -26,7 +26,7 @@ use crate::place::Stores;
 use crate::progress::ProgressArgs;
 use crate::ranges;
 use crate::screen::Screen;
-use crate::value::is_text;
+use tdb_text::value::is_text;
 
 /// Draw the cells of an array: on the terminal, or into an SVG or PNG file.
 ///

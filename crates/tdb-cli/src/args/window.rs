@@ -2,9 +2,9 @@
 
 use clap::Args as Group;
 use tdb_array::{OpenOptions, TimeWindow};
+use tdb_text::calendar;
 
 use super::{KeyArgs, parse_time};
-use crate::calendar;
 use crate::failure::Result;
 
 /// Which point in the history of the array to look at.

@@ -6,8 +6,7 @@ use std::rc::Rc;
 use tdb_codec::{ArrayType, Datatype, Layout, Reader, Trace, TracedField, to_u64, to_usize};
 use tdb_filters::registry;
 use tdb_schema::ObjectType;
-
-use crate::value::escape_bytes;
+use tdb_text::value::escape_bytes;
 
 /// If there are more bytes than this, only the first ones are shown.
 const PREVIEW: usize = 24;

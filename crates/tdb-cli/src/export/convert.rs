@@ -150,7 +150,7 @@ impl ExportArgs {
             part = part.filter(|part| part.order() == order);
         }
         if let Some(text) = &self.condition {
-            let condition = condition::parse(text, schema);
+            let condition = tdb_text::condition::parse(text, schema);
             let condition = condition.map_err(|error| condition::bad(&self.array, text, &error))?;
             read = read.condition(condition).selection(true);
             part = None;

@@ -3,9 +3,9 @@
 use tdb_array::{ArraySchema, Event, EventKind, Range, State};
 use tdb_codec::Datatype;
 use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
+use tdb_text::calendar;
 
 use super::{domain_text, name_of};
-use crate::calendar;
 use crate::show::Along;
 use crate::show::dates;
 

@@ -10,6 +10,7 @@ use tdb_convert::{
     Error, FileProblem, Format, NewArray, Rows, Source, Spans, Subarray, append, check, dimensions,
 };
 use tdb_schema::{Dimension, Range};
+use tdb_text::suggest::hint;
 
 use super::grow::{self, Growth};
 use super::input::Input;
@@ -17,10 +18,8 @@ use super::report::Report;
 use super::{FileFormat, ImportArgs, rows};
 use crate::condition;
 use crate::failure::{Failure, Result};
-use crate::info;
 use crate::place::Stores;
 use crate::ranges::parse_names;
-use crate::suggest::hint;
 
 /// The default memory of an import. Half of it is for the file, the other half for the cells that are being written.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
@@ -116,7 +115,7 @@ impl<'a> BatchFile<'a> {
         let of_array = |error| Failure::of_array(&self.args.array, error);
         let New { array: new, numbered } = self.new_array()?;
         if self.args.dry_run {
-            writeln!(out, "{:#}", info::json::schema(new.schema(), new.enumerations()))?;
+            writeln!(out, "{:#}", tdb_text::schema::to_json(new.schema(), new.enumerations()))?;
             return Ok(());
         }
         let mapping = new.mapping().map_err(|error| self.failed(error))?;

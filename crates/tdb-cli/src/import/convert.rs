@@ -4,14 +4,14 @@ use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, to_u64};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::parse::date_ticks;
+use tdb_text::suggest::hint;
+use tdb_text::value::{is_text, json_cell};
 
 use super::infer::{is_padded, remedy};
 use super::rows;
 use super::table::{Cell, Mark, Table};
 use crate::buffers::Buffers;
-use crate::ranges::date_ticks;
-use crate::suggest::hint;
-use crate::value::{is_text, json_cell};
 
 /// How the tables of a file become cells of an array.
 #[derive(Clone, Copy, Debug)]

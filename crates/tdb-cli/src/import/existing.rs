@@ -7,6 +7,7 @@ use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, OpenOptions, SchemaEvolution, TimeWindow, WriteStorage,
 };
 use tdb_schema::{Dimension, Range};
+use tdb_text::value::interval_text;
 
 use super::convert::Conversion;
 use super::grow::{self, Growth};
@@ -17,7 +18,6 @@ use super::tables::Tables;
 use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result, one_line};
 use crate::progress::Unit;
-use crate::value::interval_text;
 
 /// Adds the cells of a file to an array.
 pub(super) fn append(

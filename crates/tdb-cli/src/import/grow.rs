@@ -3,12 +3,12 @@
 use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{Datatype, Physical};
 use tdb_schema::{Dimension, Domain, Range};
+use tdb_text::value::coordinate_text;
 
 use super::convert::one;
 use super::table::Table;
 use crate::buffers::Buffers;
 use crate::ranges::parse_named;
-use crate::value::coordinate_text;
 
 /// The domain of a new dimension that was not given one, with room for these coordinates. Libraries take the whole domain
 /// for the tile extent if there is none, so its length must fit the type.

@@ -2,13 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use tdb_codec::{CellValNum, Datatype};
+use tdb_text::parse::date_ticks;
+use tdb_text::schema::{datatype as parse_datatype, usual_cells};
+use tdb_text::suggest::hint;
+use tdb_text::value::cell_val_num_json;
 
 use super::convert::{is_boolean, is_number, one};
 use super::table::{Cell, Mark, Table};
-use crate::ranges::{date_ticks, parse_names};
-use crate::schema::{datatype as parse_datatype, usual_cells};
-use crate::suggest::hint;
-use crate::value::cell_val_num_json;
+use crate::ranges::parse_names;
 
 /// Types that a column may have, other than text: the first one that fits all of its cells is used.
 const TYPES: [Datatype; 6] = [

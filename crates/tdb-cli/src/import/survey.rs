@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 use tdb_array::ArrayType;
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{Dimension, Range};
+use tdb_text::suggest::hint;
+use tdb_text::value::coordinate_json;
 
 use super::convert::{is_number, one};
 use super::grow;
 use super::infer::{self, NewColumn, is_padded, remedy};
 use super::rows;
 use super::table::{Mark, Table};
-use crate::suggest::hint;
-use crate::value::coordinate_json;
 
 /// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
 /// ranges of the dimension, and finds no cells in global order.
@@ -258,7 +258,7 @@ fn check_domains(table: &Table, wanted: &Wanted<'_>) -> Result<(), String> {
 /// The type of a column's coordinates; `None` for text, which booleans become, too.
 fn coordinates(column: &NewColumn) -> Option<Datatype> {
     let datatype = column.datatype;
-    let is_text = crate::value::is_text(datatype) || datatype == Datatype::Bool;
+    let is_text = tdb_text::value::is_text(datatype) || datatype == Datatype::Bool;
     (!is_text).then_some(datatype)
 }
 

@@ -5,14 +5,15 @@ use std::io::{self, Write};
 use tdb_array::{ArrayType, Fragment};
 use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
+use tdb_text::calendar;
+use tdb_text::pipeline::pipeline_text;
+use tdb_text::report::kind;
+use tdb_text::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
 use super::Info;
-use crate::calendar;
-use crate::describe::pipeline_text;
 use crate::failure::one_line;
 use crate::meta;
 use crate::table::{self, Heading, shortened};
-use crate::value::{cell_text, coordinate_text, escape_bytes, interval_text};
 
 /// How many values of an enumeration are shown.
 const SHOWN_VALUES: usize = 20;
@@ -201,10 +202,6 @@ fn section(out: &mut dyn Write, headings: &[Heading], rows: &[Vec<String>]) -> i
     }
     writeln!(out)?;
     table::write_rows(out, 0, headings, rows)
-}
-
-pub(super) const fn kind(fragment: &Fragment) -> ArrayType {
-    if fragment.is_dense() { ArrayType::Dense } else { ArrayType::Sparse }
 }
 
 fn ranges(schema: &ArraySchema, ranges: &[Range]) -> String {

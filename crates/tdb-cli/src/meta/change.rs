@@ -7,13 +7,13 @@ use std::sync::Arc;
 use clap::{Args as Group, Subcommand};
 use tdb_array::{Datatype, MetadataChanges, ObjectType, WriteStorage, object_type};
 use tdb_schema::MetadataValue;
+use tdb_text::parse::parse_value;
+use tdb_text::schema;
 
 use super::{key_of, missing, show};
 use crate::args::{ChangeArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
-use crate::ranges::parse_value;
-use crate::schema;
 
 /// The changes of metadata.
 #[derive(Debug, Subcommand)]
@@ -76,7 +76,7 @@ pub(super) fn run(change: &MetaChange, stores: &Stores, out: &mut dyn Write) -> 
         MetaChange::Set(args) => {
             let key = key_of(&args.object, &args.entry)?;
             let usage = |error| Failure::Usage(format!("{}: {error}", args.object.display()));
-            if crate::value::is_text(args.datatype) && args.values.len() > 1 {
+            if tdb_text::value::is_text(args.datatype) && args.values.len() > 1 {
                 return Err(usage("a text is a single value: put it in quotes".to_owned()));
             }
             let values = args.values.iter().map(|value| parse_value(args.datatype, value));

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value};
 use tdb_array::{Aggregate, AggregateError, AggregateValue};
+use tdb_text::value::{cell_json, cell_plain, cell_text, is_text};
 
 use super::csv::quoted;
 use crate::args::{Format, ReadArgs};
@@ -12,7 +13,6 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
-use crate::value::{cell_json, cell_plain, cell_text, is_text};
 
 /// Shown instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use tdb_text::value::cell_plain;
+
 use super::shown::Shown;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
-use crate::value::cell_plain;
 
 /// Writes a header with the columns' names, then one line per cell.
 pub(super) struct Csv<'a, 'o> {

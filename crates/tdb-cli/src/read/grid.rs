@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use tdb_array::Layout;
+use tdb_text::value::is_single;
 
 use super::Answer;
 use super::rows::{heading, text, title};
 use super::shown::Shown;
 use crate::table::{self, Rule};
-use crate::value::is_single;
 
 /// With more columns than this, one row per cell is easier to read.
 const MOST_COLUMNS: usize = 100;

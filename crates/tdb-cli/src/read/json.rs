@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use serde_json::{Value, json};
+use tdb_text::value::cell_json;
 
 use super::shown::Shown;
 use super::spool::Spool;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::names::Unique;
-use crate::value::cell_json;
 
 /// Writes one column after the other, so everything except short columns is buffered in files until the last batch.
 pub(super) struct Json<'a, 'o> {

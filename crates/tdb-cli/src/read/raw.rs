@@ -8,13 +8,13 @@ use serde_json::{Map, Value, json};
 use tdb_array::Column;
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Dimension;
+use tdb_text::value::{cell_val_num_json, coordinate_json};
 
 use super::shown::Shown;
 use super::{Sink, Summary};
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
 use crate::ranges::Ends;
-use crate::value::{cell_val_num_json, coordinate_json};
 
 /// Files in a folder to which batches are appended.
 pub(super) struct Raw<'f> {

@@ -3,11 +3,11 @@
 use std::io::{self, Write};
 
 use tdb_array::Column;
+use tdb_text::value::{cell_text, is_single, is_text};
 
 use super::Answer;
 use super::shown::{Cell, Shown};
 use crate::table::{self, Heading, Rule};
-use crate::value::{cell_text, is_single, is_text};
 
 pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
     let headings: Vec<_> =

@@ -4,11 +4,11 @@ use tdb_array::Range;
 use tdb_codec::{CellValNum, Datatype};
 use tdb_draw::{Axis, Tick, round_step};
 use tdb_schema::Dimension;
+use tdb_text::calendar;
+use tdb_text::value::cell_text;
 
 use super::dates;
 use super::value::Value;
-use crate::calendar;
-use crate::value::cell_text;
 
 /// An axis of equal parts.
 #[derive(Clone, Debug, PartialEq)]

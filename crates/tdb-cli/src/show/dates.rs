@@ -1,8 +1,7 @@
 //! Round dates along an axis.
 
 use tdb_codec::Datatype;
-
-use crate::calendar::{self, Unit};
+use tdb_text::calendar::{self, Unit};
 
 /// Seconds of the round steps below a day.
 const SECONDS: [i128; 17] =

@@ -3,11 +3,11 @@
 use tdb_array::{Fragment, Range};
 use tdb_draw::{Footprint, Outline};
 use tdb_schema::Dimension;
+use tdb_text::value::interval_text;
 
 use super::along::Along;
 use super::scan::Scan;
 use crate::failure::Result;
-use crate::value::interval_text;
 
 /// More rectangles hide what is under them.
 const MOST: usize = 4000;

@@ -3,6 +3,7 @@
 use tdb_array::{Aggregate, ArrayType};
 use tdb_draw::{Histogram, Profile};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::value::is_text;
 
 use super::along::Along;
 use super::plane::counted;
@@ -10,7 +11,6 @@ use super::scan::Scan;
 use super::target::Target;
 use super::value::Value;
 use crate::failure::Result;
-use crate::value::is_text;
 
 /// Least, mean and greatest value of a field along a dimension.
 pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: &Target) -> Result<Profile> {

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use tdb_array::{Array, ArrayType, Batches, Layout, Range, Read};
 use tdb_codec::Datatype;
 use tdb_schema::Dimension;
+use tdb_text::value::coordinate_text;
 
 use super::ShowArgs;
 use super::along::Along;
@@ -15,7 +16,6 @@ use crate::failure::{Failure, Result};
 use crate::place::shown;
 use crate::progress::{Meter, Unit};
 use crate::ranges::{Asked, Ends};
-use crate::value::coordinate_text;
 
 /// The cells of a picture.
 pub(super) struct Scan<'a> {
@@ -160,7 +160,7 @@ impl<'a> Scan<'a> {
             read = read.order(Layout::GlobalOrder);
         }
         if let Some(text) = &self.args.condition {
-            let condition = condition::parse(text, schema);
+            let condition = tdb_text::condition::parse(text, schema);
             read = read.condition(condition.map_err(|error| condition::bad(&self.args.array, text, &error))?);
         }
         Ok(read.selection(true))

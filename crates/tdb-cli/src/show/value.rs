@@ -1,8 +1,7 @@
 //! Values of fields as numbers.
 
 use tdb_codec::{CellValNum, Datatype, Native};
-
-use crate::value::is_text;
+use tdb_text::value::is_text;
 
 /// A number: exact where its type is.
 #[derive(Clone, Copy, Debug, PartialEq)]

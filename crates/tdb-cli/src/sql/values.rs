@@ -11,11 +11,11 @@ use tdb_datafusion::datafusion::arrow::datatypes::{
 };
 use tdb_datafusion::datafusion::arrow::error::ArrowError;
 use tdb_datafusion::datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use tdb_text::calendar;
+use tdb_text::value::{cell_plain, cell_text};
 
-use crate::calendar;
 use crate::failure::one_line;
 use crate::table::Heading;
-use crate::value::{cell_plain, cell_text};
 
 type Result<T> = std::result::Result<T, ArrowError>;
 

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, Layout};
 use tdb_codec::to_u64;
 use tdb_schema::{Field, FieldKind, Range};
+use tdb_text::schema::{At, cell_val_num, datatype_at, ends, layout};
 
 use crate::buffers::Buffers;
 use crate::failure::{Failure, Result};
-use crate::schema::{At, cell_val_num, datatype_at, ends, layout};
 
 /// The cells in a folder.
 #[derive(Debug)]

@@ -6,11 +6,11 @@ use serde_json::{Number, Value, json};
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor};
 use tdb_schema::Dimension;
 
-pub(crate) use self::parse::json_cell;
+pub use self::parse::json_cell;
 use crate::calendar;
 
 /// Whether a cell of this type is one text, whatever its number of values.
-pub(crate) const fn is_text(datatype: Datatype) -> bool {
+pub const fn is_text(datatype: Datatype) -> bool {
     datatype.is_string()
         || matches!(
             datatype,
@@ -19,13 +19,13 @@ pub(crate) const fn is_text(datatype: Datatype) -> bool {
 }
 
 /// Whether a cell is shown as one value instead of a list.
-pub(crate) fn is_single(datatype: Datatype, cell_val_num: CellValNum) -> bool {
+pub fn is_single(datatype: Datatype, cell_val_num: CellValNum) -> bool {
     is_text(datatype) || cell_val_num == CellValNum::ONE
 }
 
 /// A cell as text for display: strings with unprintable bytes as `\xNN`, and in quotes if they could be mistaken for
 /// something else; dates as dates; several values as `[1, 2]`.
-pub(crate) fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
+pub fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
     if is_text(datatype) {
         let text = text_of(datatype, cell).map_or_else(|| escape_bytes(cell), |text| escape(&text));
         let ambiguous = text.is_empty() || text == "null" || text.starts_with('"') || text.trim() != text;
@@ -39,7 +39,7 @@ pub(crate) fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8
 }
 
 /// A cell as text for programs: strings unchanged if they are valid text.
-pub(crate) fn cell_plain(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
+pub fn cell_plain(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
     if is_text(datatype) {
         text_of(datatype, cell).unwrap_or_else(|| escape_bytes(cell))
     } else {
@@ -48,7 +48,7 @@ pub(crate) fn cell_plain(datatype: Datatype, cell_val_num: CellValNum, cell: &[u
 }
 
 /// A cell as JSON: exact numbers; NaN, infinities and dates as strings; several values as arrays.
-pub(crate) fn cell_json(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> Value {
+pub fn cell_json(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> Value {
     if is_text(datatype) {
         return Value::String(cell_plain(datatype, cell_val_num, cell));
     }
@@ -60,7 +60,7 @@ pub(crate) fn cell_json(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8
 }
 
 /// Number of values per cell: a number, or `"var"`.
-pub(crate) fn cell_val_num_json(count: CellValNum) -> Value {
+pub fn cell_val_num_json(count: CellValNum) -> Value {
     match count {
         CellValNum::Fixed(count) => json!(count),
         CellValNum::Var => json!("var"),
@@ -109,17 +109,17 @@ impl PhysicalVisitor for Show<'_> {
 }
 
 /// A coordinate of a dimension, in the notation of range ends.
-pub(crate) fn coordinate_text(dimension: &Dimension, value: &[u8]) -> String {
+pub fn coordinate_text(dimension: &Dimension, value: &[u8]) -> String {
     cell_text(dimension.datatype, dimension.cell_val_num, value)
 }
 
 /// A coordinate of a dimension as JSON.
-pub(crate) fn coordinate_json(dimension: &Dimension, value: &[u8]) -> Value {
+pub fn coordinate_json(dimension: &Dimension, value: &[u8]) -> Value {
     cell_json(dimension.datatype, dimension.cell_val_num, value)
 }
 
 /// An interval of a dimension, in the notation of `--range`.
-pub(crate) fn interval_text(dimension: &Dimension, low: &[u8], high: &[u8]) -> String {
+pub fn interval_text(dimension: &Dimension, low: &[u8], high: &[u8]) -> String {
     format!("{}..{}", coordinate_text(dimension, low), coordinate_text(dimension, high))
 }
 
@@ -162,7 +162,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Bytes with everything outside printable ASCII as `\xNN`.
-pub(crate) fn escape_bytes(bytes: &[u8]) -> String {
+pub fn escape_bytes(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for &byte in bytes {
         match byte {
@@ -175,7 +175,7 @@ pub(crate) fn escape_bytes(bytes: &[u8]) -> String {
 }
 
 /// Bytes in hexadecimal, without separators.
-pub(crate) fn hex_text(bytes: &[u8]) -> String {
+pub fn hex_text(bytes: &[u8]) -> String {
     const DIGITS: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     let digits = |byte: u8| [byte >> 4, byte & 15].map(|half| DIGITS.get(usize::from(half)).copied());

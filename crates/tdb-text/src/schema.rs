@@ -3,15 +3,16 @@
 mod at;
 mod filters;
 mod words;
+mod write;
 
 use serde_json::Value;
 use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, FormatVersion, Layout};
 use tdb_schema::{ArraySchema, Attribute, Dimension, DimensionLabel, Domain, Enumeration, Range};
 
-pub(crate) use self::at::At;
-use self::at::Result;
-pub(crate) use self::filters::pipeline_of_text;
-pub(crate) use self::words::{datatype, datatypes_help, filters_help, usual_cells};
+pub use self::at::{At, Result};
+pub use self::filters::pipeline_of_text;
+pub use self::words::{datatype, datatypes_help, filters_help, usual_cells};
+pub use self::write::{ranges_json, to_json};
 use crate::value::json_cell;
 
 /// Keys of `tdb info --json` that describe the array rather than its schema: they are ignored.
@@ -45,15 +46,17 @@ const KEYS: [&str; 13] = [
 
 /// A schema and its enumerations.
 #[derive(Debug)]
-pub(crate) struct Described {
-    pub(crate) schema: ArraySchema,
-    pub(crate) enumerations: Vec<Enumeration>,
+pub struct Described {
+    /// The schema.
+    pub schema: ArraySchema,
+    /// The enumerations, with their values.
+    pub enumerations: Vec<Enumeration>,
 }
 
 /// Parses a schema. Omitted properties have the same defaults as in libtiledb, except that attributes of texts and
 /// bytes are of variable length, where libtiledb makes cells of one byte; `version` replaces the format version in
 /// the schema.
-pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
+pub fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
     at.object(&[&KEYS[..], &["enumerations"], &OF_THE_ARRAY[..]].concat())?;
     let kind = at.need("type")?.parsed("type (dense or sparse)", array_type)?;
     let mut builder = match kind {
@@ -119,7 +122,7 @@ pub(crate) fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Descr
 }
 
 /// The first option of a filter that is outside its limits, and what is allowed.
-pub(crate) fn outside_limits(at: &At<'_>) -> Option<String> {
+pub fn outside_limits(at: &At<'_>) -> Option<String> {
     let own = ["coords_filters", "offsets_filters", "validity_filters"].map(|key| at.get(key));
     let fields = ["dimensions", "attributes"].map(|key| at.list(key).unwrap_or_default());
     let fields = fields.iter().flatten().map(|field| field.get("filters"));
@@ -135,7 +138,8 @@ fn array_type(name: &str) -> Option<ArrayType> {
     [ArrayType::Dense, ArrayType::Sparse].into_iter().find(|kind| kind.name() == name)
 }
 
-pub(crate) fn layout(name: &str) -> Option<Layout> {
+/// An order by its name.
+pub fn layout(name: &str) -> Option<Layout> {
     (0..=u8::MAX).map_while(Layout::from_code).find(|layout| layout.name() == name)
 }
 
@@ -143,12 +147,16 @@ fn data_order(name: &str) -> Option<DataOrder> {
     (0..=u8::MAX).map_while(DataOrder::from_code).find(|order| order.name() == name)
 }
 
-pub(crate) fn datatype_at(at: &At<'_>) -> Result<Datatype> {
+/// The datatype of a field.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn datatype_at(at: &At<'_>) -> Result<Datatype> {
     at.need("datatype")?.understood(datatype)
 }
 
 /// Number of values per cell: a number, or `"var"`.
-pub(crate) fn cell_val_num(at: &At<'_>, usual: CellValNum) -> Result<CellValNum> {
+pub fn cell_val_num(at: &At<'_>, usual: CellValNum) -> Result<CellValNum> {
     let Some(at) = at.get("cell_val_num") else { return Ok(usual) };
     if at.value.as_str() == Some("var") {
         return Ok(CellValNum::Var);
@@ -197,7 +205,11 @@ fn extent_of(at: &At<'_>, datatype: Datatype) -> Result<Vec<u8>> {
     Ok(extent.to_vec())
 }
 
-pub(crate) fn ends(at: &At<'_>, dimension: &Dimension) -> Result<(Vec<u8>, Vec<u8>)> {
+/// The two ends of a range.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn ends(at: &At<'_>, dimension: &Dimension) -> Result<(Vec<u8>, Vec<u8>)> {
     let items = at.items()?;
     let [low, high] = items.as_slice() else { return Err(at.error("two ends are expected")) };
     let end = |at| cell(at, dimension.datatype, dimension.cell_val_num);
@@ -213,7 +225,11 @@ fn ranges(at: &At<'_>, domain: &Domain) -> Result<Vec<Range>> {
     items.iter().zip(&domain.dimensions).map(range).collect()
 }
 
-fn attribute(at: &At<'_>) -> Result<Attribute> {
+/// An attribute.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn attribute(at: &At<'_>) -> Result<Attribute> {
     at.object(&[
         "name",
         "datatype",
@@ -288,7 +304,11 @@ fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
     })
 }
 
-fn enumeration(at: &At<'_>) -> Result<Enumeration> {
+/// An enumeration with its values.
+///
+/// # Errors
+/// What is wrong, and where.
+pub fn enumeration(at: &At<'_>) -> Result<Enumeration> {
     at.object(&["name", "datatype", "cell_val_num", "ordered", "values"])?;
     let datatype = datatype_at(at)?;
     let usual = usual_cells(datatype);

@@ -90,7 +90,7 @@ fn pixel_format(name: &str) -> Option<PixelFormat> {
 
 /// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`. Options may also be written
 /// `zstd(5)`, `zstd(level=5)` and `zstd:5`.
-pub(crate) fn pipeline_of_text(text: &str) -> Result<Pipeline> {
+pub fn pipeline_of_text(text: &str) -> Result<Pipeline> {
     let mut filters = Vec::new();
     let mut rest = text.trim();
     if rest == "none" {
@@ -170,7 +170,7 @@ mod tests {
     use tdb_filters::registry;
 
     use super::*;
-    use crate::describe::{pipeline_json, pipeline_text};
+    use crate::pipeline::{pipeline_json, pipeline_text};
 
     #[test]
     fn every_filter_is_read_back_as_it_is_shown() {

@@ -5,28 +5,29 @@ use serde_json::Value;
 use crate::suggest::hint;
 
 /// What is wrong with a document, and where, in one line.
-pub(crate) type Result<T> = core::result::Result<T, String>;
+pub type Result<T> = core::result::Result<T, String>;
 
 /// A value, and its path.
 #[derive(Clone, Debug)]
-pub(crate) struct At<'v> {
+pub struct At<'v> {
     path: String,
-    pub(crate) value: &'v Value,
+    /// The value.
+    pub value: &'v Value,
 }
 
 impl<'v> At<'v> {
     /// The whole document.
-    pub(crate) const fn root(value: &'v Value) -> Self {
+    pub const fn root(value: &'v Value) -> Self {
         Self { path: String::new(), value }
     }
 
     /// An error at this place.
-    pub(crate) fn error(&self, what: impl core::fmt::Display) -> String {
+    pub fn error(&self, what: impl core::fmt::Display) -> String {
         if self.path.is_empty() { what.to_string() } else { format!("{}: {what}", self.path) }
     }
 
     /// Returns an error if this is not an object, or has an unknown key.
-    pub(crate) fn object(&self, known: &[&str]) -> Result<()> {
+    pub fn object(&self, known: &[&str]) -> Result<()> {
         let object = self.value.as_object().ok_or_else(|| self.error("an object is expected"))?;
         match object.keys().find(|key| !known.contains(&key.as_str())) {
             Some(key) => {
@@ -39,59 +40,71 @@ impl<'v> At<'v> {
     }
 
     /// The value of a key, including `null`.
-    pub(crate) fn entry(&self, key: &str) -> Option<Self> {
+    pub fn entry(&self, key: &str) -> Option<Self> {
         let path = if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) };
         Some(Self { path, value: self.value.get(key)? })
     }
 
     /// The value of a key, unless it is `null`.
-    pub(crate) fn get(&self, key: &str) -> Option<Self> {
+    pub fn get(&self, key: &str) -> Option<Self> {
         self.entry(key).filter(|entry| !entry.value.is_null())
     }
 
     /// The value of a required key.
-    pub(crate) fn need(&self, key: &str) -> Result<Self> {
+    pub fn need(&self, key: &str) -> Result<Self> {
         self.get(key).ok_or_else(|| self.error(format!("{key:?} is missing")))
     }
 
     /// The elements of a list.
-    pub(crate) fn items(&self) -> Result<Vec<Self>> {
+    pub fn items(&self) -> Result<Vec<Self>> {
         let items = self.value.as_array().ok_or_else(|| self.error("a list is expected"))?;
         let item = |(index, value)| Self { path: format!("{}[{index}]", self.path), value };
         Ok(items.iter().enumerate().map(item).collect())
     }
 
     /// The elements of the list at a key; empty if there is no such key.
-    pub(crate) fn list(&self, key: &str) -> Result<Vec<Self>> {
+    pub fn list(&self, key: &str) -> Result<Vec<Self>> {
         self.get(key).map_or(Ok(Vec::new()), |list| list.items())
     }
 
-    pub(crate) fn text(&self) -> Result<&'v str> {
+    /// A text.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn text(&self) -> Result<&'v str> {
         self.value.as_str().ok_or_else(|| self.error("a string is expected"))
     }
 
-    pub(crate) fn flag(&self) -> Result<bool> {
+    /// True or false.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn flag(&self) -> Result<bool> {
         self.value.as_bool().ok_or_else(|| self.error("true or false is expected"))
     }
 
-    pub(crate) fn real(&self) -> Result<f64> {
+    /// A number.
+    ///
+    /// # Errors
+    /// Anything else.
+    pub fn real(&self) -> Result<f64> {
         self.value.as_f64().ok_or_else(|| self.error("a number is expected"))
     }
 
     /// An integer of a type.
-    pub(crate) fn whole<T: TryFrom<i128>>(&self) -> Result<T> {
+    pub fn whole<T: TryFrom<i128>>(&self) -> Result<T> {
         let number = self.value.as_i64().map(i128::from).or(self.value.as_u64().map(i128::from));
         let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| self.error(format!("{} is not an integer, or does not fit", self.value)))
     }
 
     /// The text, converted by `parse`, whose errors say what is wrong.
-    pub(crate) fn understood<T>(&self, parse: impl FnOnce(&str) -> Result<T>) -> Result<T> {
+    pub fn understood<T>(&self, parse: impl FnOnce(&str) -> Result<T>) -> Result<T> {
         parse(self.text()?).map_err(|error| self.error(error))
     }
 
     /// The text, converted by `parse`.
-    pub(crate) fn parsed<T>(&self, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+    pub fn parsed<T>(&self, what: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         let text = self.text()?;
         parse(text).ok_or_else(|| self.error(format!("{text:?} is not a valid {what}")))
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tdb_filters::{Filter, Pipeline};
 
 /// A pipeline on one line: `byteshuffle, zstd(level 5)`; `none` if it is empty.
-pub(crate) fn pipeline_text(pipeline: &Pipeline) -> String {
+pub fn pipeline_text(pipeline: &Pipeline) -> String {
     if pipeline.filters.is_empty() {
         return "none".to_owned();
     }
@@ -26,7 +26,7 @@ pub(crate) fn pipeline_text(pipeline: &Pipeline) -> String {
 }
 
 /// A pipeline as an array of objects.
-pub(crate) fn pipeline_json(pipeline: &Pipeline) -> Value {
+pub fn pipeline_json(pipeline: &Pipeline) -> Value {
     let filter = |filter: &Filter| {
         let mut object = Map::new();
         object.insert("name".to_owned(), json!(filter.name()));

@@ -4,10 +4,10 @@ use serde_json::Value;
 use tdb_codec::{CellValNum, Datatype, Physical};
 
 use super::{cell_json, is_text};
-use crate::ranges::parse_value;
+use crate::parse::parse_value;
 
 /// The bytes of the cell for which [`cell_json`] returns `value`.
-pub(crate) fn json_cell(datatype: Datatype, count: CellValNum, value: &Value) -> Result<Vec<u8>, String> {
+pub fn json_cell(datatype: Datatype, count: CellValNum, value: &Value) -> Result<Vec<u8>, String> {
     if is_text(datatype) {
         let text = value.as_str().ok_or_else(|| format!("{value} is not a string"))?;
         return Ok(text_cell(datatype, count, text, value));

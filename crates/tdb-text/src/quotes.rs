@@ -2,7 +2,7 @@
 
 /// What a colon without a backslash is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Colons {
+pub enum Colons {
     /// A character like any other.
     Plain,
     /// A separator, so it cannot be part of a value.
@@ -10,7 +10,7 @@ pub(super) enum Colons {
 }
 
 /// The length of the value in quotes at the beginning of a text, if the text or a separator follows its end.
-pub(super) fn length(text: &str) -> Option<usize> {
+pub fn length(text: &str) -> Option<usize> {
     let mut chars = text.char_indices();
     let (_, quote) = chars.next().filter(|(_, c)| matches!(c, '\'' | '"'))?;
     let mut escaped = false;
@@ -27,12 +27,12 @@ pub(super) fn length(text: &str) -> Option<usize> {
 }
 
 /// What is between the quotes, if a text is a value in quotes.
-pub(super) fn inside(text: &str) -> Option<&str> {
+pub fn inside(text: &str) -> Option<&str> {
     (length(text)? == text.len()).then(|| text.get(1..text.len().saturating_sub(1)))?
 }
 
 /// A string with `\xNN` for any byte, `\n`, `\r`, `\t`, and a backslash before characters with a special meaning.
-pub(super) fn unescape(text: &str, colons: Colons) -> Result<Vec<u8>, String> {
+pub fn unescape(text: &str, colons: Colons) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

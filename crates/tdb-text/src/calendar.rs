@@ -8,8 +8,10 @@ const ATTOS_PER_SECOND: i128 = 1_000_000_000_000_000_000;
 
 /// The unit of a date type.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Unit {
+pub enum Unit {
+    /// Calendar years.
     Year,
+    /// Calendar months.
     Month,
     /// Days per tick.
     Days(i128),
@@ -17,7 +19,8 @@ pub(crate) enum Unit {
     Clock(i128),
 }
 
-pub(crate) fn unit(datatype: Datatype) -> Option<Unit> {
+/// The unit of a date type; `None` for types that are not dates.
+pub fn unit(datatype: Datatype) -> Option<Unit> {
     Some(match datatype {
         Datatype::DatetimeYear => Unit::Year,
         Datatype::DatetimeMonth => Unit::Month,
@@ -38,7 +41,7 @@ pub(crate) fn unit(datatype: Datatype) -> Option<Unit> {
 
 /// A point in time of a date type, as precise as the type's unit: `2020-02-29`, `2020-02-29T12:00:00.001`. Libraries
 /// use the smallest value for "not a time". `None` for types that are not dates.
-pub(crate) fn format(datatype: Datatype, ticks: i64) -> Option<String> {
+pub fn format(datatype: Datatype, ticks: i64) -> Option<String> {
     let unit = unit(datatype)?;
     if ticks == i64::MIN {
         return Some("NaT".to_owned());
@@ -47,17 +50,17 @@ pub(crate) fn format(datatype: Datatype, ticks: i64) -> Option<String> {
 }
 
 /// Milliseconds since 1970-01-01 UTC, as in the names of files.
-pub(crate) fn format_millis(millis: u64) -> String {
+pub fn format_millis(millis: u64) -> String {
     format_ticks(Unit::Clock(86_400_000), i128::from(millis)) + "Z"
 }
 
 /// Milliseconds with their date, for display.
-pub(crate) fn time_text(millis: u64) -> String {
+pub fn time_text(millis: u64) -> String {
     format!("{millis} ({})", format_millis(millis))
 }
 
 /// A range of milliseconds, for display.
-pub(crate) fn span_text(first: u64, last: u64) -> String {
+pub fn span_text(first: u64, last: u64) -> String {
     if first == last { time_text(first) } else { format!("{} to {}", time_text(first), time_text(last)) }
 }
 
@@ -104,7 +107,7 @@ fn format_year(year: i128) -> String {
 
 /// The reason why a date cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BadDate {
+pub enum BadDate {
     /// It is not an ISO date.
     Syntax,
     /// It is between two ticks of the unit.
@@ -115,7 +118,7 @@ pub(crate) enum BadDate {
 
 /// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`, `2020-02-29 12:30:00.5Z`: its first
 /// instant.
-pub(crate) fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
+pub fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
     let unit = unit(datatype).ok_or(BadDate::Syntax)?;
     match usual_ticks(unit, text.as_bytes()) {
         Some(ticks) => Ok(ticks),
@@ -167,7 +170,7 @@ fn digits(text: &[u8]) -> Option<i64> {
 }
 
 /// The milliseconds of a date since 1970-01-01 UTC.
-pub(crate) fn parse_millis(text: &str) -> Result<u64, BadDate> {
+pub fn parse_millis(text: &str) -> Result<u64, BadDate> {
     u64::try_from(parse_ticks(Unit::Clock(86_400_000), text)?).map_err(|_| BadDate::TooFar)
 }
 
@@ -248,7 +251,7 @@ fn number(digits: &str) -> Option<i128> {
 }
 
 /// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come last.
-pub(crate) fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
+pub fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -257,7 +260,7 @@ pub(crate) fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
 }
 
 /// Year, month and day of a day since 1970-01-01: the inverse of [`days_from_civil`].
-pub(crate) fn civil_from_days(days: i128) -> (i128, i128, i128) {
+pub fn civil_from_days(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

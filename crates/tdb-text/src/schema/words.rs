@@ -124,7 +124,7 @@ const UNCLEAR_TYPES: [(&str, &str); 12] = [
 ];
 
 /// A datatype by its name, or by another word for it.
-pub(crate) fn datatype(text: &str) -> Result<Datatype> {
+pub fn datatype(text: &str) -> Result<Datatype> {
     let word = text.to_ascii_lowercase();
     let word = word.strip_prefix("tiledb_").unwrap_or(&word);
     let known = || TYPE_WORDS.iter().find(|(other, _)| *other == word).map(|(_, datatype)| *datatype);
@@ -164,7 +164,7 @@ pub(super) fn dimension_datatype(text: &str) -> Result<Datatype> {
 }
 
 /// The number of values of a cell if nothing is said: texts and bytes are of variable length.
-pub(crate) const fn usual_cells(datatype: Datatype) -> CellValNum {
+pub const fn usual_cells(datatype: Datatype) -> CellValNum {
     match datatype.class() {
         DatatypeClass::String | DatatypeClass::Byte | DatatypeClass::Any => CellValNum::Var,
         _ => CellValNum::ONE,
@@ -172,7 +172,7 @@ pub(crate) const fn usual_cells(datatype: Datatype) -> CellValNum {
 }
 
 /// The datatypes, as a part of `--help`.
-pub(crate) fn datatypes_help() -> String {
+pub fn datatypes_help() -> String {
     let list = |title: &str, chosen: &dyn Fn(Datatype) -> bool| {
         let names: Vec<_> = Datatype::all().filter(|own| chosen(*own)).map(Datatype::name).collect();
         format!("\n  {title}: {}", names.join(", "))
@@ -194,7 +194,7 @@ pub(crate) fn datatypes_help() -> String {
 }
 
 /// The filters with their options, as a part of `--help`.
-pub(crate) fn filters_help() -> String {
+pub fn filters_help() -> String {
     let mut lines = vec![
         "Filters, applied from the first to the last when cells are written. Options are in parentheses, with or without their \
          names: 'byteshuffle, zstd(9)', 'double-delta, bit-width-reduction(max_window 512), gzip(level 6)', \

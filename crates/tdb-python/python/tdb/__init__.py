@@ -1,0 +1,80 @@
+"""TileDB arrays in Python: numpy, Arrow, pandas and polars, without libtiledb.
+
+>>> A = tdb.open(fixtures / "quickstart")
+>>> A[1:3, 2:4]
+array([[2, 3],
+       [6, 7]], dtype=int32)
+>>> A.aggregate("mean(a)", ranges={"rows": (3, 4)})
+{'mean(a)': 12.5}
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._array import Array, Metadata, create, from_arrow, object_type, open
+from ._condition import Condition, FieldExpression, field
+from ._errors import (
+    ArrowError,
+    CorruptError,
+    DescriptionError,
+    Error,
+    FilesGoneError,
+    IoError,
+    LocationError,
+    NotAnArrayError,
+    QueryError,
+    UnsupportedError,
+    WriteError,
+)
+from ._group import Group, Member
+from ._read import Batch, Read, Stream
+from ._schema import Attribute, Dimension, Enumeration, Schema
+from ._tdb import __version__
+
+if TYPE_CHECKING:
+    from ._pandas import from_pandas
+
+
+def __getattr__(name: str) -> Any:
+    # pandas is imported when it is used.
+    if name == "from_pandas":
+        from ._pandas import from_pandas
+
+        return from_pandas
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "Array",
+    "ArrowError",
+    "Attribute",
+    "Batch",
+    "Condition",
+    "CorruptError",
+    "DescriptionError",
+    "Dimension",
+    "Enumeration",
+    "Error",
+    "FieldExpression",
+    "FilesGoneError",
+    "Group",
+    "IoError",
+    "LocationError",
+    "Member",
+    "Metadata",
+    "NotAnArrayError",
+    "QueryError",
+    "Read",
+    "Schema",
+    "Stream",
+    "UnsupportedError",
+    "WriteError",
+    "__version__",
+    "create",
+    "field",
+    "from_arrow",
+    "from_pandas",
+    "object_type",
+    "open",
+]

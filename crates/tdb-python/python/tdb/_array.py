@@ -1,0 +1,604 @@
+"""Arrays: opening, reading, writing, maintaining."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from . import _tdb
+from ._columns import Column, as_type, pack
+from ._condition import Condition, Where, core_of
+from ._errors import QueryError, WriteError
+from ._read import Ranges, Read, Stream, add_range, coordinate, keys
+from ._schema import Attribute, Dimension, Enumeration, Field, Filters, Schema, _filters
+from ._types import (
+    AnyArray,
+    Time,
+    Window,
+    decode_value,
+    encode_value,
+    json_value,
+    milliseconds,
+    number_dtype,
+    window,
+)
+
+#: A path or a URL.
+Location: TypeAlias = "str | os.PathLike[str]"
+#: A key: 32 bytes, or 64 hexadecimal digits.
+Key: TypeAlias = "bytes | str | None"
+#: Options of stores, such as ``{"aws_region": "eu-west-1"}``.
+Storage: TypeAlias = "Mapping[str, str] | None"
+
+#: The prefix of environment variables that are options of stores.
+_PREFIX = "TDB_STORE_"
+#: The memory of writes that come in batches, beside the batches themselves.
+WRITE_MEMORY = 256 << 20
+
+
+def place(uri: Location, storage: Storage, key: Key, threads: int | None) -> _tdb.Place:
+    """Where something is, and what is needed to open it. Options in the environment apply, too."""
+    options = {name[len(_PREFIX) :].lower(): value for name, value in os.environ.items() if name.startswith(_PREFIX)}
+    options.update({} if storage is None else {name.lower(): value for name, value in storage.items()})
+    if isinstance(key, str):
+        try:
+            key = bytes.fromhex(key)
+        except ValueError as error:
+            raise QueryError("a key in text has 64 hexadecimal digits") from error
+    return _tdb.Place(os.fspath(uri), list(options.items()), key, threads)
+
+
+def open(
+    uri: Location,
+    at: Window = None,
+    *,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Opens an array: as it is now, as it was at a time, or what was written between two times.
+
+    ``uri`` is a path or a URL (``s3://``, ``az://``, ``gs://``, ``https://``), ``storage`` has the options of the store,
+    ``key`` is the key of an encrypted array. A query uses ``threads`` threads; without it, all that there are.
+
+    >>> A = tdb.open(fixtures / "quickstart")
+    >>> A[1:3, 2:4]
+    array([[2, 3],
+           [6, 7]], dtype=int32)
+    """
+    return Array(place(uri, storage, key, threads), at=at)
+
+
+class Array:
+    """An array at a time: :func:`open` makes one.
+
+    What others write later is not seen; :meth:`reopen` opens the array anew. What is written through the object itself is
+    seen, unless it was opened at a time. An array can be pickled: location and time are, keys and credentials never.
+    """
+
+    def __init__(self, where: _tdb.Place, core: _tdb.Array | None = None, at: Window = None) -> None:
+        self._place = where
+        self._at = window(at)
+        self._core = _tdb.Array.open(where, self._at) if core is None else core
+        self._schema: Schema | None = None
+
+    @staticmethod
+    def _place_of(uri: str, storage: Storage, key: Key, threads: int | None) -> _tdb.Place:
+        return place(uri, storage, key, threads)
+
+    @property
+    def uri(self) -> str:
+        """The location."""
+        return self._place.uri
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """The first and the last millisecond of what is seen."""
+        return self._core.window()
+
+    @property
+    def schema(self) -> Schema:
+        """What the cells are.
+
+        >>> tdb.open(fixtures / "quickstart").schema.shape
+        (4, 4)
+        """
+        if self._schema is None:
+            self._schema = Schema._opened(json.loads(self._core.schema()))
+        return self._schema
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of coordinates of each dimension."""
+        return self.schema.shape
+
+    @property
+    def meta(self) -> Metadata:
+        """Key-value metadata, as a dictionary that can be written to."""
+        return Metadata(self._place, self.window if self._at is not None else None)
+
+    @property
+    def fragments(self) -> list[dict[str, Any]]:
+        """The fragments (one for each write), the oldest first: name, times, cells, bytes, and where the cells are.
+
+        >>> [one["cells"] for one in tdb.open(fixtures / "quickstart").fragments]
+        [16]
+        """
+        found: list[dict[str, Any]] = json.loads(self._core.fragments())
+        return found
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Everything that happened to the array, as ``tdb log --json`` says it."""
+        found: list[dict[str, Any]] = json.loads(_tdb.history(self._place))
+        return found
+
+    @property
+    def non_empty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
+        """The first and the last coordinate of each dimension that cells have; ``None`` if there are no cells."""
+        from ._types import value_of_json
+
+        said = json.loads(self._core.non_empty_domain())
+        if said is None:
+            return None
+        ends = zip(self.schema.dimensions, said)
+        return tuple(
+            (value_of_json(own.datatype, low), value_of_json(own.datatype, high)) for own, (low, high) in ends
+        )
+
+    def enumeration(self, name: str) -> list[Any]:
+        """The values of an enumeration."""
+        return self._labels(name)[0]
+
+    def _labels(self, name: str) -> tuple[list[Any], bool]:
+        found = self._core.enumeration(name)
+        if found is None:
+            raise QueryError(f"the array has no enumeration {name!r}")
+        parts, ordered = found
+        return Column(parts).to_numpy().tolist(), ordered
+
+    def read(
+        self,
+        fields: Sequence[str] | str | None = None,
+        ranges: Ranges | None = None,
+        where: Where | None = None,
+        order: str | None = None,
+        memory: str | int | None = None,
+    ) -> Read:
+        """A query. Nothing is read before its result is asked for.
+
+        ``fields`` are attributes, dimensions and labels. ``ranges`` says for each dimension or label what is wanted: a value,
+        ``(first, last)`` with both ends (``None``: open), a slice without its end, or a list of these. ``where`` is a
+        condition: ``tdb.field("a") > 3``, or a text such as ``"a > 3 and name in ('x', 'y')"``. ``order`` is
+        ``"row-major"``, ``"col-major"``, ``"global-order"`` or ``"unordered"``. ``memory`` limits the memory of the query.
+
+        >>> A = tdb.open(fixtures / "quickstart")
+        >>> A.read(fields=["a"], ranges={"rows": [1, 4]}).to_numpy()["a"]
+        array([[ 1,  2,  3,  4],
+               [13, 14, 15, 16]], dtype=int32)
+        """
+        core = self._core.read()
+        if isinstance(fields, str):
+            fields = [fields]
+        if fields is not None:
+            core = core.fields(list(fields))
+        for name, wanted in (ranges or {}).items():
+            core = self._narrowed(core, name, wanted)
+        if where is not None:
+            core = core.condition(core_of(where))
+        if order is not None:
+            core = core.order(order)
+        if memory is not None:
+            core = core.memory(str(memory))
+        return Read(self, core, fields)
+
+    def _narrowed(self, core: _tdb.Read, name: str, wanted: Any) -> _tdb.Read:
+        for dimension in self.schema.dimensions:
+            if dimension.name == name:
+                return add_range(core, dimension, wanted)
+        for label in self.schema.said["labels"]:
+            if label["name"] == name:
+                low, high = wanted if isinstance(wanted, tuple) else (wanted, wanted)
+                return core.label_range(name, (low, False), (high, False))
+        known = ", ".join(one.name for one in self.schema.dimensions)
+        raise QueryError(f'the array has no dimension or label "{name}" (it has {known})')
+
+    def stream(self, memory: str | int = "256MB", **query: Any) -> Stream:
+        """The cells in batches, for queries of any size: see :meth:`Read.stream`. The keywords are those of :meth:`read`."""
+        return self.read(**query).stream(memory)
+
+    def aggregate(self, *wanted: str, **query: Any) -> dict[str, Any]:
+        """Aggregates: see :meth:`Read.aggregate`. The keywords are those of :meth:`read`."""
+        return self.read(**query).aggregate(*wanted)
+
+    def __getitem__(self, key: Any) -> Any:
+        """The cells of a box.
+
+        Slices are without their end, as everywhere in Python (texts have no value before another one: their slices are with
+        it); lists are single coordinates. Indices are coordinates, also negative ones. Dense arrays with one attribute return an array, and a single
+        coordinate drops its axis; with several attributes a dictionary of arrays; sparse arrays a dictionary with
+        dimensions and attributes.
+
+        >>> A = tdb.open(fixtures / "quickstart")
+        >>> A[2]
+        array([5, 6, 7, 8], dtype=int32)
+        >>> A[2, 3]
+        np.int32(7)
+        """
+        return self.read()[key]
+
+    def __setitem__(self, key: Any, values: Any) -> None:
+        """Writes a box of a dense array: one attribute, or a dictionary of them."""
+        self.write(values, region=key)
+
+    def write(
+        self,
+        data: Any,
+        region: Any = None,
+        *,
+        at: Time | None = None,
+        order: str | None = None,
+        duplicates: str = "refuse",
+    ) -> str:
+        """Writes cells as a new fragment, and returns its name.
+
+        ``data`` is a dictionary of columns (numpy, pandas, lists), one array if there is one attribute, or anything with
+        Arrow's interface (tables of pyarrow, polars, pandas). Sparse arrays need the dimensions as columns. For dense
+        arrays ``region`` has what :meth:`__getitem__` takes; without it, the whole domain is written.
+        ``duplicates="last"`` keeps the last of several cells with equal coordinates.
+
+        >>> uri = scratch / "write"
+        >>> schema = tdb.Schema("dense", [tdb.Dimension("x", (0, 3), "int64", tile=4)], [tdb.Attribute("a", "int64")])
+        >>> A = tdb.create(uri, schema)
+        >>> A[1:3] = [7, 8]
+        >>> A[:].tolist()
+        [-9223372036854775808, 7, 8, -9223372036854775808]
+        """
+        time = None if at is None else milliseconds(at)
+        if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+            box, _ = self._box(region)
+            _, names = _tdb.write_arrow(self._place, data, box, WRITE_MEMORY, duplicates, time)
+            self._written()
+            return names[-1] if names else ""
+        box, shape = self._box(region)
+        columns, order = self._columns(data, shape, order)
+        name = _tdb.write(self._place, columns, box, order, duplicates, time)
+        self._written()
+        return name
+
+    def _box(self, region: Any) -> tuple[list[tuple[str, Any, Any]], tuple[int, ...] | None]:
+        """The inclusive ranges of a region of a dense array, and its shape."""
+        schema = self.schema
+        if schema.sparse:
+            if region is not None:
+                raise WriteError("cells of a sparse array have coordinates: give the dimensions as columns, and no region")
+            return [], None
+        box, shape = [], []
+        for dimension, one, (first, last) in zip(
+            schema.dimensions, keys(schema, () if region is None else region), schema._ends()
+        ):
+            low, high = coordinate(dimension, first), coordinate(dimension, last)
+            if isinstance(one, slice):
+                if one.step not in (None, 1):
+                    raise WriteError(f"dimension {dimension.name!r}: a write covers one box, so slices have no step")
+                low = low if one.start is None else coordinate(dimension, one.start)
+                high = high if one.stop is None else coordinate(dimension, one.stop) - 1
+                shape.append(int(high) - int(low) + 1)
+            else:
+                low = high = coordinate(dimension, one)
+            box.append((dimension.name, low, high))
+        return box, tuple(shape)
+
+    def _columns(
+        self, data: Any, shape: tuple[int, ...] | None, order: str | None
+    ) -> tuple[list[_tdb.Given], str | None]:
+        """The columns of a write, and their order."""
+        schema = self.schema
+        if not isinstance(data, Mapping):
+            if len(schema.attributes) != 1 or schema.sparse:
+                raise WriteError("the array has several fields: give a dictionary of columns")
+            data = {schema.attributes[0].name: data}
+        arrays = [one for one in data.values() if isinstance(one, np.ndarray) and one.ndim > 1]
+        # What is laid out column by column is written so, without a copy.
+        fortran = (
+            order is None
+            and len(arrays) == len(data)
+            and all(one.flags.f_contiguous and not one.flags.c_contiguous for one in arrays)
+        )
+        columns = []
+        for name, values in data.items():
+            field = schema.field(name)
+            if field is None:
+                known = ", ".join(schema.names)
+                raise WriteError(f'the array has no field "{name}" (it has {known})')
+            if shape is not None:
+                values = _in_shape(field, values, shape)
+            labels = None if field.enumeration is None else self._labels(field.enumeration)[0]
+            columns.append(pack(field, values, labels, "F" if fortran or order == "col-major" else "C")[0])
+        return columns, "col-major" if fortran else order
+
+    def _written(self) -> None:
+        """Sees what was written, unless the array was opened at a time."""
+        if self._at is None:
+            self._core = _tdb.Array.open(self._place, None)
+            self._schema = None
+
+    def reopen(self, at: Window = None) -> Array:
+        """The array as it is now, or at a time."""
+        return Array(self._place, at=at)
+
+    def delete(self, where: Where, *, at: Time | None = None, unknown_too: bool = False) -> int:
+        """Deletes the cells of a sparse array that satisfy a condition, and returns their number. They remain visible at
+        earlier times."""
+        time = None if at is None else milliseconds(at)
+        _, removed = _tdb.delete(self._place, core_of(where), unknown_too, time)
+        self._written()
+        return removed
+
+    def evolve(
+        self,
+        *,
+        add: Sequence[Attribute] = (),
+        drop: Sequence[str] = (),
+        add_enumerations: Sequence[Enumeration] = (),
+        extend_enumerations: Mapping[str, Sequence[Any]] | None = None,
+        drop_enumerations: Sequence[str] = (),
+        expand: Mapping[str, tuple[Any, Any]] | None = None,
+        upgrade: bool = False,
+        at: Time | None = None,
+    ) -> str:
+        """Changes the schema, and returns the name of the new one: attributes and enumerations come and go, the current
+        domain grows, the format version becomes the newest."""
+        asked: dict[str, Any] = {
+            "add": [one.to_json() for one in add],
+            "drop": list(drop),
+            "add_enumerations": [one.to_json() for one in add_enumerations],
+            "extend_enumerations": [
+                {"name": name, "values": [json_value(value) for value in values]}
+                for name, values in (extend_enumerations or {}).items()
+            ],
+            "drop_enumerations": list(drop_enumerations),
+            "upgrade": upgrade,
+        }
+        if expand is not None:
+            asked["expand"] = {name: [json_value(end) for end in ends] for name, ends in expand.items()}
+        made = _tdb.evolve(self._place, json.dumps(asked), None if at is None else milliseconds(at))
+        self._written()
+        return made
+
+    def consolidate(
+        self,
+        what: str = "fragments",
+        *,
+        fragments: Sequence[str] | None = None,
+        memory: int | None = None,
+        purge: bool = False,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Makes many files into few: ``"fragments"``, ``"fragment-metadata"``, ``"commits"`` or ``"metadata"``. Returns what
+        was done. The old files stay until :meth:`vacuum` removes them."""
+        names = None if fragments is None else list(fragments)
+        done: dict[str, Any] = json.loads(_tdb.consolidate(self._place, what, names, memory, purge, dry_run))
+        self._written()
+        return done
+
+    def vacuum(
+        self,
+        what: str = "fragments",
+        *,
+        orphans: bool = False,
+        drop_history: bool = False,
+        before: Time | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Removes what consolidated files replace or, with ``orphans``, what crashes left behind. Returns what was done."""
+        time = None if before is None else milliseconds(before)
+        done: dict[str, Any] = json.loads(_tdb.vacuum(self._place, what, orphans, drop_history, time, dry_run))
+        self._written()
+        return done
+
+    def verify(self) -> dict[str, Any]:
+        """Checks every structure, chunk and checksum: ``problems`` is empty if all is well.
+
+        >>> tdb.open(fixtures / "quickstart").verify()["problems"]
+        []
+        """
+        found: dict[str, Any] = json.loads(_tdb.verify(self._place))
+        return found
+
+    def __enter__(self) -> Array:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open between two calls, so nothing is closed."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Location and time. Whoever loads it needs the key or the credentials of their own: see docs/python.md."""
+        return _open_again, (self.uri, self.window)
+
+    def __repr__(self) -> str:
+        return f"<tdb.Array {self.schema.kind} {self.uri!r}>"
+
+
+def _open_again(uri: str, at: tuple[int, int]) -> Array:
+    return Array(place(uri, None, None, None), at=at)
+
+
+def _in_shape(field: Field, values: Any, shape: tuple[int, ...]) -> Any:
+    """The values of a region. One value stands for all cells."""
+    dtype, name = number_dtype(field.datatype), field.name
+    full = shape if dtype is None or field.values_per_cell == 1 else (*shape, field.values_per_cell)
+    if isinstance(values, (str, bytes)) or (not hasattr(values, "__array__") and np.ndim(values) == 0):
+        if dtype is None or field.enumeration is not None or values is None:
+            one = np.empty((), object)
+            one[()] = values
+            return np.broadcast_to(one, full)
+        return np.broadcast_to(as_type(field, values, dtype), full)
+    given = values if isinstance(values, np.ndarray) else None
+    if given is None:
+        given = _of_lists(values, len(shape)) if isinstance(values, (list, tuple)) else values
+    own = np.shape(given)
+    count = int(np.prod(shape, dtype=np.int64))
+    longer = [[size for size in one if size != 1] for one in (own, full)]
+    if longer[0] != longer[1] and own[:1] != (count,) and not (own == () and isinstance(given, np.ndarray)):
+        raise WriteError(f'field "{name}" has the shape {own}, but the region has the shape {full}')
+    return np.broadcast_to(given, full) if own == () else given
+
+
+def _of_lists(values: Any, ndim: int) -> Any:
+    """Lists as an array of objects where they are not numbers."""
+    try:
+        found = np.array(values)
+    except ValueError:
+        found = np.array(values, dtype=object)
+    if found.dtype.kind in "OUST" or found.ndim < ndim:
+        own = np.empty(np.shape(values)[:ndim] if found.ndim >= ndim else (len(values),), object)
+        for at in np.ndindex(own.shape):
+            one: Any = values
+            for index in at:
+                one = one[index]
+            own[at] = one
+        return own
+    return values if ndim == 1 else found
+
+
+class Metadata(MutableMapping[str, Any]):
+    """Key-value metadata of an array or a group. Reading sees the time of its array; a change is written at once.
+
+    >>> A = tdb.create(scratch / "meta", tdb.Schema("sparse", [tdb.Dimension("x", (0, 9), "int64")], [tdb.Attribute("a")]))
+    >>> A.meta["author"] = "Ada"
+    >>> A.meta.update(year=1843, weights=[0.5, 0.25])
+    >>> dict(A.meta)
+    {'author': 'Ada', 'weights': array([0.5 , 0.25]), 'year': 1843}
+    """
+
+    def __init__(self, where: _tdb.Place, at: tuple[int, int] | None) -> None:
+        self._place = where
+        self._at = at
+
+    def _entries(self) -> dict[str, Any]:
+        found = {}
+        for key, datatype, count, data in _tdb.metadata(self._place, self._at):
+            found[key.decode("utf-8", "surrogateescape")] = decode_value(datatype, count, data)
+        return found
+
+    def __getitem__(self, key: str) -> Any:
+        return self._entries()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries())
+
+    def __len__(self) -> int:
+        return len(self._entries())
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.change({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._entries():
+            raise KeyError(key)
+        self.change({}, [key])
+
+    def update(self, other: Any = (), /, **more: Any) -> None:
+        """Writes all entries at once, as one file."""
+        self.change({**dict(other), **more})
+
+    def change(self, put: Mapping[str, Any], remove: Sequence[str] = (), *, at: Time | None = None) -> None:
+        """Writes entries and removes keys at once."""
+        entries = [(key.encode("utf-8", "surrogateescape"), *encode_value(value)) for key, value in put.items()]
+        keys = [key.encode("utf-8", "surrogateescape") for key in remove]
+        _tdb.write_metadata(self._place, entries, keys, None if at is None else milliseconds(at))
+
+    def __repr__(self) -> str:
+        return repr(self._entries())
+
+
+def create(
+    uri: Location,
+    schema: Schema,
+    *,
+    at: Time | None = None,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Creates an array, and opens it.
+
+    >>> schema = tdb.Schema("sparse", [tdb.Dimension("x", (0, 99), "int32")], [tdb.Attribute("a", str)])
+    >>> A = tdb.create(scratch / "create", schema)
+    >>> _ = A.write({"x": [3, 1], "a": ["three", "one"]})
+    >>> A[:]
+    {'x': array([1, 3], dtype=int32), 'a': array(['one', 'three'], dtype=object)}
+    """
+    where = place(uri, storage, key, threads)
+    _tdb.create(where, json.dumps(schema.to_json()), None if at is None else milliseconds(at))
+    return Array(where)
+
+
+def from_arrow(
+    uri: Location,
+    data: Any,
+    dimensions: Sequence[Dimension] | None = None,
+    *,
+    sparse: bool = True,
+    filters: Filters | None = "zstd",
+    duplicates: bool = False,
+    enumerations: bool = True,
+    capacity: int | None = None,
+    at: Time | None = None,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Creates an array from a table or a stream of Arrow (pyarrow, polars, pandas, duckdb, …), and opens it.
+
+    The columns with the names of ``dimensions`` are coordinates, the others attributes. Without ``dimensions``, the table
+    must come from an array: its metadata then has the schema. ``filters`` are those of all attributes.
+    """
+    where = place(uri, storage, key, threads)
+    described, box = None, []
+    if dimensions is not None:
+        kind = "sparse" if sparse else "dense"
+        said: dict[str, Any] = {
+            "type": kind,
+            "dimensions": [one.to_json() for one in dimensions],
+            "allows_duplicates": duplicates,
+        }
+        if capacity is not None:
+            said["capacity"] = capacity
+        described = json.dumps(said)
+        if not sparse:
+            box = [(one.name, *(coordinate(one, end) for end in one.domain or ())) for one in dimensions]
+    text = None if filters is None or dimensions is None else _one_line(filters)
+    time = None if at is None else milliseconds(at)
+    _tdb.from_arrow(where, data, described, text, box, WRITE_MEMORY, enumerations, "refuse", time)
+    return Array(where)
+
+
+def _one_line(filters: Filters) -> str:
+    """Filters in one line."""
+    if isinstance(filters, str):
+        return filters
+    lines = []
+    for one in _filters(filters):
+        options = [] if isinstance(one, str) else [f"{name}={value}" for name, value in one.items() if name != "name"]
+        name = one if isinstance(one, str) else one["name"]
+        lines.append(f"{name}({', '.join(options)})" if options else name)
+    return ", ".join(lines) or "none"
+
+
+def object_type(uri: Location, *, storage: Storage = None) -> str | None:
+    """What is at a place: ``"array"``, ``"group"``, or ``None``.
+
+    >>> tdb.object_type(fixtures / "quickstart")
+    'array'
+    """
+    found = _tdb.object_type(place(uri, storage, None, None))
+    return found if found in ("array", "group") else None
+
+
+__all__ = ["AnyArray", "Array", "Condition", "Metadata", "create", "from_arrow", "object_type", "open"]

@@ -1,0 +1,231 @@
+"""Columns of the format as arrays of numpy, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _tdb
+from ._errors import WriteError
+from ._schema import Field
+from ._types import AnyArray, encoding, is_text, number_dtype, value_size
+
+
+class Column:
+    """A column of a result, as it came: its memory is that of the result."""
+
+    __slots__ = ("name", "datatype", "count", "data", "offsets", "validity")
+
+    def __init__(self, parts: _tdb.Parts) -> None:
+        self.name, self.datatype, self.count, data, offsets, validity = parts
+        self.data: AnyArray = np.asarray(data)
+        self.offsets: AnyArray | None = None if offsets is None else np.asarray(offsets)
+        self.validity: AnyArray | None = None if validity is None else np.asarray(validity)
+
+    def values(self, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
+        """The cells, without the knowledge of which are null. Numbers of fixed length are not copied."""
+        if is_text(self.datatype):
+            return _shaped(self._texts(), shape, order)
+        dtype = number_dtype(self.datatype)
+        assert dtype is not None
+        numbers = self.data.view(dtype)
+        if self.count is None:
+            return _shaped(self._lists(numbers, dtype), shape, order)
+        if self.count != 1:
+            numbers = numbers.reshape(-1, self.count)
+        return _shaped(numbers, shape, order)
+
+    def nulls(self, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray | None:
+        """Which cells are null; ``None`` if the field cannot be null."""
+        return None if self.validity is None else _shaped(self.validity == 0, shape, order)
+
+    def to_numpy(self, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
+        """The cells: a masked array if the field is nullable; of texts, bytes and lists an array of objects, ``None`` where
+        they are null."""
+        values, nulls = self.values(shape, order), self.nulls(shape, order)
+        if nulls is None:
+            return values
+        if values.dtype == object:
+            values[nulls] = None
+            return values
+        if values.ndim > nulls.ndim:
+            nulls = np.broadcast_to(nulls[..., np.newaxis], values.shape)
+        return np.ma.MaskedArray(values, nulls)
+
+    def _texts(self) -> AnyArray:
+        own = encoding(self.datatype)
+        if own is None and self.count is not None:
+            return self.data.view(f"S{self.count}")
+        data = self.data.tobytes()
+        if self.offsets is None:
+            size = (self.count or 1) * value_size(self.datatype)
+            ends = range(0, len(data) + 1, size)
+        else:
+            ends = self.offsets.tolist()
+        found = np.empty(len(ends) - 1, dtype=object)
+        if own is None:
+            found[:] = [data[low:high] for low, high in zip(ends, ends[1:])]
+        else:
+            # Bytes that are not text are kept, so that nothing is lost.
+            errors = "surrogateescape" if own == "utf-8" else "replace"
+            found[:] = [data[low:high].decode(own, errors) for low, high in zip(ends, ends[1:])]
+        return found
+
+    def _lists(self, numbers: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
+        assert self.offsets is not None
+        ends = (self.offsets // dtype.itemsize).tolist()
+        found = np.empty(len(ends) - 1, dtype=object)
+        for at, (low, high) in enumerate(zip(ends, ends[1:])):
+            found[at] = numbers[low:high]
+        return found
+
+
+def _shaped(cells: AnyArray, shape: tuple[int, ...] | None, order: str) -> AnyArray:
+    """Cells of a box with this shape."""
+    if shape is None:
+        return cells
+    tail = cells.shape[1:]
+    if order != "col-major":
+        return cells.reshape(shape + tail)
+    axes = tuple(range(len(shape) - 1, -1, -1))
+    return cells.reshape(shape[::-1] + tail).transpose(axes + tuple(range(len(shape), len(shape) + len(tail))))
+
+
+def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tuple[_tdb.Given, int]:
+    """A column for a write, and its number of cells. ``labels`` are the values of the field's enumeration; ``order`` is
+    ``C`` or ``F``."""
+    values, nulls = _without_nulls(values)
+    if labels is not None:
+        values, nulls = _codes(field, values, nulls, labels)
+    if field.var:
+        data, offsets, valid = _pack_var(field, values)
+        cells = len(offsets) - 1
+        if nulls is None and not valid.all():
+            nulls = valid == 0
+    else:
+        cells_of = _pack_fixed(field, values)
+        tail = 1 if field.values_per_cell != 1 and not is_text(field.datatype) else 0
+        cells = int(np.prod(cells_of.shape[: cells_of.ndim - tail], dtype=np.int64))
+        if order == "F" and tail:
+            axes = tuple(range(cells_of.ndim - 2, -1, -1)) + (cells_of.ndim - 1,)
+            cells_of = cells_of.transpose(axes)
+            order = "C"
+        data, offsets = cells_of.ravel(order="F" if order == "F" else "C").view(np.uint8), None
+    if nulls is not None and nulls.any() and not field.nullable:
+        raise WriteError(f'field "{field.name}" cannot be null, but {int(nulls.sum())} cells are')
+    validity = None
+    if field.nullable:
+        validity = np.ones(cells, np.uint8)
+        if nulls is not None:
+            validity[np.asarray(nulls).ravel(order="F" if order == "F" else "C")] = 0
+    return (field.name, data, offsets, validity), cells
+
+
+def _is_null(value: Any) -> bool:
+    """Whether this is what Python or pandas says for "nothing"."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
+    """Values and which of them are null."""
+    if isinstance(values, np.ma.MaskedArray):
+        mask = np.ma.getmaskarray(values)
+        return values.data, mask
+    dtype = getattr(values, "dtype", None)
+    if dtype is not None and not isinstance(dtype, np.dtype):
+        # A column of pandas.
+        mask = np.asarray(values.isna())
+        if hasattr(values, "categories") or hasattr(values, "cat"):
+            return np.asarray(values, dtype=object), mask
+        if getattr(dtype, "kind", "O") in "iufb":
+            return np.asarray(values.fillna(0)).astype(getattr(dtype, "numpy_dtype", dtype)), mask
+        found = np.array(values, dtype=object)
+        found[mask] = None
+        return found, mask
+    if isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object):
+        flat = np.empty(len(values), object)
+        flat[:] = list(values) if not isinstance(values, np.ndarray) or values.ndim == 1 else [None] * len(values)
+        if isinstance(values, np.ndarray) and values.ndim > 1:
+            flat = values
+        mask = np.frompyfunc(_is_null, 1, 1)(flat).astype(bool)
+        if mask.any():
+            return flat, mask
+    return values, None
+
+
+def _codes(field: Field, values: Any, nulls: AnyArray | None, labels: list[Any]) -> tuple[Any, AnyArray | None]:
+    """The numbers of values of an enumeration. What is a number already stays."""
+    found = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
+    if found.dtype.kind in "iu" and not (labels and isinstance(labels[0], (int, np.integer))):
+        return found, nulls
+    known = {label: at for at, label in enumerate(labels)}
+    codes = np.zeros(found.shape, np.int64)
+    for at, value in np.ndenumerate(found):
+        if nulls is not None and nulls[at]:
+            continue
+        if value not in known:
+            raise WriteError(f'field "{field.name}": {value!r} is not a value of the enumeration "{field.enumeration}"')
+        codes[at] = known[value]
+    dtype = number_dtype(field.datatype)
+    assert dtype is not None
+    return codes.astype(dtype), nulls
+
+
+def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
+    flat = values.ravel().tolist() if isinstance(values, np.ndarray) and values.dtype != object else values
+    if isinstance(flat, np.ndarray):
+        flat = list(flat.ravel())
+    own = encoding(field.datatype)
+    if is_text(field.datatype):
+        if own not in (None, "utf-8"):
+            flat = [None if _is_null(one) else str(one).encode(own or "utf-8") for one in flat]
+        elif own is not None:
+            flat = [None if _is_null(one) else one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in flat]
+        packed = _tdb.pack_texts(flat)
+        return np.asarray(packed[0]), np.asarray(packed[1]), np.asarray(packed[2])
+    dtype = number_dtype(field.datatype)
+    assert dtype is not None
+    validity = np.array([not _is_null(one) for one in flat], np.uint8)
+    lists = [as_type(field, () if _is_null(one) else one, dtype) for one in flat]
+    lengths = np.array([0] + [one.nbytes for one in lists], np.uint64)
+    joined: AnyArray = np.concatenate(lists) if lists else np.empty(0, dtype)
+    offsets: AnyArray = np.cumsum(lengths, dtype=np.uint64)
+    return joined.view(np.uint8), offsets, validity
+
+
+def _pack_fixed(field: Field, values: Any) -> AnyArray:
+    if is_text(field.datatype):
+        own = encoding(field.datatype)
+        size = field.values_per_cell * value_size(field.datatype)
+        if own is None:
+            return np.ascontiguousarray(np.asarray(values, dtype=f"S{size}"))
+        flat = [str(one).encode(own) for one in np.asarray(values, dtype=object).ravel()]
+        wrong = [one for one in flat if len(one) != size]
+        if wrong:
+            raise WriteError(f'field "{field.name}" has cells of {size} bytes, but {wrong[0]!r} is given')
+        return np.frombuffer(b"".join(flat), f"S{size}").reshape(np.shape(values))
+    dtype = number_dtype(field.datatype)
+    assert dtype is not None
+    return as_type(field, values, dtype)
+
+
+def as_type(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
+    """Values in a type, if none of them can change by that. Values of the right type are not copied."""
+    try:
+        if isinstance(values, np.ndarray) and values.dtype == object:
+            return np.array([0 if _is_null(one) else one for one in values.ravel()], dtype).reshape(values.shape)
+        if not isinstance(values, (np.ndarray, np.generic)) and not hasattr(values, "__array__"):
+            return np.array(values, dtype)
+    except (OverflowError, TypeError, ValueError) as error:
+        raise WriteError(f'field "{field.name}": {error}') from error
+    found = np.asarray(values)
+    if found.dtype == dtype:
+        return found
+    if not np.can_cast(found.dtype, dtype, "safe"):
+        if found.dtype.kind in "iu" and dtype.kind in "iu":
+            cast = found.astype(dtype)
+            if (cast == found).all() and ((cast < 0) == (found < 0)).all():
+                return cast
+        raise WriteError(f'field "{field.name}" has the type {dtype}, but values of type {found.dtype} are given')
+    return found.astype(dtype)

@@ -1,0 +1,187 @@
+"""Tables of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ._array import Array, Key, Location, Storage, create
+from ._columns import Column
+from ._errors import QueryError
+from ._schema import Attribute, Dimension, Enumeration, Filters, Schema
+from ._types import Time, datatype_name
+
+if TYPE_CHECKING:
+    from ._read import Read
+
+#: The name of the dimension of a table without an index.
+ROWS = "__tiledb_rows"
+
+
+def to_pandas(read: Read, index: Sequence[str] | None) -> pd.DataFrame:
+    """The cells of a query."""
+    cells = read.with_dimensions()._core.collect()
+    columns = [Column(parts) for parts in cells.take_columns()]
+    frame = pd.DataFrame({column.name: _series(read.array, column) for column in columns})
+    return frame if index is None else frame.set_index(list(index))
+
+
+def _series(array: Array, column: Column) -> Any:
+    """A column in pandas' own type for it."""
+    field = array.schema.field(column.name)
+    nulls = column.nulls()
+    if field is not None and field.enumeration is not None:
+        labels, ordered = array._labels(field.enumeration)
+        codes = column.values().astype(np.int64)
+        if nulls is not None:
+            codes[nulls] = -1
+        codes[codes >= len(labels)] = -1
+        return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=ordered)
+    values = column.to_numpy()
+    if isinstance(values, np.ma.MaskedArray):
+        kind, data = values.dtype.kind, values.data
+        if nulls is None or values.ndim > 1:
+            return list(values)
+        if kind in "iu":
+            return pd.arrays.IntegerArray(data, nulls)
+        if kind == "f":
+            return pd.arrays.FloatingArray(data, nulls)
+        if kind == "b":
+            return pd.arrays.BooleanArray(data, nulls)
+        data[nulls] = np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
+        return _dates(data)
+    if values.ndim > 1 and column.count != 1:
+        return list(values)
+    if values.dtype.kind in "mM":
+        return _dates(values)
+    return values.ravel() if values.dtype.kind != "S" else values.astype(object)
+
+
+def _dates(values: Any) -> Any:
+    """Dates in the nearest unit that pandas has."""
+    unit = np.datetime_data(values.dtype)[0]
+    if unit in ("s", "ms", "us", "ns"):
+        return values
+    coarse = unit in ("Y", "M", "W", "D", "h", "m")
+    return values.astype(f"{values.dtype.kind}8[{'s' if coarse else 'ns'}]")
+
+
+def from_pandas(
+    uri: Location,
+    frame: pd.DataFrame,
+    index: Sequence[str] | None = None,
+    *,
+    sparse: bool | None = None,
+    tile: int | None = None,
+    filters: Filters = "zstd",
+    duplicates: bool = True,
+    full_domain: bool = False,
+    capacity: int | None = None,
+    at: Time | None = None,
+    key: Key = None,
+    storage: Storage = None,
+    threads: int | None = None,
+) -> Array:
+    """Creates an array from a table of pandas, and opens it.
+
+    ``index`` names the columns that become dimensions of a sparse array. Without it the index of the table does, if it has a
+    name; otherwise the array is dense, with the rows as its dimension ``__tiledb_rows``. Categorical columns become
+    enumerated attributes. ``full_domain`` gives dimensions the whole range of their type, so that later rows fit, too.
+
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"station": ["Oslo", "Bergen"], "rain": [0.5, 7.25]})
+    >>> A = tdb.from_pandas(scratch / "rain", frame, index=["station"])
+    >>> A.read().to_pandas()
+      station  rain
+    0  Bergen  7.25
+    1    Oslo  0.50
+    """
+    if index is None and all(name is not None for name in frame.index.names):
+        index = [str(name) for name in frame.index.names]
+    if index is not None and list(frame.index.names) != [None]:
+        frame = frame.reset_index()
+    if sparse is None:
+        sparse = index is not None
+    dimensions = []
+    if index is None:
+        if sparse:
+            raise QueryError("a sparse array needs dimensions: say with index which columns they are")
+        high = max(len(frame) - 1, 0)
+        dimensions.append(Dimension(ROWS, (0, high), "uint64", tile=min(tile or 10_000, high + 1)))
+    for name in index or ():
+        dimensions.append(_dimension(name, frame[name], tile, full_domain))
+    attributes, enumerations, data = [], [], {}
+    for name in map(str, frame.columns):
+        column = frame[name]
+        if index is None or name not in index:
+            attribute, enumeration = _attribute(name, column, filters)
+            attributes.append(attribute)
+            enumerations += [] if enumeration is None else [enumeration]
+        data[name] = _values(column)
+    schema = Schema(
+        "sparse" if sparse else "dense",
+        dimensions,
+        attributes,
+        enumerations,
+        duplicates=duplicates and sparse,
+        capacity=capacity,
+    )
+    array = create(uri, schema, at=at, key=key, storage=storage, threads=threads)
+    if len(frame):
+        array.write(data, at=at)
+    return array
+
+
+def _values(column: pd.Series[Any]) -> Any:
+    """A column as :meth:`Array.write` takes it."""
+    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
+        return np.ma.MaskedArray(column.to_numpy(), column.isna().to_numpy())
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return isinstance(column.dtype, pd.StringDtype) or column.dtype == object
+
+
+def _dimension(name: str, column: pd.Series[Any], tile: int | None, full_domain: bool) -> Dimension:
+    if _is_text(column):
+        return Dimension(name, dtype="ascii")
+    values = column.to_numpy()
+    if values.dtype.kind in "mM":
+        # The smallest number is "not a time", and the greatest tile has to fit.
+        info = np.iinfo(np.int64)
+        low, high = (values.min(), values.max()) if not full_domain else (info.min + 1, info.max - (tile or 1))
+        ends = tuple(np.asarray(end).astype(values.dtype) for end in (low, high))
+        return Dimension(name, (ends[0][()], ends[1][()]), values.dtype, tile)
+    low, high = values.min(), values.max()
+    if full_domain:
+        limits = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
+        low, high = limits.min, limits.max if values.dtype.kind == "f" else limits.max - (tile or 1)
+    return Dimension(name, (low, high), values.dtype, tile)
+
+
+def _attribute(name: str, column: pd.Series[Any], filters: Filters) -> tuple[Attribute, Enumeration | None]:
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        labels = list(column.cat.categories)
+        count = len(labels)
+        codes = "int8" if count < 1 << 7 else "int16" if count < 1 << 15 else "int32"
+        enumeration = Enumeration(name, labels, bool(column.cat.ordered))
+        return Attribute(name, codes, nullable=bool(column.isna().any()), enumeration=name, filters=filters), enumeration
+    if _is_text(column):
+        present = column.dropna()
+        kinds = {type(one) for one in present}
+        if kinds - {str, bytes}:
+            raise QueryError(f"column {name!r} has objects that are neither texts nor bytes")
+        of_bytes = kinds == {bytes}
+        return Attribute(name, bytes if of_bytes else str, nullable=len(present) < len(column), filters=filters), None
+    if isinstance(dtype, np.dtype):
+        dates = dtype.kind in "mM" and bool(column.isna().any())
+        return Attribute(name, dtype, nullable=dates, filters=filters), None
+    own = getattr(dtype, "numpy_dtype", None)
+    if own is None:
+        raise QueryError(f"column {name!r} has the type {dtype}, which arrays do not have: convert it first")
+    return Attribute(name, datatype_name(own), nullable=True, filters=filters), None

@@ -1,0 +1,203 @@
+"""Datatypes of the format and their counterparts in numpy."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ._errors import QueryError
+
+#: A point in time: milliseconds since 1970, or a date.
+Time: TypeAlias = "int | str | datetime.datetime | np.datetime64"
+#: A time, or the first and the last one of a window.
+Window: TypeAlias = "Time | tuple[Time, Time] | None"
+AnyArray: TypeAlias = "npt.NDArray[Any]"
+
+_NUMBERS = {
+    "INT8": "<i1",
+    "INT16": "<i2",
+    "INT32": "<i4",
+    "INT64": "<i8",
+    "UINT8": "<u1",
+    "UINT16": "<u2",
+    "UINT32": "<u4",
+    "UINT64": "<u8",
+    "FLOAT32": "<f4",
+    "FLOAT64": "<f8",
+    "BOOL": "|b1",
+}
+
+#: The units of dates and times, and numpy's names for them.
+_UNITS = {
+    "YEAR": "Y",
+    "MONTH": "M",
+    "WEEK": "W",
+    "DAY": "D",
+    "HR": "h",
+    "MIN": "m",
+    "SEC": "s",
+    "MS": "ms",
+    "US": "us",
+    "NS": "ns",
+    "PS": "ps",
+    "FS": "fs",
+    "AS": "as",
+}
+
+#: The encodings of texts.
+_ENCODINGS = {
+    "STRING_ASCII": "utf-8",
+    "STRING_UTF8": "utf-8",
+    "STRING_UTF16": "utf-16-le",
+    "STRING_UTF32": "utf-32-le",
+    "STRING_UCS2": "utf-16-le",
+    "STRING_UCS4": "utf-32-le",
+    "GEOM_WKT": "utf-8",
+}
+
+#: Types whose cells are bytes.
+_BYTES = ("CHAR", "BLOB", "GEOM_WKB", "ANY")
+
+
+def number_dtype(datatype: str) -> np.dtype[Any] | None:
+    """The numpy type of a number, a date or a time; ``None`` for texts and bytes."""
+    if datatype in _NUMBERS:
+        return np.dtype(_NUMBERS[datatype])
+    kind, _, unit = datatype.partition("_")
+    if kind in ("DATETIME", "TIME") and unit in _UNITS:
+        return np.dtype(f"<{'M8' if kind == 'DATETIME' else 'm8'}[{_UNITS[unit]}]")
+    return None
+
+
+def encoding(datatype: str) -> str | None:
+    """The encoding of a type of texts; ``None`` for bytes and everything else."""
+    return _ENCODINGS.get(datatype)
+
+
+def is_text(datatype: str) -> bool:
+    """Whether a cell is a text or bytes."""
+    return datatype in _ENCODINGS or datatype in _BYTES
+
+
+def value_size(datatype: str) -> int:
+    """The bytes of one value."""
+    dtype = number_dtype(datatype)
+    if dtype is not None:
+        return dtype.itemsize
+    return {"STRING_UTF16": 2, "STRING_UCS2": 2, "STRING_UTF32": 4, "STRING_UCS4": 4}.get(datatype, 1)
+
+
+def datatype_name(dtype: Any) -> str:
+    """The name of the datatype for a numpy type, a Python type, or a name of the command."""
+    if dtype is datetime.date:
+        return "DATETIME_DAY"
+    if dtype is datetime.datetime:
+        return "DATETIME_US"
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        return str(dtype)
+    if found.kind in "iufb":
+        for name, text in _NUMBERS.items():
+            if np.dtype(text) == found.newbyteorder("<"):
+                return name
+    if found.kind in "mM":
+        unit, count = np.datetime_data(found)
+        names = [name for name, own in _UNITS.items() if own == unit]
+        if names and count == 1:
+            return ("DATETIME_" if found.kind == "M" else "TIME_") + names[0]
+    if found.kind in "UT":
+        return "STRING_UTF8"
+    if found.kind == "S":
+        return "BLOB"
+    raise QueryError(f"{found} is not a type that arrays have")
+
+
+def json_value(value: Any) -> Any:
+    """A value in the notation of schemas in JSON."""
+    if isinstance(value, (np.datetime64, datetime.date)):
+        return str(np.datetime64(value))
+    if isinstance(value, np.timedelta64):
+        return int(value.astype(np.int64))
+    if isinstance(value, np.generic):
+        return json_value(value.item())
+    if isinstance(value, float) and not np.isfinite(value):
+        return "NaN" if value != value else ("inf" if value > 0 else "-inf")
+    if isinstance(value, bytes):
+        return "".join(chr(c) if 32 <= c < 127 and c != 92 else f"\\x{c:02x}" for c in value)
+    return value
+
+
+def value_of_json(datatype: str, value: Any) -> Any:
+    """A value from the notation of schemas in JSON: the inverse of :func:`json_value`."""
+    dtype = number_dtype(datatype)
+    if value is None or dtype is None:
+        return value
+    if isinstance(value, list):
+        return [value_of_json(datatype, one) for one in value]
+    if dtype.kind == "M":
+        return np.array([value], dtype)[0]
+    if dtype.kind == "m":
+        return np.array([value], dtype)[0]
+    if dtype.kind != "f":
+        return value
+    # The same object each time, so that equal schemas are equal.
+    return math.nan if value == "NaN" else float(value)
+
+
+def ticks(value: Any, dtype: np.dtype[Any]) -> int:
+    """A date or time as a number in the unit of a type. A number is taken as it is."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
+        return int(value)
+    exact = np.timedelta64(value) if dtype.kind == "m" else np.datetime64(value)
+    own = exact.astype(dtype)
+    if own != exact:
+        raise QueryError(f"{value} is more precise than the unit of {dtype}")
+    return int(own.astype(np.int64))
+
+
+def milliseconds(time: Time) -> int:
+    """A time in milliseconds since 1970."""
+    if isinstance(time, datetime.datetime) and time.tzinfo is not None:
+        time = time.astimezone(datetime.timezone.utc).replace(tzinfo=None)
+    return ticks(time, np.dtype("<M8[ms]"))
+
+
+def window(at: Window) -> tuple[int, int] | None:
+    """The first and the last millisecond that are seen at a time."""
+    if at is None:
+        return None
+    if isinstance(at, tuple):
+        return milliseconds(at[0]), milliseconds(at[1])
+    return 0, milliseconds(at)
+
+
+def decode_value(datatype: str, count: int, data: bytes) -> Any:
+    """A value of the metadata, or of an aggregate."""
+    own = encoding(datatype)
+    if own is not None:
+        return data.decode(own, "surrogateescape" if own == "utf-8" else "strict")
+    dtype = number_dtype(datatype)
+    if dtype is None:
+        return data
+    found = np.frombuffer(data, dtype)
+    if count != 1:
+        return found
+    return found[0] if dtype.kind in "mM" else found[0].item()
+
+
+def encode_value(value: Any) -> tuple[str, bytes]:
+    """The datatype and the bytes of a value for the metadata."""
+    if isinstance(value, str):
+        return "STRING_UTF8", value.encode()
+    if isinstance(value, (bytes, bytearray)):
+        return "BLOB", bytes(value)
+    found = np.asarray(value)
+    if found.ndim > 1 or found.dtype.kind not in "iufbmM":
+        raise QueryError(f"{value!r} cannot be metadata: numbers, dates, texts, bytes and lists of numbers can")
+    return datatype_name(found.dtype), np.ascontiguousarray(found).astype(found.dtype.newbyteorder("<")).tobytes()

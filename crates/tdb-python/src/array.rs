@@ -1,0 +1,137 @@
+//! Open arrays.
+
+use pyo3::prelude::*;
+use serde_json::{Value, json};
+use tdb_array::schema::Enumeration;
+use tdb_text::report::{event_json, fragment_json};
+use tdb_text::schema::{ranges_json, to_json};
+
+use crate::cells::{Parts, enumeration_parts};
+use crate::errors::Failure;
+use crate::place::Place;
+use crate::read::Read;
+use crate::watch;
+
+/// An array at a time.
+#[pyclass(module = "tdb._tdb", frozen)]
+#[derive(Clone, Debug)]
+pub(crate) struct Array(tdb_array::Array);
+
+impl From<tdb_array::Array> for Array {
+    fn from(array: tdb_array::Array) -> Self {
+        Self(array)
+    }
+}
+
+impl Array {
+    /// The array itself.
+    pub(crate) const fn inner(&self) -> &tdb_array::Array {
+        &self.0
+    }
+
+    /// The values of all its enumerations.
+    fn enumerations(&self) -> tdb_array::Result<Vec<Enumeration>> {
+        let names = self.0.schema().enumerations.iter();
+        names.filter_map(|one| self.0.enumeration(&one.name).transpose()).collect()
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// Opens the array at a place: at a time window in milliseconds, or now.
+    #[staticmethod]
+    #[pyo3(signature = (place, window=None))]
+    fn open(py: Python<'_>, place: &Place, window: Option<(u64, u64)>) -> PyResult<Self> {
+        let open =
+            || -> Result<_, Failure> { Ok(place.open_options(window).open_storage(place.storage()?)?) };
+        watch::run(py, open).map(Self)
+    }
+
+    /// The schema without the values of enumerations, as JSON.
+    fn schema(&self) -> String {
+        to_json(self.0.schema(), &[]).to_string()
+    }
+
+    /// The schema with the values of its enumerations, as JSON.
+    fn whole_schema(&self, py: Python<'_>) -> PyResult<String> {
+        let found = watch::run(py, || self.enumerations())?;
+        Ok(to_json(self.0.schema(), &found).to_string())
+    }
+
+    /// The values of an enumeration, as a column, and whether they have an order; `None` if there is no such enumeration.
+    fn enumeration(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Parts, bool)>> {
+        let Some(found) = watch::run(py, || self.0.enumeration(name))? else { return Ok(None) };
+        Ok(Some((enumeration_parts(&found), found.ordered)))
+    }
+
+    /// The time window that is seen.
+    fn window(&self) -> (u64, u64) {
+        let window = self.0.window();
+        (window.start, window.end)
+    }
+
+    /// The fragments, as JSON.
+    fn fragments(&self) -> String {
+        self.0.fragments().iter().map(|one| fragment_json(one)).collect::<Value>().to_string()
+    }
+
+    /// The box that contains all cells, as JSON.
+    fn non_empty_domain(&self) -> String {
+        json!(self.0.non_empty_domain().map(|domain| ranges_json(self.0.schema(), &domain))).to_string()
+    }
+
+    /// Key-value metadata: key, datatype, number of values and bytes of each.
+    fn metadata(&self, py: Python<'_>) -> PyResult<Vec<Entry>> {
+        Ok(entries(&watch::run(py, || self.0.metadata())?))
+    }
+
+    /// A query of the whole array.
+    fn read(&self) -> Read {
+        self.0.read().into()
+    }
+}
+
+/// An entry of the metadata: key, datatype, number of values, bytes.
+pub(crate) type Entry = (Vec<u8>, &'static str, usize, Vec<u8>);
+
+/// All entries of the metadata.
+fn entries(metadata: &tdb_array::ArrayMetadata) -> Vec<Entry> {
+    let entry = |(key, value): (&[u8], &tdb_array::schema::MetadataValue)| {
+        (key.to_vec(), value.datatype.name(), value.count(), value.data.clone())
+    };
+    metadata.iter().map(entry).collect()
+}
+
+/// The metadata of an array or a group, without opening its fragments or members.
+#[pyfunction]
+#[pyo3(signature = (place, window=None))]
+pub(crate) fn metadata(py: Python<'_>, place: &Place, window: Option<(u64, u64)>) -> PyResult<Vec<Entry>> {
+    let found = watch::run(py, || -> Result<_, Failure> {
+        Ok(place.open_options(window).metadata_storage(place.storage()?)?)
+    })?;
+    Ok(entries(&found))
+}
+
+/// Everything that happened to an array, as JSON.
+#[pyfunction]
+pub(crate) fn history(py: Python<'_>, place: &Place) -> PyResult<String> {
+    let found =
+        watch::run(py, || -> Result<_, Failure> { Ok(tdb_array::history(place.storage()?, place.key())?) })?;
+    let schema = found.schema.as_deref();
+    Ok(found.events.iter().map(|event| event_json(event, schema)).collect::<Value>().to_string())
+}
+
+/// What is at a place: `array`, `group` or `invalid`.
+#[pyfunction]
+pub(crate) fn object_type(py: Python<'_>, place: &Place) -> PyResult<&'static str> {
+    watch::run(py, || -> Result<_, Failure> {
+        let storage = place.storage()?;
+        match tdb_array::object_type(&storage) {
+            Ok(kind) => Ok(kind.name()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(tdb_array::ObjectType::Invalid.name())
+            }
+            Err(error) => Err(Failure::Io(place.location().to_owned(), error)),
+        }
+    })
+}

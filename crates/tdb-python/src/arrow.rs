@@ -1,0 +1,131 @@
+//! Arrow tables and streams as cells of arrays.
+
+use pyo3::prelude::*;
+use pyo3_arrow::input::AnyRecordBatch;
+use tdb_array::schema::{ArraySchema, Pipeline};
+use tdb_array::{ArrayType, Duplicates};
+use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
+use tdb_arrow::arrow_schema::{ArrowError, Schema};
+use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
+
+use crate::errors::Failure;
+use crate::place::Place;
+use crate::values::Value;
+use crate::write::duplicates;
+use crate::{schema, watch};
+
+/// An inclusive range of a dimension.
+type Range = (String, Value, Value);
+
+/// The schema of a new array for a table. Dimensions are those of `described`, a schema without attributes; if there is
+/// none, the metadata of the table must contain the schema of an array.
+fn schema_for(
+    arrow: &Schema,
+    described: Option<&str>,
+    enumerations: bool,
+    filters: Option<&Pipeline>,
+) -> Result<ArraySchema, Failure> {
+    let mut options = SchemaOptions::stored();
+    let skeleton = described.map(schema::skeleton).transpose()?;
+    if let Some(skeleton) = &skeleton {
+        options = match skeleton.array_type {
+            ArrayType::Dense => SchemaOptions::dense(),
+            ArrayType::Sparse => SchemaOptions::sparse(),
+        };
+        if skeleton.allows_duplicates {
+            options = options.allow_duplicates();
+        }
+        options = skeleton.domain.dimensions.iter().cloned().fold(options, SchemaOptions::dimension);
+    }
+    if enumerations {
+        options = options.enumerations();
+    }
+    let mut made = schema_of(arrow, &options)?;
+    if let Some(skeleton) = skeleton {
+        made.capacity = skeleton.capacity;
+        made.cell_order = skeleton.cell_order;
+        made.tile_order = skeleton.tile_order;
+    }
+    if let Some(filters) = filters {
+        made.attributes.iter_mut().for_each(|attribute| attribute.filters = filters.clone());
+    }
+    Ok(made)
+}
+
+/// Appends all batches to an array, and returns the number of cells and the names of the fragments.
+fn append(
+    place: &Place,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
+    ranges: Vec<Range>,
+    (memory, duplicates, time): (usize, Duplicates, Option<u64>),
+) -> Result<(u64, Vec<String>), Failure> {
+    let writer = place.write_options(time).open_storage(place.write_storage()?)?;
+    let array = place.open_options(None).open_storage(place.storage()?)?;
+    let mapping = Mapping::of(&array, Options::new())?;
+    if writer.schema().array_type == ArrayType::Dense {
+        let mut write = writer.write();
+        for (dimension, low, high) in ranges {
+            let (low, high) = (tdb_array::Coordinate::from(low), tdb_array::Coordinate::from(high));
+            write = write.range(dimension, low..=high);
+        }
+        let mut stream = write.stream(memory)?;
+        let cells = mapping.append_all(batches, |columns| stream.append(columns))?;
+        return Ok((cells, stream.commit()?));
+    }
+    let mut stream = writer.sparse_stream(memory)?.duplicates(duplicates);
+    let cells = mapping.append_all(batches, |columns| stream.append(columns))?;
+    Ok((cells, stream.commit()?))
+}
+
+/// Creates an array for a table or a stream, and writes the cells. Returns what [`write_arrow`] returns.
+#[pyfunction]
+#[pyo3(signature = (place, data, described, filters, ranges, memory, enumerations=true, duplicates_name="refuse", time=None))]
+#[expect(clippy::too_many_arguments, reason = "they are keywords of one Python function")]
+pub(crate) fn from_arrow(
+    py: Python<'_>,
+    place: &Place,
+    data: AnyRecordBatch,
+    described: Option<&str>,
+    filters: Option<&str>,
+    ranges: Vec<Range>,
+    memory: usize,
+    enumerations: bool,
+    duplicates_name: &str,
+    time: Option<u64>,
+) -> PyResult<(u64, Vec<String>)> {
+    let mut reader = data.into_reader()?;
+    let how = (memory, duplicates(duplicates_name)?, time);
+    let filters = filters.map(tdb_text::schema::pipeline_of_text).transpose();
+    let filters = filters.map_err(|what| Failure::Argument(format!("filters: {what}")))?;
+    watch::run(py, move || -> Result<_, Failure> {
+        let arrow = reader.schema();
+        let schema = schema_for(&arrow, described, enumerations, filters.as_ref())?;
+        // The values of dictionaries come with the first batch.
+        let first = reader.next().transpose().map_err(tdb_arrow::Error::from)?;
+        let mut options = place.write_options(time);
+        let batch = first.clone().unwrap_or_else(|| RecordBatch::new_empty(arrow));
+        for enumeration in enumerations_of(&batch, &schema)? {
+            options = options.enumeration(enumeration);
+        }
+        options.create_storage(&*place.write_storage()?, &schema)?;
+        append(place, first.map(Ok).into_iter().chain(reader), ranges, how)
+    })
+}
+
+/// Writes a table or a stream to an array, and returns the number of cells and the names of the fragments. For dense arrays, the
+/// cells are those of the ranges, in row-major order.
+#[pyfunction]
+#[pyo3(signature = (place, data, ranges, memory, duplicates_name="refuse", time=None))]
+pub(crate) fn write_arrow(
+    py: Python<'_>,
+    place: &Place,
+    data: AnyRecordBatch,
+    ranges: Vec<Range>,
+    memory: usize,
+    duplicates_name: &str,
+    time: Option<u64>,
+) -> PyResult<(u64, Vec<String>)> {
+    let reader = data.into_reader()?;
+    let how = (memory, duplicates(duplicates_name)?, time);
+    watch::run(py, move || append(place, reader, ranges, how))
+}

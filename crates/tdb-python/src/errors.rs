@@ -1,0 +1,96 @@
+//! Errors as exceptions. The classes are defined in Python (`tdb/_errors.py`).
+
+use pyo3::prelude::*;
+use tdb_array::Error;
+
+/// The module that has the classes.
+const MODULE: &str = "tdb._errors";
+
+/// What a call failed with. Each kind becomes a class of exceptions.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An error of an array.
+    Array(Error),
+    /// An error of a conversion from or to Arrow.
+    Arrow(tdb_arrow::Error),
+    /// An argument that cannot be understood: one line.
+    Argument(String),
+    /// A location that cannot be used: one line.
+    Location(String),
+    /// An I/O error at a place.
+    Io(String, std::io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Array(error)
+    }
+}
+
+impl From<tdb_arrow::Error> for Failure {
+    fn from(error: tdb_arrow::Error) -> Self {
+        match error {
+            tdb_arrow::Error::Array(error) => Self::Array(error),
+            error => Self::Arrow(error),
+        }
+    }
+}
+
+impl Failure {
+    /// The class of exceptions, the message, and the file that it is about.
+    fn parts(&self) -> (&'static str, String, Option<String>) {
+        match self {
+            Self::Array(error) => {
+                let (class, file) = class_of(error);
+                (class, error.to_string(), file)
+            }
+            Self::Arrow(error) => ("ArrowError", error.to_string(), None),
+            Self::Argument(what) => ("QueryError", what.clone(), None),
+            Self::Location(what) => ("LocationError", what.clone(), None),
+            Self::Io(place, error) => ("IoError", format!("{place}: {error}"), Some(place.clone())),
+        }
+    }
+}
+
+/// The class of exceptions of an error, and the file that it is about.
+fn class_of(error: &Error) -> (&'static str, Option<String>) {
+    match error {
+        Error::Io { path, .. } => ("IoError", Some(path.clone())),
+        Error::NotAnArray { path, .. } => ("NotAnArrayError", Some(path.clone())),
+        Error::Corrupt { path, .. } => ("CorruptError", Some(path.clone())),
+        Error::Unsupported { path, .. } => ("UnsupportedError", Some(path.clone())),
+        Error::FilesGone { path, .. } => ("FilesGoneError", Some(path.clone())),
+        Error::Query(_) => ("QueryError", None),
+        Error::Write(_) => ("WriteError", None),
+        Error::Description(_) => ("DescriptionError", None),
+        _ => ("Error", None),
+    }
+}
+
+/// The cause inside of an error, as a text of its own.
+fn cause_of(failure: &Failure) -> Option<String> {
+    match failure {
+        Failure::Array(Error::Io { source, .. }) | Failure::Io(_, source) => Some(source.to_string()),
+        Failure::Array(Error::Corrupt { source, .. }) => Some(source.to_string()),
+        Failure::Array(Error::Unsupported { what, .. }) => Some(what.clone()),
+        Failure::Array(Error::NotAnArray { why, .. }) => Some((*why).to_owned()),
+        _ => None,
+    }
+}
+
+impl From<Failure> for PyErr {
+    fn from(failure: Failure) -> Self {
+        let (class, message, file) = failure.parts();
+        let cause = cause_of(&failure);
+        // An error may name the URL that it is about, which may contain a password.
+        let message = tdb_array::without_secrets(&message).into_owned();
+        let file = file.map(|file| tdb_array::without_secrets(&file).into_owned());
+        Python::attach(|py| {
+            let raised = py
+                .import(MODULE)
+                .and_then(|module| module.getattr(class))
+                .and_then(|class| class.call1((message, file, cause)));
+            raised.map_or_else(|error| error, Self::from_value)
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! Writes of cells, of metadata and of deletes.
+
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use tdb_array::schema::MetadataValue;
+use tdb_array::{
+    Duplicates, MetadataChanges, ObjectType, TimeWindow, WriteColumn, WriteStorage, object_type,
+};
+
+use crate::condition::Condition;
+use crate::errors::Failure;
+use crate::place::Place;
+use crate::read::order;
+use crate::values::Value;
+use crate::watch;
+
+/// A column for a write: name, values, offsets, validity.
+type Given<'py> = (
+    String,
+    PyReadonlyArray1<'py, u8>,
+    Option<PyReadonlyArray1<'py, u64>>,
+    Option<PyReadonlyArray1<'py, u8>>,
+);
+
+/// The columns, as views of numpy's memory.
+fn columns<'a>(given: &'a [Given<'_>]) -> Result<Vec<WriteColumn<'a>>, Failure> {
+    let one = |(name, values, offsets, validity): &'a Given<'_>| {
+        let apart = |_| Failure::Argument(format!("field {name:?}: the memory is not contiguous"));
+        let values = values.as_slice().map_err(apart)?;
+        let column = match offsets {
+            Some(offsets) => WriteColumn::var(name, values, offsets.as_slice().map_err(apart)?),
+            None => WriteColumn::bytes(name, values),
+        };
+        Ok(match validity {
+            Some(validity) => column.nullable(validity.as_slice().map_err(apart)?),
+            None => column,
+        })
+    };
+    given.iter().map(one).collect()
+}
+
+/// What happens to cells with equal coordinates.
+pub(crate) fn duplicates(name: &str) -> Result<Duplicates, Failure> {
+    match name {
+        "refuse" => Ok(Duplicates::Refuse),
+        "last" => Ok(Duplicates::KeepLast),
+        _ => Err(Failure::Argument(format!("duplicates={name:?}: \"refuse\" or \"last\" is expected"))),
+    }
+}
+
+/// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense arrays.
+#[pyfunction]
+#[pyo3(signature = (place, given, ranges, order_name=None, duplicates_name="refuse", time=None))]
+pub(crate) fn write(
+    py: Python<'_>,
+    place: &Place,
+    given: Vec<Given<'_>>,
+    ranges: Vec<(String, Value, Value)>,
+    order_name: Option<&str>,
+    duplicates_name: &str,
+    time: Option<u64>,
+) -> PyResult<String> {
+    let columns = columns(&given)?;
+    let order = order_name.map(order).transpose()?;
+    let duplicates = duplicates(duplicates_name)?;
+    watch::run(py, move || -> Result<String, Failure> {
+        let writer = place.write_options(time).open_storage(place.write_storage()?)?;
+        let mut write = writer.write().duplicates(duplicates);
+        if let Some(order) = order {
+            write = write.order(order);
+        }
+        for (dimension, low, high) in ranges {
+            let (low, high) = (tdb_array::Coordinate::from(low), tdb_array::Coordinate::from(high));
+            write = write.range(dimension, low..=high);
+        }
+        let write = columns.into_iter().fold(write, tdb_array::Write::column);
+        Ok(write.commit()?)
+    })
+}
+
+/// Changes key-value metadata of an array or a group: puts values (key, datatype, bytes), removes keys.
+#[pyfunction]
+#[pyo3(signature = (place, put, remove, time=None))]
+pub(crate) fn write_metadata(
+    py: Python<'_>,
+    place: &Place,
+    put: Vec<(Vec<u8>, String, Vec<u8>)>,
+    remove: Vec<Vec<u8>>,
+    time: Option<u64>,
+) -> PyResult<()> {
+    let mut changes = MetadataChanges::new();
+    for (key, datatype, data) in put {
+        let datatype = tdb_text::schema::datatype(&datatype).map_err(Failure::Argument)?;
+        changes = changes.put(key, MetadataValue { datatype, data });
+    }
+    let changes = remove.into_iter().fold(changes, MetadataChanges::remove);
+    watch::run(py, || -> Result<(), Failure> {
+        let storage = place.write_storage()?;
+        let options = place.write_options(time);
+        if kind_of(place, &*storage)? == ObjectType::Group {
+            let mut group = options.open_group_storage(storage)?;
+            group.metadata(changes);
+            return Ok(group.commit()?);
+        }
+        options.open_storage(storage)?.write_metadata(&changes)?;
+        Ok(())
+    })
+}
+
+/// What is at a place.
+pub(crate) fn kind_of(place: &Place, storage: &dyn WriteStorage) -> Result<ObjectType, Failure> {
+    object_type(storage).map_err(|error| Failure::Io(place.location().to_owned(), error))
+}
+
+/// Deletes the cells that satisfy a condition. Returns the cells of the array, and those that the delete removes.
+///
+/// A delete also removes cells for which the condition is unknown, because they are null; it is refused if there are any,
+/// unless `unknown_too` is set.
+#[pyfunction]
+#[pyo3(signature = (place, condition, unknown_too=false, time=None))]
+pub(crate) fn delete(
+    py: Python<'_>,
+    place: &Place,
+    condition: &Condition,
+    unknown_too: bool,
+    time: Option<u64>,
+) -> PyResult<(u64, u64)> {
+    watch::run(py, || -> Result<_, Failure> {
+        let window = time.map(TimeWindow::until).map(|window| (window.start, window.end));
+        let array = place.open_options(window).open_storage(place.storage()?)?;
+        let asked = tdb_text::condition::with_dates(condition.0.as_ref().clone(), array.schema())
+            .map_err(|error| tdb_array::Error::from(tdb_array::QueryError::Condition(error)))?;
+        let stored = asked.to_stored(&array)?;
+        let writer = place.write_options(time).open_storage(place.write_storage()?)?;
+        writer.check_delete(&stored)?;
+        let counts = array.delete_counts(&asked)?;
+        if counts.unknown() > 0 && !unknown_too {
+            return Err(Failure::Argument(format!(
+                "in addition to the {} cells that satisfy the condition, {} cells would be deleted that are null or NaN in one \
+                 of its fields, or older than that field; unknown_too=True allows this",
+                counts.satisfying,
+                counts.unknown()
+            )));
+        }
+        writer.delete(&stored)?;
+        Ok((counts.cells, counts.removed))
+    })
+}

@@ -1,0 +1,33 @@
+"""What tests, and the examples of docstrings and pages, are given: a plugin of pytest (`-p tdb_testing`)."""
+
+from __future__ import annotations
+
+import pathlib
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import tdb
+
+FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "xtask" / "fixtures"
+
+
+@pytest.fixture
+def fixtures() -> pathlib.Path:
+    """Arrays that libtiledb 2.30.0 wrote."""
+    return FIXTURES / "arrays" / "2.30.0"
+
+
+@pytest.fixture
+def uri(tmp_path: pathlib.Path) -> str:
+    """A place for an array."""
+    return str(tmp_path / uuid.uuid4().hex)
+
+
+@pytest.fixture(autouse=True)
+def _examples(doctest_namespace: dict[str, Any], tmp_path: pathlib.Path) -> Iterator[None]:
+    """Names that examples use."""
+    doctest_namespace.update(tdb=tdb, fixtures=FIXTURES / "arrays" / "2.30.0", scratch=tmp_path)
+    yield

@@ -1,0 +1,217 @@
+//! `cargo xtask python [--optional yes] [--pythons LIST]`: builds the wheel of the Python package, and tests it.
+//!
+//! Each release of Python gets a virtual environment in the target folder, with the packages that the tests use. One
+//! wheel serves all, because it uses only the stable interface of Python. The tests are those of `crates/tdb-python/tests`,
+//! the examples of docstrings and pages, and mypy. Where a Python or a package cannot be had, the command fails; with
+//! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::peer;
+
+const USAGE: &str = "usage: cargo xtask python [--optional yes] [--pythons 3.10,3.13] [--only WORD]";
+
+/// The releases that are tested: the oldest one that the wheel supports, and a new one.
+const PYTHONS: &str = "3.10,3.13";
+
+/// What builds the wheel.
+const BUILDER: &str = "maturin==1.16.1";
+/// What the tests need.
+const TOOLS: [&str; 7] =
+    ["numpy>=2", "pytest>=8", "mypy>=1.15", "pandas>=2.2", "pandas-stubs", "polars>=1.8", "pyarrow>=18"];
+/// What the tests compare with; a release of Python may have no wheel of it.
+const PEER: &str = "tiledb>=0.34";
+
+/// The crate.
+const CRATE: &str = "crates/tdb-python";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    optional: bool,
+    pythons: Vec<String>,
+    only: Option<String>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let list = |text: &str| text.split(',').map(str::to_owned).collect();
+        let mut options = Self { optional: false, pythons: list(PYTHONS), only: None };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let value = args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))?;
+            match arg.as_str() {
+                "--optional" => options.optional = value == "yes",
+                "--pythons" => options.pythons = list(value),
+                "--only" => options.only = Some(value.clone()),
+                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Entry point: `args` are the words after `cargo xtask python`.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    let root = peer::repository_root()?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    let folder = target.join("python");
+    let ready = options
+        .pythons
+        .iter()
+        .map(|version| environment(&folder, version))
+        .collect::<Result<Vec<_>, String>>();
+    let environments = match ready {
+        Ok(environments) => environments,
+        Err(why) if options.optional && std::env::var_os("CI").is_none() => {
+            println!("skipped: {why}");
+            return Ok(());
+        }
+        Err(why) => return Err(why),
+    };
+    let wheel = wheel(&root, &folder, environments.first().ok_or("no Python was named")?)?;
+    for environment in &environments {
+        println!("== {}", environment.display());
+        test(&root, environment, &wheel, options.only.as_deref())?;
+    }
+    Ok(())
+}
+
+/// The interpreter of a release: `python3.13` on the path, or what pyenv has installed.
+fn interpreter(version: &str) -> Option<PathBuf> {
+    let answers = |program: &Path| {
+        let says =
+            Command::new(program).args(["-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).output();
+        says.is_ok_and(|says| {
+            says.status.success() && String::from_utf8_lossy(&says.stdout).trim() == version
+        })
+    };
+    let named = PathBuf::from(format!("python{version}"));
+    if answers(&named) {
+        return Some(named);
+    }
+    let home = std::env::var_os("PYENV_ROOT").map(PathBuf::from);
+    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pyenv")))?;
+    let installed =
+        fs::read_dir(home.join("versions")).ok()?.flatten().map(|entry| entry.path().join("bin/python"));
+    let mut found: Vec<PathBuf> = installed.filter(|program| answers(program)).collect();
+    found.sort();
+    found.pop()
+}
+
+/// The program of a virtual environment.
+fn program(environment: &Path, name: &str) -> PathBuf {
+    environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
+}
+
+/// The virtual environment of a release, made if it is not there.
+fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
+    let environment = folder.join(version);
+    // Lists what is installed, so that another list makes another environment.
+    let (mark, list) = (environment.join("installed.txt"), format!("{BUILDER} {} {PEER}", TOOLS.join(" ")));
+    if fs::read_to_string(&mark).is_ok_and(|found| found == list) {
+        return Ok(environment);
+    }
+    let python = interpreter(version).ok_or_else(|| format!("there is no Python {version}"))?;
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    call(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    let install = |packages: &[&str]| {
+        let mut pip = Command::new(program(&environment, "python"));
+        call(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
+    };
+    install(&[BUILDER])?;
+    install(&TOOLS)?;
+    if let Err(why) = install(&[PEER]) {
+        println!("Python {version} is not compared with libtiledb: {why}");
+    }
+    fs::write(&mark, list).map_err(|error| format!("{}: {error}", mark.display()))?;
+    Ok(environment)
+}
+
+/// Builds the wheel without optimisation of this workspace's own crates, and returns its path.
+fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
+    let wheels = folder.join("wheels");
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    }
+    let python = program(environment, "python");
+    call(
+        Command::new(program(environment, "maturin"))
+            .current_dir(root.join(CRATE))
+            // Other commands compile the crate without an interpreter; so does this one, and nothing is compiled twice.
+            .args(["build", "--locked", "--quiet", "--profile", "dev", "--out"])
+            .arg(&wheels)
+            .arg("--interpreter")
+            .arg(python),
+    )?;
+    let made = fs::read_dir(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    made.flatten().map(|entry| entry.path()).next().ok_or_else(|| "maturin made no wheel".to_owned())
+}
+
+/// Installs the wheel in an environment, and runs everything that tests it.
+fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Result<(), String> {
+    let python = || {
+        let mut command = Command::new(program(environment, "python"));
+        command.current_dir(root.join(CRATE).join("tests"));
+        command
+    };
+    call(
+        python()
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "--force-reinstall",
+                "--no-deps",
+            ])
+            .arg(wheel),
+    )?;
+    let mut pytest = python();
+    pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing"]);
+    match only {
+        Some(word) => pytest.args(["-k", word, "."]),
+        // The examples of docstrings, of the README and of the page.
+        None => pytest
+            .args([".", "--doctest-modules", "--pyargs", "tdb", "--doctest-glob=*.md", "../README.md"])
+            .arg(root.join("docs/python.md")),
+    };
+    call(&mut pytest)?;
+    call(python().args(["-m", "mypy", "--config-file", "../pyproject.toml", "-p", "tdb"]))?;
+    call(python().args(["-m", "mypy", "--config-file", "../pyproject.toml", "../examples"]))
+}
+
+/// Runs a command, and fails if it does.
+fn call(command: &mut Command) -> Result<(), String> {
+    let shown = format!("{command:?}");
+    let status = command.status().map_err(|error| format!("{shown}: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("{shown}: {status}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_pairs_of_known_words_and_values() {
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let options = Options::parse(&words("--optional yes --pythons 3.12 --only stream")).unwrap();
+        let expected =
+            Options { optional: true, pythons: vec!["3.12".to_owned()], only: Some("stream".to_owned()) };
+        assert_eq!(options, expected);
+        assert_eq!(Options::parse(&[]).unwrap().pythons, ["3.10", "3.13"]);
+        for wrong in ["--optional", "--python 3.10"] {
+            assert!(Options::parse(&words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_release_that_does_not_exist_has_no_interpreter() {
+        assert_eq!(interpreter("2.99"), None);
+    }
+}
