@@ -217,6 +217,9 @@ class Model:
         deletes = self.deletes_in(timestamps)
         if deletes and (self.schema["array_type"] == "dense" or self.consolidated):
             return self.undecided("deletes of what is consolidated")
+        if any(by_null(condition) for _, condition in deletes):
+            # in a file, null looks like the empty value
+            return self.undecided("deletes by null")
         seen = [w for w in self.writes if start <= w.time <= end]
         before = self.before(timestamps)
         if self.doubt and not before:
@@ -437,6 +440,11 @@ def rows_of(columns, names):
 def fields_of(schema, attributes):
     """Dimensions and attributes by name."""
     return dict({d["name"]: d for d in schema["dimensions"]}, **attributes)
+
+
+def by_null(tree):
+    """Whether a condition asks for null."""
+    return any(map(by_null, tree[1:])) if tree[0] in ("and", "or", "not") else tree[2] is None
 
 
 def typed(tree, fields):
