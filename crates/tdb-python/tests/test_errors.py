@@ -71,6 +71,7 @@ def test_a_write_that_does_not_fit_changes_nothing(uri: str) -> None:
         ({"b": np.arange(10)}, 'no field "b"'),
         (np.ma.MaskedArray(np.arange(10, dtype=np.int32), True), "cannot be null"),
         (["x"] * 10, "a"),
+        ([0.5] * 10, "does not have the value 0.5"),
     ]:
         with pytest.raises(tdb.WriteError, match=message):
             array.write(data)

@@ -463,7 +463,7 @@ def _of_lists(values: Any, ndim: int) -> Any:
                 one = one[index]
             own[at] = one
         return own
-    return values if ndim == 1 else found
+    return values
 
 
 class Metadata(MutableMapping[str, Any]):

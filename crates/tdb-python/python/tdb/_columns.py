@@ -210,13 +210,25 @@ def _pack_fixed(field: Field, values: Any) -> AnyArray:
     return as_type(field, values, dtype)
 
 
+def _exactly(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
+    """Python's numbers in a type: real numbers are rounded to its precision, integers are not changed."""
+    cast = np.array(values, dtype)
+    found = np.asarray(values)
+    if found.dtype.kind in "iuf" and dtype.kind in "iufb" and (dtype.kind != "f" or found.dtype.kind in "iu"):
+        if not (cast == found).all():
+            wrong = found[cast != found].ravel()[0]
+            raise WriteError(f'field "{field.name}" has the type {dtype}, which does not have the value {wrong}')
+    return cast
+
+
 def as_type(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
     """Values in a type, if none of them can change by that. Values of the right type are not copied."""
     try:
         if isinstance(values, np.ndarray) and values.dtype == object:
-            return np.array([0 if _is_null(one) else one for one in values.ravel()], dtype).reshape(values.shape)
+            flat = [0 if _is_null(one) else one for one in values.ravel()]
+            return _exactly(field, flat, dtype).reshape(values.shape)
         if not isinstance(values, (np.ndarray, np.generic)) and not hasattr(values, "__array__"):
-            return np.array(values, dtype)
+            return _exactly(field, values, dtype)
     except (OverflowError, TypeError, ValueError) as error:
         raise WriteError(f'field "{field.name}": {error}') from error
     found = np.asarray(values)

@@ -15,8 +15,9 @@ _TURNED = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def parse(text: str) -> Condition:
     """The condition that a text of TileDB-Py says: ``a > 1 and b in ['x', 'y']``, ``(a > 1) & (attr('b') == val(2))``.
 
-    >>> str(parse("1 < a <= 3 and (b in ['x', 'y'] or attr('c d') != None)"))
-    "a > 1 and a <= 3 and (b in ('x', 'y') or 'c d' is not null)"
+    >>> from tdb._python_condition import parse
+    >>> print(parse("1 < a <= 3 and (b in ['x', 'y'] or attr('c d') != None)"))
+    a > 1 and a <= 3 and (b in ('x', 'y') or "c d" is not null)
     """
     try:
         tree = ast.parse(text.strip(), mode="eval")

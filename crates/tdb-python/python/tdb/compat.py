@@ -376,7 +376,7 @@ class DataFrameIndexer(MultiIndexer):
         sparse, dims = query._array.schema.sparse, query._dims
         read = self._selected(key, query._fields())
         if query._return_arrow:
-            import pyarrow
+            import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
             return pyarrow.table(read)
         frame: pandas.DataFrame = read.to_pandas()
