@@ -17,7 +17,7 @@ const USAGE: &str = "usage: cargo xtask python [--optional yes] [--pythons 3.10,
 const PYTHONS: &str = "3.10,3.13";
 
 /// What builds the wheel.
-const BUILDER: &str = "maturin==1.16.1";
+const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
 const TOOLS: [&str; 7] =
     ["numpy>=2", "pytest>=8", "mypy>=1.15", "pandas>=2.2", "pandas-stubs", "polars>=1.8", "pyarrow>=18"];
