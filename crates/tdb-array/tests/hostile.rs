@@ -53,6 +53,13 @@ fn a_domain_of_all_integers_is_refused_whole_and_read_in_part() {
 }
 
 #[test]
+fn a_domain_of_more_tiles_than_can_be_visited_is_explained() {
+    let array = open(storage(&dense(1 << 40, 1)));
+    let explain = array.read().explain().unwrap();
+    assert_eq!((explain.cells, explain.tiles()), ((1 << 40) + 1, 0));
+}
+
+#[test]
 fn names_in_files_do_not_lead_out_of_the_array() {
     for name in ["../secret", "..", "a/b", ""] {
         let mut schema = dense(9, 5);

@@ -61,7 +61,13 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     }
     let mut ruled_out = vec![0u64; array_fragments.len()];
     let mut worker = Worker::default();
-    for region in &space.regions(1) {
+    // Where no fragment has cells, nothing is read: a domain may have more tiles than can be visited.
+    let dimensions = &schema.domain.dimensions;
+    let domains: Vec<_> =
+        array_fragments.iter().filter_map(|fragment| domain_box(dimensions, fragment.bounds()?)).collect();
+    let has_cells =
+        |region: &&Region| domains.iter().any(|domain| intersect(domain, &region.bounds).is_some());
+    for region in space.regions(1).iter().filter(has_cells) {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
             let mut verdict = Verdict::All;
