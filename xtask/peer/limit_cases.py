@@ -65,6 +65,15 @@ def cut(v):
     return [c]
 
 
+def miscounted(v):
+    """Tiles of 400 cells, of which libraries from 2.3 to 2.14 count 144. 2.30 refuses them."""
+    c = Case(v, "dense_counted_tiles", ["dim:narrow"], [dim("x", "UINT8", 3, 122, 20), dim("y", "UINT8", 0, 99, 20)],
+             [attr("a"), attr("n", "UINT8", nullable=True), attr("s", "STRING_ASCII", "var")])
+    c.dense(10, [[23, 28], [40, 59]], words=WORDS).dense(20, [[25, 26], [45, 45]], words=WORDS)
+    c.d["oracle"] = v
+    return [c]
+
+
 def alone(v):
     """Hilbert arrays of one fragment, which 2.2 stores in another order than the one of later releases."""
     out = []
@@ -110,4 +119,6 @@ def cases(v):
         out += alone(v)
     if v == "2.7.2":
         out += cut(v)
+    if v == "2.14.0":
+        out += miscounted(v)
     return out

@@ -251,6 +251,19 @@ class Run:
         return report
 
 
+def name_anonymous(case, path):
+    """Gives an attribute without a name, in what 2.30 reads of its own array, the name that the array of 1.x has for it: 2.30 takes no
+    such name."""
+    if model.vt(case["lib"]) >= (2, 0):
+        return
+    with open(path) as handle:
+        answer = json.load(handle)
+    for query in answer["queries"]:
+        query["fields"] = {name or "__attr": field for name, field in query["fields"].items()}
+    with open(path, "w") as handle:
+        json.dump(answer, handle, separators=(",", ":"), ensure_ascii=False)
+
+
 def promises(case):
     """What a case will fill, as far as one can say before its files are there."""
     return case["bins"] + (["consolidation/sparse with timestamps"] if case["name"].endswith("timestamps") else [])
@@ -284,6 +297,8 @@ def main():
                     print(json.dumps({"stored": [], "message": failed.message}), flush=True)
             else:
                 report = run.case(case)
+                if args.rewrite and report["outcome"] == "good":
+                    name_anonymous(case, os.path.join(run.expected, case["name"] + ".json"))
                 if report["outcome"] == "good" and not args.only:
                     good += 1
                     waiting -= set(report["bins"])

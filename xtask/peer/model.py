@@ -158,7 +158,7 @@ class Model:
                 attributes.update((a["name"], a) for a in step.get("add", []))
                 current = step.get("current_domain", current)
             elif step["op"] == "delete":
-                self.deletes.append(step["t"])
+                self.deletes.append((step["t"], typed(step["condition"], fields_of(self.schema, attributes))))
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
                 self.consolidated, self.kept = True, dict(attributes)
                 self.consolidators.append(self.release(step))
@@ -214,8 +214,12 @@ class Model:
     def visible(self, timestamps):
         """The writes in a time window, the oldest first; None if the steps do not decide."""
         start, end = self.window(timestamps)
-        if any(start <= t <= end for t in self.deletes):
-            return self.undecided("deletes")
+        deletes = self.deletes_in(timestamps)
+        if deletes and (self.schema["array_type"] == "dense" or self.consolidated):
+            return self.undecided("deletes of what is consolidated")
+        if any(by_null(condition) for _, condition in deletes):
+            # in a file, null looks like the empty value
+            return self.undecided("deletes by null")
         seen = [w for w in self.writes if start <= w.time <= end]
         before = self.before(timestamps)
         if self.doubt and not before:
@@ -223,6 +227,26 @@ class Model:
         if self.consolidated and not before and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
             return self.undecided("a window of a consolidated array")
         return sorted(seen, key=lambda w: w.time)
+
+    def deletes_in(self, timestamps):
+        """The deletes in a time window: (time, condition)."""
+        start, end = self.window(timestamps)
+        return [(t, condition) for t, condition in self.deletes if start <= t <= end]
+
+    def deleted(self, schema, deletes, write, cell):
+        """Whether a cell, which is the newest of its coordinates, was deleted after it was written; None if the steps do not decide."""
+        for t, condition in deletes:
+            if t < write.time:
+                continue
+            fields = dict(zip([d["name"] for d in schema["dimensions"]], write.coordinates[cell]))
+            fields.update((name, column_[cell]) for name, column_ in write.columns.items())
+            if not tested(condition) <= set(fields) or any(self.kind(write, a) is not True for a in schema["attributes"]
+                                                           if a["name"] in tested(condition)):
+                return None
+            # what is left is what satisfies the opposite, which null and NaN do not
+            if not holds(schema, condition, fields, negated=True):
+                return True
+        return False
 
     def before(self, timestamps):
         """Whether a window shows what there was before it was consolidated: in a dense array, where the window does not hold all
@@ -247,7 +271,7 @@ class Model:
 
     @staticmethod
     def same(own, attribute):
-        return own and own["type"] == attribute["type"] and own["cell_val_num"] == attribute["cell_val_num"]
+        return own is not None and own["type"] == attribute["type"] and own["cell_val_num"] == attribute["cell_val_num"]
 
     def fill(self, attribute):
         if attribute.get("nullable") and not attribute.get("fill_valid"):
@@ -303,6 +327,12 @@ class Model:
                     return self.undecided("a cell written twice at a time")
                 found[place] = (raw, w, i)
         rows = rows if keep else list(found.values())
+        deletes = self.deletes_in(query["timestamps"])
+        if deletes:
+            gone = [self.deleted(schema, deletes, w, i) for _, w, i in rows]
+            if None in gone:
+                return self.undecided("deletes by what a fragment lacks")
+            rows = [row for row, g in zip(rows, gone) if not g]
         one = len(dimensions) == 1
         compared = lambda raw: [signed(c) if is_text(d) and one else value(d, c) for d, c in zip(dimensions, raw)]
         if query["layout"] in ("row-major", "col-major"):
@@ -405,6 +435,23 @@ def encoded(schema, columns, count):
 
 def rows_of(columns, names):
     return list(zip(*[columns[n] for n in names]))
+
+
+def fields_of(schema, attributes):
+    """Dimensions and attributes by name."""
+    return dict({d["name"]: d for d in schema["dimensions"]}, **attributes)
+
+
+def by_null(tree):
+    """Whether a condition asks for null."""
+    return any(map(by_null, tree[1:])) if tree[0] in ("and", "or", "not") else tree[2] is None
+
+
+def typed(tree, fields):
+    """A condition whose tests have the types of their operands."""
+    if tree[0] in ("and", "or", "not"):
+        return [tree[0]] + [typed(part, fields) for part in tree[1:]]
+    return tree if len(tree) > 3 else [*tree, fields[tree[0]]["type"]]
 
 
 # -- conditions ------------------------------------------------------------------------------------------------------------

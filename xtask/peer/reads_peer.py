@@ -366,7 +366,9 @@ def ask(reader, uri, query, told):
             query["ranges"] = ranges = bounded(schema, ranges)
         joined = merged(schema, ranges)
         query["mixed"] = not sparse and not query["labels"] and not all(f["dense"] for f in reader.fragments(uri))
-        query["rules"] = model.rules(told, schema, query)
+        # aggregates of sparse arrays are asked for unordered, in which fragments are merged
+        asked = dict(query, layout="unordered") if sparse and query["aggregates"] else query
+        query["rules"] = model.rules(told, schema, asked)
         if any(name in model.OUT_OF_ORDER for name in query["rules"]):
             query["order"] = "canonical"
         query["cut"] = told.doubt == model.CUT

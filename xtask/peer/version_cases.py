@@ -16,6 +16,7 @@ import struct
 
 import fetch
 import model
+import programs
 import wild
 from cases import (DATETIMES, FLOATS, INTS, KEY, LIMITS, READER, TIMES, VERSIONS, WORDS, Rng, attr, b64, dim, flt, gen, hx,
                    vt)
@@ -108,6 +109,7 @@ THEMES = [
     ("commits", None), ("fragment metadata", None), ("array metadata", None), ("webp", "dense"), ("timestamps", "sparse"),
     ("sorted", "dense"), ("edges", "dense"), ("edges", "sparse"), ("edges", "sparse"), ("reals", "sparse"), ("bytes", "sparse"),
     ("again", "dense"), ("again", "sparse"), ("times", None), ("large", None), ("empty", "dense"), ("empty", "sparse"),
+    ("program", "dense"), ("program", "sparse"), ("narrow", "dense"),
 ]
 NEEDS = {
     "continued": "structure/dense continued by a newer release", "upgraded": "structure/schema upgraded",
@@ -414,6 +416,8 @@ class Maker:
         rng = self.rng
         if theme == "webp":
             return [dim("y", "INT32", 1, 12, 6), dim("x", "INT32", 1, 24, 12)], [(1, 12), (1, 24)]
+        if theme == "narrow":
+            return wild.narrow(rng, self.version)
         rank = rng.pick([1, 1, 2, 2, 2, 3])
         wide = theme in ("edges", "reals", "bytes")
         if theme == "edges":
@@ -506,6 +510,8 @@ class Maker:
         if kind == "None":
             left = [sum(k.startswith("dimension/" + x) for k in empty) for x in ("dense", "sparse")]
             kind = "dense" if left[0] > left[1] or left[0] == left[1] and self.one_in(2) else "sparse"
+        if theme == "program":
+            return self.judged(programs.case(self.version, self.seed, i, kind))
         dense = kind == "dense"
         later = VERSIONS[bisect.bisect(VERSIONS, age(self.version), key=age):]
         by = None
@@ -595,10 +601,13 @@ class Maker:
         self.queries(c, dims, sizes, kind)
         # travelling to before an upgrade, 2.30 takes the filters of the new dimension files from the old schema
         c.d["now_only"] = theme == "upgraded" and n < (2, 0)
-        done = c.done()
-        done["bins"] = sorted(bins_of(done))
-        done["oracle"] = self.oracle(done)
-        return done
+        return self.judged(c.done())
+
+    def judged(self, case):
+        """A case with what it holds, and who reads it."""
+        case["bins"] = sorted(bins_of(case))
+        case["oracle"] = self.oracle(case)
+        return case
 
     def empty_attributes(self, dense):
         """Attributes whose cells are all empty or null, beside one that has values."""
@@ -818,7 +827,7 @@ class Maker:
                 if self.least("consolidation", ["array metadata consolidated", "array metadata vacuumed"]).endswith("vacuumed"):
                     c.vacuum("array_meta")
         # 2.30 reads garbage from what was consolidated after an upgrade when it travels to before it
-        if count < 2 or theme in ("sparse in dense", "label", "upgraded", "again", "times"):
+        if count < 2 or theme in ("sparse in dense", "label", "upgraded", "again", "times", "narrow"):
             return
         if self.n == (2, 2) and any(a["nullable"] for a in c.attrs):
             return  # "Cannot set buffer"
@@ -864,8 +873,8 @@ class Maker:
         changing = {"scale_float", "xor", "delta"}
         looking = {"byteshuffle", "bitshuffle", "bit_width_reduction", "positive_delta", "double_delta", "delta", "xor",
                    "rle", "scale_float"}
-        for a in case["schema"]["attributes"]:
-            names = filters_of(a.get("filters"))
+        for field in case["schema"]["attributes"] + case["schema"]["dimensions"]:
+            names = filters_of(field.get("filters"))
             for k, f in enumerate(names):
                 if f in changing and set(names[k + 1:]) & looking and self.n < (2, 17):
                     return "writer"

@@ -86,6 +86,36 @@ def dimension(rng, version, dense, name, datatype, size):
     return d, (start, start + size - 1)
 
 
+def counted(n, extents):
+    """The number of cells that releases from 2.3 on count in a dense tile of UINT8 dimensions: up to 2.14 the product wraps around,
+    since then the factors do."""
+    cells = 1
+    for extent in extents:
+        cells = cells * extent if n < (2, 3) else cells * extent % 256 if n < (2, 15) else cells % 256 * extent
+    return cells
+
+
+def narrow(rng, version):
+    """UINT8 dimensions of a dense array whose tiles have more cells than the type counts, and where cells are: in a tile, among those
+    that the release counts in it, in either order of cells."""
+    n, names = vt(version), ["d0", "d1", "d2"]
+    while True:
+        extents = [rng.between(4, 36) for _ in range(rng.pick([2, 2, 3]))]
+        box = [rng.between(1, e) for e in extents]
+        cells, last = 1, [0, 0]
+        for k in range(len(extents)):
+            cells *= extents[k]
+            # the last cell of the box, row by row and column by column
+            last = [last[0] * extents[k] + box[k] - 1, last[1] * extents[-1 - k] + box[-1 - k] - 1]
+        if 255 < cells < 20000 and max(last) < counted(n, extents) and box != [1] * len(box):
+            break
+    starts = [rng.between(0, 9) for _ in extents]
+    tiles = [rng.between(1, (250 - s) // e - 1) for s, e in zip(starts, extents)]
+    at = [s + e * rng.below(t) for s, e, t in zip(starts, extents, tiles)]
+    dims = [dim(name, "UINT8", s, s + e * t - 1, e) for name, s, e, t in zip(names, starts, extents, tiles)]
+    return dims, [(a, a + size - 1) for a, size in zip(at, box)]
+
+
 def reals(rng, n, name, datatype, low, high):
     kind = rng.below(5)
     if kind == 0 and n >= (2, 2):

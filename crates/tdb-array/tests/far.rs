@@ -211,6 +211,30 @@ fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ra
 }
 
 #[test]
+fn a_fragment_of_one_tile_is_read_without_its_own_metadata_if_its_footer_is_known() {
+    let count = 40;
+    let storage = Arc::new(FarStorage::new(many_fragments(count), Duration::ZERO));
+    let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
+    let (opening, _) = (storage.rounds(), storage.asked());
+    let all = array.read().order(Layout::RowMajor).collect().unwrap();
+    assert_eq!(
+        all.field("x").unwrap().values::<i32>().unwrap(),
+        (0..count).map(|x| x * 10).collect::<Vec<_>>()
+    );
+    assert_eq!(all.field("a").unwrap().values::<i32>().unwrap(), (0..count).collect::<Vec<_>>());
+    let asked = storage.asked();
+    assert_eq!(
+        (storage.rounds() - opening, asked.len()),
+        (1, 2 * usize::try_from(count).unwrap()),
+        "{asked:?}"
+    );
+    // A range takes no more: where the cells are follows from the footer, too.
+    let some = array.read().range("x", 95..=205).collect().unwrap();
+    assert_eq!(some.field("a").unwrap().values::<i32>().unwrap(), (10..=20).collect::<Vec<_>>());
+    assert_eq!((storage.rounds() - opening, storage.asked().len()), (2, 22));
+}
+
+#[test]
 fn batches_from_afar_fetch_their_tiles_together_and_each_tile_once() {
     let side = 1024i32;
     let schema = ArraySchema::dense()

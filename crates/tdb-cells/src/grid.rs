@@ -1,6 +1,7 @@
-//! Boxes of cells in two orders at once: used to copy dense tiles to results.
+//! Boxes of cells: cut into tiles, and in two orders at once, to copy dense tiles to results.
 
-use tdb_codec::Layout;
+use tdb_codec::{Layout, to_u64};
+use tdb_schema::{Dimension, Range};
 
 /// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours along
 /// each dimension. `None` if the box has more cells than fit in a `usize`.
@@ -17,6 +18,75 @@ pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
         _ => (0..counts.len()).rev().try_for_each(&mut set)?,
     }
     Some(strides)
+}
+
+/// The place of tile number `tile` in a grid of `counts` tiles: how many tiles are before it along each dimension.
+pub fn place(tile: usize, counts: &[usize], order: Layout) -> Vec<u64> {
+    let mut rest = tile;
+    let mut places = vec![0u64; counts.len()];
+    let mut set = |(place, count): (&mut u64, &usize)| {
+        *place = to_u64(rest.checked_rem(*count).unwrap_or(0));
+        rest = rest.checked_div(*count).unwrap_or(0);
+    };
+    match order {
+        Layout::ColMajor => places.iter_mut().zip(counts).for_each(&mut set),
+        _ => places.iter_mut().zip(counts).rev().for_each(&mut set),
+    }
+    places
+}
+
+/// One dimension of a box of cells in a dense array, in ordinals: distances from the low end of the domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side {
+    /// The first cell.
+    pub low: u64,
+    /// The last cell.
+    pub high: u64,
+    /// Cells of a tile.
+    pub extent: u64,
+}
+
+impl Side {
+    /// The cells of a range; `None` if they are not in the domain, or if the dimension does not consist of whole numbers.
+    pub fn of(dimension: &Dimension, range: &Range) -> Option<Self> {
+        let last = dimension.last_ordinal()?;
+        let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
+        let extent = match dimension.extent_cells() {
+            Some(extent) => extent,
+            None => last.checked_add(1)?,
+        };
+        (low <= high && high <= last && extent > 0).then_some(Self { low, high, extent })
+    }
+
+    /// The number of the first tile that it touches.
+    const fn first_tile(self) -> u64 {
+        match self.low.checked_div(self.extent) {
+            Some(tile) => tile,
+            None => 0,
+        }
+    }
+
+    /// How many tiles it touches.
+    pub fn tiles(self) -> u64 {
+        let last = self.high.checked_div(self.extent).unwrap_or(0);
+        last.saturating_sub(self.first_tile()).saturating_add(1)
+    }
+
+    /// How many cells it has.
+    pub fn cells(self) -> u64 {
+        self.high.saturating_sub(self.low).saturating_add(1)
+    }
+
+    /// The first cell of its tile `tile`, which may be before the box.
+    pub fn start(self, tile: u64) -> u64 {
+        self.first_tile().saturating_add(tile).saturating_mul(self.extent)
+    }
+
+    /// The first and last cell of the box in its tiles `from..to`.
+    pub fn cells_of(self, from: u64, to: u64) -> (u64, u64) {
+        let end = self.start(to.saturating_sub(1)).saturating_add(self.extent.saturating_sub(1));
+        (self.start(from).max(self.low), end.min(self.high))
+    }
 }
 
 /// One dimension of a box, with its strides in the source and in the target.
@@ -218,6 +288,20 @@ mod tests {
             map.copy(&from, &mut to, size);
             prop_assert_eq!(to, expected);
         }
+    }
+
+    #[test]
+    fn a_side_touches_tiles_that_begin_before_it_and_end_behind_it() {
+        let side = Side { low: 7, high: 21, extent: 5 };
+        assert_eq!((side.tiles(), side.cells()), (4, 15));
+        assert_eq!([0, 1, 3].map(|tile| side.start(tile)), [5, 10, 20]);
+        assert_eq!([0, 1, 3].map(|tile| side.cells_of(tile, tile + 1)), [(7, 9), (10, 14), (20, 21)]);
+    }
+
+    #[test]
+    fn tiles_are_numbered_along_the_last_dimension_first_or_along_the_first() {
+        assert_eq!(place(4, &[2, 3], Layout::RowMajor), [1, 1]);
+        assert_eq!(place(4, &[2, 3], Layout::ColMajor), [0, 2]);
     }
 
     #[test]

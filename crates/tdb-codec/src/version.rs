@@ -140,6 +140,7 @@ gates! {
     TimeTypes = 9, "`TIME_*` datatypes";
     WideDomains = 9, "Dense dimensions of a signed type with more cells than the type's maximum (in earlier libraries the computation overflows)";
     BrokenSmallIntegers = 9, "Libraries (2.3 to 2.9) fail or hang on dense `INT8` and `INT16` dimensions with negative coordinates";
+    GrownTiles = 10, "Where libraries (2.5 to 2.7) count too few cells of a dense tile, they store it up to the last cell of the box that is written";
     SchemaFolder = 10, "Schemas live in `__schema`; a fragment's footer names its schema and is followed by its length";
     TypedValidity = 10, "Libraries (2.6 to 2.10) filter validity tiles of dense cells in row- or column-major order as if they contained the attribute's values";
     StringRectangles = 11, "Bounding rectangles and non-empty domains of string dimensions contain their cells where the low end is the empty string (libtiledb 2.1 to 2.4.1 forget the high end before each next string)";
@@ -147,6 +148,7 @@ gates! {
     NoLockFile = 11, "Arrays are created without an empty `__lock.tdb`";
     WholeCellChunks = 11, "Chunks of var-length values begin at the start of a cell";
     BlobType = 11, "`BLOB` datatype";
+    CountedTiles = 12, "Where libraries (2.8 to 2.14) count too few cells of a dense tile, they store as many as they count, and refuse others";
     FragmentFolders = 12, "`__fragments`, `__commits` (`.wrt`) and `__fragment_meta` folders";
     Groups = 12, "Groups list their members in `__group`, in files that have a separate version number";
     FragmentStatistics = 12, "Fragment metadata holds the whole fragment's min, max, sum and null count";

@@ -221,7 +221,7 @@ impl Verifier {
             })
         };
         let fragment = match Fragment::open(&self.context, entry, &schemas) {
-            Ok(fragment) => fragment,
+            Ok(fragment) => fragment.without_inference(),
             Err(error) => return self.failed(error),
         };
         let size = self.context.storage.size(fragment.metadata_key()).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod needs;
+mod only_tile;
 mod tile_file;
 
 use std::collections::HashMap;
@@ -44,6 +45,8 @@ pub struct Fragment {
     writer: OnceLock<FormatVersion>,
     lists: Mutex<HashMap<Section, Arc<Vec<u64>>>>,
     rtree: Mutex<Option<Arc<RTree>>>,
+    /// Whether sections are not read if their contents follow from the footer (`only_tile`).
+    infers: bool,
 }
 
 /// A fragment's metadata file.
@@ -102,6 +105,7 @@ impl Fragment {
             writer: OnceLock::new(),
             lists: Mutex::default(),
             rtree: Mutex::default(),
+            infers: true,
         })
     }
 
@@ -124,7 +128,8 @@ impl Fragment {
         let (own, writer) = (OnceLock::new(), OnceLock::new());
         let (lists, rtree) = (Mutex::default(), Mutex::default());
         let beyond = beyond(&footer, &schema);
-        Some(Self { entry: entry.clone(), schema, footer, beyond, metadata_key, own, writer, lists, rtree })
+        let entry = entry.clone();
+        Some(Self { entry, schema, footer, beyond, metadata_key, own, writer, lists, rtree, infers: true })
     }
 
     /// Versions 1 and 2: one generic tile contains everything, so all sections are known at once.
@@ -188,6 +193,7 @@ impl Fragment {
             writer: OnceLock::from(legacy.version),
             lists: Mutex::new(lists),
             rtree: Mutex::new(Some(Arc::new(rtree))),
+            infers: false,
         })
     }
 
@@ -324,13 +330,9 @@ impl Fragment {
         if let Some(list) = cache().get(&section) {
             return Ok(list.clone());
         }
-        let mut list = match self.section(context, section)? {
-            Some(payload) => parse_u64_list(Reader::new(&payload), section.name()).map_err(|error| {
-                let offset = self.footer.sections.get(section).unwrap_or(0);
-                let detail = format!("{error} (of the section's payload)");
-                Error::inconsistent(context.describe(&self.metadata_key), section.name(), offset, detail)
-            })?,
-            None => Vec::new(),
+        let mut list = match self.inferred(section) {
+            Some(list) => list,
+            None => self.stored_list(context, section)?,
         };
         // libtiledb 2.2 lists half as many again if it wrote nullable attributes in global order: the tiles of a
         // dense fragment follow from its domain, and entries after these belong to no tile.
@@ -342,6 +344,15 @@ impl Fragment {
         let list = Arc::new(list);
         cache().insert(section, list.clone());
         Ok(list)
+    }
+
+    fn stored_list(&self, context: &Context, section: Section) -> Result<Vec<u64>> {
+        let Some(payload) = self.section(context, section)? else { return Ok(Vec::new()) };
+        parse_u64_list(Reader::new(&payload), section.name()).map_err(|error| {
+            let offset = self.footer.sections.get(section).unwrap_or(0);
+            let detail = format!("{error} (of the section's payload)");
+            Error::inconsistent(context.describe(&self.metadata_key), section.name(), offset, detail)
+        })
     }
 
     /// Releases the memory of sections that were read; they are read again when they are needed.

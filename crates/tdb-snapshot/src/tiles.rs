@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use self::coded::{Coded, fetch};
 use self::doubt::{Doubt, Validity};
-pub use self::short::exceeds_type;
+pub use self::short::counted_cells;
 use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::fragment::Fragment;
@@ -354,7 +354,7 @@ impl FieldTiles {
         if chunks.is_empty() && cells > 0 {
             return Ok(false);
         }
-        let len = self.fixed.stored(&chunks, context.tile_len(cells, 8)?);
+        let len = self.fixed.stored(tile, &chunks, context.tile_len(cells, 8)?);
         chunks.expect_len(len).map_err(|error| Error::from_tile(path(), None, error))?;
         let starts = room();
         let (stored, lacking) =

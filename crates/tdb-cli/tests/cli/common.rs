@@ -223,6 +223,9 @@ pub(crate) const NAN: &str = "2.30.0/nan_coordinates";
 /// An array whose filters match each other only as understood by libraries before 2.17.
 pub(crate) const OLD_TYPES: &str = "2.12.3/continued_types";
 
+/// Fixtures with more cells in a tile than libraries of their versions can count: tdb reads them and makes no such arrays.
+pub(crate) const MISCOUNTED: [&str; 2] = ["2.7.2/dense_cut_tiles", "2.14.0/dense_counted_tiles"];
+
 /// The fixtures that can be opened without a key.
 pub(crate) fn open_fixtures() -> Vec<String> {
     let open = manifest().into_iter().filter(|entry| {

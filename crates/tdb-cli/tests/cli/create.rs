@@ -3,7 +3,8 @@
 use std::fs;
 
 use crate::common::{
-    OLD_TYPES, Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb, text,
+    MISCOUNTED, OLD_TYPES, Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb,
+    text,
 };
 use serde_json::{Value, json};
 
@@ -19,6 +20,10 @@ fn the_schema_that_info_shows_makes_the_same_schema() {
         }
         if id == OLD_TYPES {
             assert!(outcome.err.contains("do not fit"), "{}", outcome.err);
+            continue;
+        }
+        if MISCOUNTED.contains(&id.as_str()) {
+            assert!(outcome.err.contains("cannot hold the tiles of more cells than fit"), "{}", outcome.err);
             continue;
         }
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{id}");

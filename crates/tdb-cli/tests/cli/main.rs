@@ -20,6 +20,7 @@ mod convert_files;
 mod convert_import;
 mod copy;
 mod create;
+mod damage;
 mod delete;
 mod failures;
 #[cfg(unix)]

@@ -11,7 +11,7 @@ use super::report::Check;
 use crate::coordinate::integer_limits;
 use crate::facts::Rule;
 use crate::fragment::Fragment;
-use crate::tiles::exceeds_type;
+use crate::tiles::counted_cells;
 
 /// The subject of a finding.
 #[derive(Clone, Copy)]
@@ -244,7 +244,10 @@ static TABLE: &[Known] = &[
     },
     Known {
         checks: NULLS,
-        applies: |case| case.fragment.is_dense() && exceeds_type(case.fragment.schema()),
+        applies: |case| {
+            let (schema, version) = (case.fragment.schema(), case.fragment.version());
+            case.fragment.is_dense() && counted_cells(schema, version).is_some()
+        },
         why: "libtiledb counts the nulls of the cells that it stores, of tiles with more cells than their type counts",
     },
     Known {

@@ -106,7 +106,7 @@ fn sections(plan: &Plan, deletes: Option<&Program>, fragment: &Fragment) -> Hash
     sections.extend(times.into_iter().flatten().map(Section::TileOffsets));
     if !fragment.is_dense() {
         sections.insert(Section::RTree);
-        sections.insert(Section::ProcessedConditions);
+        sections.extend(fragment.footer().has_delete_metadata.then_some(Section::ProcessedConditions));
     }
     sections
 }

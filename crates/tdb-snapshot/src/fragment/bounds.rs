@@ -33,6 +33,12 @@ impl Fragment {
         if let Some(tree) = &*cache() {
             return Ok(tree.clone());
         }
+        let corrupt = |error| Error::corrupt(context.describe(&self.metadata_key), error);
+        if let Some(tree) = self.inferred_rtree() {
+            let tree = Arc::new(tree.map_err(corrupt)?);
+            *cache() = Some(tree.clone());
+            return Ok(tree);
+        }
         let mut tree = self.parsed_rtree(context)?;
         let tiles = 0..tree.leaf_count();
         let version = self.footer.version;
@@ -49,8 +55,7 @@ impl Fragment {
                 .map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)))
                 .map(|ranges| believable(ranges, &self.footer, &self.schema))
                 .collect();
-            tree = RTree::build(&leaves, &self.schema.domain)
-                .map_err(|error| Error::corrupt(context.describe(&self.metadata_key), error))?;
+            tree = RTree::build(&leaves, &self.schema.domain).map_err(corrupt)?;
         }
         let tree = Arc::new(tree);
         *cache() = Some(tree.clone());
@@ -64,8 +69,9 @@ impl Fragment {
         let replaceable = |dimension: &Dimension| {
             dimension.datatype.physical().is_float() || lost_its_end(dimension, &[], version)
         };
-        let replaced =
-            old_dates(&self.footer, &self.schema) || self.schema.domain.dimensions.iter().any(replaceable);
+        let replaced = old_dates(&self.footer, &self.schema)
+            || self.infers(Section::RTree)
+            || self.schema.domain.dimensions.iter().any(replaceable);
         if replaced && self.footer.version.has(Gate::FragmentFooter) {
             self.parsed_rtree(context).map(Arc::new)
         } else {

@@ -24,11 +24,15 @@ impl Fragment {
         core::iter::once(metadata).chain(coords)
     }
 
-    /// Adds the reads for these sections to `needs`, except for sections that were already read. If the metadata file
-    /// must be read first, it adds that read instead and returns `false`.
+    /// Adds the reads for these sections to `needs`, except for sections that were already read and those that follow from the
+    /// footer. If the metadata file must be read first, it adds that read instead and returns `false`.
     #[doc(hidden)]
     pub fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
         if !self.footer.version.has(Gate::FragmentFooter) {
+            return true;
+        }
+        let mut sections = sections.filter(|section| !self.infers(*section)).peekable();
+        if sections.peek().is_none() {
             return true;
         }
         let Some(own) = self.own.get() else {

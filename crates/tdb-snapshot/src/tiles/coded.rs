@@ -20,14 +20,14 @@ const TRUSTED_READ: usize = 16 << 20;
 pub(super) struct Coded {
     pub(super) file: TileFile,
     pub(super) decoder: Decoder,
-    /// How many bytes a tile may have that lacks cells.
+    /// Where tiles may lack cells.
     pub(super) short: Option<Short>,
 }
 
 impl Coded {
     /// The number of the `len` bytes of a tile that are stored.
-    pub(super) fn stored(&self, chunks: &TileChunks<'_>, len: usize) -> usize {
-        self.short.map_or(len, |short| short.stored(chunks.original_len(), len))
+    pub(super) fn stored(&self, tile: usize, chunks: &TileChunks<'_>, len: usize) -> usize {
+        self.short.as_ref().map_or(len, |short| short.stored(tile, chunks.original_len(), len))
     }
 
     /// Whether few chunks of a tile are wanted, and only these need to be read.
@@ -67,7 +67,7 @@ impl Coded {
             wanted
         };
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).and_then(|chunks| {
-            let stored = self.stored(&chunks, out.len());
+            let stored = self.stored(tile, &chunks, out.len());
             let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
             lacking.fill(0);
             chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget)
@@ -122,7 +122,7 @@ impl Coded {
         }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
-        let stored = self.stored(&chunks, len);
+        let stored = self.stored(tile, &chunks, len);
         chunks.expect_len(stored).map_err(corrupt)?;
         let found: Vec<Chunk<'_>> = chunks.chunks().filter(|chunk| wanted(chunk.range())).collect();
         let lacking = (stored < len).then_some(stored..len);
@@ -181,7 +181,7 @@ impl Coded {
         }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
-        let stored = self.stored(&chunks, len);
+        let stored = self.stored(tile, &chunks, len);
         chunks.expect_len(stored).map_err(corrupt)?;
         for chunk in chunks.chunks() {
             let range = chunk.range();

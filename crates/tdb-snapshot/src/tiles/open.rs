@@ -9,7 +9,7 @@ use tdb_schema::{Field, FieldKind};
 
 use super::coded::Coded;
 use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, says_nothing_if_damaged};
-use super::short::short;
+use super::short::Short;
 use super::{CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
 use crate::fragment::Fragment;
@@ -107,8 +107,8 @@ impl<'a> Opener<'a> {
         let file = self.fragment.file(self.context, self.field.kind, part)?;
         let decoder = self.decoder(&file.key, pipeline, tile)?;
         let cell_size = to_usize(tile.cell_size).unwrap_or(usize::MAX);
-        let short = short(self.fragment.schema(), self.writer_version, cell_size);
-        Ok(Coded { file, decoder, short: short.filter(|_| self.fragment.is_dense()) })
+        let short = Short::of(self.fragment, self.writer_version, cell_size);
+        Ok(Coded { file, decoder, short })
     }
 
     fn filters(&self) -> &'a Pipeline {

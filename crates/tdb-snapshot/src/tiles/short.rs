@@ -1,81 +1,123 @@
-//! Dense tiles that libtiledb, since 2.7, stores with fewer cells than their extents have.
+//! Dense tiles that libtiledb, since 2.3, stores with fewer cells than their extents have.
 //!
 //! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type counts" in
-//! docs/correctness_issues.md), so that the number of cells wraps around. It can only write cells that are among the
-//! first cells of a tile, up to this number; 2.7 and its neighbours also write others, and cut the tile behind the last one. The
-//! cells that such a tile lacks were not written.
+//! docs/correctness_issues.md), so that the number of cells wraps around: up to 2.14 all of the product, since then all factors.
+//! Most releases store as many cells as they count; 2.5 to 2.7 store more, up to the last one of the box that is written. A tile that
+//! lacks none of the box's cells is read. One that lacks some is refused: those cells were lost.
 
-use tdb_codec::{ArrayType, FormatVersion, Gate, to_usize};
+use tdb_codec::{ArrayType, FormatVersion, Gate, Layout, to_u64, to_usize};
 use tdb_schema::ArraySchema;
 
-/// How many bytes a tile may have that lacks cells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
-    /// These: of the cells that libtiledb counted.
-    Counted(usize),
-    /// Any number of cells of this size: up to the last one that was written.
-    Written(usize),
+use crate::fragment::Fragment;
+use crate::grid::{Side, place, strides};
+
+/// The tiles of a fragment, which may lack cells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Short {
+    /// The number of a tile's cells that the library counted.
+    counted: u64,
+    /// Whether it stores more of them, up to the last one of the box.
+    grows: bool,
+    /// The box, and its number of tiles along each dimension.
+    sides: Vec<Side>,
+    grid: Vec<usize>,
+    tile_order: Layout,
+    /// Distances of neighbours in a tile, in cells.
+    strides: Vec<usize>,
+    /// Bytes of a cell.
+    cell: u64,
 }
 
 impl Short {
-    /// The number of the `len` bytes of a tile that are stored; `found` is what its chunks add up to.
-    pub(super) fn stored(self, found: u64, len: usize) -> usize {
-        let may_be = |bytes: usize| match self {
-            Self::Counted(counted) => bytes == counted,
-            Self::Written(cell) => bytes > 0 && bytes.is_multiple_of(cell.max(1)),
-        };
-        to_usize(found).filter(|found| *found < len && may_be(*found)).unwrap_or(len)
+    /// The tiles of a fragment, of `cell` bytes a cell, that a library of version `writer` wrote; `None` if they have all cells.
+    pub(super) fn of(fragment: &Fragment, writer: FormatVersion, cell: usize) -> Option<Self> {
+        let schema = fragment.schema();
+        let counted = counted_cells(schema, writer).filter(|_| fragment.is_dense())?;
+        let ranges = fragment.non_empty_domain()?.iter().zip(&schema.domain.dimensions);
+        let sides =
+            ranges.map(|(range, dimension)| Side::of(dimension, range)).collect::<Option<Vec<_>>>()?;
+        Self::new(schema, sides, (counted, writer), cell)
+    }
+
+    fn new(
+        schema: &ArraySchema,
+        sides: Vec<Side>,
+        (counted, writer): (u64, FormatVersion),
+        cell: usize,
+    ) -> Option<Self> {
+        let extents: Vec<usize> = sides.iter().map(|side| to_usize(side.extent)).collect::<Option<_>>()?;
+        Some(Self {
+            counted,
+            grows: writer.has(Gate::GrownTiles) && !writer.has(Gate::CountedTiles),
+            grid: sides.iter().map(|side| to_usize(side.tiles())).collect::<Option<_>>()?,
+            strides: strides(&extents, schema.cell_order)?,
+            sides,
+            tile_order: schema.tile_order,
+            cell: to_u64(cell),
+        })
+    }
+
+    /// The number of the `len` bytes of tile `tile` that are stored; `found` is what its chunks add up to.
+    pub(super) fn stored(&self, tile: usize, found: u64, len: usize) -> usize {
+        let wanted = self.cells_to_last(tile);
+        let stored = if self.grows { self.counted.max(wanted) } else { self.counted };
+        let is_short = stored >= wanted && stored.checked_mul(self.cell) == Some(found);
+        to_usize(found).filter(|found| is_short && *found < len).unwrap_or(len)
+    }
+
+    /// The number of a tile's cells up to the last one that is in the box.
+    fn cells_to_last(&self, tile: usize) -> u64 {
+        let places = place(tile, &self.grid, self.tile_order);
+        let last =
+            self.sides.iter().zip(places).zip(&self.strides).fold(0u64, |last, ((side, at), stride)| {
+                let (_, high) = side.cells_of(at, at.saturating_add(1));
+                last.saturating_add(high.saturating_sub(side.start(at)).saturating_mul(to_u64(*stride)))
+            });
+        last.saturating_add(1)
     }
 }
 
-/// Whether the tiles of a fragment may lack cells, and how many of `cell_size` bytes they then have. `writer` is the version of the
-/// library that wrote the fragment.
-pub(super) fn short(schema: &ArraySchema, writer: FormatVersion, cell_size: usize) -> Option<Short> {
-    // libtiledb 2.7 cuts a tile behind the last cell that was written; later ones write only what they count.
-    let until_last = writer.has(Gate::NarrowTileCells) && !writer.has(Gate::MendedSmallIntegers);
-    if until_last && exceeds_type(schema) {
-        return Some(Short::Written(cell_size));
-    }
-    counted_cells(schema).map(|cells| Short::Counted(cells.saturating_mul(cell_size)))
-}
-
-/// Whether a tile has more cells than the type of the dimensions can count.
-pub fn exceeds_type(schema: &ArraySchema) -> bool {
+/// The number of cells that a library of version `writer` counts in a dense tile, if it does not count all of them.
+pub fn counted_cells(schema: &ArraySchema, writer: FormatVersion) -> Option<u64> {
     let dimensions = &schema.domain.dimensions;
-    let bits = dimensions.first().map_or(0, |first| first.datatype.size().saturating_mul(8));
-    let cells = dimensions
-        .iter()
-        .try_fold(1u128, |cells, dimension| cells.checked_mul(u128::from(dimension.extent_cells()?)));
-    schema.array_type == ArrayType::Dense && cells.is_some_and(|cells| bits < 128 && cells >> bits > 0)
-}
-
-/// The number of cells that libtiledb counts in a dense tile of an array, if it does not count all of them.
-fn counted_cells(schema: &ArraySchema) -> Option<usize> {
-    let dimensions = &schema.domain.dimensions;
-    if schema.array_type != ArrayType::Dense {
+    if schema.array_type != ArrayType::Dense || !writer.has(Gate::NarrowTileCells) {
         return None;
     }
     let (mut all, mut counted) = (1u64, 1u64);
     for dimension in dimensions {
         let extent = dimension.extent_cells()?;
         all = all.checked_mul(extent)?;
-        // Factors are truncated to the type; products of small types are not.
-        counted = match dimension.datatype.size() {
-            1 => (counted & 0xff).checked_mul(extent)?,
-            2 => (counted & 0xffff).checked_mul(extent).filter(|cells| i32::try_from(*cells).is_ok())?,
-            4 => (counted & 0xffff_ffff).checked_mul(extent)? & 0xffff_ffff,
-            _ => return None,
+        let bits =
+            u32::try_from(dimension.datatype.size().saturating_mul(8)).ok().filter(|bits| *bits < 64)?;
+        let most = (1u64 << bits) - 1;
+        counted = if writer.has(Gate::WideTileCells) {
+            // Factors are truncated to the type; products of small types are not.
+            let product = (counted & most).checked_mul(extent)?;
+            if bits == 32 {
+                product & most
+            } else {
+                Some(product).filter(|cells| i32::try_from(*cells).is_ok())?
+            }
+        } else {
+            let product = counted.checked_mul(extent)? & most;
+            // A negative number of cells is more than any memory holds.
+            let is_negative = dimension.datatype.physical().is_signed_integer() && product > most >> 1;
+            Some(product).filter(|_| !is_negative)?
         };
     }
-    usize::try_from(counted).ok().filter(|_| counted > 0 && counted < all)
+    Some(counted).filter(|_| counted > 0 && counted < all)
 }
 
 #[cfg(test)]
 mod tests {
     use tdb_codec::{CellValNum, Datatype};
-    use tdb_schema::{Attribute, Dimension};
+    use tdb_schema::{Attribute, Dimension, Range};
 
     use super::*;
+
+    fn version(number: u32) -> FormatVersion {
+        FormatVersion::parse(number).unwrap()
+    }
 
     fn schema(array_type: ArrayType, extents: &[u8]) -> ArraySchema {
         let new = if array_type == ArrayType::Dense { ArraySchema::dense() } else { ArraySchema::sparse() };
@@ -86,31 +128,68 @@ mod tests {
         schema.attribute(Attribute::new("a", Datatype::Int8, CellValNum::ONE)).build().unwrap()
     }
 
-    #[test]
-    fn products_wrap_as_in_libtiledb_but_for_the_last() {
-        assert_eq!(counted_cells(&schema(ArrayType::Dense, &[25, 17, 10])), Some(1690));
-        assert_eq!(counted_cells(&schema(ArrayType::Dense, &[16, 17, 1])), Some(16));
+    fn dense(extents: &[u8]) -> ArraySchema {
+        schema(ArrayType::Dense, extents)
+    }
+
+    /// The tiles of a box that a library wrote.
+    fn short(schema: &ArraySchema, writer: u32, ends: &[[u8; 2]]) -> Short {
+        let sides = ends.iter().zip(&schema.domain.dimensions).map(|([low, high], dimension)| {
+            Side::of(dimension, &Range::new(vec![*low], vec![*high])).unwrap()
+        });
+        let counted = counted_cells(schema, version(writer)).unwrap();
+        Short::new(schema, sides.collect(), (counted, version(writer)), 2).unwrap()
     }
 
     #[test]
-    fn a_tile_of_2_7_may_end_behind_any_cell_where_the_type_does_not_count_all() {
-        let version = |number| FormatVersion::parse(number).unwrap();
-        let wide = schema(ArrayType::Dense, &[28, 7, 21]);
-        assert_eq!(short(&wide, version(11), 2), Some(Short::Written(2)));
-        assert_eq!(short(&wide, version(22), 2), None);
-        assert_eq!(short(&schema(ArrayType::Dense, &[5, 5, 5]), version(11), 2), None);
-        let short = Short::Written(2);
-        assert_eq!(
-            [7840, 7841, 0, 8232, 9000].map(|found| short.stored(found, 8232)),
-            [7840, 8232, 8232, 8232, 8232]
-        );
-        assert_eq!([6, 8].map(|found| Short::Counted(6).stored(found, 10)), [6, 10]);
+    fn products_wrap_as_in_libtiledb_of_the_time() {
+        let counted =
+            |extents: &[u8]| [9, 17, 18, 22].map(|writer| counted_cells(&dense(extents), version(writer)));
+        assert_eq!(counted(&[25, 17, 10]), [Some(154), Some(154), Some(1690), Some(1690)]);
+        assert_eq!(counted(&[16, 17, 1]), [Some(16); 4]);
+        assert_eq!(counted(&[20, 20]), [Some(144), Some(144), None, None]);
+        assert_eq!(counted(&[16, 16]), [None; 4]);
+        assert_eq!(counted_cells(&dense(&[20, 20]), version(8)), None);
+    }
+
+    #[test]
+    fn a_negative_number_of_cells_is_no_number() {
+        let square = |extent: i8| {
+            let dimension = |name: &str| Dimension::new(name, 0i8..=100).with_tile(extent);
+            let new = ArraySchema::dense().dimension(dimension("x")).dimension(dimension("y"));
+            new.attribute(Attribute::new("a", Datatype::Int8, CellValNum::ONE)).build().unwrap()
+        };
+        assert_eq!(counted_cells(&square(20), version(17)), None);
+        assert_eq!(counted_cells(&square(17), version(17)), Some(33));
     }
 
     #[test]
     fn tiles_whose_cells_the_type_counts_are_whole() {
-        assert_eq!(counted_cells(&schema(ArrayType::Dense, &[25, 10, 17])), None);
-        assert_eq!(counted_cells(&schema(ArrayType::Dense, &[50, 50])), None);
-        assert_eq!(counted_cells(&schema(ArrayType::Sparse, &[25, 17, 10])), None);
+        assert_eq!(counted_cells(&dense(&[25, 10, 17]), version(22)), None);
+        assert_eq!(counted_cells(&dense(&[50, 50]), version(22)), None);
+        assert_eq!(counted_cells(&schema(ArrayType::Sparse, &[25, 17, 10]), version(17)), None);
+    }
+
+    #[test]
+    fn a_tile_may_end_behind_what_was_counted_if_the_box_ends_before() {
+        let square = dense(&[20, 20]);
+        // Rows 0 to 5 are the cells up to 120, and 144 are stored.
+        let early = short(&square, 14, &[[0, 5], [0, 19]]);
+        assert_eq!([288, 240, 286, 0].map(|found| early.stored(0, found, 800)), [288, 800, 800, 800]);
+        // Cell 248 is the last one of the box: the tile lacks it.
+        let late = short(&square, 14, &[[8, 12], [3, 7]]);
+        assert_eq!([288, 496].map(|found| late.stored(0, found, 800)), [800, 800]);
+        // The last tile of four is the one of which few rows are written.
+        let four = short(&square, 14, &[[0, 25], [0, 39]]);
+        assert_eq!([0, 1, 2, 3].map(|tile| four.stored(tile, 288, 800)), [800, 800, 288, 288]);
+    }
+
+    #[test]
+    fn a_tile_of_2_5_to_2_7_ends_behind_the_last_cell_of_the_box() {
+        let square = dense(&[20, 20]);
+        let late = short(&square, 11, &[[8, 12], [3, 7]]);
+        assert_eq!([496, 288, 494, 498].map(|found| late.stored(0, found, 800)), [496, 800, 800, 800]);
+        let early = short(&square, 11, &[[0, 5], [0, 19]]);
+        assert_eq!([288, 240].map(|found| early.stored(0, found, 800)), [288, 800]);
     }
 }

@@ -9,8 +9,8 @@ use core::ops::Range as Tiles;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
-use super::dense::Side;
 use super::tile::EncodedTile;
+use crate::grid::Side;
 use crate::{QueryError, Result, WriteError};
 
 /// One tile of every field.

@@ -10,40 +10,8 @@ use super::fragment::dense_kinds;
 use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, FragmentWriter, WriteColumn, column, ordered};
-use crate::grid::{BoxMap, strides};
+use crate::grid::{BoxMap, Side, place, strides};
 use crate::{QueryError, Result, WriteError};
-
-/// One dimension of the box that is written, in ordinals: distances from the low end of the domain.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
-    low: u64,
-    high: u64,
-    extent: u64,
-}
-
-impl Side {
-    const fn first_tile(self) -> u64 {
-        match self.low.checked_div(self.extent) {
-            Some(tile) => tile,
-            None => 0,
-        }
-    }
-
-    pub(super) fn tiles(self) -> u64 {
-        let last = self.high.checked_div(self.extent).unwrap_or(0);
-        last.saturating_sub(self.first_tile()).saturating_add(1)
-    }
-
-    fn cells(self) -> u64 {
-        self.high.saturating_sub(self.low).saturating_add(1)
-    }
-
-    /// The first and last cell of the box in its tiles `from..to`.
-    pub(super) fn cells_of(self, from: u64, to: u64) -> (u64, u64) {
-        let start = |tile: u64| self.first_tile().saturating_add(tile).saturating_mul(self.extent);
-        (start(from).max(self.low), start(to).saturating_sub(1).min(self.high))
-    }
-}
 
 /// The tiles that a box of cells touches, and where its cells are in each.
 #[derive(Debug)]
@@ -202,15 +170,8 @@ fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extent
 
 /// The sides of a box.
 pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>> {
-    let sides = domain.iter().zip(&schema.domain.dimensions).map(|(range, dimension)| {
-        let last = dimension.last_ordinal()?;
-        let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
-        let extent = match dimension.extent_cells() {
-            Some(extent) => extent,
-            None => last.checked_add(1)?,
-        };
-        (low <= high && high <= last && extent > 0).then_some(Side { low, high, extent })
-    });
+    let sides =
+        domain.iter().zip(&schema.domain.dimensions).map(|(range, dimension)| Side::of(dimension, range));
     let sides: Option<Vec<Side>> = sides.collect();
     Ok(sides
         .ok_or(QueryError::RangeCount { given: domain.len(), dimensions: schema.domain.dimensions.len() })?)
@@ -246,20 +207,10 @@ impl TileGrid {
 
     /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source.
     fn part(&self, tile: usize, strides: &[usize]) -> TilePart {
-        let mut rest = tile;
         let mut part = TilePart { source: 0, target: 0, counts: vec![1; self.sides.len()] };
-        let dimensions = 0..self.sides.len();
-        let ordered: Vec<usize> = match self.tile_order {
-            Layout::ColMajor => dimensions.collect(),
-            _ => dimensions.rev().collect(),
-        };
-        for index in ordered {
-            let (Some(side), Some(grid)) = (self.sides.get(index), self.grid.get(index)) else { continue };
-            let at = to_u64(rest.checked_rem(*grid).unwrap_or(0));
-            rest = rest.checked_div(*grid).unwrap_or(0);
-            let start = side.first_tile().saturating_add(at).saturating_mul(side.extent);
-            let last = start.saturating_add(side.extent.saturating_sub(1));
-            let (low, high) = (start.max(side.low), last.min(side.high));
+        for (index, (side, at)) in self.sides.iter().zip(place(tile, &self.grid, self.tile_order)).enumerate()
+        {
+            let (start, (low, high)) = (side.start(at), side.cells_of(at, at.saturating_add(1)));
             let distance = |from: u64, to: u64| to_usize(to.saturating_sub(from)).unwrap_or(usize::MAX);
             let stride = |strides: &[usize]| strides.get(index).copied().unwrap_or(0);
             let source = distance(side.low, low).saturating_mul(stride(strides));

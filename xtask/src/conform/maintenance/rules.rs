@@ -21,7 +21,8 @@ const RETYPED: &str =
 /// libtiledb divides by the number of cells in fragments that have the attribute, which is zero.
 const ADDED: &str =
     "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
-/// libtiledb crashes when it writes a box of a dense array, into an array that only libtiledb worked on.
+/// libtiledb crashes when it writes a box of a dense array, into an array that only libtiledb worked on, or one that leaves out a
+/// part of a space tile.
 pub(super) const EMPTY: &str = "\"Dense writes of empty strings\": libtiledb dies of SIGSEGV";
 /// What its side says before such a write.
 pub(super) const WRITES: &str = "libtiledb writes a box";

@@ -29,7 +29,7 @@ const MIXED: &str = "\"Sparse fragments in dense arrays\": several ranges, or an
 /// For several ranges of strings, it returns cells that are in none of them.
 const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
 /// In row- or column-major reads, it cuts a range of strings in two by their bytes as signed numbers.
-const HALVES: &str = "\"Ranges of strings\" with bytes from 0x80 on: other cells, or another order";
+const HALVES: &str = "\"Several ranges\": one range of strings with bytes from 0x80 on is cut in two";
 /// In row- or column-major reads, null cells compare as different from a value that is not in the enumeration.
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
