@@ -301,7 +301,7 @@ fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
 
 #[cfg(test)]
 mod tests {
-    use tdb_codec::ArrayType;
+    use tdb_codec::{ArrayType, Datatype};
     use tdb_schema::Domain;
 
     use super::*;
