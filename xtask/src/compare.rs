@@ -33,7 +33,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,

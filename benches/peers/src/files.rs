@@ -9,12 +9,14 @@ use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int32Type, Int64Type};
-use arrow_array::{Array, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, Scalar, StringViewArray};
+use arrow_array::{
+    Array, BooleanArray, Float64Array, Int32Array, Int64Array, RecordBatch, Scalar, StringViewArray,
+};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowFilter,
-    RowSelection,
+    ArrowPredicate, ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions,
+    ParquetRecordBatchReaderBuilder, RowFilter, RowSelection,
 };
 use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
@@ -45,14 +47,17 @@ pub(crate) fn read(request: &Value, threads: usize) -> Fallible<(f64, Vec<Record
     let fields: Vec<&str> = list(request, "fields")?.iter().filter_map(Value::as_str).collect();
     let tests = tests(request)?;
     let started = Instant::now();
-    let mut paths: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<Fallible<_>>()?;
     paths.sort();
     // Files first, so that the threads open them too; then their row groups.
     let files = parallel(threads, &paths, |path| open(path).map(|file| vec![file]))?;
     let groups: Vec<(usize, usize)> = files
         .iter()
         .enumerate()
-        .flat_map(|(file, (_, metadata))| (0..metadata.metadata().num_row_groups()).map(move |group| (file, group)))
+        .flat_map(|(file, (_, metadata))| {
+            (0..metadata.metadata().num_row_groups()).map(move |group| (file, group))
+        })
         .collect();
     let batches = parallel(threads, &groups, |(file, group)| {
         let (file, metadata) = files.get(*file).ok_or("no such file")?;
@@ -62,7 +67,11 @@ pub(crate) fn read(request: &Value, threads: usize) -> Fallible<(f64, Vec<Record
 }
 
 /// Runs jobs in turns on all threads, and puts their results together in the order of the jobs.
-fn parallel<J: Sync, R: Send>(threads: usize, jobs: &[J], work: impl Fn(&J) -> Fallible<Vec<R>> + Sync) -> Fallible<Vec<R>> {
+fn parallel<J: Sync, R: Send>(
+    threads: usize,
+    jobs: &[J],
+    work: impl Fn(&J) -> Fallible<Vec<R>> + Sync,
+) -> Fallible<Vec<R>> {
     let queue = Mutex::new(jobs.iter().enumerate());
     let results = Mutex::new(Vec::new());
     let run = || {
@@ -96,7 +105,9 @@ fn open(path: &PathBuf) -> Fallible<(File, ArrowReaderMetadata)> {
     let metadata = ArrowReaderMetadata::load(&file, options.clone())?;
     // Strings as views.
     let viewed = metadata.schema().fields().iter().map(|field| match field.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => Field::new(field.name(), DataType::Utf8View, field.is_nullable()),
+        DataType::Utf8 | DataType::LargeUtf8 => {
+            Field::new(field.name(), DataType::Utf8View, field.is_nullable())
+        }
         _ => field.as_ref().clone(),
     });
     let schema = Arc::new(Schema::new(viewed.collect::<Vec<_>>()));
@@ -139,7 +150,8 @@ fn read_group(
     let mut predicates: Vec<Box<dyn ArrowPredicate>> = Vec::new();
     for (name, test) in tests {
         let (mask, test) = (ProjectionMask::leaves(builder.parquet_schema(), [leaf(name)?]), test.clone());
-        predicates.push(Box::new(ArrowPredicateFn::new(mask, move |batch: RecordBatch| test.run(batch.column(0)))));
+        predicates
+            .push(Box::new(ArrowPredicateFn::new(mask, move |batch: RecordBatch| test.run(batch.column(0)))));
     }
     let columns = fields.iter().map(|name| leaf(name)).collect::<Result<Vec<_>, _>>()?;
     let mask = ProjectionMask::leaves(builder.parquet_schema(), columns);
@@ -158,9 +170,12 @@ fn pages(metadata: &ArrowReaderMetadata, group: usize, column: usize, test: &Tes
     let metadata = metadata.metadata();
     let index = metadata.column_index()?.get(group)?.get(column)?;
     let may = |page: usize| match index {
-        ColumnIndexMetaData::INT64(index) => {
-            Some(index.min_value(page).zip(index.max_value(page)).is_none_or(|(low, high)| test.may_hold(*low, *high)))
-        }
+        ColumnIndexMetaData::INT64(index) => Some(
+            index
+                .min_value(page)
+                .zip(index.max_value(page))
+                .is_none_or(|(low, high)| test.may_hold(*low, *high)),
+        ),
         ColumnIndexMetaData::BYTE_ARRAY(index) => {
             let ends = index.min_value(page).zip(index.max_value(page));
             Some(ends.is_none_or(|(low, high)| test.may_hold_text(low, high)))
@@ -169,7 +184,8 @@ fn pages(metadata: &ArrowReaderMetadata, group: usize, column: usize, test: &Tes
     };
     let starts = metadata.offset_index()?.get(group)?.get(column)?.page_locations();
     let rows = usize::try_from(metadata.row_group(group).num_rows()).ok()?;
-    let start = |page: usize| starts.get(page).map_or(Some(rows), |page| usize::try_from(page.first_row_index).ok());
+    let start =
+        |page: usize| starts.get(page).map_or(Some(rows), |page| usize::try_from(page.first_row_index).ok());
     let mut wanted = Vec::new();
     for page in 0..starts.len() {
         if may(page)? {
@@ -225,7 +241,9 @@ impl Test {
         match self {
             Self::TextRange(from, to) => from.as_bytes() <= high && to.as_bytes() >= low,
             Self::EqualText(value) => (low..=high).contains(&value.as_bytes()),
-            Self::Prefix(prefix) => prefix.as_bytes() <= high && low.get(..prefix.len()).unwrap_or(low) <= prefix.as_bytes(),
+            Self::Prefix(prefix) => {
+                prefix.as_bytes() <= high && low.get(..prefix.len()).unwrap_or(low) <= prefix.as_bytes()
+            }
             _ => true,
         }
     }
@@ -234,9 +252,13 @@ impl Test {
         use arrow_ord::cmp::{eq, gt, gt_eq, lt_eq};
         let long = |value: i64| Scalar::new(Int64Array::from(vec![value]));
         match self {
-            Self::Range(low, high) => arrow_arith::boolean::and(&gt_eq(&column, &long(*low))?, &lt_eq(&column, &long(*high))?),
+            Self::Range(low, high) => {
+                arrow_arith::boolean::and(&gt_eq(&column, &long(*low))?, &lt_eq(&column, &long(*high))?)
+            }
             Self::TextRange(low, high) => {
-                let (column, end) = (column.as_string_view(), |end: &String| Scalar::new(StringViewArray::from(vec![end.as_str()])));
+                let (column, end) = (column.as_string_view(), |end: &String| {
+                    Scalar::new(StringViewArray::from(vec![end.as_str()]))
+                });
                 arrow_arith::boolean::and(&gt_eq(column, &end(low))?, &lt_eq(column, &end(high))?)
             }
             Self::OneOf(values) => {
@@ -246,11 +268,18 @@ impl Test {
             Self::EqualInteger(value) => {
                 eq(column.as_primitive::<Int32Type>(), &Scalar::new(Int32Array::from(vec![*value])))
             }
-            Self::Above(value) => gt(column.as_primitive::<Float64Type>(), &Scalar::new(Float64Array::from(vec![*value]))),
-            Self::EqualText(value) => eq(column.as_string_view(), &Scalar::new(StringViewArray::from(vec![value.as_str()]))),
+            Self::Above(value) => {
+                gt(column.as_primitive::<Float64Type>(), &Scalar::new(Float64Array::from(vec![*value])))
+            }
+            Self::EqualText(value) => {
+                eq(column.as_string_view(), &Scalar::new(StringViewArray::from(vec![value.as_str()])))
+            }
             Self::Prefix(prefix) => {
                 let text = column.as_string_view();
-                Ok(text.prefix_bytes_iter(prefix.len()).map(|start| Some(start == prefix.as_bytes())).collect())
+                Ok(text
+                    .prefix_bytes_iter(prefix.len())
+                    .map(|start| Some(start == prefix.as_bytes()))
+                    .collect())
             }
         }
     }

@@ -160,7 +160,12 @@ fn load(listed: &Value) -> Fallible<Vec<Chunk>> {
                 from.read_exact_at(&mut bytes, number(part.get(0))?)?;
                 parts.push(Part { bytes, decoded: usize::try_from(number(part.get(2))?)? });
             }
-            chunks.push(Chunk { codec, parts, further, wanted: usize::try_from(number(chunk.get("wanted"))?)? });
+            chunks.push(Chunk {
+                codec,
+                parts,
+                further,
+                wanted: usize::try_from(number(chunk.get("wanted"))?)?,
+            });
         }
     }
     Ok(chunks)

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{ArrayRef, Float64Array, Int32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array};
+use arrow_array::{
+    ArrayRef, Float64Array, Int32Array, Int64Array, LargeStringArray, RecordBatch, UInt32Array,
+};
 use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
@@ -30,17 +32,25 @@ impl Input {
         let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
         for column in list(request, "columns")? {
             let bytes = fs::read(text(column, "data")?)?;
-            let array: ArrayRef = match (text(column, "type")?, column.get("offsets").and_then(Value::as_str)) {
+            let array: ArrayRef = match (text(column, "type")?, column.get("offsets").and_then(Value::as_str))
+            {
                 (_, Some(offsets)) => {
                     let end = i64::try_from(bytes.len())?;
                     let starts = fs::read(offsets)?;
                     let starts = starts.as_chunks::<8>().0.iter().map(|start| i64::from_le_bytes(*start));
-                    let offsets = OffsetBuffer::new(ScalarBuffer::from(starts.chain([end]).collect::<Vec<_>>()));
+                    let offsets =
+                        OffsetBuffer::new(ScalarBuffer::from(starts.chain([end]).collect::<Vec<_>>()));
                     Arc::new(LargeStringArray::try_new(offsets, Buffer::from_vec(bytes), None)?)
                 }
-                ("i4", None) => Arc::new(Int32Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None)),
-                ("i8", None) => Arc::new(Int64Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None)),
-                ("f8", None) => Arc::new(Float64Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None)),
+                ("i4", None) => {
+                    Arc::new(Int32Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None))
+                }
+                ("i8", None) => {
+                    Arc::new(Int64Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None))
+                }
+                ("f8", None) => {
+                    Arc::new(Float64Array::new(ScalarBuffer::from(Buffer::from_slice_ref(&bytes)), None))
+                }
                 (kind, None) => return Err(format!("no columns of {kind:?}").into()),
             };
             columns.push((text(column, "name")?, array));
@@ -48,7 +58,9 @@ impl Input {
         let whole = RecordBatch::try_from_iter(columns)?;
         let pieces = usize::try_from(request.get("pieces").and_then(Value::as_u64).unwrap_or(1))?;
         let start = |piece: usize| whole.num_rows() * piece / pieces;
-        Ok(Self((0..pieces).map(|piece| whole.slice(start(piece), start(piece + 1) - start(piece))).collect()))
+        Ok(Self(
+            (0..pieces).map(|piece| whole.slice(start(piece), start(piece + 1) - start(piece))).collect(),
+        ))
     }
 
     /// `{"parquet": folder, "order": [[column, extent | null], …]}`: seconds to put the cells in the order of tiles and write them.

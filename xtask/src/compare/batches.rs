@@ -15,7 +15,8 @@ pub(crate) fn unordered(batches: &[RecordBatch]) -> Result<String, String> {
     for batch in batches {
         let mut digest = Digest::new(batch.num_rows());
         for (column, field) in batch.columns().iter().zip(batch.schema_ref().fields()) {
-            let values = numbers(column).ok_or_else(|| format!("{}: no digest of {}", field.name(), field.data_type()))?;
+            let values = numbers(column)
+                .ok_or_else(|| format!("{}: no digest of {}", field.name(), field.data_type()))?;
             if !digest.add(values.into_iter()) {
                 return Err(format!("{} has another number of cells", field.name()));
             }

@@ -19,8 +19,7 @@ use self::tables::Row;
 use super::table::Sample;
 use crate::peer::repository_root;
 
-const USAGE: &str =
-    "usage: cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]";
 
 /// A side that takes longer than this many seconds answers a case once.
 const ONCE: f64 = 1.0;
@@ -34,13 +33,22 @@ struct Options {
     threads: usize,
     data: Option<PathBuf>,
     small: bool,
+    /// Leaves out what only tdb's crate for SQL answers, which takes long to build.
+    without_sql: bool,
     write_docs: bool,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { cases: Vec::new(), rounds: 3, threads: 2, data: None, small: false, write_docs: false };
+        let mut options = Self {
+            cases: Vec::new(),
+            rounds: 3,
+            threads: 2,
+            data: None,
+            small: false,
+            without_sql: false,
+            write_docs: false,
+        };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -50,19 +58,24 @@ impl Options {
                 "--threads" => options.threads = super::count(arg, value()?)?,
                 "--data" => options.data = Some(value()?.into()),
                 "--small" => options.small = true,
+                "--without-sql" => options.without_sql = true,
                 "--write-docs" => options.write_docs = true,
                 _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
             }
         }
         if options.write_docs && (!options.cases.is_empty() || options.small) {
-            return Err("--write-docs needs all cases in their full size: leave out --cases and --small".into());
+            return Err(
+                "--write-docs needs all cases in their full size: leave out --cases and --small".into()
+            );
         }
         Ok(options)
     }
 
     /// The cases with one of the given texts in their names.
     fn chosen(&self) -> Result<Vec<Case>, String> {
-        let wanted = |case: &Case| self.cases.is_empty() || self.cases.iter().any(|text| case.name.contains(text));
+        let named =
+            |case: &Case| self.cases.is_empty() || self.cases.iter().any(|text| case.name.contains(text));
+        let wanted = |case: &Case| named(case) && !(self.without_sql && case.needs_sql());
         let chosen: Vec<Case> = cases::all(self.small).into_iter().filter(wanted).collect();
         if chosen.is_empty() { Err(format!("no case has {:?} in its name", self.cases)) } else { Ok(chosen) }
     }
@@ -73,7 +86,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
     let cases = options.chosen()?;
-    let data = sides::data(&root, options.data.clone(), options.small)?;
+    let data = data(&root, options.data.clone(), options.small)?;
     let mut sides = Sides::start(&root, options.threads, cases.iter().any(Case::needs_sql))?;
     sides.make_zarr(&data, options.small)?;
     let points = sides::points(&data)?;
@@ -168,8 +181,17 @@ mod tests {
     }
 
     #[test]
+    fn without_sql_no_case_needs_it() {
+        let chosen = parsed(&["--without-sql"]).unwrap().chosen().unwrap();
+        assert!(chosen.len() > 60 && !chosen.iter().any(Case::needs_sql));
+    }
+
+    #[test]
     fn a_name_that_no_case_has_is_an_error() {
-        assert_eq!(parsed(&["--cases", "xyz"]).unwrap().chosen().err().unwrap(), "no case has [\"xyz\"] in its name");
+        assert_eq!(
+            parsed(&["--cases", "xyz"]).unwrap().chosen().err().unwrap(),
+            "no case has [\"xyz\"] in its name"
+        );
     }
 
     #[test]

@@ -17,8 +17,7 @@ use super::workers::{self, Answer, Worker};
 use crate::peer::repository_root;
 
 const WORKER: &str = "tdb-sql-worker";
-const USAGE: &str =
-    "usage: cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]";
 const MARKS: (&str, &str) = ("<!-- compare-sql:begin -->", "<!-- compare-sql:end -->");
 
 /// A side that takes longer than this many seconds answers a question once.
@@ -67,7 +66,9 @@ impl Options {
             }
         }
         if options.write_docs && (!options.cases.is_empty() || options.small) {
-            return Err("--write-docs needs all cases in their full size: leave out --cases and --small".into());
+            return Err(
+                "--write-docs needs all cases in their full size: leave out --cases and --small".into()
+            );
         }
         Ok(options)
     }
@@ -133,7 +134,9 @@ fn measure(
         row.cells = answer.cells;
         match &ours {
             None => ours = Some(found),
-            Some(ours) if *ours != found => row.wrong = Some(format!("{side} has {found:?}, tdb has {ours:?}")),
+            Some(ours) if *ours != found => {
+                row.wrong = Some(format!("{side} has {found:?}, tdb has {ours:?}"));
+            }
             Some(_) => {}
         }
         first.push(answer.seconds);
@@ -206,7 +209,10 @@ pub(super) fn worker(root: &Path, threads: usize) -> Result<Worker, String> {
     );
     let package = workers::package(root, &folder, &manifest)?;
     workers::release(&package, &target, &workers::version_of(root)?)?;
-    Worker::start("tdb-datafusion", Command::new(target.join("release").join(WORKER)).arg(threads.to_string()))
+    Worker::start(
+        "tdb-datafusion",
+        Command::new(target.join("release").join(WORKER)).arg(threads.to_string()),
+    )
 }
 
 #[cfg(test)]
@@ -225,8 +231,12 @@ mod tests {
 
     #[test]
     fn a_question_with_different_answers_has_no_ratio() {
-        let mut row =
-            Row { name: "count".into(), cells: 1, times: Default::default(), wrong: Some("different".into()) };
+        let mut row = Row {
+            name: "count".into(),
+            cells: 1,
+            times: Default::default(),
+            wrong: Some("different".into()),
+        };
         for times in &mut row.times {
             times.add(0.1, None);
         }

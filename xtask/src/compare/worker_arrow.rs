@@ -8,7 +8,7 @@ use tdb_array::{Array, Cells, OpenOptions};
 use tdb_arrow::arrow_array::RecordBatch;
 use tdb_arrow::{Mapping, Options};
 
-use super::batches::viewed;
+use super::batches::{size, viewed};
 use super::{Fallible, Query, describe};
 
 /// The answer without the peak of memory, and the batch.
@@ -19,6 +19,10 @@ pub(super) fn read(query: &Query<'_>, options: &OpenOptions) -> Fallible<(Map<St
     let mut answer = describe(&cells);
     let batch = batch(&array, cells)?;
     answer.insert("seconds".into(), started.elapsed().as_secs_f64().into());
+    // Counted as the other sides count them.
+    let (cells, bytes) = size(std::slice::from_ref(&batch));
+    answer.insert("cells".into(), cells.into());
+    answer.insert("bytes".into(), bytes.into());
     Ok((answer, batch))
 }
 

@@ -261,11 +261,13 @@ pub(super) fn release(manifest: &Path, target: &Path, version: &str) -> Result<(
 fn manifest(root: &Path) -> String {
     let source = root.join("xtask/src/compare/worker.rs").display().to_string();
     let path = |name: &str| root.join("crates").join(name);
-    let needed = ["tdb-array", "tdb-arrow", "tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"];
+    let needed =
+        ["tdb-array", "tdb-arrow", "tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"];
     // Another commit may not have all of them, and its worker does not need those.
     let needed = needed.iter().filter(|name| path(name).is_dir());
-    let needed: String =
-        needed.map(|name| format!("{name} = {{ path = {:?} }}\n", path(name).display().to_string())).collect();
+    let needed: String = needed
+        .map(|name| format!("{name} = {{ path = {:?} }}\n", path(name).display().to_string()))
+        .collect();
     format!(
         "# Written by `cargo xtask compare`.\n\
          [package]\nname = \"{WORKER}\"\nedition = \"2024\"\npublish = false\n\n\

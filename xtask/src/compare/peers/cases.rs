@@ -165,7 +165,8 @@ const DENSE: [(&str, &str); 5] = [
 ];
 
 /// About one of 3,300 cells.
-const RARE: &[Term] = &[Term { field: "k", test: Test::Equal(7) }, Term { field: "v", test: Test::Above(0.7) }];
+const RARE: &[Term] =
+    &[Term { field: "k", test: Test::Equal(7) }, Term { field: "v", test: Test::Above(0.7) }];
 const ONE: &[Term] = &[Term { field: "s", test: Test::Is("katomifa") }];
 const BEGIN: &[Term] = &[Term { field: "s", test: Test::Begins("kato", "katp") }];
 
@@ -243,8 +244,12 @@ fn strings() -> Vec<Case> {
     let cells = |terms| What::Cells { points: false, terms };
     let mut cases = Vec::new();
     for (name, array) in [("words, zstd", "words"), ("words, dictionary + zstd", "words_coded")] {
-        let parts =
-            [("whole", cells(&[])), ("one value", cells(ONE)), ("prefix", cells(BEGIN)), ("distinct", What::Distinct)];
+        let parts = [
+            ("whole", cells(&[])),
+            ("one value", cells(ONE)),
+            ("prefix", cells(BEGIN)),
+            ("distinct", What::Distinct),
+        ];
         cases.extend(parts.map(|(part, what)| Case {
             name: format!("{name}: {part}"),
             group: Group::Strings,
@@ -334,12 +339,17 @@ impl Case {
             _ => "arrow",
         };
         let (points, terms) = match &self.what {
-            What::Cells { points: wanted, terms } => (if *wanted { points.clone() } else { Value::Null }, *terms),
+            What::Cells { points: wanted, terms } => {
+                (if *wanted { points.clone() } else { Value::Null }, *terms)
+            }
             _ => (Value::Null, &[][..]),
         };
-        let joined = |parts: Vec<String>, with: &str| if parts.is_empty() { Value::Null } else { parts.join(with).into() };
+        let joined = |parts: Vec<String>, with: &str| {
+            if parts.is_empty() { Value::Null } else { parts.join(with).into() }
+        };
         let tree: Vec<Value> = terms.iter().flat_map(Term::tree).collect();
-        let tree = if tree.is_empty() { Value::Null } else { std::iter::once(json!("and")).chain(tree).collect() };
+        let tree =
+            if tree.is_empty() { Value::Null } else { std::iter::once(json!("and")).chain(tree).collect() };
         let zarr = if side == Side::Shards { "zarr_shards" } else { "zarr" };
         json!({
             "op": op,
@@ -369,7 +379,8 @@ impl Case {
     pub(super) fn limit(&self, data: &Path, points: &Value, small: bool) -> Option<Value> {
         let What::Cells { .. } = self.what else { return None };
         let mut request = self.request(Side::Tdb, data, points);
-        let file: String = self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+        let file: String =
+            self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
         let out = data.join("limits").join(format!("{file}.json"));
         let more = [
             ("out", json!(out.display().to_string())),
@@ -409,6 +420,9 @@ mod tests {
         assert_eq!(request["where"], "k == 7 and v > 0.7");
         assert_eq!(request["sql"], "k = 7 AND v > 0.7");
         assert_eq!(request["terms"], json!([["k", "==", 7], ["v", ">", 0.7]]));
-        assert_eq!(request["condition"], json!(["and", ["k", "==", "07000000"], ["v", ">", "666666666666e63f"]]));
+        assert_eq!(
+            request["condition"],
+            json!(["and", ["k", "==", "07000000"], ["v", ">", "666666666666e63f"]])
+        );
     }
 }

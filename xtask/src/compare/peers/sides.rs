@@ -152,7 +152,8 @@ impl Sides {
                     continue;
                 }
                 let aside = path.with_extension("part");
-                let raw = data.join(if case.array == "dense_i32" { "raw/plane_i32/a" } else { "raw/plane/a" });
+                let raw =
+                    data.join(if case.array == "dense_i32" { "raw/plane_i32/a" } else { "raw/plane/a" });
                 let codec = match case.array.strip_prefix("dense_") {
                     Some("i32") => "byteshuffle",
                     Some(codec) => codec,
@@ -169,7 +170,8 @@ impl Sides {
     pub(super) fn conditions(&self, options: &Options) -> Result<String, String> {
         let ours = Conditions::new(&self.tdb, &self.libtiledb, options.threads, options.rounds).text();
         let ours = ours.trim_end().trim_end_matches('.');
-        let others = [&self.crates, &self.polars, &self.duckdb].map(|worker| worker.version.clone()).join(", ");
+        let others =
+            [&self.crates, &self.polars, &self.duckdb].map(|worker| worker.version.clone()).join(", ");
         Ok(format!("{ours}, {others}."))
     }
 }

@@ -70,7 +70,11 @@ impl Row {
     }
 
     fn median(&self, side: Side) -> Option<f64> {
-        Side::ALL.iter().zip(&self.times).find(|(other, _)| **other == side).and_then(|(_, sample)| sample.median())
+        Side::ALL
+            .iter()
+            .zip(&self.times)
+            .find(|(other, _)| **other == side)
+            .and_then(|(_, sample)| sample.median())
     }
 
     /// The cells of a line of the table, for the sides that its group has.
@@ -82,7 +86,11 @@ impl Row {
             (Some(other), Some(tdb)) if tdb > 0.0 => format!("{:.2}", other / tdb),
             _ => dash(),
         };
-        let best = sides.iter().filter(|side| **side != Side::Tdb).filter_map(|side| self.median(*side)).reduce(f64::min);
+        let best = sides
+            .iter()
+            .filter(|side| **side != Side::Tdb)
+            .filter_map(|side| self.median(*side))
+            .reduce(f64::min);
         let mut line = vec![self.name.clone(), if self.cells == 0 { dash() } else { self.cells.to_string() }];
         line.extend(sides.iter().map(|side| self.median(*side).map_or_else(dash, duration)));
         line.push(ratio(best));
@@ -97,7 +105,9 @@ impl Row {
     fn stored_line(&self, sides: &[Side]) -> Vec<String> {
         let of = |side: &Side| self.stored.iter().find(|(other, _)| other == side);
         let mut line = vec![format!("{}, stored", self.name), "–".into()];
-        line.extend(sides.iter().map(|side| of(side).map_or_else(|| "–".into(), |(_, bytes)| megabytes(*bytes))));
+        line.extend(
+            sides.iter().map(|side| of(side).map_or_else(|| "–".into(), |(_, bytes)| megabytes(*bytes))),
+        );
         line.push("–".into());
         line
     }
@@ -146,7 +156,11 @@ pub(super) fn stored(cases: &[Case], data: &Path) -> Vec<[String; 5]> {
         last = &case.array;
         let size = |folder: &str, name: &str| {
             let path = data.join(folder).join(name);
-            if name.is_empty() || !path.exists() { "–".to_owned() } else { megabytes(size_of_folder(&path)) }
+            if name.is_empty() || !path.exists() {
+                "–".to_owned()
+            } else {
+                megabytes(size_of_folder(&path))
+            }
         };
         let array = case.array.as_str();
         let [tiledb, zarr, shards] = ["tiledb", "zarr", "zarr_shards"].map(|folder| size(folder, array));
@@ -167,7 +181,12 @@ pub(super) fn text(rows: &[Row], stored: &[[String; 5]], conditions: &str) -> St
 }
 
 /// Writes the tables between the marks of the page.
-pub(super) fn write_docs(page: &Path, rows: &[Row], stored: &[[String; 5]], conditions: &str) -> Result<(), String> {
+pub(super) fn write_docs(
+    page: &Path,
+    rows: &[Row],
+    stored: &[[String; 5]],
+    conditions: &str,
+) -> Result<(), String> {
     let tables: String = grouped(rows).iter().map(|(_, lines)| markdown_of(lines) + "\n").collect();
     put_between(page, MARKS, INTRODUCTION, &format!("{tables}{}\n{conditions}\n", markdown_of(stored)))
 }
@@ -188,7 +207,10 @@ mod tests {
     fn the_fastest_other_side_is_compared_with_tdb() {
         let row = row(&[(Side::Tdb, 0.1), (Side::Polars, 0.2), (Side::DuckDb, 0.05)]);
         let (_, lines) = grouped(&[row]).remove(0);
-        assert_eq!(lines[0], ["sparse", "cells", "tdb", "Polars", "DuckDB", "best other", "limit", "of limit"]);
+        assert_eq!(
+            lines[0],
+            ["sparse", "cells", "tdb", "Polars", "DuckDB", "best other", "limit", "of limit"]
+        );
         assert_eq!(lines[1], ["a case", "–", "100 ms", "200 ms", "50.0 ms", "0.50", "–", "–"]);
     }
 

@@ -50,7 +50,9 @@ fn cells(array: &str, len: i64) -> Result<Cells, String> {
             schema: schema(
                 "sparse",
                 ["x", "y"].map(|name| integers(name, (0, 999_999), 100_000, shuffled())).into(),
-                [("k", "INT32"), ("v", "FLOAT64"), ("w", "FLOAT64")].map(|(name, kind)| attribute(name, kind)).into(),
+                [("k", "INT32"), ("v", "FLOAT64"), ("w", "FLOAT64")]
+                    .map(|(name, kind)| attribute(name, kind))
+                    .into(),
             ),
             bounds: Value::Null,
             order: json!([["x", 100_000], ["y", 100_000]]),

@@ -155,7 +155,10 @@ mod tests {
     fn every_question_names_its_tables() {
         for case in all() {
             for table in &case.tables {
-                assert!(case.query.contains(&format!("FROM {}", table.name)) || case.query.contains(&format!("JOIN {}", table.name)));
+                assert!(
+                    case.query.contains(&format!("FROM {}", table.name))
+                        || case.query.contains(&format!("JOIN {}", table.name))
+                );
             }
         }
     }
