@@ -55,13 +55,14 @@ pub(crate) fn read(request: &Value, threads: usize) -> Fallible<(f64, Vec<Record
     let groups: Vec<(usize, usize)> = files
         .iter()
         .enumerate()
-        .flat_map(|(file, (_, metadata))| {
+        .flat_map(|(file, metadata)| {
             (0..metadata.metadata().num_row_groups()).map(move |group| (file, group))
         })
         .collect();
     let batches = parallel(threads, &groups, |(file, group)| {
-        let (file, metadata) = files.get(*file).ok_or("no such file")?;
-        read_group(file.try_clone()?, metadata, *group, &fields, &tests)
+        // A clone would share the position with other threads.
+        let (path, metadata) = paths.get(*file).zip(files.get(*file)).ok_or("no such file")?;
+        read_group(File::open(path)?, metadata, *group, &fields, &tests)
     })?;
     Ok((started.elapsed().as_secs_f64(), batches))
 }
@@ -99,7 +100,7 @@ fn parallel<J: Sync, R: Send>(
     Ok(all)
 }
 
-fn open(path: &PathBuf) -> Fallible<(File, ArrowReaderMetadata)> {
+fn open(path: &PathBuf) -> Fallible<ArrowReaderMetadata> {
     let file = File::open(path)?;
     let options = ArrowReaderOptions::new().with_page_index_policy(PageIndexPolicy::Optional);
     let metadata = ArrowReaderMetadata::load(&file, options.clone())?;
@@ -111,8 +112,7 @@ fn open(path: &PathBuf) -> Fallible<(File, ArrowReaderMetadata)> {
         _ => field.as_ref().clone(),
     });
     let schema = Arc::new(Schema::new(viewed.collect::<Vec<_>>()));
-    let metadata = ArrowReaderMetadata::try_new(metadata.metadata().clone(), options.with_schema(schema))?;
-    Ok((file, metadata))
+    Ok(ArrowReaderMetadata::try_new(metadata.metadata().clone(), options.with_schema(schema))?)
 }
 
 fn read_group(
