@@ -35,7 +35,8 @@ class Polars:
         frame = pl.scan_parquet(request["parquet"] + "/*.parquet")
         for name, ends in zip(request["dimensions"], request["ranges"]):
             if ends is not None:
-                frame = frame.filter(pl.col(name).is_between(*ends))
+                # A text alone would be the name of a column.
+                frame = frame.filter(pl.col(name).is_between(*map(pl.lit, ends)))
         for name, values in (request.get("points") or {}).items():
             frame = frame.filter(pl.col(name).is_in(values))
         if request.get("sql"):
