@@ -95,25 +95,25 @@ impl Default for Thread {
 impl Thread {
     fn decode(&mut self, chunk: &Chunk, out: &mut [u8]) -> Fallible<()> {
         let len: usize = chunk.parts.iter().map(|part| part.decoded).sum();
-        if self.decoded.len() < len {
-            self.decoded.resize(len, 0);
-            self.copied.resize(len, 0);
+        // What runs are made of is less than the cells that they stand for.
+        let len = len.max(out.len());
+        for buffer in [&mut self.decoded, &mut self.copied] {
+            if buffer.len() < len {
+                buffer.resize(len, 0);
+            }
         }
         let mut at = 0;
         for part in &chunk.parts {
             let to = &mut self.decoded[at..at + part.decoded];
             let made = match chunk.codec {
                 Codec::None => {
-                    // What is stored as it is takes the copy into the result only; what runs are made of, a copy of all cells.
-                    if part.bytes.len() >= out.len() {
+                    // What is stored as it is takes the copy into the result only.
+                    if chunk.further == 0 {
                         out.copy_from_slice(&part.bytes[..out.len()]);
                         return Ok(());
                     }
-                    if self.decoded.len() < out.len() {
-                        self.decoded.resize(out.len(), 0);
-                    }
-                    out.copy_from_slice(&self.decoded[..out.len()]);
-                    return Ok(());
+                    to.copy_from_slice(&part.bytes);
+                    part.decoded
                 }
                 Codec::Zstd => self.zstd.decompress(to, &part.bytes).map_err(zstd_safe::get_error_name)?,
                 Codec::Lz4 => lz4_flex::block::decompress_into(&part.bytes, to)?,
@@ -131,9 +131,6 @@ impl Thread {
         for _ in 0..chunk.further {
             self.copied[..len].copy_from_slice(&self.decoded[..len]);
             std::mem::swap(&mut self.copied, &mut self.decoded);
-        }
-        if self.decoded.len() < out.len() {
-            self.decoded.resize(out.len(), 0);
         }
         out.copy_from_slice(&self.decoded[..out.len()]);
         Ok(())
