@@ -192,7 +192,7 @@ fn lines(rows: &[Row]) -> Vec<Vec<String>> {
 
 /// Builds tdb's side and starts it.
 ///
-/// It has a target folder of its own, and no link-time optimisation: with it, DataFusion takes an hour on two cores.
+/// It has a target folder of its own, and no link-time optimisation, because DataFusion takes long to build without it already.
 pub(super) fn worker(root: &Path, threads: usize) -> Result<Worker, String> {
     let target = workers::target(root).join("sql");
     let folder = workers::target(root).join("sql-worker");
