@@ -318,17 +318,17 @@ class Lib:
     def set_box(self, array, query, box):
         """Restricts a query to one range per dimension; an entry None keeps the whole dimension.
 
-        Every entry is (lo bytes, hi bytes, var)."""
+        Every entry is (lo bytes, hi bytes, var); new libraries also take a list of such ranges."""
         if self.has("tiledb_subarray_alloc") and self.has("tiledb_query_set_subarray_t"):
             sub = self.new("subarray_alloc", array)
             for i, r in enumerate(box):
                 if r is None:
                     continue
-                lo, hi, var = r
-                if var:
-                    self.call("subarray_add_range_var", sub, u32(i), cbytes(lo), u64(len(lo)), cbytes(hi), u64(len(hi)))
-                else:
-                    self.call("subarray_add_range", sub, u32(i), cbytes(lo), cbytes(hi), None)
+                for lo, hi, var in r if isinstance(r, list) else [r]:
+                    if var:
+                        self.call("subarray_add_range_var", sub, u32(i), cbytes(lo), u64(len(lo)), cbytes(hi), u64(len(hi)))
+                    else:
+                        self.call("subarray_add_range", sub, u32(i), cbytes(lo), cbytes(hi), None)
             self.call("query_set_subarray_t", query, sub)
             self.dll.tiledb_subarray_free(C.byref(sub))
         elif any(r is None for r in box):

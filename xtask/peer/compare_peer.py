@@ -153,6 +153,8 @@ class Peer:
         query = lib.new("query_alloc", array, capi.READ)
         lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
         box = [None if r is None else (end(r[0]), end(r[1]), isinstance(r[0], str)) for r in request["ranges"]]
+        if request.get("points"):
+            box = [[(end(value), end(value), False) for value in request["points"][name]] for name in request["dimensions"]]
         lib.set_box(array, query, box)
         if request.get("condition"):
             lib.call("query_set_condition", query, lib.condition(request["condition"]))

@@ -4,11 +4,14 @@
 //! Python that calls libtiledb's C API. Both read each case once to warm up, and then in turns: tdb, libtiledb, tdb, …
 //! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
 //! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
-//! `cargo xtask compare stores` in [`stores`], `cargo xtask compare --against COMMIT` in [`against`].
+//! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
+//! `cargo xtask compare sql` in [`sql`], `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod cases;
 mod filters;
+mod peers;
+mod sql;
 mod stores;
 mod table;
 mod workers;
@@ -30,7 +33,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -72,7 +75,7 @@ fn count(arg: &str, value: &str) -> Result<usize, String> {
 }
 
 /// The cases with these words in their names; fails if there are none.
-fn chosen<'c, C>(cases: &'c [C], words: &str, name: fn(&C) -> &str) -> Result<Vec<&'c C>, String> {
+fn chosen<'c, C>(cases: &'c [C], words: &str, name: impl Fn(&C) -> &str) -> Result<Vec<&'c C>, String> {
     let chosen: Vec<&C> = cases.iter().filter(|case| name(case).contains(words)).collect();
     if chosen.is_empty() { Err(format!("no case has {words:?} in its name")) } else { Ok(chosen) }
 }
@@ -82,6 +85,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("filters", rest)) => return filters::run(rest),
         Some(("writes", rest)) => return writes::run(rest),
+        Some(("peers", rest)) => return peers::run(rest),
+        Some(("sql", rest)) => return sql::run(rest),
         Some(("stores", rest)) => return stores::run(rest),
         _ if args.iter().any(|arg| arg == "--against") => return against::run(args),
         _ => {}

@@ -6,8 +6,9 @@
 //!
 //! ```text
 //! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
-//!  "dimensions": [...], "ties": bool}
+//!  "dimensions": [...], "ties": bool, "points": null | {dimension: [coordinate, ...]}}
 //!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
+//! {"op": "arrow", …}             -> the same, but what is timed ends with a record batch: see `worker_arrow`
 //! {"op": "open", "array": path}  -> {"seconds", ...}
 //! {"op": "hash"}                 -> {"hash"} of what the last request returned
 //! {"op": "load" | "write" | "consolidate", …}: see `worker_write`
@@ -16,6 +17,9 @@
 //! {"op": "copy", "bytes": n}     -> {"seconds"} of a copy of n bytes into fresh memory with all threads
 //! ```
 
+mod batches;
+mod digest;
+mod worker_arrow;
 mod worker_least;
 mod worker_limit;
 mod worker_write;
@@ -29,7 +33,9 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition};
+use tdb_arrow::arrow_array;
 
+use self::digest::Digest;
 use self::worker_write::Input;
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
@@ -38,6 +44,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 enum Last {
     Nothing,
     Cells { cells: Cells, positions: Positions },
+    Batch(arrow_array::RecordBatch),
     Domain(String),
 }
 
@@ -74,6 +81,7 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
         let hash = match last {
             Last::Nothing => return Err("nothing to hash".into()),
             Last::Cells { cells, positions } => hash(cells, positions)?,
+            Last::Batch(batch) => batches::unordered(std::slice::from_ref(batch))?,
             Last::Domain(domain) => domain.clone(),
         };
         return Ok(json!({"hash": hash}));
@@ -99,6 +107,12 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
                 _ => Positions::OfCells,
             };
             *last = Last::Cells { cells, positions };
+            Ok(answer.into())
+        }
+        "arrow" => {
+            let (mut answer, batch) = worker_arrow::read(&Query::parse(&request)?, &options)?;
+            answer.insert("peak".into(), status("VmHWM").into());
+            *last = Last::Batch(batch);
             Ok(answer.into())
         }
         "aggregate" => {
@@ -158,6 +172,7 @@ struct Query<'a> {
     order: Layout,
     dimensions: Vec<&'a str>,
     ranges: Vec<(&'a str, Coordinate, Coordinate)>,
+    points: Vec<(&'a str, Vec<Coordinate>)>,
     condition: Option<&'a str>,
 }
 
@@ -178,14 +193,20 @@ impl<'a> Query<'a> {
                 ranges.push((name, low, high));
             }
         }
+        let points = request.get("points").and_then(Value::as_object).into_iter().flatten();
+        let values = |values: &Value| values.as_array().into_iter().flatten().filter_map(coordinate).collect();
+        let points = points.map(|(name, all)| (name.as_str(), values(all))).collect();
         let condition = request.get("where").and_then(Value::as_str);
-        Ok(Self { array: text(request, "array")?, fields, order, dimensions, ranges, condition })
+        Ok(Self { array: text(request, "array")?, fields, order, dimensions, ranges, points, condition })
     }
 
     fn run(&self, array: &Array) -> Fallible<Cells> {
         let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
         for (name, low, high) in &self.ranges {
             read = read.range(*name, low.clone()..=high.clone());
+        }
+        for (name, points) in &self.points {
+            read = read.points(*name, points.iter().cloned());
         }
         if let Some(condition) = self.condition {
             read = read.condition(QueryCondition::parse(condition)?);
@@ -265,44 +286,18 @@ fn hash(cells: &Cells, positions: &Positions) -> Fallible<String> {
 }
 
 fn sum(cells: &Cells, with: impl Fn(&Column) -> bool, ordered: bool) -> Fallible<u64> {
-    let mut hashes = vec![0u64; cells.len()];
+    let mut digest = Digest::new(cells.len());
     for column in cells.columns().iter().filter(|column| with(column)) {
-        for (index, hash) in hashes.iter_mut().enumerate() {
-            let value = value(column, index).ok_or_else(|| format!("{}: no cell {index}", column.name))?;
-            *hash = mix(*hash ^ value);
+        let value = |index: usize| {
+            let bytes = column.cell(index)?;
+            if column.offsets().is_none() { digest::fixed(bytes) } else { Some(digest::variable(bytes)) }
+        };
+        let values = (0..cells.len()).map(value).collect::<Option<Vec<_>>>();
+        if !values.is_some_and(|values| digest.add(values.into_iter())) {
+            return Err(format!("{}: a cell is missing", column.name).into());
         }
     }
-    let positions = 0u64..;
-    Ok(hashes.iter().zip(positions).fold(0u64, |sum, (hash, position)| {
-        sum.wrapping_add(if ordered { mix(*hash ^ position) } else { *hash })
-    }))
-}
-
-/// A cell as one number: its little-endian bytes if it has a fixed size of 8 or fewer, otherwise a polynomial of its
-/// bytes.
-fn value(column: &Column, index: usize) -> Option<u64> {
-    const POWER: u64 = 0x0100_0000_01b3;
-    let bytes = column.cell(index)?;
-    if column.offsets().is_none() {
-        let mut value = [0; 8];
-        value.get_mut(..bytes.len())?.copy_from_slice(bytes);
-        return Some(u64::from_le_bytes(value));
-    }
-    let (mut sum, mut power, mut len) = (0u64, POWER, 0u64);
-    for byte in bytes {
-        sum = sum.wrapping_add((u64::from(*byte) + 1).wrapping_mul(power));
-        power = power.wrapping_mul(POWER);
-        len += 1;
-    }
-    Some(sum.wrapping_add(mix(len)))
-}
-
-/// The finalizer of splitmix64.
-const fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    Ok(digest.sum(ordered))
 }
 
 /// Seconds that copying `bytes` bytes into fresh memory takes: a lower bound for reads of that many bytes.

@@ -13,7 +13,7 @@ const PACKAGES: [&str; 2] = ["tiledb==0.36.1", "numpy"];
 const WORKER: &str = "tdb-compare-worker";
 
 /// The folder of everything that is created only once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
-fn cache() -> Result<PathBuf, String> {
+pub(super) fn cache() -> Result<PathBuf, String> {
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = var("TDB_COMPARE")
         .or_else(|| var("XDG_CACHE_HOME").map(|base| base.join("tdb-compare")))
@@ -62,7 +62,8 @@ fn prepared(
     Ok((python, data))
 }
 
-fn run(command: &mut Command) -> Result<(), String> {
+/// Runs a command whose output is progress.
+pub(super) fn run(command: &mut Command) -> Result<(), String> {
     // Output of this process is progress, so it goes to standard error; only the table goes to standard output.
     let status = command
         .env("PYTHONDONTWRITEBYTECODE", "1")
@@ -103,7 +104,8 @@ impl Answer {
 }
 
 impl Worker {
-    fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
+    /// Starts a program that answers requests.
+    pub(super) fn start(name: &'static str, command: &mut Command) -> Result<Self, String> {
         let mut child = command
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::piped())
@@ -205,9 +207,12 @@ impl Program {
 
 /// Builds tdb's side with the release profile.
 pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    build_in(root, &target)
+    build_in(root, &target(root))
+}
+
+/// The target folder of the workspace.
+pub(super) fn target(root: &Path) -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
 /// Builds tdb's side from the files below `root`, which may be another commit's, in a target folder.
@@ -215,43 +220,69 @@ pub(crate) fn build_tdb(root: &Path) -> Result<Program, String> {
 /// It is a separate package, so xtask itself needs none of the crates that it checks. Its manifest is written here: it
 /// has the workspace's release profile and its locked dependencies.
 pub(crate) fn build_in(root: &Path, target: &Path) -> Result<Program, String> {
-    let package = target.join("compare-worker");
-    let read =
-        |path: PathBuf| fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()));
-    let write = |name: &str, text: &str| {
-        let path = package.join(name);
-        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))
-    };
-    fs::create_dir_all(&package).map_err(|e| format!("cannot make {}: {e}", package.display()))?;
-    let workspace = read(root.join("Cargo.toml"))?;
-    write("Cargo.toml", &manifest(root, &workspace)?)?;
-    write("Cargo.lock", &read(root.join("Cargo.lock"))?)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    run(Command::new(cargo)
-        .args(["build", "--release", "--quiet", "--manifest-path"])
-        .arg(package.join("Cargo.toml"))
-        .arg("--target-dir")
-        .arg(target)
-        .env("TDB_COMPARE_VERSION", version(&workspace)))?;
+    let workspace = read(&root.join("Cargo.toml"))?;
+    let manifest = with_profile(&manifest(root), &workspace)?;
+    let package = package(root, &target.join("compare-worker"), &manifest)?;
+    release(&package, target, &version(&workspace))?;
     Ok(Program(target.join("release").join(WORKER)))
 }
 
-fn manifest(root: &Path, workspace: &str) -> Result<String, String> {
-    let profile = section(workspace, "[profile.release]").ok_or("Cargo.toml has no [profile.release]")?;
-    let rust = section(workspace, "[workspace.lints.rust]").unwrap_or_default();
-    let clippy = section(workspace, "[workspace.lints.clippy]").unwrap_or_default();
+fn read(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
+}
+
+/// Makes a package with this manifest and the workspace's locked dependencies; returns the path of the manifest.
+pub(super) fn package(root: &Path, folder: &Path, manifest: &str) -> Result<PathBuf, String> {
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        // A file that is as it was is left alone: cargo would build again.
+        if fs::read_to_string(&path).is_ok_and(|old| old == text) {
+            return Ok(path);
+        }
+        fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        Ok::<_, String>(path)
+    };
+    fs::create_dir_all(folder).map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    write("Cargo.lock", &read(&root.join("Cargo.lock"))?)?;
+    write("Cargo.toml", manifest)
+}
+
+/// Builds a package with its release profile.
+pub(super) fn release(manifest: &Path, target: &Path, version: &str) -> Result<(), String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    run(Command::new(cargo)
+        .args(["build", "--release", "--quiet", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(target)
+        .env("TDB_COMPARE_VERSION", version))
+}
+
+fn manifest(root: &Path) -> String {
     let source = root.join("xtask/src/compare/worker.rs").display().to_string();
-    let path = |name: &str| root.join("crates").join(name).display().to_string();
-    let needed = ["tdb-array", "tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"];
-    let needed: String =
-        needed.iter().map(|name| format!("{name} = {{ path = {:?} }}\n", path(name))).collect();
-    Ok(format!(
+    let path = |name: &str| root.join("crates").join(name);
+    let needed =
+        ["tdb-array", "tdb-arrow", "tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"];
+    // Another commit may not have all of them, and its worker does not need those.
+    let needed = needed.iter().filter(|name| path(name).is_dir());
+    let needed: String = needed
+        .map(|name| format!("{name} = {{ path = {:?} }}\n", path(name).display().to_string()))
+        .collect();
+    format!(
         "# Written by `cargo xtask compare`.\n\
          [package]\nname = \"{WORKER}\"\nedition = \"2024\"\npublish = false\n\n\
          [[bin]]\nname = \"{WORKER}\"\npath = {source:?}\n\n\
          [dependencies]\n{needed}serde_json = \"1\"\n\n\
-         [workspace]\n\n[profile.release]\n{profile}\n[lints.rust]\n{rust}\n[lints.clippy]\n{clippy}"
-    ))
+         [workspace]\n"
+    )
+}
+
+/// A manifest with the workspace's release profile and lints.
+fn with_profile(manifest: &str, workspace: &str) -> Result<String, String> {
+    let profile = section(workspace, "[profile.release]").ok_or("Cargo.toml has no [profile.release]")?;
+    let rust = section(workspace, "[workspace.lints.rust]").unwrap_or_default();
+    let clippy = section(workspace, "[workspace.lints.clippy]").unwrap_or_default();
+    Ok(format!("{manifest}\n[profile.release]\n{profile}\n[lints.rust]\n{rust}\n[lints.clippy]\n{clippy}"))
 }
 
 /// The lines of a section of a manifest.
@@ -259,6 +290,11 @@ fn section(manifest: &str, header: &str) -> Option<String> {
     let mut lines = manifest.lines().skip_while(|line| line.trim() != header);
     lines.next()?;
     Some(lines.take_while(|line| !line.starts_with('[')).map(|line| format!("{line}\n")).collect())
+}
+
+/// The version of the workspace.
+pub(super) fn version_of(root: &Path) -> Result<String, String> {
+    Ok(version(&read(&root.join("Cargo.toml"))?))
 }
 
 fn version(workspace: &str) -> String {
