@@ -1,5 +1,4 @@
 //! What is inferred about a fragment of one tile, without reading its metadata, is what its metadata says.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod common;
 
