@@ -15,7 +15,7 @@ use ballista_core::utils::create_grpc_client_endpoint;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, internal_err, not_impl_err};
 use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::context::QueryPlanner;

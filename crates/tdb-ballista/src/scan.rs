@@ -8,7 +8,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, BinaryArray, RecordBatch};
+use datafusion::arrow::array::{Array, AsArray, BinaryArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -24,6 +24,7 @@ use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
@@ -85,7 +86,7 @@ impl RemoteScanExec {
         let rows = rows.collect::<Result<Vec<_>>>()?;
         let table = MemorySourceConfig::try_new(&rows, schema, None)?;
         Ok(Arc::new(Self {
-            properties: properties(scan.equivalence_properties().clone(), rows.len()),
+            properties: properties(scan.properties().eq_properties.clone(), rows.len()),
             header: Arc::new(header),
             scan: Some(Arc::new(scan.clone())),
             is_open: false,
@@ -106,7 +107,7 @@ impl RemoteScanExec {
             0 => (None, EquivalenceProperties::new(header.schema.clone())),
             _ => {
                 let scan = factory.open_scan(&header)?;
-                let equivalence = scan.equivalence_properties().clone();
+                let equivalence = scan.properties().eq_properties.clone();
                 (Some(Arc::new(scan)), equivalence)
             }
         };
@@ -126,7 +127,7 @@ impl RemoteScanExec {
 
     /// Whether the child has all partitions that were planned.
     fn is_whole(&self) -> bool {
-        let all = self.scan.as_ref().map(|scan| scan.output_partitioning().partition_count());
+        let all = self.scan.as_ref().map(|scan| scan.properties().partitioning.partition_count());
         all == Some(self.properties.partitioning.partition_count())
     }
 }
@@ -155,7 +156,7 @@ fn described(table: &Arc<dyn ExecutionPlan>) -> Result<Vec<tdb_array::QueryDescr
             _ => None,
         };
         match bytes {
-            Some(bytes) if bytes.len() == 1 => read_part(bytes.value(0)),
+            Some(bytes) if Array::len(bytes) == 1 => read_part(bytes.value(0)),
             _ => exec_err!("a partition of an array that is not one row of bytes"),
         }
     });
@@ -241,7 +242,10 @@ impl ExecutionPlan for RemoteScanExec {
 
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         match &self.scan {
-            Some(scan) if self.is_whole() => scan.partition_statistics(partition),
+            Some(scan) if self.is_whole() => {
+                let asked = StatisticsArgs::new().with_partition(partition);
+                StatisticsContext::new().compute(scan.as_ref(), &asked)
+            }
             _ => Ok(Arc::new(Statistics::new_unknown(&self.header.schema))),
         }
     }

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::{Statistics, exec_err, plan_err};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
-use datafusion::physical_plan::ExecutionPlanProperties;
+use datafusion::physical_plan::ExecutionPlan;
 use tdb_array::{QueryDescription, Read, without_secrets};
 use tdb_arrow::Options;
 
@@ -114,7 +114,7 @@ impl TdbExec {
             selection: scan.state.table.dense && !scan.about.condition.is_empty(),
             limit: self.limit(),
             row_bytes: scan.row_bytes,
-            order: self.output_ordering().into_iter().flatten().map_while(sorted).collect(),
+            order: self.properties().output_ordering().into_iter().flatten().map_while(sorted).collect(),
         })
     }
 }

@@ -25,7 +25,7 @@ pub(super) const ARRAYS: [&str; 5] = ["lineitem", "orders", "customer", "part", 
 pub(super) fn write(folder: &Path, cells: u64) -> Result<(), String> {
     let orders = cells.div_ceil(LINES).max(1);
     let sizes =
-        Sizes { orders, customers: orders / 10 + 1, parts: orders / 5 + 1, suppliers: orders / 100 + 1 };
+        Sizes { customers: orders / 10 + 1, parts: orders / 5 + 1, suppliers: orders / 100 + 1 };
     for begin in (0..cells).step_by(usize::try_from(BATCH).map_err(said)?) {
         lines(begin..cells.min(begin.saturating_add(BATCH)), &sizes).write(folder, "lineitem")?;
     }
@@ -40,7 +40,6 @@ pub(super) fn write(folder: &Path, cells: u64) -> Result<(), String> {
 
 /// How many rows each array has.
 struct Sizes {
-    orders: u64,
     customers: u64,
     parts: u64,
     suppliers: u64,
