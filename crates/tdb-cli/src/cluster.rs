@@ -68,8 +68,8 @@ pub(crate) struct ExecutorArgs {
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
     /// Two ports to listen on: for the scheduler, and for rows. Default: free ones.
-    #[arg(long, value_name = "PORT,PORT", value_delimiter = ',', num_args = 2)]
-    ports: Option<Vec<u16>>,
+    #[arg(long, value_name = "PORT,PORT", value_parser = parse_ports)]
+    ports: Option<(u16, u16)>,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
@@ -81,6 +81,12 @@ pub(crate) struct ExecutorArgs {
     temporary: Option<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
+}
+
+/// Parses two ports.
+fn parse_ports(text: &str) -> core::result::Result<(u16, u16), &'static str> {
+    let ports = text.split_once(',').and_then(|(one, other)| Some((one.parse().ok()?, other.parse().ok()?)));
+    ports.ok_or("two ports are needed, as in 50051,50052")
 }
 
 /// Without the feature, the command is known, and says how to get it.

@@ -36,8 +36,8 @@ pub(super) fn executor(args: &ExecutorArgs, stores: Stores) -> Result {
     if let Some(host) = &args.advertise {
         executor = executor.advertise(host.as_str());
     }
-    if let Some([scheduler, rows]) = args.ports.as_deref() {
-        executor = executor.ports(*scheduler, *rows);
+    if let Some((scheduler, rows)) = args.ports {
+        executor = executor.ports(scheduler, rows);
     }
     if let Some(threads) = args.threads {
         executor = executor.threads(usize::from(threads.get()));
