@@ -99,7 +99,7 @@ impl Cluster {
     }
 
     /// Ends a job, whose result nobody wants any more. If the scheduler does not answer, there is nothing to end.
-    async fn cancel(&self, job: &JobId) {
+    pub(crate) async fn cancel(&self, job: &JobId) {
         let Ok(endpoint) = create_grpc_client_endpoint(self.url(), None) else { return };
         if let Ok(channel) = endpoint.connect().await {
             let job_id = job.as_str().to_owned();

@@ -19,6 +19,7 @@ use tdb_datafusion::datafusion;
 use tdb_datafusion::{Result, TdbTableFactory};
 use tokio::net::TcpListener;
 
+use crate::client::Cluster;
 use crate::codec::Codec;
 use crate::error::external;
 use crate::scan::RemoteScans;
@@ -59,6 +60,7 @@ impl Scheduler {
     /// A timeout that is too short; a listener that fails.
     pub async fn serve(self, listener: TcpListener) -> Result<()> {
         let address = listener.local_addr()?;
+        let itself = Cluster::new(address.to_string());
         let codec = Arc::new(Codec::new(self.factory));
         let seconds = self.timeout.as_secs();
         let config = SchedulerConfig {
@@ -79,8 +81,10 @@ impl Scheduler {
         config.validate().map_err(BallistaError::into_datafusion)?;
         let cluster =
             BallistaCluster::new_from_config(&config).await.map_err(BallistaError::into_datafusion)?;
-        let scheduler =
-            create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(watched(&cluster), Arc::new(config));
+        let scheduler = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(
+            watched(&cluster, itself),
+            Arc::new(config),
+        );
         let scheduler = scheduler.await.map_err(BallistaError::into_datafusion)?;
         start_grpc_service_with_listener(listener, scheduler).await.map_err(external)
     }

@@ -30,12 +30,15 @@ use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 
+use crate::client::Cluster;
+
 /// How the error of a job begins that has to run again.
 pub(crate) const LOST: &str = "an executor was lost";
 
-/// The state of a cluster in which no job survives the loss of an executor.
-pub(crate) fn watched(cluster: &BallistaCluster) -> BallistaCluster {
-    let jobs = Arc::new(Jobs { inner: cluster.job_state(), known: Mutex::default() });
+/// The state of a cluster in which no job survives the loss of an executor. The scheduler is told to cancel such jobs as its clients
+/// tell it.
+pub(crate) fn watched(cluster: &BallistaCluster, scheduler: Cluster) -> BallistaCluster {
+    let jobs = Arc::new(Jobs { inner: cluster.job_state(), known: Mutex::default(), scheduler });
     let executors = Executors { inner: cluster.cluster_state(), jobs: jobs.clone() };
     BallistaCluster::new(Arc::new(executors), jobs)
 }
@@ -44,6 +47,7 @@ pub(crate) fn watched(cluster: &BallistaCluster) -> BallistaCluster {
 struct Jobs {
     inner: Arc<dyn JobState>,
     known: Mutex<Known>,
+    scheduler: Cluster,
 }
 
 #[derive(Default)]
@@ -60,7 +64,9 @@ impl Jobs {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails all jobs that run.
+    /// Fails all jobs that run. The scheduler takes the order to cancel a job before it learns of the loss, because events wait in
+    /// one line. So it finds no job whose stages could begin again, and the executors that are left get back the threads that the
+    /// job's tasks had there. (Ballista 55 never gives back the threads of tasks whose stage begins again.)
     async fn fail_all(&self, executor: &str) -> Result<()> {
         let jobs: Vec<_> = {
             let mut known = self.known();
@@ -69,6 +75,7 @@ impl Jobs {
             jobs
         };
         for (job, mut graph) in jobs {
+            self.scheduler.cancel(&job).await;
             graph.fail_job(format!("{LOST}: {executor}"));
             self.inner.save_job(&job, &graph).await?;
         }

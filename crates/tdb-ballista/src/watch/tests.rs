@@ -4,17 +4,19 @@ use ballista_core::extension::SessionConfigExt;
 use ballista_core::serde::protobuf::{FetchPartitionError, SuccessfulJob};
 use ballista_core::utils::{default_config_producer, default_session_builder};
 use ballista_scheduler::planner::DefaultDistributedPlanner;
-use ballista_scheduler::state::execution_graph::{ExecutionGraph, StaticExecutionGraph};
+use ballista_scheduler::state::execution_graph::StaticExecutionGraph;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::*;
 
 fn cluster() -> BallistaCluster {
-    watched(&BallistaCluster::new_memory(
+    let cluster = BallistaCluster::new_memory(
         "scheduler",
         Arc::new(default_session_builder),
         Arc::new(default_config_producer),
-    ))
+    );
+    // Nobody listens there.
+    watched(&cluster, Cluster::new("127.0.0.1:1"))
 }
 
 /// A job of two stages.

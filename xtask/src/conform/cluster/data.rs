@@ -24,8 +24,7 @@ pub(super) const ARRAYS: [&str; 5] = ["lineitem", "orders", "customer", "part", 
 /// Writes all arrays below a folder; the lines are as many cells as asked for.
 pub(super) fn write(folder: &Path, cells: u64) -> Result<(), String> {
     let orders = cells.div_ceil(LINES).max(1);
-    let sizes =
-        Sizes { customers: orders / 10 + 1, parts: orders / 5 + 1, suppliers: orders / 100 + 1 };
+    let sizes = Sizes { customers: orders / 10 + 1, parts: orders / 5 + 1, suppliers: orders / 100 + 1 };
     for begin in (0..cells).step_by(usize::try_from(BATCH).map_err(said)?) {
         lines(begin..cells.min(begin.saturating_add(BATCH)), &sizes).write(folder, "lineitem")?;
     }
