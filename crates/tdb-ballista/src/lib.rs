@@ -30,6 +30,9 @@
 //! beginning, up to five times. Results of up to 128 MiB are passed on only when they are complete; of a larger result, rows
 //! may have been passed on when an executor is lost, and the query then fails ([`ClusterError::RowsLost`]).
 //!
+//! Known fault: after such a loss the scheduler can stall, and queries then wait until it is started again. The cause is not
+//! found yet; its threads are idle, so tasks wait for each other.
+//!
 //! # Limits
 //!
 //! A cluster reads arrays: it does not write, and it has no other tables. Aggregates are not answered from the statistics

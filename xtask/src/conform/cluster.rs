@@ -102,8 +102,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let result = all(&options, &tdb, &arrays, &scratch, &mut failures);
     // What executors keep between stages; and the arrays, unless they were asked for.
     let _ = fs::remove_dir_all(&scratch);
-    result?;
     failures.iter().for_each(|failure| println!("FAILED {failure}"));
+    result?;
     if failures.is_empty() { Ok(()) } else { Err(format!("{} checks failed", failures.len())) }
 }
 
