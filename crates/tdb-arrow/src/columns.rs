@@ -1,6 +1,11 @@
 //! Converts a column of cells to an Arrow array without copying its values and offsets.
 
-use arrow_array::{ArrayRef, make_array};
+use core::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::{
+    ArrayRef, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringViewArray, make_array,
+};
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
@@ -20,6 +25,8 @@ pub(crate) struct Parts {
     offsets: Option<Vec<u64>>,
     validity: Option<Vec<u8>>,
     cells: usize,
+    /// The row of the first cell, and the place of the first value, in the whole column: for errors.
+    first: (usize, usize),
 }
 
 impl Parts {
@@ -29,7 +36,7 @@ impl Parts {
         let (values, offsets, validity) = column.into_parts();
         // The allocation is owned by an object that Arrow counts references to: nothing is copied.
         let values = Buffer::from(Bytes::from_owner(values));
-        Self { name, field, size, values, offsets, validity, cells }
+        Self { name, field, size, values, offsets, validity, cells, first: (0, 0) }
     }
 
     /// The array of all cells.
@@ -37,11 +44,7 @@ impl Parts {
         let nulls = nulls(self.validity.take());
         let data = match data_type {
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8 | DataType::Binary => {
-                let offsets =
-                    self.offsets(1, matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary))?;
-                let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
-                let built = parts.add_buffer(offsets.clone()).add_buffer(self.values.clone()).build();
-                built.map_err(|error| self.why_not(error, data_type, &offsets))?
+                self.text(data_type, nulls)?
             }
             DataType::LargeList(item) | DataType::List(item) => {
                 let offsets = self.offsets(self.size, matches!(data_type, DataType::LargeList(_)))?;
@@ -63,9 +66,63 @@ impl Parts {
                 let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
                 parts.add_buffer(self.values.clone()).build()?
             }
+            DataType::Utf8View => {
+                let text = self.text(&DataType::LargeUtf8, nulls)?;
+                return Ok(Arc::new(StringViewArray::from(&LargeStringArray::from(text))));
+            }
+            DataType::BinaryView => {
+                let bytes = self.text(&DataType::LargeBinary, nulls)?;
+                return Ok(Arc::new(BinaryViewArray::from(&LargeBinaryArray::from(bytes))));
+            }
             _ => self.flat(data_type, self.cells, nulls)?,
         };
         Ok(make_array(data))
+    }
+
+    /// The cells of this range as parts of their own. Values are not copied.
+    pub(crate) fn band(&self, cells: Range<usize>) -> Result<Self> {
+        let wrong = || self.length();
+        let (offsets, bytes) = match &self.offsets {
+            Some(offsets) => {
+                let own = offsets.get(cells.start..=cells.end).ok_or_else(wrong)?;
+                let first = own.first().copied().unwrap_or(0);
+                let bytes = own.last().and_then(|last| usize::try_from(last.checked_sub(first)?).ok());
+                let start = usize::try_from(first).ok().zip(bytes).ok_or_else(wrong)?;
+                (Some(own.iter().map(|offset| offset.saturating_sub(first)).collect()), start)
+            }
+            None => {
+                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
+                let start = size.checked_mul(cells.start).zip(size.checked_mul(cells.len()));
+                (None, start.ok_or_else(wrong)?)
+            }
+        };
+        let (start, len) = bytes;
+        if start.checked_add(len).is_none_or(|end| end > self.values.len()) {
+            return Err(wrong());
+        }
+        let validity = match &self.validity {
+            Some(validity) => Some(validity.get(cells.clone()).ok_or_else(wrong)?.to_vec()),
+            None => None,
+        };
+        Ok(Self {
+            name: self.name.clone(),
+            field: self.field.clone(),
+            size: self.size,
+            values: self.values.slice_with_length(start, len),
+            offsets,
+            validity,
+            cells: cells.len(),
+            first: (cells.start, start.checked_div(self.size).unwrap_or(0)),
+        })
+    }
+
+    /// Text or bytes with offsets.
+    fn text(&mut self, data_type: &DataType, nulls: Option<NullBuffer>) -> Result<ArrayData> {
+        let large = matches!(data_type, DataType::LargeUtf8 | DataType::LargeBinary);
+        let offsets = self.offsets(1, large)?;
+        let parts = ArrayData::builder(data_type.clone()).len(self.cells).nulls(nulls);
+        let built = parts.add_buffer(offsets.clone()).add_buffer(self.values.clone()).build();
+        built.map_err(|error| self.why_not(error, data_type, &offsets))
     }
 
     /// The array of all cells, as keys into these values. Keys outside the values are null.
@@ -109,7 +166,11 @@ impl Parts {
         let values = self.values.as_slice();
         let wrong = |(index, value): &(usize, &u8)| **value > 1 && !is_null(nulls, *index);
         if let Some((index, value)) = values.iter().enumerate().find(wrong) {
-            return Err(Error::NotBoolean { column: self.name.clone(), index, value: *value });
+            return Err(Error::NotBoolean {
+                column: self.name.clone(),
+                index: self.first.1.saturating_add(index),
+                value: *value,
+            });
         }
         let bit = |at: usize| values.get(at).is_some_and(|value| *value != 0);
         Ok(BooleanBuffer::collect_bool(values.len(), bit).into_inner())
@@ -121,7 +182,11 @@ impl Parts {
         let narrow = days.map(|(index, day)| match i32::try_from(*day) {
             Ok(day) => Ok(day),
             Err(_) if is_null(nulls, index) => Ok(0),
-            Err(_) => Err(Error::DayRange { column: self.name.clone(), index, day: *day }),
+            Err(_) => Err(Error::DayRange {
+                column: self.name.clone(),
+                index: self.first.1.saturating_add(index),
+                day: *day,
+            }),
         });
         Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
     }
@@ -165,7 +230,7 @@ impl Parts {
             self.values.as_slice().get(*start..*end).is_some_and(|cell| core::str::from_utf8(cell).is_ok())
         };
         match cells.map(text).position(|is_text| !is_text) {
-            Some(row) => Error::NotUtf8 { column: self.name.clone(), row },
+            Some(row) => Error::NotUtf8 { column: self.name.clone(), row: self.first.0.saturating_add(row) },
             None => error.into(),
         }
     }

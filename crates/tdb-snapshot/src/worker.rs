@@ -7,7 +7,7 @@ use tdb_codec::Buffer;
 use tdb_filters::Scratch;
 
 use crate::Result;
-use crate::buffers::{VarTile, zeroed};
+use crate::buffers::{VarTile, unfilled};
 
 /// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur only once.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Tools {
     /// A buffer of `len` bytes with arbitrary contents.
     pub fn room(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
-        let Some(at) = large else { return zeroed(len) };
+        let Some(at) = large else { return unfilled(len) };
         let mut buffer = self.spare.swap_remove(at);
         buffer.reset(len);
         Ok(buffer)

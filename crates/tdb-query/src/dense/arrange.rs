@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
-use crate::buffers::{lengths_to_offsets, zeroed};
+use crate::buffers::{lengths_to_offsets, unfilled, zeroed};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 
@@ -81,7 +81,7 @@ impl Arrangement {
     }
 
     pub(super) fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
-        let mut out = zeroed(self.cells.saturating_mul(size))?;
+        let mut out = unfilled(self.cells.saturating_mul(size))?;
         self.map.copy(values, out.as_mut_slice(), size);
         Ok(out)
     }
@@ -98,7 +98,7 @@ impl Arrangement {
         });
         lengths_to_offsets(&mut offsets)?;
         let total = offsets.last().copied().unwrap_or(0);
-        let mut out = zeroed(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
+        let mut out = unfilled(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
         let at = |offsets: &[u64], cell: usize| offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         self.map.for_each_run(|source, target, cells| {
             let values = values.get(at(from, source)..at(from, source.saturating_add(cells)));

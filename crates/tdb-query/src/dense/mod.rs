@@ -46,7 +46,7 @@ use tdb_schema::FieldKind;
 use self::condition::Begun;
 use self::paint::{Target, VarTarget};
 use self::space::Region;
-use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::buffers::{lengths_to_offsets, room_for, split_lengths, unfilled, zeroed};
 use crate::fragment::Fragment;
 use crate::gather::concat;
 use crate::plan::Plan;
@@ -192,7 +192,7 @@ fn fixed_column(
     let size = spec.cell_size.unwrap_or(0);
     let (mut data, mut validity, painted) = match begun {
         Some(Begun { values, validity, painted, .. }) => (values, validity, painted),
-        None => (zeroed(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
+        None => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
     };
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);

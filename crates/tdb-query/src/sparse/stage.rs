@@ -6,7 +6,7 @@ use tdb_schema::FieldKind;
 use super::keep::{Keep, Piece};
 use super::pick::{copy_var_cells, pick};
 use super::select::TileSelection;
-use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, unfilled, zeroed};
 use crate::context::Context;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
@@ -24,7 +24,7 @@ impl Spare {
     fn take(&mut self, len: usize) -> Result<Buffer> {
         // A little too large is fine; a much larger buffer would only waste memory.
         let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
-        let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
+        let Some(at) = self.0.iter().position(fits) else { return unfilled(len) };
         let mut buffer = self.0.swap_remove(at);
         buffer.reset(len);
         Ok(buffer)
@@ -164,7 +164,7 @@ impl Stage<'_> {
         let all = sizes.iter().fold(0usize, |all, size| all.saturating_add(*size));
         // Held twice if they are put in order.
         self.keep.charge(to_u64(all).saturating_mul(2))?;
-        let mut data = zeroed(all)?;
+        let mut data = unfilled(all)?;
         offsets.last_mut().into_iter().for_each(|end| *end = to_u64(all));
         let slots = split_lengths(offsets, selections.iter().map(TileSelection::len));
         let places = split_lengths(data.as_mut_slice(), sizes.iter().copied());
@@ -340,7 +340,7 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
     let context = plan.array.context();
     let validity = match column.validity() {
         Some(validity) => {
-            Some(gather_fixed(context.threads, validity, 1, order, zeroed(order.len())?)?.to_vec())
+            Some(gather_fixed(context.threads, validity, 1, order, unfilled(order.len())?)?.to_vec())
         }
         None => None,
     };
