@@ -4,15 +4,21 @@ use core::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringViewArray, make_array,
+    Array, ArrayRef, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringViewArray, UInt32Array,
+    make_array,
 };
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::DataType;
+use arrow_select::concat::concat;
+use arrow_select::take::take;
 use bytes::Bytes;
-use tdb_array::Column;
+use tdb_array::{Column, parallel};
 
 use crate::error::{Error, Result};
+
+/// Strings that a thread converts at a time.
+const BAND: usize = 1 << 15;
 
 /// The parts of a column.
 pub(crate) struct Parts {
@@ -24,24 +30,34 @@ pub(crate) struct Parts {
     values: Buffer,
     offsets: Option<Vec<u64>>,
     validity: Option<Vec<u8>>,
+    /// For each cell the number of its string, if the strings are stored once each.
+    codes: Option<ScalarBuffer<u32>>,
+    /// The strings as an array, once they are known.
+    strings: Option<ArrayRef>,
     cells: usize,
     /// The row of the first cell, and the place of the first value, in the whole column: for errors.
     first: (usize, usize),
 }
 
 impl Parts {
-    pub(crate) fn new(column: Column, cells: usize) -> Self {
+    pub(crate) fn new(mut column: Column, cells: usize) -> Self {
+        let codes = column.take_codes().map(ScalarBuffer::from);
         let field = describe(&column);
         let (name, size) = (column.name.clone(), column.datatype.size());
         let (values, offsets, validity) = column.into_parts();
         // The allocation is owned by an object that Arrow counts references to: nothing is copied.
         let values = Buffer::from(Bytes::from_owner(values));
-        Self { name, field, size, values, offsets, validity, cells, first: (0, 0) }
+        Self { name, field, size, values, offsets, validity, codes, strings: None, cells, first: (0, 0) }
     }
 
     /// The array of all cells.
     pub(crate) fn into_array(mut self, data_type: &DataType) -> Result<ArrayRef> {
+        self.convert_strings(data_type, 1)?;
         let nulls = nulls(self.validity.take());
+        if let (Some(strings), Some(codes)) = (&self.strings, &self.codes) {
+            let codes = UInt32Array::new(codes.clone(), nulls);
+            return Ok(take(strings, &codes, None)?);
+        }
         let data = match data_type {
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8 | DataType::Binary => {
                 self.text(data_type, nulls)?
@@ -79,9 +95,87 @@ impl Parts {
         Ok(make_array(data))
     }
 
+    /// Makes the array of strings that cells refer to by codes, unless it is there, so that it need not be made for each band.
+    pub(crate) fn convert_strings(&mut self, data_type: &DataType, threads: usize) -> Result<()> {
+        if self.codes.is_none() || self.strings.is_some() {
+            return Ok(());
+        }
+        let offsets = self.offsets.take().unwrap_or_default();
+        let kept = offsets.clone();
+        let strings = Self {
+            name: self.name.clone(),
+            field: self.field.clone(),
+            size: self.size,
+            values: self.values.clone(),
+            cells: offsets.len().saturating_sub(1),
+            offsets: Some(offsets),
+            validity: None,
+            codes: None,
+            strings: None,
+            first: (0, 0),
+        };
+        match strings.in_bands(data_type, threads) {
+            Ok(strings) => self.strings = Some(strings),
+            // A string that is no text matters only if a cell has it, and the error names the cell.
+            Err(Error::NotUtf8 { .. }) => self.expand(&kept),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// The array of all cells, whose bands are converted by several threads.
+    fn in_bands(self, data_type: &DataType, threads: usize) -> Result<ArrayRef> {
+        let bands =
+            (0..self.cells).step_by(BAND).map(|start| start..start.saturating_add(BAND).min(self.cells));
+        let bands: Vec<_> = bands.collect();
+        if threads <= 1 || bands.len() <= 1 {
+            return self.into_array(data_type);
+        }
+        let convert = |band, (): &mut ()| Ok(self.band(band).and_then(|part| part.into_array(data_type)));
+        let arrays =
+            parallel::run(threads, bands, || (), convert)?.into_iter().collect::<Result<Vec<_>>>()?;
+        let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+        Ok(concat(&arrays)?)
+    }
+
+    /// Gives each cell its own string; `starts` are where the strings begin, and the end of the last one.
+    fn expand(&mut self, starts: &[u64]) {
+        let at = |string: usize| starts.get(string).and_then(|start| usize::try_from(*start).ok());
+        let (mut values, mut offsets) = (Vec::new(), vec![0u64]);
+        for code in self.codes.take().iter().flat_map(|codes| codes.iter()) {
+            let code = usize::try_from(*code).unwrap_or(usize::MAX);
+            let range = at(code).zip(at(code.saturating_add(1))).map(|(start, end)| start..end);
+            let string = range.and_then(|range| self.values.as_slice().get(range));
+            values.extend_from_slice(string.unwrap_or_default());
+            offsets.push(u64::try_from(values.len()).unwrap_or(u64::MAX));
+        }
+        (self.values, self.offsets) = (Buffer::from_vec(values), Some(offsets));
+    }
+
     /// The cells of this range as parts of their own. Values are not copied.
     pub(crate) fn band(&self, cells: Range<usize>) -> Result<Self> {
         let wrong = || self.length();
+        let validity = match &self.validity {
+            Some(validity) => Some(validity.get(cells.clone()).ok_or_else(wrong)?.to_vec()),
+            None => None,
+        };
+        if let Some(codes) = &self.codes {
+            if cells.end > codes.len() {
+                return Err(wrong());
+            }
+            return Ok(Self {
+                name: self.name.clone(),
+                field: self.field.clone(),
+                size: self.size,
+                values: self.values.clone(),
+                offsets: self.offsets.clone(),
+                validity,
+                codes: Some(codes.slice(cells.start, cells.len())),
+                strings: self.strings.clone(),
+                cells: cells.len(),
+                first: (cells.start, 0),
+            });
+        }
         let (offsets, bytes) = match &self.offsets {
             Some(offsets) => {
                 let own = offsets.get(cells.start..=cells.end).ok_or_else(wrong)?;
@@ -100,14 +194,12 @@ impl Parts {
         if start.checked_add(len).is_none_or(|end| end > self.values.len()) {
             return Err(wrong());
         }
-        let validity = match &self.validity {
-            Some(validity) => Some(validity.get(cells.clone()).ok_or_else(wrong)?.to_vec()),
-            None => None,
-        };
         Ok(Self {
             name: self.name.clone(),
             field: self.field.clone(),
             size: self.size,
+            codes: None,
+            strings: None,
             values: self.values.slice_with_length(start, len),
             offsets,
             validity,

@@ -200,8 +200,12 @@ impl Mapping {
         if rows <= BATCH_ROWS {
             return Ok(vec![self.record_batch_of(cells, &schema)?]);
         }
-        let columns: Vec<Parts> =
-            cells.into_columns().into_iter().map(|column| Parts::new(column, rows)).collect();
+        let columns = cells.into_columns().into_iter().zip(schema.fields()).map(|(column, field)| {
+            let mut parts = Parts::new(column, rows);
+            parts.convert_strings(field.data_type(), threads)?;
+            Ok(parts)
+        });
+        let columns: Vec<Parts> = columns.collect::<Result<_>>()?;
         let bands = (0..rows).step_by(BATCH_ROWS);
         let bands: Vec<_> = bands.map(|start| start..start.saturating_add(BATCH_ROWS).min(rows)).collect();
         let convert = |band: Range<usize>, (): &mut ()| {

@@ -14,7 +14,7 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use common::{sparse, written};
-use tdb_array::schema::Attribute;
+use tdb_array::schema::{Attribute, Filter, Pipeline};
 use tdb_array::{Array, CellValNum, Cells, Datatype, Layout};
 use tdb_arrow::{BATCH_ROWS, Error, Mapping, Offsets, Options, Text};
 
@@ -145,4 +145,53 @@ fn a_wrong_cell_of_a_later_batch_is_named_by_its_row_in_the_result() {
         let error = Mapping::of(&array, options).unwrap().record_batches(cells(&array), 2).unwrap_err();
         assert!(matches!(&error, Error::NotBoolean { index, value: 9, .. } if *index == wrong), "{error}");
     }
+}
+
+#[test]
+fn codes_become_the_texts_that_they_stand_for() {
+    let filters = |filter| Pipeline::new(vec![filter]);
+    let attribute = |name: &str, filter| {
+        Attribute::new(name, Datatype::StringAscii, CellValNum::Var).with_filters(filters(filter))
+    };
+    let attributes = vec![
+        nullable(attribute("dictionary", Filter::Dictionary { level: 0 })),
+        attribute("runs", Filter::Rle { level: 0 }),
+    ];
+    // Every row of a tile has a string of its own in the dictionary: more than one thread converts at a time.
+    let texts: LargeStringArray =
+        (0..ROWS).map(|row| (row % 7 != 3).then(|| format!("{}, a long text", row % 9000))).collect();
+    let runs: LargeStringArray = (0..ROWS).map(|row| Some("x".repeat(row / 5000))).collect();
+    let array = array(attributes, vec![("dictionary", Arc::new(texts)), ("runs", Arc::new(runs))]);
+    let read = || array.read().order(Layout::RowMajor).codes(true).collect().unwrap();
+    assert!(read().columns().iter().filter(|column| column.codes().is_some()).count() >= 2);
+    for offsets in [Offsets::Large, Offsets::Small, Offsets::Views] {
+        let mapping = Mapping::of(&array, Options::new().offsets(offsets)).unwrap();
+        let plain = mapping.record_batch(cells(&array)).unwrap();
+        assert_eq!(mapping.record_batch(read()).unwrap(), plain);
+        for (start, batch) in (0..).step_by(BATCH_ROWS).zip(mapping.record_batches(read(), 3).unwrap()) {
+            assert_eq!(batch, plain.slice(start, batch.num_rows()));
+        }
+    }
+}
+
+#[test]
+fn a_wrong_text_of_a_dictionary_is_named_by_the_first_cell_that_has_it_and_else_ignored() {
+    let attribute = Attribute::new("text", Datatype::StringUtf8, CellValNum::Var);
+    let attributes = vec![attribute.with_filters(Pipeline::new(vec![Filter::Dictionary { level: 0 }]))];
+    let wrong = ROWS - 5;
+    let texts: LargeBinaryArray =
+        (0..ROWS).map(|row| Some(if row == wrong { &b"\xff"[..] } else { b"text" })).collect();
+    let array = array(attributes, vec![("text", Arc::new(texts))]);
+    let mapping = Mapping::of(&array, Options::new()).unwrap();
+    let read = || array.read().order(Layout::RowMajor).codes(true);
+    assert!(read().collect().unwrap().field("text").unwrap().codes().is_some());
+    for threads in [1, 2] {
+        let error = mapping.record_batches(read().collect().unwrap(), threads).unwrap_err();
+        assert!(matches!(&error, Error::NotUtf8 { row, .. } if *row == wrong), "{error}");
+    }
+    let last = format!("{:08}", wrong - 1);
+    let others = read().range("key", ""..=last.as_str()).collect().unwrap();
+    assert!(others.field("text").unwrap().codes().is_some());
+    let batches = mapping.record_batches(others, 2).unwrap();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), wrong);
 }

@@ -27,6 +27,11 @@ pub fn zeroed(len: usize) -> Result<Buffer> {
     Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
 }
 
+/// Checks that the system has memory for as many bytes as a file or query requests, before a vector of them is made.
+pub fn check_room(len: usize) -> Result<()> {
+    if large::is_there(len) { Ok(()) } else { Err(QueryError::OutOfMemory { bytes: to_u64(len) }.into()) }
+}
+
 /// A buffer with arbitrary contents, of a size that a file or query requests: for memory that is overwritten wholly.
 pub fn unfilled(len: usize) -> Result<Buffer> {
     Ok(large::unfilled(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)

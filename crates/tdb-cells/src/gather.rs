@@ -231,7 +231,7 @@ mod tests {
     fn column(data: &[u8], offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
         let (datatype, name) = (Datatype::Uint8, "a".to_owned());
         let cell_val_num = if offsets.is_some() { CellValNum::Var } else { CellValNum::ONE };
-        Column { name, datatype, cell_val_num, data: Buffer::from(data), offsets, validity }
+        Column { name, datatype, cell_val_num, data: Buffer::from(data), offsets, validity, codes: None }
     }
 
     #[test]

@@ -21,6 +21,15 @@ pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
     pages::fresh(len).or_else(|| Buffer::try_zeroed(len))
 }
 
+/// Whether the system has `len` bytes of memory, none of which is touched.
+pub(crate) fn is_there(len: usize) -> bool {
+    let mut room = Vec::<u8>::new();
+    let is_there = room.try_reserve_exact(len).is_ok();
+    // Otherwise the compiler may leave out an allocation that nobody uses.
+    core::hint::black_box(&room);
+    is_there
+}
+
 /// `len` bytes with arbitrary contents, or `None` if the system does not have that much memory.
 pub(crate) fn unfilled(len: usize) -> Option<Buffer> {
     let buffer = pages::used(len).or_else(|| zeroed(len));
@@ -163,7 +172,8 @@ mod pages {
             let mut kept = Kept { pages: Vec::new(), bytes: 0, most: 100 << 20 };
             assert!(kept.give(pages(10 << 20)).is_empty());
             let first = kept.pages[0].as_ptr();
-            assert_eq!(kept.take(11 << 20).unwrap_err()[0].as_ptr(), first, "they are too small");
+            let released = kept.take(11 << 20).unwrap_err();
+            assert_eq!(released[0].as_ptr(), first, "they are too small");
             assert!(kept.give(pages(10 << 20)).is_empty());
             let second = kept.pages.last().unwrap().as_ptr();
             assert_ne!(first, second);

@@ -4,7 +4,7 @@ use core::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
 use tdb_codec::Buffer;
-use tdb_filters::Scratch;
+use tdb_filters::{CodedStrings, Scratch};
 
 use crate::Result;
 use crate::buffers::{VarTile, unfilled};
@@ -21,6 +21,8 @@ pub struct Tools {
     pub cells: Buffer,
     /// A buffer for a decoded tile of strings.
     pub strings: VarTile,
+    /// A buffer for strings that are stored as codes.
+    pub coded: CodedStrings,
     /// A buffer for strings that are stored with their lengths.
     pub text: Vec<u8>,
     /// Buffers for decoded tiles of several columns.

@@ -32,7 +32,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition};
+use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition, Read};
 use tdb_arrow::arrow_array;
 
 use self::digest::Digest;
@@ -201,6 +201,11 @@ impl<'a> Query<'a> {
     }
 
     fn run(&self, array: &Array) -> Fallible<Cells> {
+        Ok(self.read(array)?.collect()?)
+    }
+
+    /// The query, before it is run.
+    fn read(&self, array: &Array) -> Fallible<Read> {
         let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
         for (name, low, high) in &self.ranges {
             read = read.range(*name, low.clone()..=high.clone());
@@ -211,7 +216,7 @@ impl<'a> Query<'a> {
         if let Some(condition) = self.condition {
             read = read.condition(QueryCondition::parse(condition)?);
         }
-        Ok(read.collect()?)
+        Ok(read)
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn read(
 ) -> Fallible<(Map<String, Value>, Vec<RecordBatch>)> {
     let started = Instant::now();
     let array = options.clone().open(query.array)?;
-    let cells = query.run(&array)?;
+    let cells = query.read(&array)?.codes(true).collect()?;
     let mut answer = describe(&cells);
     let batches = batches(&array, cells, threads)?;
     answer.insert("seconds".into(), started.elapsed().as_secs_f64().into());

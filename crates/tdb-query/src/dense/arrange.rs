@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
-use crate::buffers::{lengths_to_offsets, unfilled, zeroed};
+use crate::buffers::{check_room, lengths_to_offsets, unfilled};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 
@@ -87,7 +87,7 @@ impl Arrangement {
     }
 
     fn strings(&self, values: &[u8], from: &[u64]) -> Result<(Buffer, Vec<u64>)> {
-        zeroed(self.cells.saturating_add(1).saturating_mul(8))?;
+        check_room(self.cells.saturating_add(1).saturating_mul(8))?;
         let mut offsets = vec![0u64; self.cells.saturating_add(1)];
         self.map.for_each_run(|source, target, cells| {
             let lengths = from.get(source..).unwrap_or_default().windows(2);

@@ -6,7 +6,7 @@ use tdb_schema::FieldKind;
 use super::keep::{Keep, Piece};
 use super::pick::{copy_var_cells, pick};
 use super::select::TileSelection;
-use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, unfilled, zeroed};
+use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_lengths, unfilled, zeroed};
 use crate::context::Context;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
@@ -53,11 +53,14 @@ pub(super) fn stage_coordinates(
 /// is taken tile by tile.
 const MOST_GROWTH: u64 = 1024;
 
+/// Codes that a thread puts in order at a time.
+const CODE_BAND: usize = 1 << 17;
+
 /// A column that is being made of selected cells.
-struct Stage<'s> {
-    context: &'s Context,
-    keep: &'s Keep<'s>,
-    kind: FieldKind,
+pub(super) struct Stage<'s> {
+    pub(super) context: &'s Context,
+    pub(super) keep: &'s Keep<'s>,
+    pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
     /// The field's tiles in the fragments that have selected cells and the field, by fragment number.
     tiles: Vec<(usize, FieldTiles)>,
@@ -83,7 +86,7 @@ pub(super) fn stage(
     })?;
     let stage = Stage { context, keep, kind, spec: &spec, tiles };
     // The number of selected cells is only what the fragments claim: test the allocation before relying on it.
-    zeroed(cells.saturating_mul(8))?;
+    check_room(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
     let validities: Vec<Option<&mut [u8]>> = match &mut validity {
@@ -91,6 +94,13 @@ pub(super) fn stage(
         None => selections.iter().map(|_| None).collect(),
     };
     let Some(size) = spec.cell_size else {
+        let mut validities = validities;
+        if plan.codes
+            && let Some(coded) = stage.coded(selections, cells, &mut validities)?
+        {
+            let column = spec.column(coded.values, Some(coded.offsets), validity);
+            return Ok(Column { codes: Some(coded.codes), ..column });
+        }
         let mut offsets = vec![0u64; cells.saturating_add(1)];
         if let Some(sizes) = stage.sizes_of_whole_tiles(selections)? {
             let data = stage.whole_strings(selections, &sizes, &mut offsets, validities)?;
@@ -122,7 +132,7 @@ pub(super) fn stage(
 
 impl Stage<'_> {
     /// The field's tiles in the fragment of a selection, if it has the field.
-    fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
+    pub(super) fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
         let at = self.tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
@@ -187,7 +197,7 @@ impl Stage<'_> {
     }
 
     /// Writes the validity of a selection's cells, if the column has any.
-    fn validity(
+    pub(super) fn validity(
         &self,
         selection: &TileSelection,
         piece: Option<&Piece>,
@@ -344,6 +354,18 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
         }
         None => None,
     };
+    if let Some(codes) = &column.codes {
+        // The strings stay where they are.
+        let mut ordered = vec![0u32; order.len()];
+        let bands = ordered.chunks_mut(CODE_BAND).zip(order.chunks(CODE_BAND)).collect();
+        let gather = |(band, order): (&mut [u32], &[u32]), (): &mut ()| {
+            let codes = order.iter().map(|cell| codes.get(index_of(*cell)).copied().unwrap_or(0));
+            band.iter_mut().zip(codes).for_each(|(slot, code)| *slot = code);
+            Ok(())
+        };
+        parallel::run(context.threads, bands, || (), gather)?;
+        return Ok(Column { validity, codes: Some(ordered), ..column });
+    }
     let (data, offsets) = match column.offsets() {
         Some(offsets) => {
             let (offsets, data) = gather_var(context.threads, offsets, column.bytes(), order)?;
@@ -358,5 +380,5 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
     };
     spare.0.push(column.data);
     let Column { name, datatype, cell_val_num, .. } = column;
-    Ok(Column { name, datatype, cell_val_num, data, offsets, validity })
+    Ok(Column { name, datatype, cell_val_num, data, offsets, validity, codes: None })
 }
