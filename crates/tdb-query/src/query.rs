@@ -287,7 +287,7 @@ impl Read {
     /// let small = MemoryBudget::from_bytes(64 << 10);
     /// let first = array.read().first_batch(small).batches()?.next().transpose()?;
     /// assert!(first.is_some_and(|cells| !cells.is_empty()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # Ok::<(), tdb_array::Error>(())
     /// ```
     pub const fn first_batch(mut self, max: MemoryBudget) -> Self {
         self.first_batch = Some(max);
