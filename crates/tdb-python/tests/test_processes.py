@@ -163,6 +163,42 @@ def test_ctrl_c_ends_a_long_read(uri: str) -> None:
     assert took < max(whole / 2, 0.5), (took, whole)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other signals")
+def test_ctrl_c_ends_a_write_of_many_batches_and_leaves_the_array_as_it_was(uri: str) -> None:
+    pytest.importorskip("pyarrow")
+    shared(uri)
+    work(uri, 1)
+    files = sorted(str(one) for one in pathlib.Path(uri).rglob("*"))
+    cells = np.random.default_rng(1).integers(0, 99, 2_000_000)
+    slow = tdb.Schema("dense", [tdb.Dimension("i", (0, len(cells) - 1), "int64", tile=5_000)], [tdb.Attribute(name, kind, filters="bzip2(9)") for name, kind in (("writer", "int32"), ("x", "int64"), ("a", "int64"))])
+    tdb.create(uri + "-slow", slow).write({"writer": cells.astype(np.int32), "x": cells, "a": cells})
+    program = textwrap.dedent(
+        """
+        import signal, sys, tdb
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        array = tdb.open(sys.argv[1])
+        print("begun", flush=True)
+        try:
+            array.write(tdb.open(sys.argv[1] + "-slow", threads=1).stream(memory="8MB"), duplicates="last")
+        except KeyboardInterrupt:
+            print("interrupted", array.reopen().read().count(), flush=True)
+        """
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, uri], stdout=subprocess.PIPE, text=True)
+    late = threading.Timer(60, process.kill)
+    late.start()
+    try:
+        assert process.stdout is not None and process.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == f"interrupted {CELLS}\n"
+    finally:
+        late.cancel()
+        process.kill()
+        process.wait()
+    assert sorted(str(one) for one in pathlib.Path(uri).rglob("*")) == files
+
+
 def test_a_handler_of_a_signal_runs_during_a_read_and_may_read(uri: str) -> None:
     if not hasattr(signal, "setitimer"):
         pytest.skip("there are no timers")
