@@ -5,12 +5,13 @@
 //! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
 //! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
 //! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
-//! `cargo xtask compare sql` in [`sql`], `cargo xtask compare --against COMMIT` in [`against`].
+//! `cargo xtask compare python` in [`python`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod cases;
 mod filters;
 mod peers;
+mod python;
 mod sql;
 mod stores;
 mod table;
@@ -33,7 +34,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -86,6 +87,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Some(("filters", rest)) => return filters::run(rest),
         Some(("writes", rest)) => return writes::run(rest),
         Some(("peers", rest)) => return peers::run(rest),
+        Some(("python", rest)) => return python::run(rest),
         Some(("sql", rest)) => return sql::run(rest),
         Some(("stores", rest)) => return stores::run(rest),
         _ if args.iter().any(|arg| arg == "--against") => return against::run(args),

@@ -2,7 +2,8 @@
 //!
 //! Each release of Python gets a virtual environment in the target folder, with the packages that the tests use. One
 //! wheel serves all, because it uses only the stable interface of Python. The tests are those of `crates/tdb-python/tests`,
-//! the examples of docstrings and pages, and mypy. Where a Python or a package cannot be had, the command fails; with
+//! the examples of docstrings and pages, and mypy. `--only WORD` runs the tests with a word in their names; `--only soma` also runs
+//! them in an environment with `tiledbsoma`, which is not small. Where a Python or a package cannot be had, the command fails; with
 //! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
 
 use std::fs;
@@ -19,10 +20,39 @@ const PYTHONS: &str = "3.10,3.13";
 /// What builds the wheel.
 const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
-const TOOLS: [&str; 7] =
-    ["numpy>=2", "pytest>=8", "mypy>=1.15", "pandas>=2.2", "pandas-stubs", "polars>=1.8", "pyarrow>=18"];
+const TOOLS: [&str; 10] = [
+    "numpy>=2",
+    "pytest>=8",
+    "mypy>=1.15",
+    "pandas>=2.2",
+    "pandas-stubs",
+    "polars>=1.8",
+    "pyarrow>=18",
+    "xarray>=2024.10",
+    "dask[array]>=2024.9",
+    "scipy>=1.13",
+];
 /// What the tests compare with; a release of Python may have no wheel of it.
 const PEER: &str = "tiledb>=0.34";
+
+/// The word of `--only` that chooses the tests of SOMA, and adds an environment that has its library.
+const SOMA: &str = "soma";
+/// The release of Python of that environment.
+const SOMA_PYTHON: &str = "3.13";
+/// What `tiledbsoma` needs for what the tests do, and the tests.
+const SOMA_TOOLS: [&str; 9] = [
+    "numpy>=2",
+    "pytest>=8",
+    "pandas>=2.2,<3",
+    "pyarrow>=18",
+    "scipy>=1.13",
+    "anndata<0.13",
+    "attrs",
+    "more-itertools",
+    "shapely",
+];
+/// Its library, without the packages that only other parts of it need, which are many times as large.
+const SOMA_PEER: [&str; 3] = ["--no-deps", "tiledbsoma==2.3.0", "somacore==1.0.29"];
 
 /// The crate.
 const CRATE: &str = "crates/tdb-python";
@@ -64,6 +94,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         .pythons
         .iter()
         .map(|version| environment(&folder, version))
+        .chain((options.only.as_deref() == Some(SOMA)).then(|| soma_environment(&folder)))
         .collect::<Result<Vec<_>, String>>();
     let environments = match ready {
         Ok(environments) => environments,
@@ -79,7 +110,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         test(&root, environment, &wheel, options.only.as_deref())?;
     }
     // Once, with the newest stubs: those of packages for the oldest Python are less exact.
-    environments.last().map_or(Ok(()), |environment| check_types(&root, environment))
+    match environments.last() {
+        Some(environment) if options.only.is_none() => check_types(&root, environment),
+        _ => Ok(()),
+    }
 }
 
 /// The interpreter of a release: `python3.13` on the path, or what pyenv has installed.
@@ -111,45 +145,67 @@ fn program(environment: &Path, name: &str) -> PathBuf {
 
 /// The virtual environment of a release, made if it is not there.
 fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
-    let environment = folder.join(version);
+    made(&folder.join(version), version, &[&[BUILDER], &TOOLS], &[PEER])
+}
+
+/// The virtual environment that has the library for SOMA, made if it is not there.
+fn soma_environment(folder: &Path) -> Result<PathBuf, String> {
+    made(&folder.join(SOMA), SOMA_PYTHON, &[&SOMA_TOOLS, &SOMA_PEER], &[])
+}
+
+/// A virtual environment with packages, which are installed one list after the other, and with `optional` ones if they
+/// can be had.
+fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str]) -> Result<PathBuf, String> {
     // Lists what is installed, so that another list makes another environment.
-    let (mark, list) = (environment.join("installed.txt"), format!("{BUILDER} {} {PEER}", TOOLS.join(" ")));
+    let (mark, list) =
+        (environment.join("installed.txt"), format!("{} {}", lists.concat().join(" "), optional.join(" ")));
     if fs::read_to_string(&mark).is_ok_and(|found| found == list) {
-        return Ok(environment);
+        return Ok(environment.to_path_buf());
     }
     let python = interpreter(version).ok_or_else(|| format!("there is no Python {version}"))?;
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    call(Command::new(python).args(["-m", "venv", "--clear"]).arg(&environment))?;
+    if let Some(folder) = environment.parent() {
+        fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    call(Command::new(python).args(["-m", "venv", "--clear"]).arg(environment))?;
     let install = |packages: &[&str]| {
-        let mut pip = Command::new(program(&environment, "python"));
+        let mut pip = Command::new(program(environment, "python"));
         call(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
     };
-    install(&[BUILDER])?;
-    install(&TOOLS)?;
-    if let Err(why) = install(&[PEER]) {
+    lists.iter().try_for_each(|packages| install(packages))?;
+    if let Some(Err(why)) = (!optional.is_empty()).then(|| install(optional)) {
         println!("Python {version} is not compared with libtiledb: {why}");
     }
     fs::write(&mark, list).map_err(|error| format!("{}: {error}", mark.display()))?;
-    Ok(environment)
+    Ok(environment.to_path_buf())
 }
 
 /// Builds the wheel without optimisation of this workspace's own crates, and returns its path.
 fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
-    let wheels = folder.join("wheels");
+    let (maturin, python) = (program(environment, "maturin"), program(environment, "python"));
+    build(root, &folder.join("wheels"), &maturin, &python, "dev")
+}
+
+/// Builds the wheel with a profile into a folder, which then has nothing else, and returns its path.
+pub(crate) fn build(
+    root: &Path,
+    wheels: &Path,
+    maturin: &Path,
+    python: &Path,
+    profile: &str,
+) -> Result<PathBuf, String> {
     if wheels.exists() {
-        fs::remove_dir_all(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+        fs::remove_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     }
-    let python = program(environment, "python");
     call(
-        Command::new(program(environment, "maturin"))
+        Command::new(maturin)
             .current_dir(root.join(CRATE))
             // Other commands compile the crate without an interpreter; so does this one, and nothing is compiled twice.
-            .args(["build", "--locked", "--quiet", "--profile", "dev", "--out"])
-            .arg(&wheels)
+            .args(["build", "--locked", "--quiet", "--profile", profile, "--out"])
+            .arg(wheels)
             .arg("--interpreter")
             .arg(python),
     )?;
-    let made = fs::read_dir(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
+    let made = fs::read_dir(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
     made.flatten().map(|entry| entry.path()).next().ok_or_else(|| "maturin made no wheel".to_owned())
 }
 

@@ -62,6 +62,11 @@ fn append(
     let writer = place.write_options(time).open_storage(place.write_storage()?)?;
     let array = place.open_options(None).open_storage(place.storage()?)?;
     let mapping = Mapping::of(&array, Options::new())?;
+    // Ctrl-C ends the write before the next batch. What was written counts only when all is committed.
+    let batches = batches.map(|batch| {
+        watch::look().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+        batch
+    });
     if writer.schema().array_type == ArrayType::Dense {
         let mut write = writer.write();
         for (dimension, low, high) in ranges {

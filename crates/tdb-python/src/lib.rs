@@ -45,7 +45,7 @@ mod _tdb {
     #[pymodule_export]
     use crate::group::{create_group, group_members, group_update};
     #[pymodule_export]
-    use crate::maintain::{consolidate, vacuum, verify};
+    use crate::maintain::{consolidate, publish, vacuum, verify};
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
@@ -55,7 +55,7 @@ mod _tdb {
     #[pymodule_export]
     use crate::schema::{check_schema, create, filters_of_text};
     #[pymodule_export]
-    use crate::values::pack_texts;
+    use crate::values::{memory_bytes, pack_texts};
     #[pymodule_export]
     use crate::write::{delete, write, write_metadata};
 

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use tdb_array::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored, Vacuum,
+    Consolidation, MANIFEST, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored, Vacuum,
 };
 use tdb_text::report::steps_json;
 
@@ -99,6 +99,16 @@ pub(crate) fn vacuum(
         None => vacuum,
     };
     run(py, place, dry_run, move |object| vacuum.plan(object))
+}
+
+/// Writes the manifest that readers on web servers need. Returns when, and the number and the bytes of the files, as JSON.
+#[pyfunction]
+pub(crate) fn publish(py: Python<'_>, place: &Place) -> PyResult<String> {
+    let made = watch::run(py, || -> Result<_, Failure> {
+        Ok(place.write_options(None).publish_storage(&*place.write_storage()?)?)
+    })?;
+    let said = json!({"time": made.time, "files": made.files, "bytes": made.bytes, "manifest": MANIFEST});
+    Ok(said.to_string())
 }
 
 /// Checks a whole array. Returns problems and notes (file, offset, what is wrong) and what was checked, as JSON.

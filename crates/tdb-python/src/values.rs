@@ -39,6 +39,14 @@ impl<'py> FromPyObject<'_, 'py> for Value {
     }
 }
 
+/// A limit of memory, such as `256MB`, in bytes.
+#[pyfunction]
+pub(crate) fn memory_bytes(text: &str) -> Result<u64, Failure> {
+    let budget: tdb_array::MemoryBudget =
+        text.parse().map_err(|error| Failure::Argument(format!("memory: {error}")))?;
+    Ok(budget.bytes())
+}
+
 /// A column of texts or bytes for a write: values back to back, an offset for each cell and one more, and a byte for each
 /// cell that is 0 for `None`.
 #[pyfunction]

@@ -38,7 +38,15 @@ pub(crate) fn run<T: Send, E: Into<Failure> + Send>(
     let before = CALL.replace(Some(Call { looked: Instant::now(), raised: None }));
     let result = py.detach(work);
     match CALL.replace(before).and_then(|call| call.raised) {
-        Some(raised) => Err(raised),
+        Some(raised) => {
+            // A call inside of another one, such as the batches that a write takes from a read, ends that one, too.
+            CALL.with_borrow_mut(|outer| {
+                if let Some(outer) = outer {
+                    outer.raised = Some(raised.clone_ref(py));
+                }
+            });
+            Err(raised)
+        }
         None => result.map_err(|error| error.into().into()),
     }
 }

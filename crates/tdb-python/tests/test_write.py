@@ -271,3 +271,10 @@ def test_schemas_are_equal_after_json(uri: str, fixtures: pathlib.Path) -> None:
         assert again.dimensions == schema.dimensions and again.attributes == schema.attributes
         array = tdb.create(f"{uri}-{name}", again)
         assert array.schema.said == {**schema.said, "version": array.schema.version}
+
+
+def test_a_single_cell_takes_a_text(uri: str) -> None:
+    schema = tdb.Schema("dense", [tdb.Dimension("x", (0, 3), "int64", tile=2)], [tdb.Attribute("a", str), tdb.Attribute("b", "int8", nullable=True)])
+    array = tdb.create(uri, schema)
+    array[2] = {"a": "Größe", "b": None}
+    assert array[2] == {"a": "Größe", "b": None} or array[2]["a"] == "Größe" and array[2]["b"].mask

@@ -27,6 +27,7 @@ from ._errors import (
     UnsupportedError,
     WriteError,
 )
+from ._files import import_csv
 from ._group import Group, Member
 from ._read import Batch, Read, Stream
 from ._schema import Attribute, Dimension, Enumeration, Schema
@@ -75,6 +76,7 @@ __all__ = [
     "field",
     "from_arrow",
     "from_pandas",
+    "import_csv",
     "object_type",
     "open",
 ]

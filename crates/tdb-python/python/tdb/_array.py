@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from ._types import (
     number_dtype,
     window,
 )
+
+if TYPE_CHECKING:
+    import dask.array
 
 #: A path or a URL.
 Location: TypeAlias = "str | os.PathLike[str]"
@@ -214,6 +217,12 @@ class Array:
     def aggregate(self, *wanted: str, **query: Any) -> dict[str, Any]:
         """Aggregates: see :meth:`Read.aggregate`. The keywords are those of :meth:`read`."""
         return self.read(**query).aggregate(*wanted)
+
+    def to_dask(self, field: str | None = None, *, chunks: Any = "auto") -> dask.array.Array:
+        """A field of a dense array as an array of dask: see :func:`tdb.dask.from_tdb`."""
+        from .dask import from_tdb
+
+        return from_tdb(self, field, chunks=chunks)
 
     def __getitem__(self, key: Any) -> Any:
         """The cells of a box.
@@ -409,6 +418,16 @@ class Array:
         """
         found: dict[str, Any] = json.loads(_tdb.verify(self._place))
         return found
+
+    def publish(self) -> dict[str, Any]:
+        """Writes the manifest from which web servers that cannot list folders are read. Every later change with tdb renews it.
+
+        >>> A = tdb.create(scratch / "web", tdb.Schema("sparse", [tdb.Dimension("x", (0, 9), "int64")], [tdb.Attribute("a")]))
+        >>> A.publish()["manifest"]
+        'tdb_manifest.txt'
+        """
+        made: dict[str, Any] = json.loads(_tdb.publish(self._place))
+        return made
 
     def __enter__(self) -> Array:
         return self

@@ -144,11 +144,12 @@ def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
         found[mask] = None
         return found, mask
     if isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object):
-        flat = np.empty(len(values), object)
-        flat[:] = list(values) if not isinstance(values, np.ndarray) or values.ndim == 1 else [None] * len(values)
-        if isinstance(values, np.ndarray) and values.ndim > 1:
+        if isinstance(values, np.ndarray):
             flat = values
-        mask = np.frompyfunc(_is_null, 1, 1)(flat).astype(bool)
+        else:
+            flat = np.empty(len(values), object)
+            flat[:] = list(values)
+        mask = np.asarray(np.frompyfunc(_is_null, 1, 1)(flat)).astype(bool)
         if mask.any():
             return flat, mask
     return values, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +90,11 @@ class Group:
     def remove(self, name: str, *, at: Time | None = None) -> None:
         """Removes a member, by its name or its location. What it is remains."""
         self._change([], [name], at)
+
+    def publish(self) -> dict[str, Any]:
+        """Writes the manifest of the group itself: see :meth:`Array.publish`. Members have manifests of their own."""
+        made: dict[str, Any] = json.loads(_tdb.publish(self._place))
+        return made
 
     def _change(self, add: list[tuple[str, str | None, bool]], remove: list[str], at: Time | None) -> None:
         _tdb.group_update(self._place, add, remove, None if at is None else milliseconds(at))

@@ -12,7 +12,7 @@ from ._array import Array, Key, Location, Storage, create
 from ._columns import Column
 from ._errors import QueryError
 from ._schema import Attribute, Dimension, Enumeration, Filters, Schema
-from ._types import Time, datatype_name
+from ._types import Time, datatype_name, nearest_unit
 
 if TYPE_CHECKING:
     from ._read import Read
@@ -52,21 +52,12 @@ def _series(array: Array, column: Column) -> Any:
         if kind == "b":
             return pd.arrays.BooleanArray(data, nulls)
         data[nulls] = np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
-        return _dates(data)
+        return nearest_unit(data)
     if values.ndim > 1 and column.count != 1:
         return list(values)
     if values.dtype.kind in "mM":
-        return _dates(values)
+        return nearest_unit(values)
     return values.ravel() if values.dtype.kind != "S" else values.astype(object)
-
-
-def _dates(values: Any) -> Any:
-    """Dates in the nearest unit that pandas has."""
-    unit = np.datetime_data(values.dtype)[0]
-    if unit in ("s", "ms", "us", "ns"):
-        return values
-    coarse = unit in ("Y", "M", "W", "D", "h", "m")
-    return values.astype(f"{values.dtype.kind}8[{'s' if coarse else 'ns'}]")
 
 
 def from_pandas(

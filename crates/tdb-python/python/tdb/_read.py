@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -79,6 +80,17 @@ class Read:
 
         return polars.DataFrame(self.with_dimensions())
 
+    def export(self, file: str | os.PathLike[str], memory: str | int = "256MB") -> int:
+        """Writes the cells to a file in batches, and returns their number. The file is what its name ends with: ``.csv``,
+        ``.parquet`` or ``.arrow``. pyarrow writes it.
+
+        >>> tdb.open(fixtures / "quickstart").read().export(scratch / "cells.parquet")
+        16
+        """
+        from ._files import export
+
+        return export(self, file, memory)
+
     def with_dimensions(self) -> Read:
         """The same query, with the dimensions as fields, unless fields were chosen."""
         if self._fields is not None or self._array.schema.sparse:
@@ -146,6 +158,24 @@ class Read:
             if len(cells) == 1:
                 return next(iter(cells.values()))
         return cells
+
+    def __dlpack__(self, **how: Any) -> object:
+        """One field of numbers without nulls, for everything that takes DLPack: ``torch.from_dlpack(A.read(fields="a"))``.
+
+        >>> np.from_dlpack(tdb.open(fixtures / "quickstart").read(ranges={"rows": 1}))
+        array([[1, 2, 3, 4]], dtype=int32)
+        """
+        cells = to_numpy(self._core.collect())
+        if len(cells) != 1:
+            raise BufferError(f"DLPack has one field, but the query has {len(cells)}: choose one with fields=")
+        ((name, values),) = cells.items()
+        if isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iufb":
+            raise BufferError(f"field {name!r}: DLPack has neither nulls nor dates, texts and bytes")
+        return values.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The memory of the processor."""
+        return 1, 0
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self._core.arrow_stream().__arrow_c_stream__(requested_schema)

@@ -161,6 +161,15 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     return int(own.astype(np.int64))
 
 
+def nearest_unit(values: Any) -> Any:
+    """Dates and times in the nearest unit that pandas and xarray have."""
+    unit = np.datetime_data(values.dtype)[0]
+    if unit in ("s", "ms", "us", "ns"):
+        return values
+    coarse = unit in ("Y", "M", "W", "D", "h", "m")
+    return values.astype(f"{values.dtype.kind}8[{'s' if coarse else 'ns'}]")
+
+
 def milliseconds(time: Time) -> int:
     """A time in milliseconds since 1970."""
     if isinstance(time, datetime.datetime) and time.tzinfo is not None:
