@@ -13,10 +13,13 @@ from . import _tdb
 from ._types import datatype_name, is_text, json_value, number_dtype, value_of_json
 
 #: Filters: one line such as ``"byteshuffle, zstd(level 5)"``, or a list of names and objects as ``tdb info --json`` has.
-Filters: TypeAlias = Union[str, Sequence[Union[str, Mapping[str, Any]]]]
+#: An object with such a list as ``filters``, and ``max_chunk_size``, says also the size of the chunks that they are applied to.
+Filters: TypeAlias = Union[str, Mapping[str, Any], Sequence[Union[str, Mapping[str, Any]]]]
 
 
-def _filters(filters: Filters) -> list[Any]:
+def _filters(filters: Filters) -> Any:
+    if isinstance(filters, Mapping):
+        return dict(filters)
     if isinstance(filters, str):
         found: list[Any] = json.loads(_tdb.filters_of_text(filters))
         return found
