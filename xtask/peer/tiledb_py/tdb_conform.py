@@ -11,7 +11,7 @@ import os
 import pytest
 
 REPORT = os.environ["TDB_CONFORM_REPORT"]
-SECONDS = float(os.environ.get("TDB_CONFORM_SECONDS", "60"))
+SECONDS = float(os.environ.get("TDB_CONFORM_SECONDS", "240"))
 
 
 def _say(outcome, test):

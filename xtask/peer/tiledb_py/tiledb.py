@@ -19,7 +19,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if not name.startswith("tiledb."):
             return None
         below = name[len("tiledb.") :]
-        own = below if below.split(".")[0] == "tests" else f"tdb.compat.{below}"
+        own = "tiledb_main" if below == "main" else below if below.split(".")[0] == "tests" else f"tdb.compat.{below}"
         try:
             module = importlib.import_module(own)
         except ModuleNotFoundError as error:

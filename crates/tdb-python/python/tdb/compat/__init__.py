@@ -19,7 +19,7 @@ from .array_schema import ArraySchema
 from .attribute import Attr
 from .ctx import Config, Ctx, default_ctx, scope_ctx
 from .current_domain import CurrentDomain, NDRectangle
-from .dataframe_ import from_csv, from_pandas, open_dataframe
+from .dataframe_ import from_csv, from_pandas, from_parquet, open_dataframe
 from .dimension import Dim, Domain
 from .enumeration import Enumeration
 from .filter import (
@@ -130,6 +130,7 @@ __all__ = [
     "from_csv",
     "from_numpy",
     "from_pandas",
+    "from_parquet",
     "group_create",
     "ls",
     "move",

@@ -336,8 +336,8 @@ class Array:
         """The cells of a box, before axes are dropped."""
         ends = self.nonempty_domain() if any(dim.isvar for dim in self.domain) else None
         box = Box(self.schema, key, ends)
-        if ends is None and any(one == [(None, None)] for one in box.ranges):
-            box.ranges = [[] if one == [(None, None)] else one for one in box.ranges]
+        # Without cells, dimensions of texts have no ends.
+        box.ranges = [[] if isinstance(one, list) and one == [(None, None)] else one for one in box.ranges]
         cells = Cells(self._array, names, box.ranges, order, self.condition(cond))
         return cells.arrays(), box
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._schema import Schema
-from .attribute import Attr
+from .attribute import Attr, dump_of
 from .ctx import Ctx
 from .current_domain import CurrentDomain, NDRectangle
 from .dimension import Dim, Domain
@@ -69,6 +68,8 @@ class ArraySchema:
             tile_order=tile_order,
             capacity=int(capacity) or None,
             duplicates=bool(allows_duplicates),
+            # What is given for all dimensions was given to each of them.
+            coords_filters=None if coords_filters is None else [],
             **said,
         )
 
@@ -256,7 +257,7 @@ class ArraySchema:
 
     def dump(self) -> None:
         """Prints the schema."""
-        print(json.dumps(self._own.to_json(), indent=2), "\n")
+        print(repr(self), *(dump_of(one) for one in self), sep="\n")
 
 
 def _with_filters(dim: Dim, filters: FilterList) -> Dim:

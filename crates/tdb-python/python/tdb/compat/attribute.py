@@ -128,7 +128,7 @@ class Attr:
     @fill.setter
     def fill(self, value: Any) -> None:
         if is_text(self._datatype):
-            text = value.encode() if isinstance(value, str) else bytes(value)
+            text = value if isinstance(value, bytes) else value.encode()
             size = None if self.isvar else self.ncells
             if size is not None and len(text) != size:
                 raise UnsupportedError(f"the fill value of {self.name!r} has {len(text)} bytes, but cells have {size}")
@@ -138,12 +138,12 @@ class Attr:
         assert own is not None
         if self.dtype.kind == "c" and np.ndim(value) == 0 and getattr(value, "dtype", None) is not None and value.dtype.names:
             value = [value[field] for field in value.dtype.names]
-        elif self.dtype.kind == "c" and np.ndim(value) == 0 and not isinstance(value, tuple):
+        elif self.dtype.kind == "c" and not (isinstance(value, (tuple, list)) and len(value) == 2):
             value = [np.real(value), np.imag(value)]
         if self.dtype.kind == "V":
             numbers = np.array([tuple(np.atleast_1d(np.asarray(value, self.dtype))[0])], self.dtype).view(own)
         else:
-            numbers = np.atleast_1d(np.asarray(value, own))
+            numbers = np.atleast_1d(np.array(value, own)).ravel()
         said = [json_value(own.type(one) if own.kind not in "mM" else one) for one in numbers.ravel()]
         self._fill = said[0] if len(said) == 1 else said
 
@@ -175,7 +175,21 @@ class Attr:
 
     def dump(self) -> None:
         """Prints the attribute."""
-        print(repr(self), "\n")
+        print(dump_of(self), "\n")
+
+
+def dump_of(attr: Attr) -> str:
+    """An attribute in several lines."""
+    lines = {
+        "Name": attr.name or "<anonymous>",
+        "Type": attr._datatype,
+        "Nullable": attr.isnullable,
+        "Cell val num": attr._values,
+        "Filters": ", ".join(map(repr, attr.filters)) or "none",
+        "Fill value": attr.fill,
+        "Enumeration": attr.enum_label,
+    }
+    return "\n".join(["### Attribute ###", *(f"- {name}: {value}" for name, value in lines.items() if value is not None)])
 
 
 def _is_var(word: str | None, dtype: np.dtype[Any], given: Any, var: bool | None) -> bool:

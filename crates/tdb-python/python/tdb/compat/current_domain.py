@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .dimension import Domain
-from .libtiledb import TileDBError
+from .libtiledb import CurrentDomainType, TileDBError
 
 
 class NDRectangle:
@@ -62,9 +62,9 @@ class CurrentDomain:
         self._rectangle: NDRectangle | None = None
 
     @property
-    def type(self) -> str:
+    def type(self) -> CurrentDomainType:
         """The kind of the current domain."""
-        return "NDRECTANGLE"
+        return CurrentDomainType.NDRECTANGLE
 
     @property
     def is_empty(self) -> bool:

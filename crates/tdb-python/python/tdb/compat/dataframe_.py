@@ -348,6 +348,14 @@ def _from_pandas(uri: Any, frame: Any, args: Mapping[str, Any]) -> None:
         _write(uri, frame, values, valid, mode != "append", args)
 
 
+def from_parquet(uri: Any, parquet_path: Any, **how: Any) -> None:
+    """Creates an array from a file of Parquet. The keywords are those of :func:`from_pandas` and of ``pandas.read_parquet``."""
+    import pandas
+
+    args = {name: how.pop(name, one) for name, one in _DEFAULTS.items()}
+    from_pandas(uri, pandas.read_parquet(parquet_path, **how), tiledb_args=args)
+
+
 def open_dataframe(uri: Any, *, attrs: Any = None, use_arrow: Any = None, idx: Any = slice(None), ctx: Any = None) -> Any:
     """The cells of an array as a table of pandas."""
     from .highlevel import open
@@ -427,4 +435,4 @@ def _in_parts(uri: str, files: Sequence[Any], args: dict[str, Any], how: Mapping
             break
 
 
-__all__ = ["ColumnInfo", "from_csv", "from_pandas", "open_dataframe"]
+__all__ = ["ColumnInfo", "from_csv", "from_pandas", "from_parquet", "open_dataframe"]

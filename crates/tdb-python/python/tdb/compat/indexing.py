@@ -53,8 +53,7 @@ class Box:
             low, high = dim.domain
             if dim.isvar:
                 low, high = ends[at] if ends is not None else (None, None)
-            if not current.is_empty:
-                low, high = current.ndrectangle.range(at)
+            bounds = None if current.is_empty or dim.isvar else current.ndrectangle.range(at)
             step = None
             if np.isscalar(one):
                 self.dropped += (at,)
@@ -63,7 +62,7 @@ class Box:
                 step = one.step
                 if step and schema.sparse:
                     raise IndexError("steps are not supported for sparse arrays")
-                self.ranges.append([_text_range(dim, one, low, high) if dim.isvar else _range(dim, one, low, high)])
+                self.ranges.append([_text_range(dim, one, low, high) if dim.isvar else _bounded(dim, one, schema.sparse, bounds)])
             else:
                 self.ranges.append(_points(dim, one))
             self.steps += (slice(None, None, step),)
@@ -109,6 +108,17 @@ def _checked(dim: Dim, end: Any) -> Any:
     return int(end) if kind in "iu" else end
 
 
+def _bounded(dim: Dim, one: slice, sparse: bool, bounds: tuple[Any, Any] | None) -> tuple[Any, Any]:
+    """The range of a slice: without an end, that of the current domain applies."""
+    low, high = _range(dim, one, *dim.domain)
+    if bounds is None:
+        return low, high
+    low, high = (bounds[0] if one.start is None else low), (bounds[1] if one.stop is None else high)
+    if not sparse and not bounds[0] <= low <= high <= bounds[1]:
+        raise TileDBError(f"the range {low} to {high} of dimension {dim.name!r} is not inside of the current domain, {bounds}")
+    return low, high
+
+
 def _range(dim: Dim, one: slice, low: Any, high: Any) -> tuple[Any, Any]:
     """The inclusive range of a slice. Slices of integers are without their end, others with it."""
     kind = dim.dtype.kind
@@ -145,6 +155,8 @@ def multi_ranges(schema: ArraySchema, key: Any, ends: Sequence[Any] | None) -> l
     if len(given) > schema.ndim:
         raise IndexError(f"{len(given)} indices for {schema.ndim} dimensions")
     current = schema.current_domain
+    if not current.is_empty and schema.sparse:
+        given += (slice(None),) * (schema.ndim - len(given))
     found: list[list[tuple[Any, Any]]] = [[] for _ in range(schema.ndim)]
     for at, one in enumerate(given):
         own = ends[at] if ends is not None else None
@@ -159,8 +171,11 @@ def _multi(one: Any, sparse: bool, ends: Any, bounds: Any) -> list[tuple[Any, An
         if one.step is not None:
             raise ValueError("Stepped slice ranges are not supported")
         if sparse and one.start is None and one.stop is None:
-            return []
+            # The current domain of an open array may have been narrowed.
+            return [] if bounds is None or isinstance(bounds[0], str) else [bounds]
         known = [pair for pair in (bounds, ends) if pair is not None]
+        if bounds is not None and any(end is not None and not bounds[0] <= end <= bounds[1] for end in (one.start, one.stop)) and not sparse:
+            raise TileDBError(f"the range {one.start}:{one.stop} is not inside of the current domain, {bounds}")
         start = one.start if one.start is not None else max((pair[0] for pair in known), default=None)
         stop = one.stop if one.stop is not None else min((pair[1] for pair in known), default=None)
         return [] if start is None or stop is None else [(scalar(start), scalar(stop))]

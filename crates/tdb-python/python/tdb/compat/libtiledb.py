@@ -37,6 +37,12 @@ class ArrayType(Enum):
     SPARSE = "sparse"
 
 
+class CurrentDomainType(Enum):
+    """Kinds of current domains."""
+
+    NDRECTANGLE = 0
+
+
 class WebpInputFormat(Enum):
     """The colours of pictures that the filter WebP has."""
 
@@ -57,4 +63,4 @@ def version() -> tuple[int, int, int]:
     return (2, 30, 0)
 
 
-__all__ = ["ArrayType", "DataType", "LayoutType", "TILEDB_VAR_NUM", "TileDBError", "WebpInputFormat", "version"]
+__all__ = ["ArrayType", "CurrentDomainType", "DataType", "LayoutType", "TILEDB_VAR_NUM", "TileDBError", "WebpInputFormat", "version"]

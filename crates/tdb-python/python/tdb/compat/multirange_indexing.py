@@ -210,11 +210,22 @@ class DataFrameIndexer(_Indexer):
         if not self._as_arrow:
             found = typed(column, values)
             return list(found) if found.dtype.kind == "V" else found
+        if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "D":
+            values = _dates(column.name, values)
         if nulls is not None:
             return _nullable(values, nulls)
         if values.ndim > 1:
             return list(typed(column, values))
         return values.astype(object) if values.dtype.kind == "S" else values
+
+
+def _dates(name: str, values: Any) -> Any:
+    """Days as ``datetime.date``, which is what pyarrow makes of them."""
+    found = values.astype(object)
+    far = [one for one in found if isinstance(one, int)]
+    if far:
+        raise ValueError(f"column {name!r}: year {np.datetime64(far[0], 'D').astype('M8[Y]')} is out of range")
+    return found
 
 
 def _nullable(values: Any, nulls: Any) -> Any:

@@ -17,6 +17,7 @@ from .results import Cells, narrowed, order_of
 
 if TYPE_CHECKING:
     from .array import Array
+    from .attribute import Attr
 
 _AGGREGATES = ("sum", "min", "max", "mean", "count", "null_count")
 
@@ -131,8 +132,8 @@ class Aggregation:
                 raise TileDBError(f"{one} may only be requested on nullable attributes, which {name!r} is not")
             if one in ("sum", "mean") and (attr.isvar or attr.dtype.kind not in "iufb"):
                 raise TileDBError(f"{one} operation not supported for attribute {name!r} of type {attr.dtype}")
-            if one in ("min", "max") and attr.isvar and attr.dtype.kind not in "SU":
-                raise TileDBError(f"{one} operation not supported for attribute {name!r} with lists")
+            if one in ("min", "max") and (attr.isvar or attr.dtype.kind not in "iufbmM"):
+                raise TileDBError(f"{one} operation not supported for attribute {name!r} of type {attr.dtype}")
 
     def __getitem__(self, selection: Any) -> Any:
         array = self.query.array
@@ -167,19 +168,22 @@ class Aggregation:
             asked = ["count" if one == "count" else f"{one}({quoted})" for one in wanted]
             values = list(read.aggregate(*dict.fromkeys(asked)).values())
             by_text = dict(zip(dict.fromkeys(asked), values))
-            kind = array.attr(name).dtype.kind
-            found[name] = {one: _result(by_text[text], kind) for one, text in zip(wanted, asked)}
+            attr = array.attr(name)
+            found[name] = {one: _result(by_text[text], attr, one) for one, text in zip(wanted, asked)}
         if len(found) == 1:
             only = next(iter(found.values()))
             return next(iter(only.values())) if len(only) == 1 else only
         return found
 
 
-def _result(value: Any, kind: str) -> Any:
-    """An aggregate as TileDB-Py has it: where there is none, ``None`` for integers and "not a number" for others."""
-    if value is None:
-        return None if kind in "iub" else math.nan
-    return value
+def _result(value: Any, attr: Attr, what: str) -> Any:
+    """An aggregate as TileDB-Py has it: where there is none, ``None`` for integers and "not a number" for others. The mean of
+    nothing is "not a number", too, but for nullable integers."""
+    if value is not None:
+        return value
+    if attr.dtype.kind in "iub" and (what != "mean" or attr.isnullable):
+        return None
+    return math.nan
 
 
 class _MultiRangeAggregation:

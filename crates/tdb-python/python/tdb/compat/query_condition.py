@@ -71,7 +71,8 @@ class _Visitor:
         sides, found = [node.left, *node.comparators], None
         for low, op, high in zip(sides, node.ops, sides[1:]):
             if isinstance(op, (ast.Is, ast.IsNot)):
-                raise TileDBError("the `is` operator is not supported: compare with None by == and !=")
+                word = "is" if isinstance(op, ast.Is) else "is not"
+                raise TileDBError(f"the `{word}` operator is not supported: compare with None by == and !=")
             if type(op) not in _SIGNS:
                 raise TileDBError(f"unrecognized operator in <<{ast.unparse(node)}>>")
             one = self._comparison(low, _SIGNS[type(op)], high)

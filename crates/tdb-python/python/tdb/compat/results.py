@@ -93,6 +93,11 @@ def typed(column: Column, values: AnyArray) -> AnyArray:
     """Values in the type that TileDB-Py has for them."""
     if values.dtype == object and column.datatype in ("STRING_ASCII", "GEOM_WKT"):
         return of_texts(values)
+    if column.datatype == "GEOM_WKB" and values.dtype == object:
+        found = np.empty(values.shape, object)
+        for at, one in np.ndenumerate(values):
+            found[at] = np.frombuffer(one, np.int8)
+        return found
     if isinstance(column.count, int) and column.count > 1 and values.dtype.kind not in "SO":
         record = dtype_of(column.datatype, column.count)
         return np.ascontiguousarray(values).view(record).reshape(values.shape[:-1])

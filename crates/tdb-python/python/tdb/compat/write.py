@@ -111,16 +111,16 @@ def sparse(array: SparseArray, selection: Any, values: Any, valid: Mapping[str, 
             raise ValueError("Expected dict-like object {name: value} for multi-attribute array.")
         values = {} if values is None else {schema.attr(0).name: values}
     _check_valid(array, valid)
+    if len(values) != schema.nattr:
+        raise TileDBError("Sparse write input data count does not match number of attributes")
     place, columns = array._array._place, []
     for attr in schema:
-        one, own = _converted(attr, np.asarray(values[attr.name]), valid.get(attr.name))
-        if attr.isascii:
-            _as_ascii(attr.name, one)
+        one, own = _converted(attr, values[attr.name] if isinstance(values[attr.name], np.ndarray) else np.asarray(values[attr.name]), valid.get(attr.name))
         if one.size != cells:
             raise ValueError(f"value length ({one.size}) does not match coordinate length ({cells})")
         columns.append(_column(array, attr, one, own))
-    if len(values) != schema.nattr:
-        raise TileDBError("Sparse write input data count does not match number of attributes")
+    if not cells:
+        return
     for dim, one in zip(schema.domain, coordinates):
         field = schema._own.field(dim.name)
         assert field is not None
@@ -171,6 +171,8 @@ def _converted(attr: Attr, values: Any, valid: Any) -> tuple[AnyArray, AnyArray 
     if attr.isnullable and own is None:
         own = ~np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else _present(found)
     try:
+        if attr.isascii:
+            _as_ascii(attr.name, found)
         if attr.isvar:
             return found, own
         if attr.dtype.kind == "S" and found.dtype.kind not in "SO":
