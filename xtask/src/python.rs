@@ -57,13 +57,11 @@ impl Options {
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let folder = target.join("python");
+    let folder = folder(&root);
     let ready = options
         .pythons
         .iter()
-        .map(|version| environment(&folder, version))
+        .map(|version| environment(&folder, version, version, &TOOLS, Some(PEER)))
         .collect::<Result<Vec<_>, String>>();
     let environments = match ready {
         Ok(environments) => environments,
@@ -80,6 +78,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     // Once, with the newest stubs: those of packages for the oldest Python are less exact.
     environments.last().map_or(Ok(()), |environment| check_types(&root, environment))
+}
+
+/// Where environments and wheels are.
+pub(crate) fn folder(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| root.join("target"), |dir| root.join(dir)).join("python")
 }
 
 /// The interpreter of a release: `python3.13` on the path, or what pyenv has installed.
@@ -105,15 +109,22 @@ fn interpreter(version: &str) -> Option<PathBuf> {
 }
 
 /// The program of a virtual environment.
-fn program(environment: &Path, name: &str) -> PathBuf {
+pub(crate) fn program(environment: &Path, name: &str) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
 }
 
-/// The virtual environment of a release, made if it is not there.
-fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
-    let environment = folder.join(version);
+/// A virtual environment with a release of Python and packages, made if it is not there. `peer` may be missing.
+pub(crate) fn environment(
+    folder: &Path,
+    name: &str,
+    version: &str,
+    tools: &[&str],
+    peer: Option<&str>,
+) -> Result<PathBuf, String> {
+    let environment = folder.join(name);
     // Lists what is installed, so that another list makes another environment.
-    let (mark, list) = (environment.join("installed.txt"), format!("{BUILDER} {} {PEER}", TOOLS.join(" ")));
+    let list = [&[BUILDER], tools, peer.as_slice()].concat().join(" ");
+    let mark = environment.join("installed.txt");
     if fs::read_to_string(&mark).is_ok_and(|found| found == list) {
         return Ok(environment);
     }
@@ -125,8 +136,8 @@ fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
         call(pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages))
     };
     install(&[BUILDER])?;
-    install(&TOOLS)?;
-    if let Err(why) = install(&[PEER]) {
+    install(tools)?;
+    if let Some(Err(why)) = peer.map(|peer| install(&[peer])) {
         println!("Python {version} is not compared with libtiledb: {why}");
     }
     fs::write(&mark, list).map_err(|error| format!("{}: {error}", mark.display()))?;
@@ -134,7 +145,7 @@ fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
 }
 
 /// Builds the wheel without optimisation of this workspace's own crates, and returns its path.
-fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
+pub(crate) fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
     let wheels = folder.join("wheels");
     if wheels.exists() {
         fs::remove_dir_all(&wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
@@ -153,27 +164,18 @@ fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, Stri
     made.flatten().map(|entry| entry.path()).next().ok_or_else(|| "maturin made no wheel".to_owned())
 }
 
+/// Installs the wheel in an environment.
+pub(crate) fn install_wheel(environment: &Path, wheel: &Path) -> Result<(), String> {
+    let mut pip = Command::new(program(environment, "python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    call(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))
+}
+
 /// Installs the wheel in an environment, and runs everything that tests it.
 fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Result<(), String> {
-    let python = || {
-        let mut command = Command::new(program(environment, "python"));
-        command.current_dir(root.join(CRATE).join("tests"));
-        command
-    };
-    call(
-        python()
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--force-reinstall",
-                "--no-deps",
-            ])
-            .arg(wheel),
-    )?;
-    let mut pytest = python();
+    install_wheel(environment, wheel)?;
+    let mut pytest = Command::new(program(environment, "python"));
+    pytest.current_dir(root.join(CRATE).join("tests"));
     pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing"]);
     match only {
         Some(word) => pytest.args(["-k", word, "."]),

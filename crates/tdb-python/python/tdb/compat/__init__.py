@@ -14,12 +14,13 @@ Results have the shapes, the types and the order of TileDB-Py's. What is not her
 
 from __future__ import annotations
 
-from .array import Array, DenseArray, SparseArray
+from .array import Array
 from .array_schema import ArraySchema
 from .attribute import Attr
 from .ctx import Config, Ctx, default_ctx, scope_ctx
 from .current_domain import CurrentDomain, NDRectangle
 from .dataframe_ import from_csv, from_pandas, from_parquet, open_dataframe
+from .dense_array import DenseArray
 from .dimension import Dim, Domain
 from .enumeration import Enumeration
 from .filter import (
@@ -69,6 +70,7 @@ from .metadata import Metadata
 from .query import Query
 from .query_condition import QueryCondition
 from .schema_evolution import ArraySchemaEvolution
+from .sparse_array import SparseArray
 from .subarray import Subarray
 from .vfs import VFS, FileIO
 

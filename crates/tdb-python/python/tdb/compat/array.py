@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,20 +14,17 @@ from .._array import Array as Own
 from .._columns import Column
 from .._condition import Condition
 from .._types import Window
-from . import write
 from .array_schema import ArraySchema
 from .attribute import Attr
-from .ctx import Config, Ctx, ctx_of, flag, key_of, path_of, storage_of
+from .ctx import Config, Ctx, ctx_of, key_of, path_of, storage_of
 from .dimension import Dim, Domain
 from .enumeration import Enumeration
-from .indexing import Box, as_tuple
+from .indexing import Box
 from .libtiledb import TileDBError
 from .metadata import Metadata
 from .multirange_indexing import DataFrameIndexer, LabelIndexer, MultiRangeIndexer
-from .query import Query
 from .query_condition import QueryCondition
-from .results import Cells, labelled, order_of
-from .subarray import Subarray
+from .results import Cells, labelled
 
 _MODES = ("r", "w", "m", "d")
 
@@ -106,6 +103,8 @@ class Array:
     ) -> None:
         """Creates an array."""
         from . import highlevel
+        from .dense_array import DenseArray
+        from .sparse_array import SparseArray
 
         if ctx is not None and not isinstance(ctx, Ctx):
             raise TypeError("tiledb.Array.create() expected tiledb.Ctx object to argument ctx")
@@ -135,6 +134,9 @@ class Array:
         ctx: Ctx | None = None,
     ) -> Array:
         """Opens an array as what it is: dense or sparse."""
+        from .dense_array import DenseArray
+        from .sparse_array import SparseArray
+
         array = Array(uri, mode, key, timestamp, attr, ctx)
         array.__class__ = SparseArray if array.schema.sparse else DenseArray
         return array
@@ -169,7 +171,7 @@ class Array:
         """Ends the use of the array. Metadata that was changed is written."""
         if self._own is not None:
             self._own = None
-            self._meta.flush()
+            self._meta.close()
 
     def reopen(self) -> None:
         """Sees what others have written meanwhile."""
@@ -341,7 +343,7 @@ class Array:
         cells = Cells(self._array, names, box.ranges, order, self.condition(cond))
         return cells.arrays(), box
 
-    def _labelled(self, found: OrderedDict[str, Any]) -> OrderedDict[str, Any]:
+    def _labelled(self, found: Any) -> Any:
         """Cells with the values of enumerations in place of their numbers."""
         for attr in self.schema:
             if attr.enum_label is not None and attr.name in found:
@@ -362,182 +364,6 @@ class Array:
         Array.__init__(self, uri, mode, key, times, attr, Ctx(Config(config)))
 
 
-class DenseArray(Array):
-    """A dense array."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        if self.schema.sparse:
-            raise ValueError(f"Array at {self.uri} is not a dense array")
-
-    def __len__(self) -> int:
-        return int(self.domain.shape[0])
-
-    def __getitem__(self, selection: Any) -> Any:
-        found = self.subarray(selection)
-        return self._labelled(found) if self.view_attr is None and isinstance(found, dict) else found
-
-    def __setitem__(self, selection: Any, val: Any) -> None:
-        write.dense(self, selection, val, {})
-
-    def __array__(self, dtype: Any = None, **_: Any) -> Any:
-        if self.view_attr is None and self.nattr > 1:
-            raise ValueError("cannot call __array__ for TileDB array with more than one attribute")
-        found = self.read_direct(self.view_attr or self.attr(0).name)
-        return found.astype(dtype) if dtype is not None and found.dtype != dtype else found
-
-    def query(
-        self,
-        attrs: Any = None,
-        cond: Any = None,
-        dims: Any = None,
-        coords: Any = False,
-        order: str | None = "C",
-        use_arrow: bool | None = None,
-        return_arrow: bool = False,
-        return_incomplete: bool = False,
-    ) -> Query:
-        """A query: which attributes and dimensions, of which cells, in which order."""
-        self._reads("queries on Dense Arrays")
-        return Query(self, None, attrs, cond, dims, coords, True, order, use_arrow, return_arrow, return_incomplete)
-
-    def subarray(self, selection: Any, attrs: Any = None, cond: Any = None, coords: Any = False, order: Any = None) -> Any:
-        """The cells of a box."""
-        self._reads("subarray queries on Dense Arrays")
-        layout = order_of(order or "C", True)
-        dims = [dim.name for dim in self.domain] if coords is True else list(coords or ())
-        names = [self.view_attr] if self.view_attr is not None and attrs is None else attrs
-        own = self.attr_names if names is None else [self.attr(one).name for one in names]
-        found, box = self._selected(selection, dims + own, layout, cond)
-        for name, values in found.items():
-            if box.stepped:
-                values = values[box.steps]
-            found[name] = values.squeeze(axis=box.dropped) if box.dropped and values.ndim == self.ndim else values
-        if not coords and self.schema.nattr == 1 and self.attr(0).isanon:
-            return found[""]
-        return found[self.view_attr] if self.view_attr is not None else found
-
-    def read_direct(self, name: str | None = None) -> Any:
-        """All cells of an attribute."""
-        if not self.isopen or self.mode != "r":
-            raise TileDBError("DenseArray is not opened for reading")
-        if name is None and self.schema.nattr != 1:
-            raise ValueError("read_direct with no provided attribute is ambiguous for multi-attribute arrays")
-        own = self.attr(0 if name is None else name).name
-        found, _ = self._selected(Ellipsis, [own], "row-major")
-        return found[own]
-
-    def write_direct(self, array: Any, **how: Any) -> None:
-        """Writes an array of numpy at the beginning of the domain, or behind what is there (``mode="append"``)."""
-        write.direct(self, array, **how)
-
-    def read_subarray(self, subarray: Subarray) -> OrderedDict[str, Any]:
-        """The cells of ranges of each dimension."""
-        self._reads("subarray queries on Dense Arrays")
-        names = [self.view_attr] if self.view_attr is not None else self.attr_names
-        ranges = subarray._with_labels()
-        if ranges is None:
-            return OrderedDict((name, np.array([], self.schema.attr_or_dim_dtype(name))) for name in names)
-        cells = Cells(self._array, names, ranges, "row-major", None)
-        return OrderedDict((column.name, cells.values(column)) for column in cells.columns)
-
-    def write_subarray(self, subarray: Subarray, values: Any) -> None:
-        """Writes the cells of a box."""
-        if subarray._labels:
-            raise TileDBError("writing by ranges of labels is not supported")
-        write.dense(self, subarray, values, {})
-
-    def __repr__(self) -> str:
-        if self.isopen:
-            return f"DenseArray(uri={self.uri!r}, mode={self.mode}, ndim={self.schema.ndim})"
-        return f"DenseArray(uri={self.uri!r}, mode=closed)"
-
-
-class SparseArray(Array):
-    """A sparse array."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        if not self.schema.sparse:
-            raise ValueError(f"Array at '{self.uri}' is not a sparse array")
-
-    def __len__(self) -> int:
-        raise TypeError("SparseArray length is ambiguous; use shape[0]")
-
-    def __getitem__(self, selection: Any) -> Any:
-        found = self.subarray(selection)
-        return self._labelled(found) if self.view_attr is None and found is not None else found
-
-    def __setitem__(self, selection: Any, val: Any) -> None:
-        write.sparse(self, selection, val, {})
-
-    def query(
-        self,
-        attrs: Any = None,
-        cond: Any = None,
-        dims: Any = None,
-        index_col: Any = True,
-        coords: Any = None,
-        order: str | None = "U",
-        use_arrow: bool | None = None,
-        return_arrow: bool | None = None,
-        return_incomplete: bool = False,
-    ) -> Query:
-        """A query: which attributes and dimensions, of which cells, in which order."""
-        self._reads("queries on Sparse Arrays", "rd")
-        if dims is False:
-            coords = False
-        elif dims is None and coords is None:
-            coords = True
-        return Query(
-            self, None, attrs, cond, dims, coords, index_col, order, use_arrow, bool(return_arrow), return_incomplete
-        )
-
-    def subarray(self, selection: Any, coords: Any = True, attrs: Any = None, cond: Any = None, order: Any = None) -> Any:
-        """The cells of a box; in an array that was opened for deletes, deletes those that satisfy the condition."""
-        self._reads("subarray queries on Sparse Arrays", "rd")
-        layout = order_of(order, False)
-        if self.mode == "d":
-            self._delete(cond)
-            return None
-        dims = [dim.name for dim in self.domain] if coords is True else list(coords or ())
-        if self.view_attr is not None:
-            if attrs is not None:
-                warnings.warn("view_attr is set, ignoring attrs parameter", UserWarning, 2)
-            attrs = [self.view_attr]
-        own = self.attr_names if attrs is None else [self.attr(one).name for one in attrs]
-        return self._selected(selection, own + dims, layout, cond)[0]
-
-    def _delete(self, cond: Any) -> None:
-        where = self.condition(cond)
-        if where is None:
-            raise TileDBError("a delete needs a condition")
-        self._array.delete(where, at=self._end, unknown_too=True)
-
-    def read_subarray(self, subarray: Subarray) -> OrderedDict[str, Any]:
-        """The cells of ranges of each dimension."""
-        self._reads("subarray queries on Sparse Arrays")
-        own = [self.view_attr] if self.view_attr is not None else self.attr_names
-        names = own + [dim.name for dim in self.domain]
-        cells = Cells(self._array, names, subarray._ranges, "unordered", None)
-        return OrderedDict((column.name, cells.values(column)) for column in cells.columns)
-
-    def unique_dim_values(self, dim: Any = None) -> Any:
-        """The coordinates that cells have."""
-        if dim is not None and not isinstance(dim, str):
-            raise ValueError(f"Given Dimension {dim} is not a string.")
-        if dim is not None and not self.domain.has_dim(dim):
-            raise ValueError(f"Array does not contain Dimension '{dim}'.")
-        found = self.query(attrs=[])[:]
-        unique = OrderedDict((name, tuple(np.unique(values))) for name, values in found.items())
-        return unique[dim] if dim else unique
-
-    def __repr__(self) -> str:
-        if self.isopen:
-            return f"SparseArray(uri={self.uri}, mode={self.mode}, ndim={self.schema.ndim})"
-        return f"SparseArray(uri={self.uri}, mode=closed)"
-
-
 def _typed_ends(dim: Dim, ends: tuple[Any, Any]) -> tuple[Any, Any]:
     if dim.isvar:
         low, high = (end.encode() if isinstance(end, str) else end for end in ends)
@@ -546,4 +372,4 @@ def _typed_ends(dim: Dim, ends: tuple[Any, Any]) -> tuple[Any, Any]:
     return (low.item(), high.item()) if dim.dtype.kind in "iuf" else (low, high)
 
 
-__all__ = ["Array", "DenseArray", "Mapping", "SparseArray", "as_tuple", "flag"]
+__all__ = ["Array"]

@@ -23,7 +23,7 @@ _ORDERS = {"C": "row-major", "F": "col-major", "hilbert": "hilbert", None: "row-
 def _order(name: Any) -> str:
     if name not in _ORDERS and name not in _ORDERS.values():
         raise ValueError(f"unknown tiledb layout: {name}")
-    return _ORDERS.get(name, name)
+    return str(_ORDERS.get(name, name))
 
 
 class ArraySchema:
@@ -263,8 +263,7 @@ class ArraySchema:
 def _with_filters(dim: Dim, filters: FilterList) -> Dim:
     made = Dim.__new__(Dim)
     made.__dict__.update(dim.__dict__)
-    if not len(made.filters):
-        made.filters = filters
+    made.filters = filters
     return made
 
 

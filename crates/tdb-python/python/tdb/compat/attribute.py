@@ -232,7 +232,7 @@ def _bytes_of(said: Any) -> bytes:
 
 def _same_fill(one: Any, other: Any) -> bool:
     one, other = np.asarray(one), np.asarray(other)
-    return one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return bool(one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes())
 
 
 __all__ = ["Attr"]

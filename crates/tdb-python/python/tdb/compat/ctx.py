@@ -4,7 +4,7 @@ all others are kept and have no effect."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -245,4 +245,4 @@ def path_of(uri: Any) -> str:
     return found.decode() if isinstance(found, bytes) else found
 
 
-__all__: Iterable[str] = ["Config", "Ctx", "default_ctx", "scope_ctx"]
+__all__ = ["Config", "Ctx", "default_ctx", "scope_ctx"]

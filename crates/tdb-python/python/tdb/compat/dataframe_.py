@@ -153,7 +153,7 @@ def create_dim(dtype: Any, values: Any, full_domain: bool, tile: Any, **how: Any
         low, high = DataType.from_numpy(kind).domain
         # The end of the last tile has to be a coordinate, too.
         if kind.kind == "M":
-            low, high = np.datetime64(low), np.datetime64(high - np.timedelta64(int(tile), np.datetime_data(kind)[0]))
+            low, high = low, (high.astype(np.int64) - int(tile)).astype(kind)
         elif kind.kind in "iu" and int(high) - int(low) > np.iinfo(np.uint64).max - tile:
             high = high - tile
     else:

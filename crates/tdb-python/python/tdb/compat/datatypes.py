@@ -17,6 +17,11 @@ WORDS = {"ascii": "STRING_ASCII", "blob": "BLOB", "wkb": "GEOM_WKB", "wkt": "GEO
 _BYTES = ("CHAR", "BLOB", "GEOM_WKB", "GEOM_WKT", "ANY", "STRING_ASCII")
 
 
+def _duration(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of differences of dates of a type."""
+    return np.dtype(dtype.str.replace("M8", "m8"))
+
+
 def _plain(dtype: np.dtype[Any]) -> str:
     """The datatype of a numpy type of one value."""
     if dtype.kind == "S":
@@ -95,7 +100,7 @@ class DataType:
         """A tile's extent in the type of the coordinates."""
         if self.np_dtype.kind == "M":
             if isinstance(tile_extent, np.timedelta64):
-                tile_extent = tile_extent / np.timedelta64(1, np.datetime_data(self.np_dtype)[0])
+                tile_extent = tile_extent / np.ones((), _duration(self.np_dtype))[()]
             found = np.array(tile_extent, np.int64)
         else:
             found = np.array(tile_extent, self.np_dtype)
@@ -108,7 +113,7 @@ class DataType:
         if self.np_dtype.kind in "SU":
             return tile_extent
         if self.np_dtype.kind == "M":
-            return np.timedelta64(int(tile_extent), np.datetime_data(self.np_dtype)[0])
+            return np.array(int(tile_extent), _duration(self.np_dtype))[()]
         return self.np_dtype.type(tile_extent)
 
 

@@ -91,7 +91,8 @@ class Dim:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The numpy type."""
-        return self._type.np_dtype
+        found: np.dtype[Any] = self._type.np_dtype
+        return found
 
     @property
     def domain(self) -> tuple[Any, Any]:
@@ -179,7 +180,7 @@ class Domain:
     """The dimensions."""
 
     def __init__(self, *dims: Any, ctx: Any = None) -> None:
-        given = list(dims[0]) if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else list(dims)
+        given: list[Dim] = list(dims[0]) if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else list(dims)
         if not given:
             raise TileDBError("Domain must have ndim >= 1")
         for one in given:

@@ -18,7 +18,7 @@ class Enumeration:
     """A list of values that attributes refer to by their numbers."""
 
     def __init__(
-        self, name: str, ordered: bool = False, values: Sequence[Any] | None = None, dtype: Any = None, ctx: Any = None
+        self, name: str, ordered: bool = False, values: Any = None, dtype: Any = None, ctx: Any = None
     ) -> None:
         self.name, self.ordered = name, bool(ordered)
         if values is None or len(values) == 0:

@@ -87,7 +87,7 @@ class Group:
         """Ends the use of the group. What was changed is written."""
         if self._isopen:
             self._isopen = False
-            self._meta.flush()
+            self._meta.close()
             if self._removed:
                 _tdb.group_update(self._place, [], self._removed, self._at)
             if self._added:

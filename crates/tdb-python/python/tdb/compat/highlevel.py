@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from .. import _tdb
-from .array import Array, DenseArray, opened, place_of
+from .array import Array, opened, place_of
 from .array_schema import ArraySchema
 from .attribute import Attr
 from .ctx import Config, Ctx, ctx_of, path_of
+from .dense_array import DenseArray
 from .dimension import Dim, Domain
 from .fragment import FragmentInfoList, between
 from .libtiledb import TileDBError

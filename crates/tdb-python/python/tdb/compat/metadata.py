@@ -40,6 +40,11 @@ class Metadata(MutableMapping[str, Any]):
     def _forget(self, window: tuple[int, int] | None) -> None:
         self._window, self._seen = window, None
 
+    def close(self) -> None:
+        """Writes what was changed, and ends the use."""
+        self.flush()
+        self._mode = "closed"
+
     def flush(self) -> None:
         """Writes what was changed, as one file."""
         if not (self._put or self._removed):
@@ -62,15 +67,20 @@ class Metadata(MutableMapping[str, Any]):
         del self[key]
         if isinstance(value, np.ndarray):
             dtype = value.dtype
-            if dtype.kind not in "iufbmM":
+            name = {"|S1": "STRING_ASCII", "<U1": "STRING_UTF8"}.get(dtype.str)
+            if name is None and (dtype.kind not in "iufbmM" or (dtype.kind == "f" and dtype.itemsize not in (4, 8))):
                 raise TypeError(f"Unsupported dtype '{dtype}' for metadata")
-            self._change(_FLAT + key, (DataType.from_numpy(dtype).name, np.ascontiguousarray(value).tobytes()))
+            name = name or DataType.from_numpy(dtype).name
+            self._change(_FLAT + key, (name, np.ascontiguousarray(value).tobytes()))
             if value.ndim != 1:
                 self._change(_SHAPE + key, _packed(tuple(value.shape)))
         else:
             self._change(key, _packed(value))
 
-    def __getitem__(self, key: str, include_type: bool = False) -> Any:
+    def __getitem__(self, key: str) -> Any:
+        return self._with_type(key)[0]
+
+    def _with_type(self, key: str) -> tuple[Any, Any]:
         _check(key)
         entries = self._entries()
         if key in entries:
@@ -78,7 +88,8 @@ class Metadata(MutableMapping[str, Any]):
             found = _plain(datatype, count, data)
         elif _FLAT + key in entries:
             datatype, count, data = entries[_FLAT + key]
-            dtype = number_dtype(datatype)
+            characters = {"STRING_ASCII": np.dtype("S1"), "STRING_UTF8": np.dtype("<U1")}
+            dtype = characters.get(datatype) or number_dtype(datatype)
             if dtype is None:
                 raise TileDBError(f"the array of numbers {key!r} has the type {datatype}")
             found = np.frombuffer(data, dtype)
@@ -86,7 +97,7 @@ class Metadata(MutableMapping[str, Any]):
                 found = found.reshape(_plain(*entries[_SHAPE + key]))
         else:
             raise KeyError(f"KeyError: {key}")
-        return (found, DataType.from_tiledb(datatype).tiledb_type) if include_type else found
+        return found, DataType.from_tiledb(datatype).tiledb_type
 
     def __delitem__(self, key: str) -> None:
         _check(key)
@@ -138,7 +149,7 @@ class Metadata(MutableMapping[str, Any]):
     def dump(self) -> None:
         """Prints the entries."""
         for key in self:
-            value, kind = self.__getitem__(key, include_type=True)
+            value, kind = self._with_type(key)
             print(f"### Array Metadata ###\n- Key: {key}\n- Value: {value}\n- Type: {kind}\n")
 
 

@@ -170,7 +170,7 @@ class DataFrameIndexer(_Indexer):
         check_dataframe_deps()
         super().__init__(array, query if query is not None else Query(array, has_coords=True), use_arrow)
         attrs = [array.attr(name) for name in self._attrs()]
-        lists = any((one.isvar or len(one.dtype) > 1) and one.dtype.kind not in "SU" for one in attrs)
+        lists = any((one.isvar or one.dtype.kind == "V") and one.dtype.kind not in "SU" for one in attrs)
         if use_arrow and lists:
             raise TileDBError(
                 "Multi-value attributes are not currently supported when use_arrow=True. This includes all variable-length "
@@ -206,7 +206,7 @@ class DataFrameIndexer(_Indexer):
             if not self._as_arrow:
                 return labelled(values, labels)
             kind = labels.tolist() if labels.dtype.kind in "SU" else labels
-            return pandas.Categorical.from_codes(codes, pandas.Index(kind))
+            return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind))
         if not self._as_arrow:
             found = typed(column, values)
             return list(found) if found.dtype.kind == "V" else found
@@ -247,7 +247,7 @@ def _nullable(values: Any, nulls: Any) -> Any:
 
 def _arrow_table(array: Array, cells: Cells) -> Any:
     """The cells as a table of Arrow."""
-    import pyarrow
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
 
     columns = {}
     for column in cells.columns:

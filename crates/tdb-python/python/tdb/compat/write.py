@@ -19,7 +19,9 @@ from .libtiledb import TileDBError
 from .subarray import Subarray
 
 if TYPE_CHECKING:
-    from .array import Array, DenseArray, SparseArray
+    from .array import Array
+    from .dense_array import DenseArray
+    from .sparse_array import SparseArray
 
 
 def dense(array: DenseArray, selection: Any, values: Any, valid: Mapping[str, Any]) -> None:
@@ -86,10 +88,11 @@ def _by_attribute(array: DenseArray, selection: Any, values: Any, shape: tuple[i
     if schema.nattr == 1:
         return {schema.attr(0).name: values}
     if array.view_attr is not None:
-        from .array import DenseArray
+        from .dense_array import DenseArray
 
         with DenseArray(array.uri, "r", key=array.key, ctx=array.ctx) as readable:
-            current: dict[str, Any] = dict(readable[selection])
+            own: Any = readable
+            current: dict[str, Any] = dict(own.subarray(selection))
         current[array.view_attr] = np.ascontiguousarray(values, dtype=schema.attr(array.view_attr).dtype)
         return current
     raise ValueError(
@@ -188,7 +191,8 @@ def _converted(attr: Attr, values: Any, valid: Any) -> tuple[AnyArray, AnyArray 
 def _present(values: AnyArray) -> AnyArray:
     """Which values are not ``None`` or "not a number"."""
     if values.dtype == object:
-        return np.frompyfunc(lambda one: one is not None and one is one and not _is_nan(one), 1, 1)(values).astype(bool)
+        present: AnyArray = np.frompyfunc(lambda one: one is not None and not _is_nan(one), 1, 1)(values)
+        return present.astype(bool)
     if values.dtype.kind in "fc":
         return np.isfinite(values)
     return ~np.isnat(values) if values.dtype.kind in "mM" else np.ones(values.shape, bool)
