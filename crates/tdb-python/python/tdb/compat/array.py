@@ -175,7 +175,11 @@ class Array:
 
     def reopen(self) -> None:
         """Sees what others have written meanwhile."""
+        if self._own is None:
+            raise TileDBError("Cannot reopen array; Array is not open")
         self._meta.flush()
+        if self._mode == "r":
+            self._start = self._end = None
         self._open()
 
     @property
@@ -285,7 +289,7 @@ class Array:
 
     def upgrade_version(self, config: Any = None) -> None:
         """Makes the version of the format the newest."""
-        self._array.evolve(upgrade=True)
+        Own(place_of(self.uri, self.ctx, self.key)).evolve(upgrade=True)
 
     def dump(self) -> None:
         """Prints the schema."""

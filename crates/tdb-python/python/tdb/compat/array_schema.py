@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._schema import Schema
-from .attribute import Attr, dump_of
+from .attribute import Attr, dump_of, visible
 from .ctx import Ctx
 from .current_domain import CurrentDomain, NDRectangle
 from .dimension import Dim, Domain
@@ -56,6 +56,7 @@ class ArraySchema:
             warnings.warn("coords_filters is deprecated; set the FilterList for each dimension", DeprecationWarning, 2)
             dims = [_with_filters(one, list_of(coords_filters)) for one in domain]
             domain = Domain(*dims)
+        self._loaded = False
         order, tile_order = _order(cell_order), None if cell_order == "hilbert" else _order(tile_order)
         filters = {"offsets_filters": offsets_filters, "validity_filters": validity_filters}
         said = {name: list_of(one)._said_all() for name, one in filters.items() if one is not None}
@@ -76,7 +77,7 @@ class ArraySchema:
     @classmethod
     def _of(cls, own: Schema) -> ArraySchema:
         made = cls.__new__(cls)
-        made._own = own
+        made._own, made._loaded = own, True
         return made
 
     @classmethod
@@ -99,7 +100,11 @@ class ArraySchema:
     def domain(self) -> Domain:
         """The dimensions."""
         said = self._own.said["dimensions"]
-        return Domain(*(Dim._of(own, one) for own, one in zip(self._own.dimensions, said)))
+        dims = [Dim._of(own, one) for own, one in zip(self._own.dimensions, said)]
+        if self._loaded:
+            # Dimensions without filters of their own have those of all coordinates.
+            dims = [one if len(one.filters) else _with_filters(one, self.coords_filters) for one in dims]
+        return Domain(*dims)
 
     @property
     def sparse(self) -> bool:
@@ -170,13 +175,13 @@ class ArraySchema:
     @property
     def attr_names(self) -> list[str]:
         """The names of the attributes."""
-        return [own.name for own in self._own.attributes]
+        return [visible(own.name) for own in self._own.attributes]
 
     def attr(self, key: Any) -> Attr:
         """An attribute by its name or number."""
         if isinstance(key, str):
             names = self.attr_names
-            name = "" if key == "__attr" else key
+            name = visible(key)
             if name not in names:
                 raise TileDBError(f"Attribute does not exist: '{key}'")
             key = names.index(name)
@@ -188,7 +193,7 @@ class ArraySchema:
 
     def has_attr(self, name: str) -> bool:
         """Whether there is an attribute of this name."""
-        return ("" if name == "__attr" else name) in self.attr_names
+        return visible(name) in self.attr_names
 
     def has_dim_label(self, name: str) -> bool:
         """Whether there is a label of this name."""
@@ -253,11 +258,11 @@ class ArraySchema:
 
     def _repr_html_(self) -> str:
         rows = "".join(one._repr_html_row_only_() for one in self)
-        return f"{self.domain._repr_html_()}<table>{rows}</table>"
+        return f"<div>{self.domain._repr_html_()}<table>{rows}</table></div>"
 
     def dump(self) -> None:
         """Prints the schema."""
-        print(repr(self), *(dump_of(one) for one in self), sep="\n")
+        print(repr(self), *(one._dump() for one in self.domain), *(dump_of(one) for one in self), sep="\n")
 
 
 def _with_filters(dim: Dim, filters: FilterList) -> Dim:

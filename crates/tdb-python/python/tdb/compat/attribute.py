@@ -15,8 +15,10 @@ from .._schema import Attribute
 from .._types import AnyArray, encoding, is_text, json_value, number_dtype
 from .datatypes import WORDS, DataType, dtype_of
 from .filter import FilterList, list_of
-from .libtiledb import TILEDB_VAR_NUM
+from .libtiledb import TILEDB_VAR_NUM, TileDBError
 
+#: How old arrays name the attribute without a name.
+ANONYMOUS = "__attr"
 _WORD_OF = {name: word for word, name in WORDS.items()}
 
 
@@ -27,6 +29,11 @@ def _default_fill(datatype: str, values: int | str) -> Any:
     attribute = {"name": "a", "datatype": datatype, "cell_val_num": values}
     said = json.loads(_tdb.check_schema(json.dumps({"type": "sparse", "dimensions": [dimension], "attributes": [attribute]})))
     return said["attributes"][0]["fill_value"]
+
+
+def visible(name: str) -> str:
+    """The name of an attribute for programs. Old arrays have one for attributes without a name."""
+    return "" if name == ANONYMOUS else name
 
 
 class Attr:
@@ -48,7 +55,7 @@ class Attr:
         var = _is_var(word, found.np_dtype, dtype, var)
         if not var and found.ncells == TILEDB_VAR_NUM():
             raise TypeError("dtype is not compatible with var-length attribute")
-        self._name, self._datatype = "" if name == "__attr" else name, found.name
+        self._name, self._datatype = visible(name), found.name
         self._values: int | str = "var" if var else found.ncells
         self.isnullable, self.enum_label = bool(nullable), enum_label
         self.filters: FilterList = list_of(filters)
@@ -60,7 +67,7 @@ class Attr:
     @classmethod
     def _of(cls, own: Attribute, said: Any) -> Attr:
         made = cls.__new__(cls)
-        made._name, made._datatype, made._values = own.name, own.datatype, own.values or 1
+        made._name, made._datatype, made._values = visible(own.name), own.datatype, own.values or 1
         made.isnullable, made.enum_label = own.nullable, own.enumeration
         made.filters, made._fill, made._fill_valid = FilterList._of_said(said["filters"]), said["fill_value"], True
         return made
@@ -78,7 +85,7 @@ class Attr:
 
     @property
     def _internal_name(self) -> str:
-        return self._name or "__attr"
+        return self._name or ANONYMOUS
 
     @property
     def _tiledb_dtype(self) -> Any:
@@ -112,6 +119,8 @@ class Attr:
     @property
     def fill(self) -> Any:
         """The value of cells that were not written."""
+        if self.isnullable:
+            raise TileDBError(f"Cannot get fill value; attribute {self.name!r} is nullable")
         said = self._fill if self._fill is not None else _default_fill(self._datatype, self._values)
         if is_text(self._datatype):
             raw = _bytes_of(said)
@@ -186,7 +195,7 @@ def dump_of(attr: Attr) -> str:
         "Nullable": attr.isnullable,
         "Cell val num": attr._values,
         "Filters": ", ".join(map(repr, attr.filters)) or "none",
-        "Fill value": attr.fill,
+        "Fill value": None if attr.isnullable else attr.fill,
         "Enumeration": attr.enum_label,
     }
     return "\n".join(["### Attribute ###", *(f"- {name}: {value}" for name, value in lines.items() if value is not None)])

@@ -144,6 +144,11 @@ class Config(MutableMapping[str, str]):
         width = max(len("Parameter"), *(len(name) for name, _ in rows))
         return "\n".join(f"{name:<{width}} | {value}" for name, value in [("Parameter", "Value"), *rows])
 
+    def _repr_html_(self) -> str:
+        rows = ((name, repr("*" * 10 if _secret(name) and value else value)) for name, value in self.items())
+        cells = "".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
+        return f"<table><tr><th>Parameter</th><th>Value</th></tr>{cells}</table>"
+
 
 def _secret(name: str) -> bool:
     last = name.rsplit(".", 1)[-1]

@@ -156,6 +156,16 @@ class Dim:
         ends, var = ", ".join(map(_shown, self.domain)), ", var=True" if self.isvar else ""
         return f"Dim(name={self.name!r}, domain=({ends}), tile={_shown(self.tile)}, dtype='{self.dtype}'{var}{filters})"
 
+    def _dump(self) -> str:
+        """The dimension in several lines."""
+        lines = {"Name": self.name, "Type": self._type.name, "Domain": self.domain, "Tile extent": self.tile}
+        lines["Filters"] = ", ".join(map(repr, self.filters)) or "none"
+        return "\n".join(["### Dimension ###", *(f"- {name}: {value}" for name, value in lines.items())])
+
+    def dump(self) -> None:
+        """Prints the dimension."""
+        print(self._dump(), "\n")
+
     def _repr_html_row_only_(self) -> str:
         cells = [self.name, self.domain, self.tile, self.dtype, self.isvar, self.filters._repr_html_()]
         return "<tr>" + "".join(f"<td>{one}</td>" for one in cells) + "</tr>"
@@ -261,7 +271,7 @@ class Domain:
 
     def dump(self) -> None:
         """Prints the dimensions."""
-        print(repr(self), "\n")
+        print(*(one._dump() for one in self._dims), sep="\n")
 
 
 def _renamed(dim: Dim, name: str) -> Dim:

@@ -8,8 +8,11 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from .._array import Array as Own
-from .._types import value_of_json
+from .._schema import Schema, json_value_of
+from .._types import json_value, number_dtype, value_of_json
 from .ctx import Ctx, path_of
 from .libtiledb import TileDBError
 from .write import uri_of
@@ -36,12 +39,12 @@ class FragmentInfoList:
         self.version = tuple(one["version"] for one in found)
         self.nonempty_domain = tuple(
             tuple(
-                tuple(value_of_json(dim.datatype, end) for end in ends)
+                tuple(_end(dim.datatype, end) for end in ends)
                 for dim, ends in zip(schema.dimensions, one["non_empty_domain"] or ())
             )
             for one in found
         )
-        self.cell_num = tuple(one["cells"] for one in found)
+        self.cell_num = tuple(_cells(schema, one) for one in found)
         self.timestamp_range = tuple((one["timestamps"][0], one["timestamps"][1]) for one in found)
         self.sparse = tuple(one["type"] == "sparse" for one in found)
 
@@ -67,6 +70,24 @@ class FragmentInfoList:
 
     def __repr__(self) -> str:
         return pprint.pformat({name: one for name, one in self.__dict__.items() if not name.startswith("_")})
+
+
+def _end(datatype: str, said: Any) -> Any:
+    """A coordinate in numpy's type."""
+    value, dtype = value_of_json(datatype, said), number_dtype(datatype)
+    return value if dtype is None else np.asarray(value, dtype)[()]
+
+
+def _cells(schema: Schema, one: dict[str, Any]) -> int:
+    """The cells of a fragment. Those of a dense one fill whole tiles."""
+    if one["type"] == "sparse" or not one["non_empty_domain"]:
+        return int(one["cells"])
+    count = 1
+    for dim, ends in zip(schema.dimensions, one["non_empty_domain"]):
+        low, high, begin = (int(json_value_of(_end(dim.datatype, end))) for end in (*ends, json_value(dim.domain[0] if dim.domain else 0)))
+        extent = int(dim.tile or high - low + 1)
+        count *= ((high - begin) // extent - (low - begin) // extent + 1) * extent
+    return count
 
 
 def _folder(one: dict[str, Any]) -> str:

@@ -179,7 +179,7 @@ class Group:
 
     def __repr__(self) -> str:
         name = os.path.basename(self._uri.rstrip("/"))
-        lines = [f"|-- {one[0] or one[1]} {one[2].upper()}" for one in self._members]
+        lines = [f"|-- {one[0] or os.path.basename(one[1].rstrip('/'))} {one[2].upper()}" for one in self._members]
         return "\n".join([f"{name} GROUP", *lines]) + "\n"
 
     @property
@@ -220,7 +220,7 @@ class Group:
     @staticmethod
     def vacuum_metadata(uri: Any, config: Any = None, ctx: Ctx | None = None) -> None:
         """Removes the files that :meth:`consolidate_metadata` replaced."""
-        _tdb.vacuum(place_of(uri, ctx_of(ctx)), "metadata")
+        _tdb.vacuum(place_of(uri, ctx_of(ctx)), "metadata", False, True)
 
 
 __all__ = ["Group", "Object"]

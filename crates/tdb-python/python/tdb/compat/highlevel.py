@@ -162,6 +162,8 @@ def array_fragments(uri: Any, include_mbrs: bool = False, ctx: Ctx | None = None
 
 def object_type(uri: Any, ctx: Ctx | None = None) -> str | None:
     """What is at a place: ``"array"``, ``"group"`` or ``None``."""
+    if os.path.isfile(path_of(uri)):
+        return None
     found = _tdb.object_type(place_of(uri, ctx_of(ctx)))
     return found if found in ("array", "group") else None
 
@@ -223,7 +225,8 @@ def vacuum(uri: Any, config: Any = None, ctx: Ctx | None = None, timestamp: Any 
     if (merged["sm.vacuum.timestamp_start"], merged["sm.vacuum.timestamp_end"]) != ("0", "18446744073709551615"):
         raise NotImplementedError("a vacuum of a time is not supported: what was replaced is removed as a whole")
     ctx = Ctx(merged)
-    _tdb.vacuum(place_of(uri, ctx), _stored(merged["sm.vacuum.mode"]))
+    # As TileDB's, it removes also what reads at earlier times saw.
+    _tdb.vacuum(place_of(uri, ctx), _stored(merged["sm.vacuum.mode"]), False, True)
 
 
 def _local(uri: Any) -> str:

@@ -134,6 +134,9 @@ def _range(dim: Dim, one: slice, low: Any, high: Any) -> tuple[Any, Any]:
         if start < low:
             raise IndexError(f"index out of bounds: {start} is below the domain of {dim.name!r}")
         return dim.dtype.type(start), dim.dtype.type(high if stop is None else min(stop, high))
+    if None not in (one.start, one.stop) and type(one.start) is not type(one.stop):
+        if np.promote_types(type(one.start), type(one.stop)).kind == "f":
+            raise IndexError(f"cannot index integral domain dimension with {type(one.start)} and {type(one.stop)} together")
     # Negative numbers count from the end, as TileDB-Py does also where the domain has negative coordinates.
     last = int(high)
     if start is None:
@@ -145,7 +148,10 @@ def _range(dim: Dim, one: slice, low: Any, high: Any) -> tuple[Any, Any]:
     if stop is None:
         stop = last + 1
     else:
-        stop = min(stop + last if stop < 0 else stop, last + 1)
+        # TileDB-Py takes a negative end as one less than numpy does, but for uint64.
+        negative = stop < 0
+        stop = min(stop + last if negative else stop, last + 1)
+        stop += 1 if negative and dim.dtype == np.uint64 else 0
     return start, stop - 1
 
 

@@ -14,6 +14,7 @@ from .._columns import Column
 from .._condition import Condition
 from .._read import coordinate
 from .._types import AnyArray
+from .attribute import visible
 from .datatypes import dtype_of
 from .libtiledb import TileDBError
 
@@ -63,7 +64,8 @@ class Cells:
         order: str,
         where: Condition | None,
     ) -> None:
-        core = own._core.read().fields(list(fields))
+        stored = {visible(one.name): one.name for one in own.schema.attributes}
+        core = own._core.read().fields([stored.get(name, name) for name in fields])
         core = narrowed(core, own, ranges).order(order)
         if where is not None:
             core = core.condition(where._core)
@@ -71,6 +73,8 @@ class Cells:
         shape, self._order = cells.shape()
         self.shape = None if shape is None else tuple(shape)
         self.columns = [Column(parts) for parts in cells.take_columns()]
+        for column in self.columns:
+            column.name = visible(column.name)
 
     def values(self, column: Column, shaped: bool = True) -> AnyArray:
         """The values of a column, in TileDB-Py's type for them."""

@@ -74,12 +74,13 @@ class Subarray:
         for at in dims:
             self._ranges[at] = list(other._ranges[at])
 
-    def get_range(self, dim_idx: Any, range_idx: int) -> tuple[Any, Any]:
-        """A range of a dimension."""
+    def get_range(self, dim_idx: Any, range_idx: int) -> list[Any]:
+        """A range of a dimension: its ends, and for numbers its stride, which is always 0."""
         found = self._all(self._at(dim_idx))
         if not 0 <= range_idx < len(found):
             raise TileDBError(f"there is no range number {range_idx}")
-        return found[range_idx]
+        ends = list(found[range_idx])
+        return ends if self._array.domain.dim(self._at(dim_idx)).isvar else [*ends, 0]
 
     def _all(self, at: int) -> list[tuple[Any, Any]]:
         dim = self._array.domain.dim(at)

@@ -8,6 +8,8 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .ctx import Config, Ctx, ctx_of, path_of
 from .libtiledb import TileDBError
 
@@ -120,7 +122,7 @@ class VFS:
         """Everything below a folder, with sizes."""
         found = self._below(_local(uri))
         if callback is None:
-            return found
+            return [name for name, _ in found]
         for name, size in found:
             if not callback(name, size):
                 break
@@ -159,6 +161,17 @@ class FileIO(io.FileIO):
 
     def __len__(self) -> int:
         return os.fstat(self.fileno()).st_size
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Moves to a place, at most to the end and at least to the beginning."""
+        if not isinstance(offset, (int, np.integer)):
+            raise TypeError(f"Offset must be an integer or None (got type {type(offset)})")
+        if whence not in (0, 1, 2):
+            raise ValueError("whence must be equal to SEEK_SET, SEEK_START, SEEK_END")
+        if whence == 0 and offset < 0:
+            raise ValueError("offset must be a positive or zero value when SEEK_SET")
+        begin = {0: 0, 1: self.tell(), 2: len(self)}[whence]
+        return super().seek(max(0, min(begin + int(offset), len(self))))
 
     def write(self, buff: Any) -> int:
         """Writes bytes, or a text as UTF-8."""

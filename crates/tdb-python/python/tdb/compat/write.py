@@ -9,9 +9,10 @@ import numpy as np
 
 from .. import _tdb
 from .._columns import pack
+from .._errors import WriteError
 from .._read import coordinate
 from .._types import AnyArray, number_dtype
-from .attribute import Attr
+from .attribute import ANONYMOUS, Attr
 from .ctx import flag
 from .dimension import Dim
 from .indexing import Box, as_tuple
@@ -48,7 +49,7 @@ def dense(array: DenseArray, selection: Any, values: Any, valid: Mapping[str, An
         if one.shape != shape:
             # Memory in another shape with as many cells is taken cell by cell, as TileDB does.
             if one.size != int(np.prod(shape, dtype=np.int64)):
-                raise ValueError(
+                raise WriteError(
                     f"shape mismatch; data dimensions do not match the domain given in array schema ({shape} != {one.shape})"
                 )
         columns.append(_column(array, attr, one, own))
@@ -114,14 +115,14 @@ def sparse(array: SparseArray, selection: Any, values: Any, valid: Mapping[str, 
             raise ValueError("Expected dict-like object {name: value} for multi-attribute array.")
         values = {} if values is None else {schema.attr(0).name: values}
     _check_valid(array, valid)
-    if len(values) != schema.nattr:
-        raise TileDBError("Sparse write input data count does not match number of attributes")
     place, columns = array._array._place, []
     for attr in schema:
         one, own = _converted(attr, values[attr.name] if isinstance(values[attr.name], np.ndarray) else np.asarray(values[attr.name]), valid.get(attr.name))
         if one.size != cells:
             raise ValueError(f"value length ({one.size}) does not match coordinate length ({cells})")
         columns.append(_column(array, attr, one, own))
+    if len(values) != schema.nattr:
+        raise TileDBError("Sparse write input data count does not match number of attributes")
     if not cells:
         return
     for dim, one in zip(schema.domain, coordinates):
@@ -204,7 +205,7 @@ def _is_nan(value: Any) -> bool:
 
 def _column(array: Array, attr: Attr, values: AnyArray, valid: AnyArray | None) -> _tdb.Given:
     """A column for the extension module."""
-    field = array.schema._own.field(attr.name)
+    field = array.schema._own.field(attr.name) or array.schema._own.field(ANONYMOUS)
     assert field is not None
     own = number_dtype(field.datatype)
     if own is not None and values.dtype.kind in "Vc" and not attr.isvar:
@@ -219,7 +220,7 @@ def _column(array: Array, attr: Attr, values: AnyArray, valid: AnyArray | None) 
             flat = np.array([one if ok else None for one, ok in zip(flat, valid.ravel())] + [None], object)[:-1]
         given = flat.tolist() if texts else [None if one is None else _list(attr, one, own) for one in flat]
         if texts and not all(one is None or isinstance(one, (str, bytes)) for one in given):
-            given = [_text(attr, one) for one in given]
+            given = [_bytes(attr, one) for one in given]
     elif valid is not None and not valid.all():
         mask = ~valid if values.ndim == valid.ndim else np.broadcast_to(~valid[..., np.newaxis], values.shape)
         # The extension takes one flag for each cell, also where cells have several values.
@@ -235,8 +236,8 @@ def _list(attr: Attr, one: Any, dtype: Any) -> AnyArray:
     return found.astype(dtype)
 
 
-def _text(attr: Attr, one: Any) -> Any:
-    if one is None or isinstance(one, (str, bytes)):
+def _bytes(attr: Attr, one: Any) -> Any:
+    if one is None:
         return one
     if isinstance(one, np.ndarray) and one.dtype.kind in "SUiu":
         return one.tobytes() if one.dtype.kind != "U" else str(one)
