@@ -72,6 +72,7 @@ from .query_condition import QueryCondition
 from .schema_evolution import ArraySchemaEvolution
 from .sparse_array import SparseArray
 from .subarray import Subarray
+from .version_helper import version
 from .vfs import VFS, FileIO
 
 #: Another name of :meth:`Group.create`.
@@ -144,5 +145,6 @@ __all__ = [
     "schema_like",
     "scope_ctx",
     "vacuum",
+    "version",
     "walk",
 ]

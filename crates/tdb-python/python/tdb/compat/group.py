@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import _tdb
+from .._group import remove_member
 from .._types import Window
 from .array import Array, place_of
 from .ctx import Config, Ctx, ctx_of, path_of
@@ -88,8 +89,8 @@ class Group:
         if self._isopen:
             self._isopen = False
             self._meta.close()
-            if self._removed:
-                _tdb.group_update(self._place, [], self._removed, self._at)
+            for one in self._removed:
+                remove_member(self._place, one, self._at)
             if self._added:
                 _tdb.group_update(self._place, self._added, [], self._at)
 
