@@ -207,6 +207,8 @@ def test_values_that_do_not_fit_are_refused(uri: str) -> None:
             array[0:2] = np.zeros(3, np.int64)
         with pytest.raises(ValueError, match="conversion"):
             array[0:2] = ["x", "y"]
+        with pytest.raises(ValueError, match="conversion"):
+            array[0:2] = np.array([1.0, np.nan])
         with pytest.raises(tdb.compat.TileDBError, match="one box"):
             array[0:4:2] = np.zeros(2, np.int64)
     with tdb.compat.open(uri) as array:

@@ -210,6 +210,8 @@ class Schema:
     coords_filters: Filters | None = None
     current_domain: Sequence[tuple[Any, Any]] | None = None
     version: int | None = None
+    #: Labels of dimensions, as ``tdb info --json`` has them: name, dimension, datatype, order.
+    labels: Sequence[Mapping[str, Any]] = ()
     #: The whole description, in the notation of ``tdb info --json``.
     said: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -237,6 +239,7 @@ class Schema:
             "coords_filters": said["coords_filters"],
             "current_domain": current,
             "version": said["version"],
+            "labels": tuple(said["labels"]),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -255,6 +258,8 @@ class Schema:
         for name in ("offsets_filters", "validity_filters", "coords_filters"):
             if getattr(self, name) is not None:
                 found[name] = _filters(getattr(self, name))
+        if self.labels:
+            found["labels"] = [dict(one) for one in self.labels]
         if self.current_domain is not None:
             found["current_domain"] = [[json_value(end) for end in pair] for pair in self.current_domain]
         return found
@@ -328,6 +333,9 @@ class Schema:
         for said in self.said["attributes"]:
             if said["name"] == name:
                 return _field(said, said["nullable"], said["enumeration"])
+        for said in self.said["labels"]:
+            if said["name"] == name:
+                return _field(said, False, None)
         return None
 
 

@@ -22,6 +22,7 @@ from .current_domain import CurrentDomain, NDRectangle
 from .dataframe_ import from_csv, from_pandas, from_parquet, open_dataframe
 from .dense_array import DenseArray
 from .dimension import Dim, Domain
+from .dimension_label import DimLabel, DimLabelSchema
 from .enumeration import Enumeration
 from .filter import (
     BitShuffleFilter,
@@ -97,6 +98,8 @@ __all__ = [
     "DenseArray",
     "DictionaryFilter",
     "Dim",
+    "DimLabel",
+    "DimLabelSchema",
     "Domain",
     "DoubleDeltaFilter",
     "EmptyRange",

@@ -13,6 +13,7 @@ from .attribute import Attr, dump_of, visible
 from .ctx import Ctx
 from .current_domain import CurrentDomain, NDRectangle
 from .dimension import Dim, Domain
+from .dimension_label import DimLabel
 from .enumeration import Enumeration
 from .filter import FilterList, list_of
 from .libtiledb import TileDBError
@@ -50,8 +51,9 @@ class ArraySchema:
         for one in attrs or ():
             if not isinstance(one, Attr):
                 raise TypeError(f"Cannot create schema attribute with non-Attr type {type(one)}")
-        if dim_labels:
-            raise NotImplementedError("dimension labels can be read, but not made")
+        labels = [
+            one._said(name, int(at)) for at, of_dim in (dim_labels or {}).items() for name, one in of_dim.items()
+        ]
         if coords_filters is not None:
             warnings.warn("coords_filters is deprecated; set the FilterList for each dimension", DeprecationWarning, 2)
             dims = [_with_filters(one, list_of(coords_filters)) for one in domain]
@@ -71,6 +73,7 @@ class ArraySchema:
             duplicates=bool(allows_duplicates),
             # What is given for all dimensions was given to each of them.
             coords_filters=None if coords_filters is None else [],
+            labels=labels,
             **said,
         )
 
@@ -195,6 +198,13 @@ class ArraySchema:
         """Whether there is an attribute of this name."""
         return visible(name) in self.attr_names
 
+    def dim_label(self, name: str) -> DimLabel:
+        """A label by its name."""
+        for said in self._own.said["labels"]:
+            if said["name"] == name:
+                return DimLabel(said)
+        raise TileDBError(f"there is no dimension label {name!r}")
+
     def has_dim_label(self, name: str) -> bool:
         """Whether there is a label of this name."""
         return any(label["name"] == name for label in self._own.said["labels"])
@@ -227,7 +237,7 @@ class ArraySchema:
         self._own = Schema(
             own.kind, own.dimensions, own.attributes, own.enumerations, own.cell_order, own.tile_order, own.capacity,
             own.duplicates, own.offsets_filters, own.validity_filters, own.coords_filters,
-            [rectangle.range(at) for at in range(own.ndim)], own.version,
+            [rectangle.range(at) for at in range(own.ndim)], own.version, own.labels,
         )  # fmt: skip
 
     def __len__(self) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
-import numpy as np
-
 from . import write
 from .array import Array
 from .libtiledb import TileDBError
@@ -88,10 +86,7 @@ class DenseArray(Array):
         """The cells of ranges of each dimension."""
         self._reads("subarray queries on Dense Arrays")
         names = [self.view_attr] if self.view_attr is not None else self.attr_names
-        ranges = subarray._with_labels()
-        if ranges is None:
-            return OrderedDict((name, np.array([], self.schema.attr_or_dim_dtype(name))) for name in names)
-        cells = Cells(self._array, names, ranges, "row-major", None)
+        cells = Cells(self._array, names, subarray._ranges, "row-major", None, subarray._labels)
         return OrderedDict((column.name, cells.values(column)) for column in cells.columns)
 
     def write_subarray(self, subarray: Subarray, values: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from .._schema import Dimension
 from .._types import AnyArray, json_value
 from .datatypes import DataType
+from .dimension_label import DimLabelSchema
 from .filter import FilterList, list_of
 from .libtiledb import TileDBError
 
@@ -139,9 +140,11 @@ class Dim:
             raise TypeError("conversion to numpy ndarray only valid for integer dimension domains")
         return np.arange(int(self._ends[0]), int(self._ends[1]) + 1, dtype=dtype or self.dtype)
 
-    def create_label_schema(self, *_: Any, **__: Any) -> Any:
-        """Dimension labels cannot be made here."""
-        raise NotImplementedError("dimension labels can be read, but not made")
+    def create_label_schema(
+        self, order: str = "increasing", dtype: Any = np.uint64, tile: Any = None, filters: Any = None
+    ) -> DimLabelSchema:
+        """What a label of this dimension is."""
+        return DimLabelSchema(order, dtype, self.dtype, self.tile if tile is None and self.tile != 0 else tile, filters)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dim):

@@ -15,7 +15,7 @@ from .. import _tdb
 from .array import Array, opened, place_of
 from .array_schema import ArraySchema
 from .attribute import Attr
-from .ctx import Config, Ctx, ctx_of, path_of
+from .ctx import Config, Ctx, ctx_of, flag, path_of
 from .dense_array import DenseArray
 from .dimension import Dim, Domain
 from .fragment import FragmentInfoList, between
@@ -208,7 +208,8 @@ def consolidated(uri: Any, ctx: Ctx, key: Any, fragment_uris: Sequence[str] | No
             names = [one["name"] for one in between(opened(uri, ctx, key), first, last)]
     if names is not None and len(names) < 2:
         return
-    _tdb.consolidate(place_of(uri, ctx, key), _stored(config["sm.consolidation.mode"]), names)
+    mode, purge = _stored(config["sm.consolidation.mode"]), flag(ctx, "sm.consolidation.purge_deleted_cells")
+    _tdb.consolidate(place_of(uri, ctx, key), mode, names, None, purge and mode == "fragments")
 
 
 def vacuum(uri: Any, config: Any = None, ctx: Ctx | None = None, timestamp: Any = None) -> None:

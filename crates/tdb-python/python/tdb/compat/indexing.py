@@ -199,6 +199,21 @@ def _multi(one: Any, sparse: bool, ends: Any, bounds: Any) -> list[tuple[Any, An
     return [(value, value)]
 
 
+def label_ranges(key: Any) -> list[tuple[Any, Any]]:
+    """The inclusive ranges of a label."""
+    found = []
+    for one in key if isinstance(key, list) else [key]:
+        if isinstance(one, slice):
+            if one.start is None or one.stop is None:
+                raise NotImplementedError("partial and full indexing is not yet supported on dimension labels")
+            found.append((scalar(one.start), scalar(one.stop)))
+        elif isinstance(one, tuple):
+            found.append((scalar(one[0]), scalar(one[1])))
+        else:
+            found.append((scalar(one), scalar(one)))
+    return found
+
+
 def scalar(one: Any) -> Any:
     """A single value."""
     if np.isscalar(one):

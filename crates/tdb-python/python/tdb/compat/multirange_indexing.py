@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._columns import Column
-from .indexing import EmptyRange, is_empty, multi_ranges
+from .indexing import EmptyRange, as_tuple, is_empty, label_ranges, multi_ranges
 from .libtiledb import TileDBError
 from .results import Cells, labelled, order_of, typed
 
@@ -157,7 +157,25 @@ class LabelIndexer(MultiRangeIndexer):
     def __init__(self, array: Array, labels: Sequence[str], query: Query | None = None) -> None:
         if array.schema.sparse:
             raise NotImplementedError("querying sparse arrays by label is not yet implemented")
-        raise NotImplementedError("queries by dimension labels are not supported here: tdb.Array.read has them")
+        super().__init__(array, query)
+        self._labels: dict[int, str] = {}
+        for name in labels:
+            at = array.schema.dim_label(name).dim_index
+            if at in self._labels:
+                raise TileDBError(f"cannot set labels `{self._labels[at]}` and `{name}` defined on the same dimension")
+            self._labels[at] = name
+
+    def _cells(self) -> Cells:
+        array, query, key = self.array, self.query, as_tuple(self._key)
+        ranges = list(getitem_ranges(array, tuple(slice(None) if at in self._labels else one for at, one in enumerate(key))))
+        wanted: dict[str, list[tuple[Any, Any]]] = {}
+        for at, one in enumerate(key):
+            if at in self._labels:
+                ranges[at] = ()
+                wanted[self._labels[at]] = label_ranges(one)
+        order = order_of(None if query is None else query.order, True)
+        where = array.condition(None if query is None else query.cond)
+        return Cells(array._array, list(self._labels.values()) + self._dims() + self._attrs(), ranges, order, where, wanted)
 
 
 class DataFrameIndexer(_Indexer):

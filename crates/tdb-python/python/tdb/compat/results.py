@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,13 @@ def _end(dimension: Any, end: Any) -> Any:
     return coordinate(dimension, end)
 
 
+def _plain(end: Any) -> Any:
+    """An end of a range of a label: dates are numbers in their unit."""
+    if isinstance(end, (np.datetime64, np.timedelta64)):
+        return int(end.astype(np.int64))
+    return end.item() if isinstance(end, np.generic) else end
+
+
 class Cells:
     """The cells of a query."""
 
@@ -63,10 +70,14 @@ class Cells:
         ranges: Ranges,
         order: str,
         where: Condition | None,
+        labels: Mapping[str, Sequence[tuple[Any, Any]]] | None = None,
     ) -> None:
         stored = {visible(one.name): one.name for one in own.schema.attributes}
         core = own._core.read().fields([stored.get(name, name) for name in fields])
         core = narrowed(core, own, ranges).order(order)
+        for label, wanted in (labels or {}).items():
+            for low, high in wanted:
+                core = core.label_range(label, (_plain(low), False), (_plain(high), False))
         if where is not None:
             core = core.condition(where._core)
         cells = core.collect()

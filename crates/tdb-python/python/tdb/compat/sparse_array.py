@@ -81,8 +81,8 @@ class SparseArray(Array):
         """The cells of ranges of each dimension."""
         self._reads("subarray queries on Sparse Arrays")
         own = [self.view_attr] if self.view_attr is not None else self.attr_names
-        names = own + [dim.name for dim in self.domain]
-        cells = Cells(self._array, names, subarray._ranges, "unordered", None)
+        names = [dim.name for dim in self.domain] + own
+        cells = Cells(self._array, names, subarray._ranges, "unordered", None, subarray._labels)
         return OrderedDict((column.name, cells.values(column)) for column in cells.columns)
 
     def unique_dim_values(self, dim: Any = None) -> Any:

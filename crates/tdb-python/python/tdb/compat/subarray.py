@@ -115,11 +115,5 @@ class Subarray:
             counts.append(sum(high - low + 1 for low, high in pairs))
         return tuple(counts)
 
-    def _with_labels(self) -> list[list[tuple[Any, Any]]] | None:
-        """The ranges, without those of labels; ``None`` if nothing is selected."""
-        if self._labels:
-            raise NotImplementedError("ranges of dimension labels are not supported here: tdb.Array.read has them")
-        return self._ranges
-
 
 __all__ = ["Subarray"]

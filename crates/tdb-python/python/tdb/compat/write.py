@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +57,9 @@ def dense(array: DenseArray, selection: Any, values: Any, valid: Mapping[str, An
     place = array._array._place
     box_of = [(dim.name, coordinate(own, low), coordinate(own, high)) for dim, own, (low, high) in zip(schema.domain, schema._own.dimensions, ends)]
     _wrote(array, _tdb.write(place, columns, box_of, None, "refuse", array._end))
+    for name, given in values.items() if isinstance(values, Mapping) else ():
+        if schema.has_dim_label(name):
+            _write_label(array, name, given, ends[schema.dim_label(name).dim_index])
 
 
 def _count(low: Any, high: Any) -> int:
@@ -75,9 +79,6 @@ def _by_attribute(array: DenseArray, selection: Any, values: Any, shape: tuple[i
                 f"shape mismatch; data dimensions do not match the domain given in array schema ({shape} != {values.shape})"
             ) from error
     if isinstance(values, Mapping):
-        for name in values:
-            if schema.has_dim_label(name):
-                raise NotImplementedError("dimension labels cannot be written here")
         return {attr.name: values[attr.name] for attr in schema}
     if np.isscalar(values):
         found = {}
@@ -121,7 +122,8 @@ def sparse(array: SparseArray, selection: Any, values: Any, valid: Mapping[str, 
         if one.size != cells:
             raise ValueError(f"value length ({one.size}) does not match coordinate length ({cells})")
         columns.append(_column(array, attr, one, own))
-    if len(values) != schema.nattr:
+    labels = [name for name in values if schema.has_dim_label(name)]
+    if len(values) != schema.nattr + len(labels):
         raise TileDBError("Sparse write input data count does not match number of attributes")
     if not cells:
         return
@@ -131,6 +133,24 @@ def sparse(array: SparseArray, selection: Any, values: Any, valid: Mapping[str, 
         columns.append(pack(field, one.tolist() if dim.isvar else one, None, "C")[0])
     duplicates = "last" if flag(array.ctx, "sm.dedup_coords") else "refuse"
     _wrote(array, _tdb.write(place, columns, [], None, duplicates, array._end))
+    for name in labels:
+        dim = schema.domain.dim(schema.dim_label(name).dim_index)
+        if dim.isvar or cells != dim.shape[0]:
+            raise NotImplementedError("the label of a sparse array is written for the whole domain of its dimension")
+        _write_label(array, name, values[name], dim.domain)
+
+
+def _write_label(array: Array, name: str, given: Any, ends: tuple[Any, Any]) -> None:
+    """Writes the values of a label: those of a range of its dimension."""
+    label, own = array.schema.dim_label(name), array.schema._own
+    known, values = own.field(name), np.asarray(given).ravel()
+    assert known is not None
+    if len(values) != _count(*ends):
+        raise ValueError(f"the label {name!r} has {len(values)} values, but its dimension has {_count(*ends)} coordinates")
+    field = replace(known, name=label.label_attr_name)
+    column = pack(field, values.tolist() if label.isvar else values.astype(label.dtype), None, "C")[0]
+    low, high = (coordinate(own.dimensions[label.dim_index], end) for end in ends)
+    _tdb.write(array._array._place, [column], [("index", low, high)], None, "refuse", array._end, name)
 
 
 def _coordinates(domain: Any, given: tuple[Any, ...]) -> list[AnyArray]:
@@ -184,6 +204,8 @@ def _converted(attr: Attr, values: Any, valid: Any) -> tuple[AnyArray, AnyArray 
         if own is not None and not own.all():
             found = found.copy()
             found[~own] = b"" if attr.dtype.kind == "S" else np.zeros((), attr.dtype if found.dtype == object else found.dtype)[()]
+        if found.dtype.kind == "f" and attr.dtype.kind in "iu" and not np.isfinite(found).all():
+            raise ValueError("integers have neither infinities nor not-a-number")
         return np.ascontiguousarray(found, dtype=attr.dtype).reshape(found.shape), own
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"NumPy array conversion check failed for attr '{attr.name}'") from error
