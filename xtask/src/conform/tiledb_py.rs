@@ -345,10 +345,7 @@ mod tests {
         assert_eq!(counts, [1, 2, 0, 0]);
         assert_eq!(
             wrong,
-            [
-                "passes, but is listed: test_a.py::T::one",
-                "is listed, but does not exist: test_a.py::U::one"
-            ]
+            ["passes, but is listed: test_a.py::T::one", "is listed, but does not exist: test_a.py::U::one"]
         );
         assert!(Expected::parse("test_a.py::one").unwrap_err().contains("no reason"));
     }

@@ -33,13 +33,15 @@ fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
         (Physical::F64, "NaN") => Ok(f64::NAN.to_le_bytes().to_vec()),
         (_, "NaT") if datatype.is_datetime() => Ok(i64::MIN.to_le_bytes().to_vec()),
         // Years are shown as texts of digits; ticks are JSON numbers.
-        (_, digits) if datatype == Datatype::DatetimeYear && value.is_string() => match digits.parse::<i128>() {
-            Ok(year) => calendar::year_ticks(year).map_or_else(
-                || Err(format!("{text} does not fit {datatype}")),
-                |ticks| Ok(ticks.to_le_bytes().to_vec()),
-            ),
-            Err(_) => parse_value(datatype, &text),
-        },
+        (_, digits) if datatype == Datatype::DatetimeYear && value.is_string() => {
+            match digits.parse::<i128>() {
+                Ok(year) => calendar::year_ticks(year).map_or_else(
+                    || Err(format!("{text} does not fit {datatype}")),
+                    |ticks| Ok(ticks.to_le_bytes().to_vec()),
+                ),
+                Err(_) => parse_value(datatype, &text),
+            }
+        }
         _ => parse_value(datatype, &text),
     }
 }

@@ -15,7 +15,7 @@ from .._columns import Column
 from .._condition import Condition
 from .._types import Window
 from .array_schema import ArraySchema
-from .attribute import Attr
+from .attribute import Attr, bytes_of
 from .ctx import Config, Ctx, ctx_of, key_of, path_of, storage_of
 from .dimension import Dim, Domain
 from .enumeration import Enumeration
@@ -188,7 +188,7 @@ class Array:
         if self._own is None:
             raise TileDBError("Cannot access schema, array is closed")
         if self._schema is None:
-            self._schema = ArraySchema._of(self._own.schema)
+            self._schema = ArraySchema._of(self._own.schema, self.uri)
         return self._schema
 
     @property
@@ -370,8 +370,7 @@ class Array:
 
 def _typed_ends(dim: Dim, ends: tuple[Any, Any]) -> tuple[Any, Any]:
     if dim.isvar:
-        low, high = (end.encode() if isinstance(end, str) else end for end in ends)
-        return (low, high)
+        return (bytes_of(ends[0]), bytes_of(ends[1]))
     low, high = (np.asarray(end, dim.dtype)[()] for end in ends)
     return (low.item(), high.item()) if dim.dtype.kind in "iuf" else (low, high)
 

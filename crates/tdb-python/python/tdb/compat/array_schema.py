@@ -10,7 +10,7 @@ import numpy as np
 
 from .._schema import Schema
 from .attribute import Attr, dump_of, visible
-from .ctx import Ctx
+from .ctx import Ctx, path_of
 from .current_domain import CurrentDomain, NDRectangle
 from .dimension import Dim, Domain
 from .dimension_label import DimLabel
@@ -58,7 +58,7 @@ class ArraySchema:
             warnings.warn("coords_filters is deprecated; set the FilterList for each dimension", DeprecationWarning, 2)
             dims = [_with_filters(one, list_of(coords_filters)) for one in domain]
             domain = Domain(*dims)
-        self._loaded = False
+        self._loaded, self._base = False, None
         order, tile_order = _order(cell_order), None if cell_order == "hilbert" else _order(tile_order)
         filters = {"offsets_filters": offsets_filters, "validity_filters": validity_filters}
         said = {name: list_of(one)._said_all() for name, one in filters.items() if one is not None}
@@ -78,9 +78,9 @@ class ArraySchema:
         )
 
     @classmethod
-    def _of(cls, own: Schema) -> ArraySchema:
+    def _of(cls, own: Schema, base: str | None = None) -> ArraySchema:
         made = cls.__new__(cls)
-        made._own, made._loaded = own, True
+        made._own, made._loaded, made._base = own, True, base
         return made
 
     @classmethod
@@ -88,7 +88,7 @@ class ArraySchema:
         """The schema of an array."""
         from .array import opened
 
-        return cls._of(opened(uri, ctx, key).schema)
+        return cls._of(opened(uri, ctx, key).schema, path_of(uri))
 
     @classmethod
     def from_file(cls, uri: Any = None, ctx: Ctx | None = None) -> ArraySchema:
@@ -202,7 +202,7 @@ class ArraySchema:
         """A label by its name."""
         for said in self._own.said["labels"]:
             if said["name"] == name:
-                return DimLabel(said)
+                return DimLabel(said, self._base)
         raise TileDBError(f"there is no dimension label {name!r}")
 
     def has_dim_label(self, name: str) -> bool:

@@ -123,7 +123,7 @@ class Attr:
             raise TileDBError(f"Cannot get fill value; attribute {self.name!r} is nullable")
         said = self._fill if self._fill is not None else _default_fill(self._datatype, self._values)
         if is_text(self._datatype):
-            raw = _bytes_of(said)
+            raw = bytes_of(said)
             return raw.decode("utf-8", "surrogateescape") if encoding(self._datatype) and not self.isascii else raw
         own = number_dtype(self._datatype)
         assert own is not None
@@ -224,7 +224,7 @@ def _numbers(said: Any, dtype: np.dtype[Any]) -> AnyArray:
     return np.array(plain, dtype)
 
 
-def _bytes_of(said: Any) -> bytes:
+def bytes_of(said: Any) -> bytes:
     """Bytes in the notation of ``tdb info --json``, in which other bytes than printable ones are ``\\xNN``."""
     if isinstance(said, bytes):
         return said

@@ -31,6 +31,10 @@ class DenseArray(Array):
     def __setitem__(self, selection: Any, val: Any) -> None:
         write.dense(self, selection, val, {})
 
+    def _setitem_impl(self, selection: Any, val: Any, nullmaps: Any) -> None:
+        """Writes a box; ``nullmaps`` says of which attributes which cells are not null."""
+        write.dense(self, selection, val, nullmaps)
+
     def __array__(self, dtype: Any = None, **_: Any) -> Any:
         if self.view_attr is None and self.nattr > 1:
             raise ValueError("cannot call __array__ for TileDB array with more than one attribute")

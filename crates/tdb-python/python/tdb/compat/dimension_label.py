@@ -50,8 +50,8 @@ class DimLabelSchema:
 class DimLabel:
     """A label of an array."""
 
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        self._said = said
+    def __init__(self, said: Mapping[str, Any], base: str | None = None) -> None:
+        self._said, self._base = said, base
         self._type = DataType.from_tiledb(said["datatype"])
 
     @property
@@ -92,7 +92,8 @@ class DimLabel:
     @property
     def uri(self) -> str:
         """Where the array of the label is."""
-        return str(self._said["uri"])
+        own = str(self._said["uri"])
+        return own if self._base is None or not self._said["relative"] else f"{self._base.rstrip('/')}/{own}"
 
     def __repr__(self) -> str:
         dtype = "ascii" if self.isascii else self.dtype

@@ -165,14 +165,20 @@ class LabelIndexer(MultiRangeIndexer):
                 raise TileDBError(f"cannot set labels `{self._labels[at]}` and `{name}` defined on the same dimension")
             self._labels[at] = name
 
-    def _cells(self) -> Cells:
-        array, query, key = self.array, self.query, as_tuple(self._key)
+    def selected(self, selection: Any) -> tuple[list[Any], dict[str, list[tuple[Any, Any]]]]:
+        """The ranges of dimensions and of labels that a key selects."""
+        array, key = self.array, as_tuple(selection)
         ranges = list(getitem_ranges(array, tuple(slice(None) if at in self._labels else one for at, one in enumerate(key))))
         wanted: dict[str, list[tuple[Any, Any]]] = {}
         for at, one in enumerate(key):
             if at in self._labels:
                 ranges[at] = ()
                 wanted[self._labels[at]] = label_ranges(one)
+        return ranges, wanted
+
+    def _cells(self) -> Cells:
+        array, query = self.array, self.query
+        ranges, wanted = self.selected(self._key)
         order = order_of(None if query is None else query.order, True)
         where = array.condition(None if query is None else query.cond)
         return Cells(array._array, list(self._labels.values()) + self._dims() + self._attrs(), ranges, order, where, wanted)

@@ -13,7 +13,7 @@ from .._read import Read
 from .indexing import EmptyRange, as_tuple, multi_ranges
 from .libtiledb import TileDBError
 from .multirange_indexing import DataFrameIndexer, LabelIndexer, MultiRangeIndexer
-from .results import Cells, narrowed, order_of
+from .results import Cells, Labels, by_labels, narrowed, order_of
 
 if TYPE_CHECKING:
     from .array import Array
@@ -152,14 +152,14 @@ class Aggregation:
         """Aggregates are no table."""
         raise NotImplementedError(".df indexer not supported for Aggregations")
 
-    def label_index(self, labels: Sequence[str]) -> Any:
+    def label_index(self, labels: Sequence[str]) -> _LabelAggregation:
         """Ranges of dimension labels."""
-        return LabelIndexer(self.query.array, labels, self.query)
+        return _LabelAggregation(self, labels)
 
-    def _of(self, ranges: Sequence[Any]) -> Any:
+    def _of(self, ranges: Sequence[Any], labels: Labels | None = None) -> Any:
         array, own = self.query.array, self.query.array._array
         order_of(self.query.order, not array.schema.sparse)
-        core = narrowed(own._core.read(), own, ranges)
+        core = by_labels(narrowed(own._core.read(), own, ranges), labels or {})
         where = array.condition(self.query.cond)
         read = Read(own, core if where is None else core.condition(where._core))
         found: dict[str, dict[str, Any]] = {}
@@ -195,6 +195,15 @@ class _MultiRangeAggregation:
         if key is EmptyRange:
             raise TileDBError("an aggregate of no range does not exist")
         return self._aggregation._of(multi_ranges(array.schema, key, array.nonempty_domain()))
+
+
+class _LabelAggregation:
+    def __init__(self, aggregation: Aggregation, labels: Sequence[str]) -> None:
+        self._aggregation = aggregation
+        self._indexer = LabelIndexer(aggregation.query.array, labels, aggregation.query)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._aggregation._of(*self._indexer.selected(key))
 
 
 class DomainIndexer:

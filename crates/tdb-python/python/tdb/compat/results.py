@@ -20,6 +20,8 @@ from .libtiledb import TileDBError
 
 #: What is wanted of a dimension: inclusive ranges, or single coordinates. Nothing stands for the whole dimension.
 Ranges = Sequence[Any]
+#: Inclusive ranges of labels.
+Labels = Mapping[str, Sequence[tuple[Any, Any]]]
 ORDERS = {"C": "row-major", "F": "col-major", "G": "global-order", "U": "unordered"}
 
 
@@ -53,6 +55,14 @@ def _end(dimension: Any, end: Any) -> Any:
     return coordinate(dimension, end)
 
 
+def by_labels(core: _tdb.Read, labels: Labels) -> _tdb.Read:
+    """The query of these ranges of labels."""
+    for label, wanted in labels.items():
+        for low, high in wanted:
+            core = core.label_range(label, (_plain(low), False), (_plain(high), False))
+    return core
+
+
 def _plain(end: Any) -> Any:
     """An end of a range of a label: dates are numbers in their unit."""
     if isinstance(end, (np.datetime64, np.timedelta64)):
@@ -70,14 +80,11 @@ class Cells:
         ranges: Ranges,
         order: str,
         where: Condition | None,
-        labels: Mapping[str, Sequence[tuple[Any, Any]]] | None = None,
+        labels: Labels | None = None,
     ) -> None:
         stored = {visible(one.name): one.name for one in own.schema.attributes}
         core = own._core.read().fields([stored.get(name, name) for name in fields])
-        core = narrowed(core, own, ranges).order(order)
-        for label, wanted in (labels or {}).items():
-            for low, high in wanted:
-                core = core.label_range(label, (_plain(low), False), (_plain(high), False))
+        core = by_labels(narrowed(core, own, ranges).order(order), labels or {})
         if where is not None:
             core = core.condition(where._core)
         cells = core.collect()

@@ -97,7 +97,8 @@ class Subarray:
 
     def num_dim_ranges(self, key: Any) -> np.uint64:
         """The number of ranges of a dimension."""
-        return np.uint64(len(self._all(self._at(key))))
+        at = self._at(key)
+        return np.uint64(0 if self.has_label_range(at) else len(self._all(at)))
 
     def num_label_ranges(self, label: str) -> np.uint64:
         """The number of ranges of a label."""

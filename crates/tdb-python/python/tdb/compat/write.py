@@ -37,7 +37,7 @@ def dense(array: DenseArray, selection: Any, values: Any, valid: Mapping[str, An
         box = Box(schema, selection, None)
         if box.stepped:
             raise TileDBError("a write covers one box, so slices have no step")
-        ranges = box.ranges
+        ranges = [_run(one) if isinstance(one, np.ndarray) else one for one in box.ranges]
     if any(isinstance(one, np.ndarray) or len(one) != 1 for one in ranges):
         raise TileDBError("a write covers one box: give one range of each dimension")
     ends = [one[0] for one in ranges]
@@ -60,6 +60,12 @@ def dense(array: DenseArray, selection: Any, values: Any, valid: Mapping[str, An
     for name, given in values.items() if isinstance(values, Mapping) else ():
         if schema.has_dim_label(name):
             _write_label(array, name, given, ends[schema.dim_label(name).dim_index])
+
+
+def _run(points: AnyArray) -> Any:
+    """Coordinates that follow each other as a range."""
+    follows = points.dtype.kind in "iu" and len(points) > 0 and bool((np.diff(points) == 1).all())
+    return [(points[0], points[-1])] if follows else points
 
 
 def _count(low: Any, high: Any) -> int:
