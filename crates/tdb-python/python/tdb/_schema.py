@@ -51,7 +51,7 @@ class Dimension:
         object.__setattr__(self, "dtype", datatype)
         object.__setattr__(self, "filters", _filters(self.filters))
         if self.domain is not None:
-            low, high = (value_of_json(datatype, json_value(end)) for end in self.domain)
+            low, high = (_end(datatype, end) for end in self.domain)
             object.__setattr__(self, "domain", (low, high))
 
     @property
@@ -61,7 +61,8 @@ class Dimension:
 
     def to_json(self) -> dict[str, Any]:
         """The notation of ``tdb info --json``."""
-        ends = None if self.domain is None else [json_value(end) for end in self.domain]
+        # Dates have the unit of the dimension, so their numbers say the same, also where no calendar reaches.
+        ends = None if self.domain is None else [json_value(json_value_of(end)) for end in self.domain]
         found = {"name": self.name, "datatype": self.datatype, "domain": ends, "filters": self.filters}
         return found if self.tile is None else {**found, "extent": json_value(self.tile)}
 
@@ -337,6 +338,13 @@ class Schema:
             if said["name"] == name:
                 return _field(said, False, None)
         return None
+
+
+def _end(datatype: str, end: Any) -> Any:
+    """A coordinate in the type of its dimension."""
+    if isinstance(end, np.datetime64) and end.dtype == number_dtype(datatype):
+        return end
+    return value_of_json(datatype, json_value(end))
 
 
 def json_value_of(end: Any) -> Any:

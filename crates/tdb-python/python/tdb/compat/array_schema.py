@@ -48,17 +48,18 @@ class ArraySchema:
     ) -> None:
         if not isinstance(domain, Domain):
             raise TypeError("'domain' must be an instance of Domain (domain is: %s)" % type(domain))
-        for one in attrs or ():
-            if not isinstance(one, Attr):
-                raise TypeError(f"Cannot create schema attribute with non-Attr type {type(one)}")
+        for attr in attrs or ():
+            if not isinstance(attr, Attr):
+                raise TypeError(f"Cannot create schema attribute with non-Attr type {type(attr)}")
         labels = [
             one._said(name, int(at)) for at, of_dim in (dim_labels or {}).items() for name, one in of_dim.items()
         ]
         if coords_filters is not None:
             warnings.warn("coords_filters is deprecated; set the FilterList for each dimension", DeprecationWarning, 2)
-            dims = [_with_filters(one, list_of(coords_filters)) for one in domain]
-            domain = Domain(*dims)
-        self._loaded, self._base = False, None
+            for one in domain:
+                one.filters = list_of(coords_filters)
+        self._loaded = False
+        self._base: str | None = None
         order, tile_order = _order(cell_order), None if cell_order == "hilbert" else _order(tile_order)
         filters = {"offsets_filters": offsets_filters, "validity_filters": validity_filters}
         said = {name: list_of(one)._said_all() for name, one in filters.items() if one is not None}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .array_schema import ArraySchema
+from .current_domain import CurrentDomain
 from .dimension import Dim
 from .libtiledb import TileDBError
 
@@ -157,13 +158,13 @@ def _range(dim: Dim, one: slice, low: Any, high: Any) -> tuple[Any, Any]:
 
 def multi_ranges(schema: ArraySchema, key: Any, ends: Sequence[Any] | None) -> list[list[tuple[Any, Any]]]:
     """The inclusive ranges that ``A.multi_index[...]`` selects. ``ends`` are those of the cells."""
-    given = as_tuple(key)
-    if len(given) > schema.ndim:
-        raise IndexError(f"{len(given)} indices for {schema.ndim} dimensions")
-    current = schema.current_domain
+    given, ndim = as_tuple(key), schema.domain.ndim
+    if len(given) > ndim:
+        raise IndexError(f"{len(given)} indices for {ndim} dimensions")
+    current = getattr(schema, "current_domain", CurrentDomain())
     if not current.is_empty and schema.sparse:
-        given += (slice(None),) * (schema.ndim - len(given))
-    found: list[list[tuple[Any, Any]]] = [[] for _ in range(schema.ndim)]
+        given += (slice(None),) * (ndim - len(given))
+    found: list[list[tuple[Any, Any]]] = [[] for _ in range(ndim)]
     for at, one in enumerate(given):
         own = ends[at] if ends is not None else None
         bounds = None if current.is_empty else current.ndrectangle.range(at)

@@ -176,6 +176,15 @@ class LabelIndexer(MultiRangeIndexer):
                 wanted[self._labels[at]] = label_ranges(one)
         return ranges, wanted
 
+    def _run(self) -> Any:
+        found = super()._run()
+        for at, name in self._labels.items():
+            # The values of a label are the same along all other dimensions.
+            values = found[name]
+            along = tuple(slice(None) if axis == at else 0 for axis in range(values.ndim))
+            found[name] = values[along] if values.ndim > 1 else values
+        return found
+
     def _cells(self) -> Cells:
         array, query = self.array, self.query
         ranges, wanted = self.selected(self._key)
