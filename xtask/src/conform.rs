@@ -12,13 +12,14 @@ mod random;
 mod reads;
 mod releases;
 mod stores;
+mod tiledb_py;
 mod versions;
 mod writes;
 
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
@@ -28,6 +29,7 @@ const PARTS: [Part; 11] = [
     ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
     ("stores", stores::USAGE, stores::run),
+    ("tiledb-py", tiledb_py::USAGE, tiledb_py::run),
     ("versions", versions::USAGE, versions::run),
     ("writes", writes::USAGE, writes::run),
 ];

@@ -87,13 +87,11 @@ impl Options {
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let folder = target.join("python");
+    let folder = folder(&root);
     let ready = options
         .pythons
         .iter()
-        .map(|version| environment(&folder, version))
+        .map(|version| environment(&folder, version, version, &TOOLS, &[PEER]))
         .chain((options.only.as_deref() == Some(SOMA)).then(|| soma_environment(&folder)))
         .collect::<Result<Vec<_>, String>>();
     let environments = match ready {
@@ -114,6 +112,12 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Some(environment) if options.only.is_none() => check_types(&root, environment),
         _ => Ok(()),
     }
+}
+
+/// Where environments and wheels are.
+pub(crate) fn folder(root: &Path) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    target.map_or_else(|| root.join("target"), |dir| root.join(dir)).join("python")
 }
 
 /// The interpreter of a release: `python3.13` on the path, or what pyenv has installed.
@@ -139,13 +143,20 @@ fn interpreter(version: &str) -> Option<PathBuf> {
 }
 
 /// The program of a virtual environment.
-fn program(environment: &Path, name: &str) -> PathBuf {
+pub(crate) fn program(environment: &Path, name: &str) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
 }
 
-/// The virtual environment of a release, made if it is not there.
-fn environment(folder: &Path, version: &str) -> Result<PathBuf, String> {
-    made(&folder.join(version), version, &[&[BUILDER], &TOOLS], &[PEER])
+/// A virtual environment with a release of Python, what builds wheels, these packages, and `optional` ones if they can be had; made if
+/// it is not there.
+pub(crate) fn environment(
+    folder: &Path,
+    name: &str,
+    version: &str,
+    tools: &[&str],
+    optional: &[&str],
+) -> Result<PathBuf, String> {
+    made(&folder.join(name), version, &[&[BUILDER], tools], optional)
 }
 
 /// The virtual environment that has the library for SOMA, made if it is not there.
@@ -180,7 +191,7 @@ fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str])
 }
 
 /// Builds the wheel without optimisation of this workspace's own crates, and returns its path.
-fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
+pub(crate) fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
     let (maturin, python) = (program(environment, "maturin"), program(environment, "python"));
     build(root, &folder.join("wheels"), &maturin, &python, "dev")
 }
@@ -209,27 +220,18 @@ pub(crate) fn build(
     made.flatten().map(|entry| entry.path()).next().ok_or_else(|| "maturin made no wheel".to_owned())
 }
 
+/// Installs the wheel in an environment.
+pub(crate) fn install_wheel(environment: &Path, wheel: &Path) -> Result<(), String> {
+    let mut pip = Command::new(program(environment, "python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    call(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))
+}
+
 /// Installs the wheel in an environment, and runs everything that tests it.
 fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Result<(), String> {
-    let python = || {
-        let mut command = Command::new(program(environment, "python"));
-        command.current_dir(root.join(CRATE).join("tests"));
-        command
-    };
-    call(
-        python()
-            .args([
-                "-m",
-                "pip",
-                "install",
-                "--quiet",
-                "--disable-pip-version-check",
-                "--force-reinstall",
-                "--no-deps",
-            ])
-            .arg(wheel),
-    )?;
-    let mut pytest = python();
+    install_wheel(environment, wheel)?;
+    let mut pytest = Command::new(program(environment, "python"));
+    pytest.current_dir(root.join(CRATE).join("tests"));
     pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing"]);
     match only {
         Some(word) => pytest.args(["-k", word, "."]),

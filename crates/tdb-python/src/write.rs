@@ -48,9 +48,11 @@ pub(crate) fn duplicates(name: &str) -> Result<Duplicates, Failure> {
     }
 }
 
-/// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense arrays.
+/// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense arrays. `label` names a
+/// dimension label whose values are written.
 #[pyfunction]
-#[pyo3(signature = (place, given, ranges, order_name=None, duplicates_name="refuse", time=None))]
+#[pyo3(signature = (place, given, ranges, order_name=None, duplicates_name="refuse", time=None, label=None))]
+#[expect(clippy::too_many_arguments, reason = "a function of Python, with keywords")]
 pub(crate) fn write(
     py: Python<'_>,
     place: &Place,
@@ -59,12 +61,16 @@ pub(crate) fn write(
     order_name: Option<&str>,
     duplicates_name: &str,
     time: Option<u64>,
+    label: Option<&str>,
 ) -> PyResult<String> {
     let columns = columns(&given)?;
     let order = order_name.map(order).transpose()?;
     let duplicates = duplicates(duplicates_name)?;
     watch::run(py, move || -> Result<String, Failure> {
-        let writer = place.write_options(time).open_storage(place.write_storage()?)?;
+        let mut writer = place.write_options(time).open_storage(place.write_storage()?)?;
+        if let Some(name) = label {
+            writer = writer.label(name)?;
+        }
         let mut write = writer.write().duplicates(duplicates);
         if let Some(order) = order {
             write = write.order(order);

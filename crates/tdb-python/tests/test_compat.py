@@ -9,10 +9,12 @@ import sys
 import textwrap
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tdb
 import tdb.compat
+from tdb.compat import ctx
 
 FIXTURES = pathlib.Path(__file__).resolve().parents[3] / "xtask" / "fixtures" / "arrays" / "2.30.0"
 HAVE_TILEDB = not subprocess.run([sys.executable, "-c", "import tiledb"], capture_output=True, check=False).returncode
@@ -176,28 +178,47 @@ def test_tables_of_pandas_are_those_of_tiledb_py(both: dict[str, Any]) -> None:
     assert own == other
 
 
-def test_what_is_not_there_says_so(fixtures: pathlib.Path) -> None:
-    with pytest.raises(tdb.compat.TileDBError, match="mode"):
-        tdb.compat.open(fixtures / "quickstart", "w")
+def test_what_is_not_there_says_so(fixtures: pathlib.Path, uri: str) -> None:
     with tdb.compat.open(fixtures / "quickstart") as array:
         with pytest.raises(ValueError, match="order"):
-            array.query(order="X")
+            array.query(order="X")[:]
         with pytest.raises(tdb.compat.TileDBError, match="does not exist"):
             array.query(attrs=["b"])
+        with pytest.raises(tdb.compat.TileDBError, match="not opened for writing"):
+            array[1:3, 1:3] = np.zeros((2, 2), np.int32)
+        with pytest.raises(NotImplementedError, match="explain"):
+            array.query().get_stats()
     with pytest.raises(tdb.compat.TileDBError, match="not opened"):
         array[:]
     assert not array.isopen
+    with pytest.raises(NotImplementedError, match="labels"):
+        tdb.compat.Dim(domain=(0, 3)).create_label_schema()
+    with pytest.raises(NotImplementedError, match="vacuum of a time"):
+        tdb.compat.vacuum(uri, {"sm.vacuum.timestamp_start": "5"})
+    with pytest.raises(NotImplementedError, match="local"):
+        tdb.compat.VFS().is_dir("s3://bucket/folder")
 
 
 def test_options_of_s3_and_keys_are_understood() -> None:
     config = tdb.compat.Config(
         {"vfs.s3.region": "x", "vfs.s3.endpoint_override": "localhost:1", "vfs.s3.scheme": "http", "sm.memory": "1"}
     )
-    assert tdb.compat._options(tdb.compat.Ctx(config), None) == {
+    assert ctx.storage_of(tdb.compat.Ctx(config).config()) == {
         "aws_region": "x",
         "aws_endpoint": "http://localhost:1",
         "allow_http": "true",
     }
+    with tdb.compat.scope_ctx(config):
+        assert tdb.compat.default_ctx().config()["vfs.s3.region"] == "x"
+    assert tdb.compat.default_ctx().config()["vfs.s3.region"] == ""
+
+
+def test_secrets_are_not_shown_nor_saved(tmp_path: pathlib.Path) -> None:
+    config = tdb.compat.Config({"vfs.s3.aws_secret_access_key": "hidden", "sm.encryption_key": "hidden", "sm.other": "shown"})
+    config.save(str(tmp_path / "options"))
+    for text in (repr(config), config._repr_html_(), (tmp_path / "options").read_text()):
+        assert "hidden" not in text and "shown" in text
+    assert tdb.compat.Config.load(str(tmp_path / "options"))["sm.other"] == "shown"
 
 
 def test_objects_are_found(fixtures: pathlib.Path) -> None:

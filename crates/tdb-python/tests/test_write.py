@@ -278,3 +278,30 @@ def test_a_single_cell_takes_a_text(uri: str) -> None:
     array = tdb.create(uri, schema)
     array[2] = {"a": "Größe", "b": None}
     assert array[2] == {"a": "Größe", "b": None} or array[2]["a"] == "Größe" and array[2]["b"].mask
+
+
+def test_members_of_groups_are_removed_by_name_location_and_path(tmp_path: pathlib.Path) -> None:
+    group = tdb.Group.create(tmp_path / "g")
+    for name in ("a", "b"):
+        tdb.Group.create(tmp_path / name)
+    tdb.Group.create(tmp_path / "g" / "c")
+    group.add(tmp_path / "a", name="first")
+    group.add(tmp_path / "b")
+    group.add("c", relative=True)
+    group.remove(str(tmp_path / "b"))
+    assert [member.name for member in group] == ["first", None]
+    group.remove("c")
+    group.remove("first")
+    assert len(group) == 0
+    with pytest.raises(tdb.WriteError, match="no member"):
+        group.remove(str(tmp_path / "b"))
+
+
+def test_years_and_far_dates_are_what_was_given(uri: str) -> None:
+    years = (np.datetime64("2000", "Y"), np.datetime64("2099", "Y"))
+    array = tdb.create(uri, tdb.Schema("sparse", [tdb.Dimension("y", years, "datetime64[Y]", tile=10)], [tdb.Attribute("a", "int8")]))
+    array.write({"y": np.array(["2001", "2050"], "M8[Y]"), "a": [1, 2]})
+    assert tdb.Schema.of_json(array.schema.to_json()).dimensions[0].domain == array.schema.dimensions[0].domain == years
+    assert array[:]["y"].tolist() == np.array(["2001", "2050"], "M8[Y]").tolist()
+    with pytest.raises(tdb.QueryError, match="fit"):
+        tdb.Schema("sparse", [tdb.Dimension("h", ("0001-01-01T00", str(np.datetime64(2**62, "h"))), "datetime64[s]")], [tdb.Attribute("a")])

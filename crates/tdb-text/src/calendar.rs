@@ -164,6 +164,11 @@ fn usual_ticks(unit: Unit, text: &[u8]) -> Option<i64> {
     }
 }
 
+/// The ticks of a year in the unit of years; `None` if they do not fit 64 bits.
+pub(crate) fn year_ticks(year: i128) -> Option<i64> {
+    year.checked_sub(1970).and_then(|ticks| i64::try_from(ticks).ok())
+}
+
 /// A number of at most four digits.
 fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
@@ -189,7 +194,10 @@ fn parse_ticks(unit: Unit, text: &str) -> Result<i128, BadDate> {
         if value % divisor == 0 { Ok(value / divisor) } else { Err(BadDate::TooFine) }
     };
     match unit {
-        Unit::Clock(per_day) => exact(days * ATTOS_PER_DAY + attos, ATTOS_PER_DAY / per_day),
+        Unit::Clock(per_day) => {
+            let all = days.checked_mul(ATTOS_PER_DAY).and_then(|begin| begin.checked_add(attos));
+            exact(all.ok_or(BadDate::TooFar)?, ATTOS_PER_DAY / per_day)
+        }
         _ if attos != 0 => Err(BadDate::TooFine),
         Unit::Days(length) => exact(days, length),
         _ if day != 1 => Err(BadDate::TooFine),
@@ -379,6 +387,7 @@ mod tests {
         assert_eq!(parse(Datatype::DatetimeDay, "2020-01-01T10"), Err(BadDate::TooFine));
         assert_eq!(parse(Datatype::DatetimeMonth, "2020-01-02"), Err(BadDate::TooFine));
         assert_eq!(parse(Datatype::DatetimeNs, "9999-01-01"), Err(BadDate::TooFar));
+        assert_eq!(parse(Datatype::DatetimeHr, "3000000000000000-01-01T00"), Err(BadDate::TooFar));
         assert_eq!(parse(Datatype::DatetimeYear, "2020-01"), Ok(50));
         assert_eq!(parse_millis("1970-01-01T00:00:01.5Z"), Ok(1500));
         assert_eq!(format_millis(1500), "1970-01-01T00:00:01.500Z");

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from . import _tdb
 from ._array import Array, Key, Location, Metadata, Storage, place
+from ._errors import WriteError
 from ._types import Time, Window, milliseconds, window
+
+
+def remove_member(where: _tdb.Place, name: str, time: int | None) -> None:
+    """Removes a member by its name, its location as it was given, or its path."""
+    try:
+        _tdb.group_update(where, [], [name], time)
+    except WriteError:
+        if "://" in name or not os.path.isabs(name):
+            raise
+        # Absolute paths are stored as URLs.
+        _tdb.group_update(where, [], ["file://" + name], time)
 
 
 @dataclass(frozen=True)
@@ -85,19 +98,25 @@ class Group:
 
     def add(self, uri: Location, name: str | None = None, *, relative: bool = False, at: Time | None = None) -> None:
         """Adds an array or a group. A relative location stays valid if both are moved together."""
-        self._change([(str(uri), name, relative)], [], at)
+        self._change([(str(uri), name, relative)], at)
 
     def remove(self, name: str, *, at: Time | None = None) -> None:
         """Removes a member, by its name or its location. What it is remains."""
-        self._change([], [name], at)
+        self._change([], at, [name])
 
     def publish(self) -> dict[str, Any]:
         """Writes the manifest of the group itself: see :meth:`Array.publish`. Members have manifests of their own."""
         made: dict[str, Any] = json.loads(_tdb.publish(self._place))
         return made
 
-    def _change(self, add: list[tuple[str, str | None, bool]], remove: list[str], at: Time | None) -> None:
-        _tdb.group_update(self._place, add, remove, None if at is None else milliseconds(at))
+    def _change(
+        self, add: list[tuple[str, str | None, bool]], at: Time | None, remove: Sequence[str] = ()
+    ) -> None:
+        time = None if at is None else milliseconds(at)
+        if add:
+            _tdb.group_update(self._place, add, [], time)
+        for name in remove:
+            remove_member(self._place, name, time)
         if self._at is None:
             self._members = [Member(*one) for one in _tdb.group_members(self._place, None)]
 

@@ -13,10 +13,13 @@ from . import _tdb
 from ._types import datatype_name, is_text, json_value, number_dtype, value_of_json
 
 #: Filters: one line such as ``"byteshuffle, zstd(level 5)"``, or a list of names and objects as ``tdb info --json`` has.
-Filters: TypeAlias = Union[str, Sequence[Union[str, Mapping[str, Any]]]]
+#: An object with such a list as ``filters``, and ``max_chunk_size``, says also the size of the chunks that they are applied to.
+Filters: TypeAlias = Union[str, Mapping[str, Any], Sequence[Union[str, Mapping[str, Any]]]]
 
 
-def _filters(filters: Filters) -> list[Any]:
+def _filters(filters: Filters) -> Any:
+    if isinstance(filters, Mapping):
+        return dict(filters)
     if isinstance(filters, str):
         found: list[Any] = json.loads(_tdb.filters_of_text(filters))
         return found
@@ -48,7 +51,7 @@ class Dimension:
         object.__setattr__(self, "dtype", datatype)
         object.__setattr__(self, "filters", _filters(self.filters))
         if self.domain is not None:
-            low, high = (value_of_json(datatype, json_value(end)) for end in self.domain)
+            low, high = (_end(datatype, end) for end in self.domain)
             object.__setattr__(self, "domain", (low, high))
 
     @property
@@ -58,7 +61,8 @@ class Dimension:
 
     def to_json(self) -> dict[str, Any]:
         """The notation of ``tdb info --json``."""
-        ends = None if self.domain is None else [json_value(end) for end in self.domain]
+        # Dates have the unit of the dimension, so their numbers say the same, also where no calendar reaches.
+        ends = None if self.domain is None else [json_value(json_value_of(end)) for end in self.domain]
         found = {"name": self.name, "datatype": self.datatype, "domain": ends, "filters": self.filters}
         return found if self.tile is None else {**found, "extent": json_value(self.tile)}
 
@@ -207,6 +211,8 @@ class Schema:
     coords_filters: Filters | None = None
     current_domain: Sequence[tuple[Any, Any]] | None = None
     version: int | None = None
+    #: Labels of dimensions, as ``tdb info --json`` has them: name, dimension, datatype, order.
+    labels: Sequence[Mapping[str, Any]] = ()
     #: The whole description, in the notation of ``tdb info --json``.
     said: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -234,6 +240,7 @@ class Schema:
             "coords_filters": said["coords_filters"],
             "current_domain": current,
             "version": said["version"],
+            "labels": tuple(said["labels"]),
         }.items():
             object.__setattr__(self, name, value)
 
@@ -252,6 +259,8 @@ class Schema:
         for name in ("offsets_filters", "validity_filters", "coords_filters"):
             if getattr(self, name) is not None:
                 found[name] = _filters(getattr(self, name))
+        if self.labels:
+            found["labels"] = [dict(one) for one in self.labels]
         if self.current_domain is not None:
             found["current_domain"] = [[json_value(end) for end in pair] for pair in self.current_domain]
         return found
@@ -325,7 +334,17 @@ class Schema:
         for said in self.said["attributes"]:
             if said["name"] == name:
                 return _field(said, said["nullable"], said["enumeration"])
+        for said in self.said["labels"]:
+            if said["name"] == name:
+                return _field(said, False, None)
         return None
+
+
+def _end(datatype: str, end: Any) -> Any:
+    """A coordinate in the type of its dimension."""
+    if isinstance(end, np.datetime64) and end.dtype == number_dtype(datatype):
+        return end
+    return value_of_json(datatype, json_value(end))
 
 
 def json_value_of(end: Any) -> Any:

@@ -102,6 +102,7 @@ def write(
     order_name: str | None = None,
     duplicates_name: str = "refuse",
     time: int | None = None,
+    label: str | None = None,
 ) -> str: ...
 def write_arrow(
     place: Place,

@@ -4,6 +4,7 @@ use serde_json::Value;
 use tdb_codec::{CellValNum, Datatype, Physical};
 
 use super::{cell_json, is_text};
+use crate::calendar;
 use crate::parse::parse_value;
 
 /// The bytes of the cell for which [`cell_json`] returns `value`.
@@ -31,6 +32,16 @@ fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
         (Physical::F32, "NaN") => Ok(f32::NAN.to_le_bytes().to_vec()),
         (Physical::F64, "NaN") => Ok(f64::NAN.to_le_bytes().to_vec()),
         (_, "NaT") if datatype.is_datetime() => Ok(i64::MIN.to_le_bytes().to_vec()),
+        // Years are shown as texts of digits; ticks are JSON numbers.
+        (_, digits) if datatype == Datatype::DatetimeYear && value.is_string() => {
+            match digits.parse::<i128>() {
+                Ok(year) => calendar::year_ticks(year).map_or_else(
+                    || Err(format!("{text} does not fit {datatype}")),
+                    |ticks| Ok(ticks.to_le_bytes().to_vec()),
+                ),
+                Err(_) => parse_value(datatype, &text),
+            }
+        }
         _ => parse_value(datatype, &text),
     }
 }
@@ -79,7 +90,7 @@ mod tests {
     #[test]
     fn what_is_shown_as_json_is_read_back_as_the_same_bytes() {
         let one = CellValNum::ONE;
-        let cells: [(Datatype, CellValNum, &[u8]); 15] = [
+        let cells: [(Datatype, CellValNum, &[u8]); 18] = [
             (Datatype::Int8, one, &[0x80]),
             (Datatype::Uint64, one, &u64::MAX.to_le_bytes()),
             (Datatype::Float32, one, &0.1f32.to_le_bytes()),
@@ -90,6 +101,9 @@ mod tests {
             (Datatype::Bool, one, &[255]),
             (Datatype::DatetimeDay, one, &18_321i64.to_le_bytes()),
             (Datatype::DatetimeDay, one, &i64::MIN.to_le_bytes()),
+            (Datatype::DatetimeYear, one, &30i64.to_le_bytes()),
+            (Datatype::DatetimeYear, one, &(-2_000i64).to_le_bytes()),
+            (Datatype::DatetimeYear, one, &i64::MAX.to_le_bytes()),
             (Datatype::Int16, TWO, &[1, 0, 255, 255]),
             (Datatype::Char, one, &[0x80]),
             (Datatype::StringUtf8, CellValNum::Var, "Größe \\ \\x41".as_bytes()),
@@ -115,5 +129,7 @@ mod tests {
                 .contains("not a string")
         );
         assert!(json_cell(Datatype::DatetimeDay, one, &json!("yesterday")).is_err());
+        let far = format!("{}", i128::from(i64::MAX) + 1971);
+        assert!(json_cell(Datatype::DatetimeYear, one, &json!(far)).unwrap_err().contains("does not fit"));
     }
 }

@@ -1,0 +1,43 @@
+"""Stands for the package `tiledb`: this folder is on the path, and `import tiledb` gives `tdb.compat`.
+
+Modules below it are those of `tdb.compat` with the same names. `tiledb.tests` is the folder of tests that is run, which
+imports its helpers by that name.
+"""
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+
+import tdb.compat
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `tiledb.x` as `tdb.compat.x`."""
+
+    def find_spec(self, name, path=None, target=None):
+        if not name.startswith("tiledb."):
+            return None
+        below = name[len("tiledb.") :]
+        own = "tiledb_main" if below == "main" else below if below.split(".")[0] == "tests" else f"tdb.compat.{below}"
+        try:
+            module = importlib.import_module(own)
+        except ModuleNotFoundError as error:
+            if error.name != own:
+                raise
+            return None
+        spec = importlib.machinery.ModuleSpec(name, self)
+        spec.loader_state = module
+        return spec
+
+    def create_module(self, spec):
+        self._kept = (spec.loader_state, spec.loader_state.__spec__)
+        return spec.loader_state
+
+    def exec_module(self, module):
+        # The module is loaded already, under its own name.
+        module.__spec__ = self._kept[1]
+
+
+sys.meta_path.insert(0, _Finder())
+sys.modules["tiledb"] = tdb.compat
