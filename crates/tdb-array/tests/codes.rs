@@ -38,7 +38,10 @@ fn compare(read: impl Fn() -> Read, what: &str) -> usize {
         assert_eq!(coded.validity(), plain.validity(), "{what}");
         if let Some(codes) = coded.codes() {
             assert_eq!(codes.len() + 1, plain.offsets().unwrap().len(), "{what}");
-            assert!(codes.iter().all(|code| (*code as usize) + 1 < coded.offsets().unwrap().len()), "{what}");
+            assert!(
+                codes.iter().all(|code| usize::try_from(*code).unwrap() + 1 < coded.offsets().unwrap().len()),
+                "{what}"
+            );
         }
     }
     coded.columns().iter().filter(|column| column.codes().is_some()).count()
@@ -127,7 +130,7 @@ proptest! {
 
 #[test]
 fn a_whole_read_has_codes_for_what_is_stored_so_and_for_nothing_else() {
-    let cells: Fragment = (0..90).map(|cell| (cell, (cell / 20) as u8, (cell % 7) as u8)).collect();
+    let cells: Fragment = (0u8..90).map(|cell| (i32::from(cell), cell / 20, cell % 7)).collect();
     let array = array(
         &[cells.clone(), cells.iter().map(|(i, gene, text)| (99 - i, *gene + 9, *text)).collect()],
         true,

@@ -6,6 +6,7 @@ use tdb_schema::FieldKind;
 use super::select::TileSelection;
 use super::stage::Stage;
 use crate::buffers::{index_of, lengths_to_offsets, split_lengths, unfilled};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Result, parallel};
 
@@ -72,7 +73,7 @@ impl Stage<'_> {
             && !few
             && !selection.only_replaces
             && !self.keep.has(selection, self.kind)
-            && self.tiles_of(selection).is_some_and(|tiles| tiles.may_have_codes())
+            && self.tiles_of(selection).is_some_and(FieldTiles::may_have_codes)
     }
 
     /// Writes the codes of a selection's cells; returns the strings. `None` if the tile stores every string.
