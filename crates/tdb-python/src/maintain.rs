@@ -5,7 +5,8 @@ use core::ops::ControlFlow;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use tdb_array::{
-    Consolidation, MANIFEST, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored, Vacuum,
+    Consolidation, MANIFEST, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored,
+    Vacuum,
 };
 use tdb_text::report::steps_json;
 
