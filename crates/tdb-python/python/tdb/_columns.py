@@ -12,6 +12,10 @@ from ._schema import Field
 from ._types import AnyArray, encoding, is_text, number_dtype, value_size
 
 
+#: So many texts are decoded at once, if they have only letters of one byte.
+_TEXTS = 1 << 15
+
+
 class Column:
     """A column of a result, as it came: its memory is that of the result."""
 
@@ -69,12 +73,16 @@ class Column:
         else:
             # Bytes that are not text are kept, so that nothing is lost.
             errors = "surrogateescape" if own == "utf-8" else "replace"
-            if own == "utf-8" and data.isascii():
-                # Each byte is a letter: the whole is decoded once, and cut.
-                text = data.decode("ascii")
-                found[:] = [text[low:high] for low, high in zip(ends, ends[1:])]
-            else:
-                found[:] = [data[low:high].decode(own, errors) for low, high in zip(ends, ends[1:])]
+            for first in range(0, len(found), _TEXTS):
+                part = ends[first : first + _TEXTS + 1]
+                own_bytes = data[part[0] : part[-1]]
+                if own == "utf-8" and own_bytes.isascii():
+                    # Each byte is a letter: all are decoded at once, and cut.
+                    text, begin = own_bytes.decode("ascii"), part[0]
+                    texts = [text[low - begin : high - begin] for low, high in zip(part, part[1:])]
+                else:
+                    texts = [data[low:high].decode(own, errors) for low, high in zip(part, part[1:])]
+                found[first : first + _TEXTS] = texts
         return found
 
     def _lists(self, numbers: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
