@@ -229,3 +229,18 @@ def test_encrypted_arrays_open_with_their_key_in_both_notations(fixtures: pathli
         tdb.open(fixtures / "encrypted_dense")
     with pytest.raises(tdb.QueryError, match="32 bytes"):
         tdb.open(fixtures / "encrypted_dense", key=b"short")
+
+
+@pytest.mark.parametrize("kind", ["letters of one byte", "letters of several bytes", "bytes that are no text", "half letters"])
+def test_texts_come_back_as_they_were_written(uri: str, kind: str) -> None:
+    texts: list[object] = ["", "abc", "z" * 50] * 30_000
+    if kind != "letters of one byte":
+        texts[1::1000] = ["Größe 水 🌊"] * 90
+    if kind == "bytes that are no text":
+        texts[40_000] = b"\xff\xfe".decode("utf-8", "surrogateescape")
+    if kind == "half letters":
+        texts[5:7] = [half.decode("utf-8", "surrogateescape") for half in (b"x\xc3", b"\xb6y")]
+    schema = tdb.Schema("dense", [tdb.Dimension("x", (0, len(texts) - 1), "int64", tile=10_000)], [tdb.Attribute("a", str, filters="zstd")])
+    array = tdb.create(uri, schema)
+    array.write(texts)
+    assert array[:].tolist() == texts

@@ -28,7 +28,7 @@ const SHARE: f64 = 0.8;
 const LOOP: f64 = 10.0;
 /// A side that takes longer than this many seconds answers a case only so often.
 const LONG: f64 = 2.0;
-const FEW: usize = 3;
+const FEW: usize = 1;
 /// Cases that no side takes longer for than this are run [`MORE`] times as often.
 const SHORT: f64 = 0.05;
 const MORE: usize = 5;
