@@ -101,6 +101,13 @@ PROGRAMS = {
         with tiledb.open(uri, "w") as A:
             A[[5, 20]] = np.array([1, 2])
     """,
+    "labels": """
+        dim = tiledb.Dim("x", (1, 4), 2, dtype=np.int32)
+        labels = {0: {"l": dim.create_label_schema("increasing", np.float64), "n": dim.create_label_schema("increasing", "ascii")}}
+        tiledb.Array.create(uri, tiledb.ArraySchema(tiledb.Domain(dim), [tiledb.Attr("a", np.int8)], dim_labels=labels))
+        with tiledb.open(uri, "w") as A:
+            A[:] = {"a": np.arange(4), "l": np.array([0.5, 1.5, 2.5, 3.5]), "n": np.array(["a", "b", "c", "d"])}
+    """,
     "table": """
         import pandas as pd
         frame = pd.DataFrame({
@@ -123,6 +130,8 @@ ASKED = [
     "A.nonempty_domain()",
     "{k: A.meta[k] for k in A.meta}",
     "A[:]",
+    "A.label_index(['l'])[1.0:3.0] if A.schema.has_dim_label('l') else None",
+    "A.label_index(['n'])['b':'c']['a'] if A.schema.has_dim_label('n') else None",
     "A.multi_index[:]",
     "[A.enum(a.enum_label).values() for a in A.schema if a.enum_label]",
     "[A.schema.current_domain.is_empty or A.schema.current_domain.ndrectangle.range(0)]",

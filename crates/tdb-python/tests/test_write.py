@@ -289,7 +289,7 @@ def test_members_of_groups_are_removed_by_name_location_and_path(tmp_path: pathl
     group.add(tmp_path / "b")
     group.add("c", relative=True)
     group.remove(str(tmp_path / "b"))
-    assert [member.name for member in group] == ["first", None]
+    assert {member.name for member in group} == {"first", None} and len(group) == 2
     group.remove("c")
     group.remove("first")
     assert len(group) == 0
@@ -303,5 +303,6 @@ def test_years_and_far_dates_are_what_was_given(uri: str) -> None:
     array.write({"y": np.array(["2001", "2050"], "M8[Y]"), "a": [1, 2]})
     assert tdb.Schema.of_json(array.schema.to_json()).dimensions[0].domain == array.schema.dimensions[0].domain == years
     assert array[:]["y"].tolist() == np.array(["2001", "2050"], "M8[Y]").tolist()
-    with pytest.raises(tdb.QueryError, match="fit"):
-        tdb.Schema("sparse", [tdb.Dimension("h", ("0001-01-01T00", str(np.datetime64(2**62, "h"))), "datetime64[s]")], [tdb.Attribute("a")])
+    hours = (np.datetime64(-(2**63) + 1, "h"), np.datetime64(2**62, "h"))
+    schema = tdb.Schema("sparse", [tdb.Dimension("h", hours, "datetime64[h]")], [tdb.Attribute("a")])
+    assert schema.dimensions[0].domain == tdb.Schema.of_json(schema.to_json()).dimensions[0].domain == hours

@@ -195,8 +195,8 @@ fn parse_ticks(unit: Unit, text: &str) -> Result<i128, BadDate> {
     };
     match unit {
         Unit::Clock(per_day) => {
-            let all = days.checked_mul(ATTOS_PER_DAY).and_then(|begin| begin.checked_add(attos));
-            exact(all.ok_or(BadDate::TooFar)?, ATTOS_PER_DAY / per_day)
+            let part = exact(attos, ATTOS_PER_DAY / per_day)?;
+            days.checked_mul(per_day).and_then(|begin| begin.checked_add(part)).ok_or(BadDate::TooFar)
         }
         _ if attos != 0 => Err(BadDate::TooFine),
         Unit::Days(length) => exact(days, length),
@@ -388,6 +388,9 @@ mod tests {
         assert_eq!(parse(Datatype::DatetimeMonth, "2020-01-02"), Err(BadDate::TooFine));
         assert_eq!(parse(Datatype::DatetimeNs, "9999-01-01"), Err(BadDate::TooFar));
         assert_eq!(parse(Datatype::DatetimeHr, "3000000000000000-01-01T00"), Err(BadDate::TooFar));
+        assert_eq!(parse(Datatype::DatetimeAs, "300000000000000000-01-01"), Err(BadDate::TooFar));
+        let first = format(Datatype::DatetimeHr, i64::MIN + 1).unwrap();
+        assert_eq!(parse(Datatype::DatetimeHr, &first), Ok(i64::MIN + 1));
         assert_eq!(parse(Datatype::DatetimeYear, "2020-01"), Ok(50));
         assert_eq!(parse_millis("1970-01-01T00:00:01.5Z"), Ok(1500));
         assert_eq!(format_millis(1500), "1970-01-01T00:00:01.500Z");

@@ -1,6 +1,6 @@
 """TileDB-Py's names, for programs that switch: ``import tdb.compat as tiledb``.
 
->>> import tdb.compat as tiledb
+>>> import numpy as np, tdb.compat as tiledb
 >>> with tiledb.open(fixtures / "quickstart") as A:
 ...     A[1:3, 2:4]["a"].tolist(), A.multi_index[1, [2, 4]]["a"].tolist()
 ([[2, 3], [6, 7]], [[2, 4]])

@@ -241,14 +241,13 @@ class DataFrameIndexer(_Indexer):
             kind = labels.tolist() if labels.dtype.kind in "SU" else labels
             return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind))
         if not self._as_arrow:
-            found = typed(column, values)
-            return list(found) if found.dtype.kind == "V" else found
+            return typed(column, values)
         if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "D":
             values = _dates(column.name, values)
         if nulls is not None:
             return _nullable(values, nulls)
         if values.ndim > 1:
-            return list(typed(column, values))
+            return typed(column, values)
         return values.astype(object) if values.dtype.kind == "S" else values
 
 
