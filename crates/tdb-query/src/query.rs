@@ -295,8 +295,8 @@ impl Read {
     }
 
     /// Asks [`Self::collect`] for codes where a field of a sparse array stores its strings once each (`DICTIONARY`), or once a run
-    /// (`RLE`): the column then has these strings, and for each cell the number of its string ([`Column::codes`](tdb_cells::Column::codes)). Fields that
-    /// store every string stay as they are.
+    /// (`RLE`): the column then has these strings, and for each cell the number of its string
+    /// ([`Column::codes`](tdb_cells::Column::codes)). Fields that store every string stay as they are.
     ///
     /// ```
     /// use tdb_array::schema::{Dimension, Filter, Pipeline};
