@@ -34,14 +34,18 @@ use tdb_datafusion::datafusion;
 use tdb_datafusion::{Result, TdbTable, TdbTableFactory};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::Sender;
+use tokio::time::{sleep, timeout};
 
 use crate::codec::Codec;
 use crate::error::ClusterError;
+use crate::net::with_connections;
 use crate::scheduler::builder;
-use crate::watch::LOST;
+use crate::watch::{LOST, NOBODY, STOPPED};
 
 /// How often a query is run before its executors are given up.
 const ATTEMPTS: u32 = 5;
+/// How long the scheduler may take to accept a connection.
+const CONNECT: Duration = Duration::from_secs(10);
 /// The pause before a query is run again, times the number of attempts so far.
 const PAUSE: Duration = Duration::from_millis(500);
 /// The bytes of a result that are held until all of it is there. When an executor is lost after that, the query cannot be
@@ -87,7 +91,7 @@ impl Cluster {
     #[must_use]
     pub fn session(&self, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> SessionContext {
         let planner = Planner { cluster: self.clone(), here: DefaultPhysicalPlanner::default() };
-        let state = builder(config.upgrade_for_ballista())
+        let state = builder(with_connections(config.upgrade_for_ballista()))
             .with_runtime_env(runtime)
             .with_query_planner(Arc::new(planner))
             .build();
@@ -98,10 +102,20 @@ impl Cluster {
         format!("http://{}", self.address)
     }
 
+    /// An error if nobody listens at the address.
+    async fn reach(&self) -> Result<(), ClusterError> {
+        let reason = match timeout(CONNECT, TcpStream::connect(&*self.address)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer in {CONNECT:?}"),
+        };
+        Err(ClusterError::NoScheduler { address: self.address.to_string(), reason })
+    }
+
     /// Ends a job, whose result nobody wants any more. If the scheduler does not answer, there is nothing to end.
     pub(crate) async fn cancel(&self, job: &JobId) {
         let Ok(endpoint) = create_grpc_client_endpoint(self.url(), None) else { return };
-        if let Ok(channel) = endpoint.connect().await {
+        if let Ok(channel) = endpoint.connect_timeout(CONNECT).timeout(CONNECT).connect().await {
             let job_id = job.as_str().to_owned();
             let _ = SchedulerGrpcClient::new(channel).cancel_job(CancelJobParams { job_id }).await;
         }
@@ -189,18 +203,18 @@ impl ClusterExec {
 
     /// Runs the query until an attempt was not disturbed.
     async fn run(self, context: Arc<TaskContext>, rows: Sender<Result<RecordBatch>>) -> Result<()> {
-        if let Err(error) = TcpStream::connect(&*self.cluster.address).await {
-            let (address, reason) = (self.cluster.address.to_string(), error.to_string());
-            return Err(ClusterError::NoScheduler { address, reason }.into());
-        }
-        // The status of a job that is asked for, instead of told, is not the one that `watch` decides.
-        let config = context.session_config().clone().set_bool(BALLISTA_CLIENT_PULL, false);
+        // Each question for the status of the job has a limit of time. A connection on which the scheduler tells it has none.
+        let config = context.session_config().clone().set_bool(BALLISTA_CLIENT_PULL, true);
         let context = Arc::new(TaskContext::default().with_session_config(config));
         let mut attempts = 1;
         loop {
+            self.cluster.reach().await?;
             let mut attempt = Attempt::new(&self, &context);
             let Err(error) = attempt.run(&context, &rows).await else { return Ok(()) };
             let Some(reason) = attempt.loss(&error) else { return Err(error) };
+            if reason.contains(NOBODY) {
+                return Err(ClusterError::NoExecutors { reason }.into());
+            }
             attempt.cancel().await;
             if attempt.passed > 0 {
                 return Err(ClusterError::RowsLost { rows: attempt.passed, reason }.into());
@@ -208,7 +222,7 @@ impl ClusterExec {
             if attempts >= ATTEMPTS {
                 return Err(ClusterError::ExecutorsLost { attempts, reason }.into());
             }
-            tokio::time::sleep(PAUSE.saturating_mul(attempts)).await;
+            sleep(PAUSE.saturating_mul(attempts)).await;
             attempts = attempts.saturating_add(1);
         }
     }
@@ -276,7 +290,8 @@ impl Attempt {
         // The scheduler's answer. Any other error came after the job had succeeded, when its result was fetched from the
         // executors that have it.
         let failed = text.contains(&format!("Job {job} failed"));
-        let lost = text.contains(LOST) || UNFETCHED.iter().any(|name| text.contains(name));
+        let again = [LOST, STOPPED, NOBODY].into_iter().chain(UNFETCHED);
+        let lost = again.into_iter().any(|name| text.contains(name));
         (!failed || lost).then_some(text)
     }
 

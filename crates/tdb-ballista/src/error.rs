@@ -1,6 +1,7 @@
 //! What can go wrong with a cluster.
 
 use core::error::Error;
+use core::time::Duration;
 
 use tdb_datafusion::datafusion::error::DataFusionError;
 
@@ -18,8 +19,25 @@ pub enum ClusterError {
         /// Why there is no answer.
         reason: String,
     },
-    /// Executors were lost each time the query ran.
-    #[error("executors were lost in each of {attempts} attempts to run the query; the last one: {reason}")]
+    /// There were no executors.
+    #[error("the cluster has no executors: start some with tdb cluster executor ({reason})")]
+    NoExecutors {
+        /// What the scheduler said.
+        reason: String,
+    },
+    /// A scheduler would call executors lost that only work.
+    #[error(
+        "an executor that works says so every {:?}: it cannot be called lost after {timeout:?}",
+        crate::HEARTBEAT
+    )]
+    ShortTimeout {
+        /// The time after which they were to be lost.
+        timeout: Duration,
+    },
+    /// Executors were lost, or the query came to a stop, each time it ran.
+    #[error(
+        "executors were lost, or the query stopped, in each of {attempts} attempts to run it; the last one: {reason}"
+    )]
     ExecutorsLost {
         /// How often the query ran.
         attempts: u32,

@@ -3,15 +3,14 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::BallistaError;
-use ballista_core::extension::SessionConfigExt;
 use ballista_executor::executor_process::{ExecutorProcessConfig, start_executor_process};
-use datafusion::prelude::SessionConfig;
-use tdb_datafusion::datafusion;
 use tdb_datafusion::{Result, TdbTableFactory};
 use tokio::net::TcpListener;
 
 use crate::codec::Codec;
+use crate::net::{connections, session_config};
 
 /// How long an executor tries to reach the scheduler.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -26,7 +25,7 @@ pub struct Executor {
     scheduler: (String, u16),
     listen: String,
     advertised: Option<String>,
-    ports: Option<(u16, u16)>,
+    port: Option<u16>,
     threads: usize,
     memory: Option<u64>,
     folder: Option<String>,
@@ -34,14 +33,14 @@ pub struct Executor {
 
 impl Executor {
     /// An executor of a scheduler, that opens arrays with the storages and the key of a factory. It listens on the loopback
-    /// interface on free ports, and uses all threads of the machine.
+    /// interface on a free port, and uses all threads of the machine.
     pub fn new(factory: TdbTableFactory, host: impl Into<String>, port: u16) -> Self {
         Self {
             factory,
             scheduler: (host.into(), port),
             listen: LOOPBACK.to_owned(),
             advertised: None,
-            ports: None,
+            port: None,
             threads: 0,
             memory: None,
             folder: None,
@@ -60,9 +59,9 @@ impl Executor {
         self
     }
 
-    /// Listens on these ports: one for the scheduler, one for rows.
-    pub const fn ports(mut self, scheduler: u16, rows: u16) -> Self {
-        self.ports = Some((scheduler, rows));
+    /// Listens on this port.
+    pub const fn port(mut self, port: u16) -> Self {
+        self.port = Some(port);
         self
     }
 
@@ -90,23 +89,25 @@ impl Executor {
     /// No scheduler at the address, or no port to listen on.
     pub async fn serve(self) -> Result<()> {
         let codec = Arc::new(Codec::new(self.factory));
-        let (grpc_port, port) = match self.ports {
-            Some(ports) => ports,
-            None => free_ports(&self.listen).await?,
+        let port = match self.port {
+            Some(port) => port,
+            None => free_port(&self.listen).await?,
         };
         let config = ExecutorProcessConfig {
             external_host: Some(self.advertised.unwrap_or_else(|| self.listen.clone())),
             bind_host: self.listen,
             port,
-            grpc_port,
+            // Nobody listens for a scheduler that hands out work.
+            grpc_port: port,
             scheduler_host: self.scheduler.0,
             scheduler_port: self.scheduler.1,
             scheduler_connect_timeout_seconds: u16::try_from(CONNECT.as_secs()).unwrap_or(u16::MAX),
             vcores: self.threads,
             work_dir: self.folder,
-            executor_heartbeat_interval_seconds: crate::HEARTBEAT.as_secs(),
+            task_scheduling_policy: TaskSchedulingPolicy::PullStaged,
             memory_pool_size: self.memory,
-            override_config_producer: Some(Arc::new(SessionConfig::new_with_ballista)),
+            override_config_producer: Some(Arc::new(session_config)),
+            override_create_grpc_client_endpoint: Some(connections()),
             override_logical_codec: Some(codec.clone()),
             override_physical_codec: Some(codec),
             ..ExecutorProcessConfig::default()
@@ -115,9 +116,7 @@ impl Executor {
     }
 }
 
-/// Two ports that are free now.
-async fn free_ports(address: &str) -> Result<(u16, u16)> {
-    let one = TcpListener::bind((address, 0)).await?;
-    let other = TcpListener::bind((address, 0)).await?;
-    Ok((one.local_addr()?.port(), other.local_addr()?.port()))
+/// A port that is free now.
+async fn free_port(address: &str) -> Result<u16> {
+    Ok(TcpListener::bind((address, 0)).await?.local_addr()?.port())
 }

@@ -26,12 +26,13 @@
 //! # Executors that are lost
 //!
 //! An executor that is lost costs time, not the answer. Ballista 55 would run the lost part of a query again, and can then
-//! count rows twice. Here all queries that run at that time fail on the scheduler, and the client runs them again from the
-//! beginning, up to five times. Results of up to 128 MiB are passed on only when they are complete; of a larger result, rows
-//! may have been passed on when an executor is lost, and the query then fails ([`ClusterError::RowsLost`]).
+//! count rows twice. Here all queries of which the executor had a part fail on the scheduler, and the client runs them again
+//! from the beginning, up to five times. Results of up to 128 MiB are passed on only when they are complete; of a larger
+//! result, rows may have been passed on when an executor is lost, and the query then fails ([`ClusterError::RowsLost`]).
 //!
-//! Known fault: after such a loss the scheduler can stall, and queries then wait until it is started again. The cause is not
-//! found yet; its threads are idle, so tasks wait for each other.
+//! Nothing waits for ever: a process that is gone is noticed at once, one that says nothing after [`TIMEOUT`], a scheduler
+//! that does not answer after a minute, and a query of which nothing runs after 30 seconds. A query without any executor
+//! fails after a minute ([`ClusterError::NoExecutors`]).
 //!
 //! # Limits
 //!
@@ -43,7 +44,9 @@ mod client;
 mod codec;
 mod error;
 mod executor;
+mod gate;
 mod message;
+mod net;
 mod scan;
 mod scheduler;
 mod watch;
@@ -56,8 +59,8 @@ pub use self::error::ClusterError;
 pub use self::executor::Executor;
 pub use self::scheduler::Scheduler;
 
-/// How often an executor says that it is there.
-pub const HEARTBEAT: Duration = Duration::from_secs(2);
+/// How often an executor says that it is there, even if all its threads are busy.
+pub const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The default time after which an executor that says nothing is lost.
 pub const TIMEOUT: Duration = Duration::from_secs(15);
 /// Into how many partitions scans are cut, and rows between stages, if a client asks for nothing else: more than the threads of a small

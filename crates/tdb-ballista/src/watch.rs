@@ -1,4 +1,4 @@
-//! Jobs that an executor's loss must not change.
+//! Jobs that an executor's loss must not change, and jobs that must not wait for ever.
 //!
 //! Ballista 55 tries to save a job when an executor is lost. It takes back what the lost executor wrote, and runs these
 //! tasks again. But a stage that had begun to read goes back to its beginning as a whole
@@ -6,272 +6,205 @@
 //! the inputs of the next stage (`update_stage_output_links`), or in the result (`output_locations`). The second attempt
 //! adds the same rows again, and the job succeeds with a wrong answer.
 //!
-//! So jobs are not saved here. All that run when an executor is lost fail at once, and a client runs its query again. As a
-//! job's status reaches clients through the state of jobs alone, which is wrapped here, no job of which any stage began
-//! again can succeed, whatever else happens to it.
+//! So jobs are not saved here. All that had a task on a lost executor fail at once, and a client runs its query again. As a
+//! job's status reaches clients through [`Watch`] alone, no job of which any stage began again can succeed, whatever else
+//! happens to it.
+//!
+//! Ballista also forgets tasks: those in an answer that an executor did not receive, and those whose end it could not
+//! report. Such a job would wait for ever, and so would one whose stages do not follow each other any more. The executors'
+//! polls (the module `gate`) show both: a job fails here if an executor runs fewer tasks than it was handed, or if nothing of it
+//! runs while executors have nothing to do.
 
+mod states;
+mod tasks;
+
+use core::convert::Infallible;
+use core::time::Duration;
 use std::collections::{HashMap, HashSet};
+use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use async_trait::async_trait;
+use ballista_core::JobId;
 use ballista_core::error::Result;
-use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::job_status::Status;
-use ballista_core::serde::protobuf::{ExecutorHeartbeat, FailedTask, JobStatus, task_status};
-use ballista_core::serde::scheduler::{ExecutorData, ExecutorMetadata};
-use ballista_core::{JobId, JobStatusSubscriber};
-use ballista_scheduler::cluster::{
-    BallistaCluster, BoundTask, ClusterState, ClusterStateEventStream, ExecutorSlot, JobState,
-    JobStateEventStream,
-};
-use ballista_scheduler::config::TaskDistributionPolicy;
+use ballista_core::serde::protobuf::{FailedJob, JobStatus};
+use ballista_core::serde::scheduler::ExecutorMetadata;
+use ballista_scheduler::cluster::{BallistaCluster, ClusterState, JobState};
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
-use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
-use ballista_scheduler::state::task_manager::JobInfoCache;
-use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::future::join_all;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
 
+use self::tasks::{Known, PLANNING};
+pub(crate) use self::tasks::{Poll, Task};
 use crate::client::Cluster;
 
-/// How the error of a job begins that has to run again.
+/// How the error of a job begins that has to run again because an executor was lost.
 pub(crate) const LOST: &str = "an executor was lost";
+/// How the error of a job begins that has to run again because nothing of it runs any more.
+pub(crate) const STOPPED: &str = "the query came to a stop";
+/// How the error of a job begins that nobody can run.
+pub(crate) const NOBODY: &str = "the cluster has no executors";
 
-/// The state of a cluster in which no job survives the loss of an executor. The scheduler is told to cancel such jobs as its clients
-/// tell it.
-pub(crate) fn watched(cluster: &BallistaCluster, scheduler: Cluster) -> BallistaCluster {
-    let jobs = Arc::new(Jobs { inner: cluster.job_state(), known: Mutex::default(), scheduler });
-    let executors = Executors { inner: cluster.cluster_state(), jobs: jobs.clone() };
-    BallistaCluster::new(Arc::new(executors), jobs)
-}
+/// The pause between two looks at executors and jobs.
+const LOOK: Duration = Duration::from_secs(1);
+/// How long an executor may take to accept a connection before it counts as one that says nothing.
+const CONNECT: Duration = Duration::from_secs(1);
+/// How long the scheduler may take to accept an order.
+const ORDER: Duration = Duration::from_secs(5);
+/// How long a query waits for the first executor.
+const FIRST: Duration = Duration::from_secs(60);
 
-/// The state of jobs.
-struct Jobs {
-    inner: Arc<dyn JobState>,
+/// The state of a cluster in which no job survives the loss of an executor that had a part of it.
+pub(crate) struct Watch {
+    jobs: Arc<dyn JobState>,
+    executors: Arc<dyn ClusterState>,
     known: Mutex<Known>,
+    /// The scheduler is told to cancel jobs as its clients tell it.
     scheduler: Cluster,
 }
 
-#[derive(Default)]
-struct Known {
-    /// The jobs that run, as they were when they began.
-    running: HashMap<JobId, ExecutionGraphBox>,
-    /// Jobs whose clients know that they failed, while their tasks may still run.
-    failed: HashSet<JobId>,
-}
+impl Watch {
+    pub(crate) fn new(cluster: &BallistaCluster, scheduler: Cluster) -> Arc<Self> {
+        let (jobs, executors) = (cluster.job_state(), cluster.cluster_state());
+        Arc::new(Self { jobs, executors, known: Mutex::default(), scheduler })
+    }
 
-impl Jobs {
+    /// The same state, for a scheduler.
+    pub(crate) fn cluster(self: &Arc<Self>) -> BallistaCluster {
+        BallistaCluster::new(self.clone(), self.clone())
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         // No code that can panic runs while this is locked.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails all jobs that run. The scheduler takes the order to cancel a job before it learns of the loss, because events wait in
-    /// one line. So it finds no job whose stages could begin again, and the executors that are left get back the threads that the
-    /// job's tasks had there. (Ballista 55 never gives back the threads of tasks whose stage begins again.)
-    async fn fail_all(&self, executor: &str) -> Result<()> {
-        let jobs: Vec<_> = {
-            let mut known = self.known();
-            let jobs: Vec<_> = known.running.drain().collect();
-            known.failed.extend(jobs.iter().map(|(job, _)| job.clone()));
-            jobs
-        };
-        for (job, mut graph) in jobs {
-            self.scheduler.cancel(&job).await;
-            graph.fail_job(format!("{LOST}: {executor}"));
-            self.inner.save_job(&job, &graph).await?;
-        }
-        Ok(())
-    }
-}
-
-/// Why a job has to run again, if it has to: a stage began again, or a task could not read what another one wrote.
-fn disturbance(graph: &ExecutionGraphBox) -> Option<String> {
-    graph.stages().values().find_map(|stage| {
-        let (id, attempts, tasks): (_, _, &[TaskInfo]) = match stage {
-            ExecutionStage::UnResolved(stage) => (stage.stage_id, stage.stage_attempt_num, &[]),
-            ExecutionStage::Resolved(stage) => (stage.stage_id, stage.stage_attempt_num, &[]),
-            ExecutionStage::Running(stage) => (stage.stage_id, stage.stage_attempt_num, &stage.task_infos),
-            ExecutionStage::Successful(stage) => (stage.stage_id, stage.stage_attempt_num, &stage.task_infos),
-            ExecutionStage::Failed(stage) => (stage.stage_id, stage.stage_attempt_num, &stage.task_infos),
-        };
-        if attempts > 0 {
-            return Some(format!("stage {id} began again"));
-        }
-        tasks.iter().find_map(|task| lost(&task.task_status)).map(|why| format!("stage {id}: {why}"))
-    })
-}
-
-/// What a task says about results that are gone.
-fn lost(status: &task_status::Status) -> Option<&str> {
-    let task_status::Status::Failed(FailedTask { failed_reason: Some(reason), error, .. }) = status else {
-        return None;
-    };
-    matches!(
-        reason,
-        FailedReason::FetchPartitionError(_) | FailedReason::ExecutorLost(_) | FailedReason::ResultLost(_)
-    )
-    .then_some(error)
-}
-
-#[async_trait]
-impl JobState for Jobs {
-    fn accept_job(&self, job: &JobId, name: &str, queued: u64) -> Result<()> {
-        self.inner.accept_job(job, name, queued)
-    }
-
-    fn pending_job_number(&self) -> usize {
-        self.inner.pending_job_number()
-    }
-
-    async fn submit_job(
-        &self,
-        job: JobId,
-        graph: &ExecutionGraphBox,
-        subscriber: Option<JobStatusSubscriber>,
-    ) -> Result<()> {
-        self.inner.submit_job(job.clone(), graph, subscriber).await?;
-        self.known().running.insert(job, graph.cloned());
-        Ok(())
-    }
-
-    async fn get_jobs(&self) -> Result<HashSet<JobId>> {
-        self.inner.get_jobs().await
-    }
-
-    async fn get_all_jobs(&self) -> Result<HashSet<JobId>> {
-        self.inner.get_all_jobs().await
-    }
-
-    async fn get_job_status(&self, job: &JobId) -> Result<Option<JobStatus>> {
-        self.inner.get_job_status(job).await
-    }
-
-    async fn get_execution_graph(&self, job: &JobId) -> Result<Option<ExecutionGraphBox>> {
-        self.inner.get_execution_graph(job).await
-    }
-
-    /// A job that was disturbed is saved as one that failed.
-    async fn save_job(&self, job: &JobId, graph: &ExecutionGraphBox) -> Result<()> {
-        let ended = matches!(graph.status().status, Some(Status::Successful(_) | Status::Failed(_)));
-        let was_failed = {
-            let mut known = self.known();
-            if ended {
-                known.running.remove(job);
-                known.failed.remove(job)
-            } else {
-                known.failed.contains(job)
+    /// Looks for executors and jobs that are gone, as long as it is polled.
+    pub(crate) async fn keep(&self) -> Infallible {
+        let mut refused = HashSet::new();
+        let mut alone = Instant::now();
+        loop {
+            sleep(LOOK).await;
+            let executors = self.executors.registered_executor_metadata().await;
+            if !executors.is_empty() {
+                alone = Instant::now();
             }
-        };
-        if was_failed {
-            // Its client has been told, and its status stays what it is.
-            return Ok(());
+            refused = self.look_at(&executors, &refused).await;
+            let stopped = self.known().stopped(Instant::now());
+            self.fail(stopped, &format!("{STOPPED}: nothing of it runs, and executors wait for work")).await;
+            if alone.elapsed() > FIRST {
+                let waiting = self.known().running(FIRST, Instant::now());
+                self.fail(waiting, &format!("{NOBODY} for more than {FIRST:?}")).await;
+            }
         }
-        let Some(why) = disturbance(graph) else { return self.inner.save_job(job, graph).await };
-        if !ended {
-            let mut known = self.known();
-            known.running.remove(job);
-            known.failed.insert(job.clone());
+    }
+
+    /// Removes the executors that refuse connections for the second time; returns those that do it for the first time.
+    async fn look_at(&self, executors: &[ExecutorMetadata], refused: &HashSet<String>) -> HashSet<String> {
+        let mut first = HashSet::new();
+        for executor in unreachable(executors).await {
+            if refused.contains(&executor) {
+                // It cannot fail: the state is in memory.
+                let _ = self.lose(&executor, "nobody listens at its address").await;
+            } else {
+                first.insert(executor);
+            }
         }
-        let mut failed = graph.cloned();
-        failed.fail_job(format!("{LOST}: {why}"));
-        self.inner.save_job(job, &failed).await
+        first
     }
 
-    async fn fail_unscheduled_job(&self, job: &JobId, reason: String) -> Result<()> {
-        self.inner.fail_unscheduled_job(job, reason).await
-    }
-
-    async fn remove_job(&self, job: &JobId) -> Result<()> {
-        self.inner.remove_job(job).await
-    }
-
-    async fn try_acquire_job(&self, job: &JobId) -> Result<Option<ExecutionGraphBox>> {
-        self.inner.try_acquire_job(job).await
-    }
-
-    async fn job_state_events(&self) -> Result<JobStateEventStream> {
-        self.inner.job_state_events().await
-    }
-
-    async fn create_or_update_session(
-        &self,
-        session: &str,
-        config: &SessionConfig,
-    ) -> Result<Arc<SessionContext>> {
-        self.inner.create_or_update_session(session, config).await
-    }
-
-    async fn remove_session(&self, session: &str) -> Result<()> {
-        self.inner.remove_session(session).await
-    }
-
-    fn produce_config(&self) -> SessionConfig {
-        self.inner.produce_config()
-    }
-}
-
-/// The state of executors.
-struct Executors {
-    inner: Arc<dyn ClusterState>,
-    jobs: Arc<Jobs>,
-}
-
-#[async_trait]
-impl ClusterState for Executors {
-    async fn init(&self) -> Result<()> {
-        self.inner.init().await
-    }
-
-    async fn bind_schedulable_tasks(
-        &self,
-        distribution: TaskDistributionPolicy,
-        jobs: Arc<HashMap<JobId, JobInfoCache>>,
-        executors: Option<HashSet<String>>,
-    ) -> Result<Vec<BoundTask>> {
-        self.inner.bind_schedulable_tasks(distribution, jobs, executors).await
-    }
-
-    async fn unbind_tasks(&self, slots: Vec<ExecutorSlot>) -> Result<()> {
-        self.inner.unbind_tasks(slots).await
-    }
-
-    async fn register_executor(&self, metadata: ExecutorMetadata, data: ExecutorData) -> Result<()> {
-        self.inner.register_executor(metadata, data).await
-    }
-
-    async fn save_executor_metadata(&self, metadata: ExecutorMetadata) -> Result<()> {
-        self.inner.save_executor_metadata(metadata).await
-    }
-
-    async fn get_executor_metadata(&self, executor: &str) -> Result<ExecutorMetadata> {
-        self.inner.get_executor_metadata(executor).await
-    }
-
-    async fn registered_executor_metadata(&self) -> Vec<ExecutorMetadata> {
-        self.inner.registered_executor_metadata().await
-    }
-
-    async fn save_executor_heartbeat(&self, heartbeat: ExecutorHeartbeat) -> Result<()> {
-        self.inner.save_executor_heartbeat(heartbeat).await
-    }
-
-    /// Every loss comes here before any stage of a job is changed.
-    async fn remove_executor(&self, executor: &str) -> Result<()> {
-        let removed = self.inner.remove_executor(executor).await;
-        self.jobs.fail_all(executor).await?;
+    /// Removes an executor, and fails the jobs that had tasks there. The executors that are left end the tasks that they run, and the
+    /// scheduler forgets what these say.
+    async fn lose(&self, executor: &str, why: &str) -> Result<()> {
+        let removed = self.executors.remove_executor(executor).await;
+        let jobs = self.known().lose(executor);
+        self.fail(jobs, &format!("{LOST}: {executor}: {why}")).await;
         removed
     }
 
-    fn executor_heartbeats(&self) -> HashMap<String, ExecutorHeartbeat> {
-        self.inner.executor_heartbeats()
+    /// Fails jobs: their clients are told, and the scheduler is asked to forget them.
+    async fn fail(&self, jobs: Vec<JobId>, why: &str) {
+        let graphs: Vec<_> = {
+            let mut known = self.known();
+            jobs.into_iter().filter_map(|job| known.fail(job)).collect()
+        };
+        for (job, mut graph) in graphs {
+            graph.fail_job(why.to_owned());
+            // It fails only if the job has ended.
+            let _ = self.jobs.save_job(&job, &graph).await;
+            // If the scheduler does not take the order, the job may use executors until it ends, but nobody learns of that.
+            let _ = timeout(ORDER, self.scheduler.cancel(&job)).await;
+        }
     }
 
-    fn get_executor_heartbeat(&self, executor: &str) -> Option<ExecutorHeartbeat> {
-        self.inner.get_executor_heartbeat(executor)
+    /// Why a job that fails has to run again, if it has to: an executor that had a part of it does not listen any more.
+    async fn gone(&self, executors: &HashSet<String>) -> Option<String> {
+        let registered = self.executors.registered_executor_metadata().await;
+        let concerned: Vec<_> =
+            registered.into_iter().filter(|executor| executors.contains(&executor.id)).collect();
+        unreachable(&concerned).await.into_iter().next()
     }
 
-    async fn cluster_state_events(&self) -> Result<ClusterStateEventStream> {
-        self.inner.cluster_state_events().await
+    /// A client asked for the answer to a query.
+    pub(crate) fn asked(&self, job: &JobId) {
+        self.known().asked(job, Instant::now());
     }
+
+    /// What a client is told of its job.
+    pub(crate) async fn status(&self, job: &JobId) -> Result<Option<JobStatus>> {
+        let status = self.jobs.get_job_status(job).await?;
+        let waits =
+            matches!(status.as_ref().map(|status| &status.status), None | Some(Some(Status::Queued(_))));
+        if !waits || self.known().may_be_planned(job, Instant::now()) {
+            return Ok(status);
+        }
+        let error = match status {
+            None => format!("{STOPPED}: the scheduler does not know it"),
+            Some(_) => format!("{STOPPED}: it was not planned in {PLANNING:?}"),
+        };
+        let status = Some(Status::Failed(FailedJob { error, queued_at: 0, started_at: 0, ended_at: 0 }));
+        Ok(Some(JobStatus { job_id: job.as_str().to_owned(), job_name: String::new(), status }))
+    }
+
+    /// Notes what an executor reports with a poll; returns how often it was lost so far.
+    pub(crate) async fn reported(&self, poll: &Poll) -> u64 {
+        let (jobs, losses) = {
+            let mut known = self.known();
+            (known.reported(poll, Instant::now()), known.losses(&poll.executor))
+        };
+        if !jobs.is_empty() {
+            let why = format!(
+                "{STOPPED}: the executor {} does not run all tasks that it was handed",
+                poll.executor
+            );
+            self.fail(jobs, &why).await;
+        }
+        losses
+    }
+
+    /// Notes what the scheduler hands to an executor after [`reported`](Self::reported) returned a number of losses. `false` if the
+    /// tasks must not reach it, because it has been lost in the meantime.
+    pub(crate) async fn handed(&self, poll: &Poll, tasks: &[(JobId, Task)], losses: u64) -> bool {
+        let jobs = self.known().handed(poll, tasks, losses, Instant::now());
+        let keeps_them = jobs.is_empty();
+        self.fail(jobs, &format!("{LOST}: {}: it got tasks at that moment", poll.executor)).await;
+        keeps_them
+    }
+}
+
+/// The executors that refuse connections.
+async fn unreachable(executors: &[ExecutorMetadata]) -> Vec<String> {
+    let tries = executors.iter().map(|executor| async {
+        let connecting = TcpStream::connect((executor.host.as_str(), executor.port));
+        // One that says nothing may be slow: its polls tell whether it is there.
+        let refuses = matches!(
+            timeout(CONNECT, connecting).await,
+            Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused
+        );
+        refuses.then(|| executor.id.clone())
+    });
+    join_all(tries).await.into_iter().flatten().collect()
 }
 
 #[cfg(test)]

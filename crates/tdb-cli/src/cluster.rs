@@ -48,8 +48,8 @@ pub(crate) struct SchedulerArgs {
     /// The address and the port to listen on; with port 0, on a free one. The address is printed.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:50050")]
     listen: String,
-    /// The seconds after which an executor that says nothing is lost.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(3..))]
+    /// The seconds after which an executor that says nothing is lost. One that works says so every 5 seconds.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(6..))]
     timeout: u64,
     #[command(flatten)]
     key: KeyArgs,
@@ -61,15 +61,15 @@ pub(crate) struct ExecutorArgs {
     /// Where the scheduler listens.
     #[arg(value_name = "HOST:PORT")]
     scheduler: String,
-    /// The address to listen on. Other executors and the clients must reach it.
+    /// The address to listen on. The scheduler, the other executors and the clients must reach it.
     #[arg(long, value_name = "IP", default_value = "127.0.0.1")]
     listen: String,
     /// The name under which others reach this machine. Default: the address.
     #[arg(long, value_name = "HOST")]
     advertise: Option<String>,
-    /// Two ports to listen on: for the scheduler, and for rows. Default: free ones.
-    #[arg(long, value_name = "PORT,PORT", value_parser = parse_ports)]
-    ports: Option<(u16, u16)>,
+    /// The port to listen on. Default: a free one.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
@@ -81,12 +81,6 @@ pub(crate) struct ExecutorArgs {
     temporary: Option<PathBuf>,
     #[command(flatten)]
     key: KeyArgs,
-}
-
-/// Parses two ports.
-fn parse_ports(text: &str) -> core::result::Result<(u16, u16), &'static str> {
-    let ports = text.split_once(',').and_then(|(one, other)| Some((one.parse().ok()?, other.parse().ok()?)));
-    ports.ok_or("two ports are needed, as in 50051,50052")
 }
 
 /// Without the feature, the command is known, and says how to get it.

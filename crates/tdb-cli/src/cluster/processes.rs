@@ -1,5 +1,6 @@
 //! The processes themselves.
 
+use core::num::NonZeroU16;
 use core::time::Duration;
 use std::io::Write;
 
@@ -14,9 +15,13 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::sql::session::{Places, runtime};
 
+/// The threads of a scheduler. Some of Ballista's locks block the thread of a task that waits for them: there have to be others on which
+/// the task that has the lock goes on.
+const THREADS: NonZeroU16 = NonZeroU16::MIN.saturating_add(15);
+
 pub(super) fn scheduler(args: &SchedulerArgs, stores: Stores, out: &mut dyn Write) -> Result {
     let scheduler = Scheduler::new(factory(stores, &args.key)?).timeout(Duration::from_secs(args.timeout));
-    runtime(None)?.block_on(async {
+    runtime(Some(THREADS))?.block_on(async {
         let refused = |error| Failure::Failed(format!("{}: {error}", args.listen));
         let listener = TcpListener::bind(&args.listen).await.map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
@@ -36,8 +41,8 @@ pub(super) fn executor(args: &ExecutorArgs, stores: Stores) -> Result {
     if let Some(host) = &args.advertise {
         executor = executor.advertise(host.as_str());
     }
-    if let Some((scheduler, rows)) = args.ports {
-        executor = executor.ports(scheduler, rows);
+    if let Some(port) = args.port {
+        executor = executor.port(port);
     }
     if let Some(threads) = args.threads {
         executor = executor.threads(usize::from(threads.get()));

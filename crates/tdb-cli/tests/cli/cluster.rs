@@ -20,9 +20,9 @@ fn help_is_there_in_every_build_and_wrong_words_are_refused() {
     assert!(help.code == 0 && help.out.contains("There is no authentication"), "{}", help.out);
     for args in [
         &["cluster"][..],
-        &["cluster", "scheduler", "--timeout", "1"],
+        &["cluster", "scheduler", "--timeout", "5"],
         &["cluster", "executor"],
-        &["cluster", "executor", "localhost:1", "--ports", "1"],
+        &["cluster", "executor", "localhost:1", "--port", "0"],
         &["sql", "--cluster", "localhost:1", "--threads", "2", "SELECT 1"],
     ] {
         assert_eq!(tdb(args).code, 2, "{args:?}");

@@ -2,7 +2,7 @@
 //! interface.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 /// How long a process may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The seconds after which the scheduler calls an executor lost: fewer than by default, so that kills take less time.
-const TIMEOUT: &str = "6";
+/// How long a query may take before it counts as one that hangs.
+const LIMIT: Duration = Duration::from_secs(600);
 /// Ticks of the processor's clock in a second, as Linux counts them for programs.
 const TICKS: f64 = 100.0;
 
@@ -41,13 +41,36 @@ impl Tdb {
     }
 }
 
-/// Waits for an answer: its text, and what the process used of processors, in seconds.
-pub(super) fn answer(query: Child) -> Result<String, String> {
-    let output = query.wait_with_output().map_err(said)?;
-    match output.status.success() {
-        true => String::from_utf8(output.stdout).map_err(said),
-        false => Err(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim_end())),
-    }
+/// Waits for an answer: its text.
+pub(super) fn answer(mut query: Child) -> Result<String, String> {
+    let (out, err) = (read(query.stdout.take()), read(query.stderr.take()));
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = query.try_wait().map_err(said)? {
+            break status;
+        }
+        if begun.elapsed() > LIMIT {
+            drop(Process(query));
+            return Err(format!("no answer in {LIMIT:?}"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    let text = |reader: thread::JoinHandle<Vec<u8>>| {
+        let bytes = reader.join().map_err(|_| "an output cannot be read".to_owned())?;
+        String::from_utf8(bytes).map_err(said)
+    };
+    let (out, err) = (text(out)?, text(err)?);
+    if status.success() { Ok(out) } else { Err(format!("{status}: {}", err.trim_end())) }
+}
+
+/// Reads an output while its process goes on.
+fn read(output: Option<impl Read + Send + 'static>) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What cannot be read is missing, and the answer differs.
+        let _ = output.map(|mut output| output.read_to_end(&mut bytes));
+        bytes
+    })
 }
 
 /// A process that ends when it is dropped.
@@ -88,7 +111,7 @@ impl Cluster {
     /// Starts a scheduler and executors with one thread each.
     pub(super) fn start(tdb: &Tdb, folder: &Path, executors: usize, pinned: bool) -> Result<Self, String> {
         let mut command = tdb.command();
-        command.args(["cluster", "scheduler", "--listen", "127.0.0.1:0", "--timeout", TIMEOUT]);
+        command.args(["cluster", "scheduler", "--listen", "127.0.0.1:0"]);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().map_err(said)?;
         let output = process.stdout.take();
         let scheduler = Process(process);
@@ -116,14 +139,11 @@ impl Cluster {
 
     /// Starts another executor, and waits until the scheduler knows it.
     pub(super) fn add(&mut self) -> Result<(), String> {
-        let (one, other) = (free()?, free()?);
-        let ports = [one.local_addr().map_err(said)?.port(), other.local_addr().map_err(said)?.port()];
-        drop((one, other));
+        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).map_err(said)?.port();
         let folder = self.folder.join(format!("executor-{}", self.started));
         fs::create_dir_all(&folder).map_err(said)?;
         let mut words = vec!["cluster".to_owned(), "executor".to_owned(), self.address.clone()];
-        words.extend(["--threads".to_owned(), "1".to_owned(), "--ports".to_owned()]);
-        words.push(ports.map(|port| port.to_string()).join(","));
+        words.extend(["--threads".to_owned(), "1".to_owned(), "--port".to_owned(), port.to_string()]);
         words.extend(["--temporary".to_owned(), folder.display().to_string()]);
         let mut command = if self.pinned {
             let mut command = Command::new("taskset");
@@ -137,7 +157,7 @@ impl Cluster {
             command.args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().map_err(said)?;
         let mut process = Process(process);
         let begun = Instant::now();
-        while ports.iter().any(|port| TcpStream::connect(("127.0.0.1", *port)).is_err()) {
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
             if let Ok(Some(status)) = process.0.try_wait() {
                 return Err(format!("an executor ended: {status}"));
             }
@@ -146,7 +166,7 @@ impl Cluster {
             }
             thread::sleep(Duration::from_millis(50));
         }
-        // It registers itself at the scheduler as soon as it listens.
+        // It asks the scheduler for work as soon as it listens.
         thread::sleep(Duration::from_millis(500));
         self.started += 1;
         self.executors.push(process);
@@ -172,10 +192,6 @@ impl Cluster {
         let of = |process: &Process| process.seconds().unwrap_or(f64::NAN);
         (of(&self.scheduler), self.executors.iter().map(of).collect())
     }
-}
-
-fn free() -> Result<TcpListener, String> {
-    TcpListener::bind("127.0.0.1:0").map_err(said)
 }
 
 fn said(error: impl core::fmt::Display) -> String {
