@@ -199,7 +199,8 @@ fn damaged_bytes_are_errors() {
     for bytes in [&b"tdbscan\0\x01"[..], b"tdbscan\0\x01\xff\xff\xff", b"tdbscan\0\x02", b""] {
         let context = session().task_ctx();
         let codec = Codec::new(TdbTableFactory::new());
-        let decoded = codec.try_decode(
+        let decoded = PhysicalExtensionCodec::try_decode(
+            &codec,
             bytes,
             &[],
             &context,
