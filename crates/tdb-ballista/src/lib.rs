@@ -34,6 +34,9 @@
 //! that does not answer after a minute, and a query of which nothing runs after 30 seconds. A query without any executor
 //! fails after a minute ([`ClusterError::NoExecutors`]).
 //!
+//! Not shown yet: the parts of this have tests, but no run has killed executors since it was written
+//! (`cargo xtask conform cluster --kills 20`).
+//!
 //! # Limits
 //!
 //! A cluster reads arrays: it does not write, and it has no other tables. Aggregates are not answered from the statistics
