@@ -68,10 +68,12 @@ pub use bytes::Bytes;
 #[cfg(feature = "async")]
 pub use futures_core::Stream;
 pub use tdb_cache::{Cache, CacheStats, CachedAsyncStorage, CachedStorage, Origin};
+#[doc(hidden)]
+pub use tdb_cells::parallel;
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
     ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError,
-    Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
+    Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field, keep_memory,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;

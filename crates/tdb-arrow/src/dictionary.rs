@@ -34,6 +34,7 @@ pub(crate) fn values(enumeration: &Enumeration, options: &Options) -> Result<Arr
         data: enumeration.data.as_slice().into(),
         offsets,
         validity: None,
+        codes: None,
     };
     let data_type = types::data_type(enumeration.datatype, enumeration.cell_val_num, options);
     Parts::new(column, enumeration.len()).into_array(&data_type)

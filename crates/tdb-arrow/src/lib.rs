@@ -98,7 +98,7 @@ pub mod types;
 
 pub use self::error::{Error, Result};
 pub use self::infer::{SchemaOptions, enumerations_of, schema_of};
-pub use self::mapping::{ArrowCells, Mapping};
+pub use self::mapping::{ArrowCells, BATCH_ROWS, Mapping};
 pub use self::options::{Booleans, Chars, Days, Enumerations, Offsets, Options, Text};
 pub use self::reader::{BatchReader, batches};
 #[cfg(feature = "async")]

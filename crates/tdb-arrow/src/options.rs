@@ -27,7 +27,7 @@ impl Options {
         Self::default()
     }
 
-    /// Sets the width of the offsets of columns of variable length.
+    /// Sets how columns of variable length say where their cells are.
     #[must_use]
     pub const fn offsets(mut self, offsets: Offsets) -> Self {
         self.offsets = offsets;
@@ -113,7 +113,7 @@ fn one_of<T>(code: u8, default: T, other: T) -> Option<T> {
     }
 }
 
-/// The width of offsets.
+/// Where cells of variable length begin, and how wide that is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Offsets {
@@ -123,6 +123,9 @@ pub enum Offsets {
     /// 32 bits: `Utf8`, `Binary`, `List`, for software that does not support the large types. A column of more than 2
     /// GiB fails.
     Small,
+    /// None where there are views: `Utf8View` and `BinaryView`, which have the first bytes of each cell beside its place and compare
+    /// fast. Lists have 64 bits.
+    Views,
 }
 
 /// What text becomes.

@@ -97,7 +97,7 @@ pub(crate) fn is_bytes(datatype: Datatype) -> bool {
 
 /// The Arrow type of a field.
 pub(crate) fn data_type(datatype: Datatype, cell_val_num: CellValNum, options: &Options) -> DataType {
-    let large = options.offsets == Offsets::Large;
+    let large = options.offsets != Offsets::Small;
     let list = |number, length| {
         let item = Arc::new(Field::new(ITEM, number, false));
         match length {
@@ -119,11 +119,13 @@ pub(crate) fn data_type(datatype: Datatype, cell_val_num: CellValNum, options: &
         (None, CellValNum::Fixed(count)) => {
             DataType::FixedSizeBinary(i32::try_from(count.get()).unwrap_or(i32::MAX))
         }
-        (None, CellValNum::Var) => match (text, large) {
-            (true, true) => DataType::LargeUtf8,
-            (true, false) => DataType::Utf8,
-            (false, true) => DataType::LargeBinary,
-            (false, false) => DataType::Binary,
+        (None, CellValNum::Var) => match (text, options.offsets) {
+            (true, Offsets::Large) => DataType::LargeUtf8,
+            (true, Offsets::Small) => DataType::Utf8,
+            (true, Offsets::Views) => DataType::Utf8View,
+            (false, Offsets::Large) => DataType::LargeBinary,
+            (false, Offsets::Small) => DataType::Binary,
+            (false, Offsets::Views) => DataType::BinaryView,
         },
     }
 }

@@ -199,6 +199,7 @@ fn columns_that_contradict_themselves_are_refused() {
             data: vec![0u8; bytes].as_slice().into(),
             offsets,
             validity,
+            codes: None,
         };
         let cells =
             Cells { len: 2, shape: None, order: Layout::RowMajor, columns: vec![column], selected: None };

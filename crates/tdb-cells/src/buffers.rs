@@ -27,9 +27,19 @@ pub fn zeroed(len: usize) -> Result<Buffer> {
     Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
 }
 
+/// Checks that the system has memory for as many bytes as a file or query requests, before a vector of them is made.
+pub fn check_room(len: usize) -> Result<()> {
+    if large::is_there(len) { Ok(()) } else { Err(QueryError::OutOfMemory { bytes: to_u64(len) }.into()) }
+}
+
+/// A buffer with arbitrary contents, of a size that a file or query requests: for memory that is overwritten wholly.
+pub fn unfilled(len: usize) -> Result<Buffer> {
+    Ok(large::unfilled(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
+}
+
 /// An empty buffer with room for as many bytes as a file or query requests.
 pub fn room_for(len: usize) -> Result<Buffer> {
-    let mut buffer = zeroed(len)?;
+    let mut buffer = unfilled(len)?;
     buffer.reset(0);
     Ok(buffer)
 }

@@ -34,6 +34,8 @@ pub struct Column {
     pub offsets: Option<Vec<u64>>,
     #[doc(hidden)]
     pub validity: Option<Vec<u8>>,
+    #[doc(hidden)]
+    pub codes: Option<Vec<u32>>,
 }
 
 impl Cells {
@@ -134,9 +136,21 @@ impl Column {
         self.validity.as_ref().is_some_and(|validity| validity.get(index) == Some(&0))
     }
 
+    /// If the read asked for [codes](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.codes), and the field's
+    /// strings are stored once each or once a run: for each cell the number of its string. [`Self::offsets`] and
+    /// [`Self::bytes`] are then those of the strings, of which several may be equal.
+    #[must_use]
+    pub fn codes(&self) -> Option<&[u32]> {
+        self.codes.as_deref()
+    }
+
     /// The bytes of cell `index`, null or not; `None` past the last cell.
     #[must_use]
     pub fn cell(&self, index: usize) -> Option<&[u8]> {
+        let index = match &self.codes {
+            Some(codes) => usize::try_from(*codes.get(index)?).ok()?,
+            None => index,
+        };
         match &self.offsets {
             Some(offsets) => {
                 let start = to_usize(*offsets.get(index)?)?;
@@ -158,7 +172,12 @@ impl Column {
         usize::try_from(count.get()).ok()?.checked_mul(self.datatype.size())
     }
 
-    /// Returns values, offsets (one more than cells) and validity without copying.
+    #[doc(hidden)]
+    pub const fn take_codes(&mut self) -> Option<Vec<u32>> {
+        self.codes.take()
+    }
+
+    /// Returns values, offsets (one more than cells) and validity without copying. [Codes](Self::codes) are not among them.
     #[must_use]
     pub fn into_parts(self) -> (Buffer, Option<Vec<u64>>, Option<Vec<u8>>) {
         (self.data, self.offsets, self.validity)

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::buffers::{index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::buffers::{index_of, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::{Cells, Column, Result, parallel};
 
 /// Joins the values of consecutive pieces into one buffer, in parallel.
@@ -12,7 +12,7 @@ pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
     if pieces.len() == 1 {
         return Ok(pieces.pop().unwrap_or_default());
     }
-    let mut data = zeroed(pieces.iter().map(Buffer::len).sum())?;
+    let mut data = unfilled(pieces.iter().map(Buffer::len).sum())?;
     let lengths: Vec<usize> = pieces.iter().map(Buffer::len).collect();
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
@@ -146,7 +146,7 @@ pub fn gather_var(
         },
     )?;
     let total = lengths_to_offsets(&mut lengths)?;
-    let mut data = zeroed(total)?;
+    let mut data = unfilled(total)?;
     let bands = split_lengths(data.as_mut_slice(), sizes);
     let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
@@ -231,7 +231,7 @@ mod tests {
     fn column(data: &[u8], offsets: Option<Vec<u64>>, validity: Option<Vec<u8>>) -> Column {
         let (datatype, name) = (Datatype::Uint8, "a".to_owned());
         let cell_val_num = if offsets.is_some() { CellValNum::Var } else { CellValNum::ONE };
-        Column { name, datatype, cell_val_num, data: Buffer::from(data), offsets, validity }
+        Column { name, datatype, cell_val_num, data: Buffer::from(data), offsets, validity, codes: None }
     }
 
     #[test]

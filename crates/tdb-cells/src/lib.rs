@@ -62,5 +62,6 @@ pub use expression::{
     Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
     Operand, QueryCondition, field,
 };
+pub use large::keep_memory;
 pub use operands::ConditionTarget;
 pub use window::TimeWindow;

@@ -70,6 +70,7 @@ impl ColumnSpec {
             data,
             offsets,
             validity,
+            codes: None,
         }
     }
 }

@@ -5,6 +5,7 @@ use tdb_codec::{Budget, Reader, to_u64};
 use crate::error::{Error, ErrorKind, Kind};
 use crate::scratch::{Charge, Codecs, Scratch};
 use crate::step::{Op, Plan, Step};
+use crate::strings::CodedStrings;
 use crate::{Key, Pipeline, TileContext};
 use crate::{bit_width_reduction, bitshuffle, byteshuffle, checksum, compress, dictionary, encryption};
 use crate::{positive_delta, rle_strings, scale_float, webp, xor};
@@ -145,6 +146,39 @@ impl Decoder {
         scratch: &mut Scratch,
         budget: &Budget,
     ) -> Result<(), Error> {
+        self.string_chunk((metadata, data), scratch, budget, |op, block, data, charge| match op {
+            Op::Dictionary => dictionary::decode(block, data, values, offsets, charge),
+            _ => rle_strings::decode(block, data, values, offsets, charge),
+        })
+    }
+
+    /// As [`Self::decode_string_chunk`], but strings that are stored once stay so: appends codes, and the strings that they stand
+    /// for. Returns the bytes of all cells' strings together.
+    ///
+    /// # Errors
+    /// As [`Self::decode_string_chunk`].
+    pub fn decode_coded_chunk(
+        &self,
+        metadata: &[u8],
+        data: &[u8],
+        into: &mut CodedStrings,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<usize, Error> {
+        self.string_chunk((metadata, data), scratch, budget, |op, block, data, charge| match op {
+            Op::Dictionary => dictionary::decode_codes(block, data, into, charge),
+            _ => rle_strings::decode_codes(block, data, into, charge),
+        })
+    }
+
+    /// Undoes all filters but the one that stores strings, whose metadata and data `decode` gets.
+    fn string_chunk<R>(
+        &self,
+        (metadata, data): (&[u8], &[u8]),
+        scratch: &mut Scratch,
+        budget: &Budget,
+        decode: impl FnOnce(&Op, &mut Reader<'_>, &[u8], &Charge<'_>) -> Kind<R>,
+    ) -> Result<R, Error> {
         let Some((step, later)) = self.plan.split_strings() else {
             return Err(self.error(ErrorKind::NotStringMode));
         };
@@ -153,13 +187,15 @@ impl Decoder {
         let mut data = Data { input: data, current, next, out: None, place: Place::Input, charge: &charge };
         let mut metadata = Metadata { input: metadata, current: old, next: new, buffered: None, read: 0 };
         undo(later, &mut metadata, &mut data, codecs)?;
+        let mut decoded = None;
         metadata
-            .block(|block| match step.op {
-                Op::Dictionary => dictionary::decode(block, data.bytes(), values, offsets, &charge),
-                _ => rle_strings::decode(block, data.bytes(), values, offsets, &charge),
+            .block(|block| {
+                decoded = Some(decode(&step.op, block, data.bytes(), &charge)?);
+                Ok(())
             })
             .map_err(|kind| step.error(kind))?;
-        metadata.finish().map_err(|kind| self.error(kind))
+        metadata.finish().map_err(|kind| self.error(kind))?;
+        decoded.ok_or_else(|| self.error(ErrorKind::NotStringMode))
     }
 
     const fn error(&self, kind: ErrorKind) -> Error {

@@ -14,12 +14,12 @@
 
 use std::collections::HashMap;
 
-use tdb_codec::{Reader, Writer, read_be_uint, to_u64, to_usize, write_be_uint};
+use tdb_codec::{Reader, Writer, read_be_uint, to_u32, to_u64, to_usize, write_be_uint};
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Charge;
 use crate::string_hash::Keyed;
-use crate::strings::{Head, Strings, read_uint, split, width, width_for};
+use crate::strings::{CodedStrings, Codes, Head, Strings, read_uint, split, width, width_for};
 
 /// Reads the metadata block and appends the strings of `data`.
 pub(crate) fn decode(
@@ -29,39 +29,86 @@ pub(crate) fn decode(
     offsets: &mut Vec<u64>,
     charge: &Charge<'_>,
 ) -> Kind<()> {
-    let head = Head::parse(block, charge)?;
-    let id_width = width(block, "id width")?;
-    let string_width = width(block, "string length width")?;
-    let dictionary = block.bytes_u32("dictionary")?;
-    let expected = to_u64(head.cells).saturating_mul(to_u64(id_width));
-    for found in [data.len(), head.encoded_len].map(to_u64) {
-        if found != expected {
-            return Err(ErrorKind::WrongLength { expected, found });
-        }
-    }
-    let entries = entries(dictionary, string_width, charge)?;
+    let Parsed { head, id_width, dictionary, entries } = Parsed::new(block, data, charge)?;
     let mut strings = Strings::new(&head, values, offsets);
-    match id_width {
-        1 => look_up::<1>(data, &entries, dictionary, &mut strings)?,
-        2 => look_up::<2>(data, &entries, dictionary, &mut strings)?,
-        4 => look_up::<4>(data, &entries, dictionary, &mut strings)?,
-        _ => look_up::<8>(data, &entries, dictionary, &mut strings)?,
-    }
+    let mut push =
+        |entry: &Entry, _| strings.push_one(dictionary.get(entry.start..).unwrap_or_default(), entry.len);
+    look_up(data, id_width, &entries, &mut push)?;
     strings.finish()
 }
 
-/// Appends the entries for ids of `W` bytes.
-fn look_up<const W: usize>(
+/// Reads the metadata block and appends the strings of `data` as codes: the entries of the dictionary, and the ids.
+pub(crate) fn decode_codes(
+    block: &mut Reader<'_>,
+    data: &[u8],
+    into: &mut CodedStrings,
+    charge: &Charge<'_>,
+) -> Kind<usize> {
+    let Parsed { head, id_width, dictionary, entries } = Parsed::new(block, data, charge)?;
+    // Chunks that were appended before have the first codes.
+    let first = to_u32(into.starts.len()).unwrap_or(u32::MAX);
+    for entry in &entries {
+        let end = entry.start.saturating_add(entry.len);
+        into.add(dictionary.get(entry.start..end).unwrap_or_default())?;
+    }
+    let mut codes = Codes::new(&head, into);
+    let mut push = |entry: &Entry, id: u32| codes.push_code(first.saturating_add(id), entry.len, 1);
+    look_up(data, id_width, &entries, &mut push)?;
+    codes.finish()?;
+    Ok(head.values_len)
+}
+
+/// What the metadata block says.
+struct Parsed<'b> {
+    head: Head,
+    id_width: usize,
+    dictionary: &'b [u8],
+    entries: Vec<Entry>,
+}
+
+impl<'b> Parsed<'b> {
+    fn new(block: &mut Reader<'b>, data: &[u8], charge: &Charge<'_>) -> Kind<Self> {
+        let head = Head::parse(block, charge)?;
+        let id_width = width(block, "id width")?;
+        let string_width = width(block, "string length width")?;
+        let dictionary = block.bytes_u32("dictionary")?;
+        let expected = to_u64(head.cells).saturating_mul(to_u64(id_width));
+        for found in [data.len(), head.encoded_len].map(to_u64) {
+            if found != expected {
+                return Err(ErrorKind::WrongLength { expected, found });
+            }
+        }
+        let entries = entries(dictionary, string_width, charge)?;
+        Ok(Self { head, id_width, dictionary, entries })
+    }
+}
+
+/// Passes on the entries of all ids, which have `width` bytes.
+fn look_up(
+    ids: &[u8],
+    width: usize,
+    entries: &[Entry],
+    push: &mut impl FnMut(&Entry, u32) -> Kind<()>,
+) -> Kind<()> {
+    match width {
+        1 => look_up_wide::<1>(ids, entries, push),
+        2 => look_up_wide::<2>(ids, entries, push),
+        4 => look_up_wide::<4>(ids, entries, push),
+        _ => look_up_wide::<8>(ids, entries, push),
+    }
+}
+
+/// Passes on the entries of ids of `W` bytes.
+fn look_up_wide<const W: usize>(
     ids: &[u8],
     entries: &[Entry],
-    dictionary: &[u8],
-    strings: &mut Strings<'_>,
+    push: &mut impl FnMut(&Entry, u32) -> Kind<()>,
 ) -> Kind<()> {
     for id in ids.as_chunks::<W>().0 {
         let id = read_be_uint(id).unwrap_or(u64::MAX);
-        let entry =
-            to_usize(id).and_then(|id| entries.get(id)).ok_or(ErrorKind::InvalidValue { value: id })?;
-        strings.push_one(dictionary.get(entry.start..).unwrap_or_default(), entry.len)?;
+        let entry = to_usize(id).and_then(|id| entries.get(id)).zip(u32::try_from(id).ok());
+        let (entry, id) = entry.ok_or(ErrorKind::InvalidValue { value: id })?;
+        push(entry, id)?;
     }
     Ok(())
 }

@@ -140,5 +140,6 @@ pub use error::{Error, ErrorKind};
 pub use filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
 pub use pipeline::Pipeline;
 pub use scratch::Scratch;
+pub use strings::CodedStrings;
 /// The types of `tdb-codec` that the interface of this crate uses.
 pub use tdb_codec::{Budget, Datatype, FormatVersion};

@@ -16,7 +16,7 @@ use tdb_codec::{Reader, Writer, to_u64, write_be_uint};
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Charge;
-use crate::strings::{Head, Strings, read_uint, split, width, width_for};
+use crate::strings::{CodedStrings, Codes, Head, Runs, Strings, read_uint, split, width, width_for};
 
 /// Reads the metadata block and appends the strings of `data`.
 pub(crate) fn decode(
@@ -26,13 +26,41 @@ pub(crate) fn decode(
     offsets: &mut Vec<u64>,
     charge: &Charge<'_>,
 ) -> Kind<()> {
+    let (head, widths) = head(block, data, charge)?;
+    let mut strings = Strings::new(&head, values, offsets);
+    runs(data, widths, &mut strings)?;
+    strings.finish()
+}
+
+/// Reads the metadata block and appends the strings of `data` as codes, one for each run.
+pub(crate) fn decode_codes(
+    block: &mut Reader<'_>,
+    data: &[u8],
+    into: &mut CodedStrings,
+    charge: &Charge<'_>,
+) -> Kind<usize> {
+    let (head, widths) = head(block, data, charge)?;
+    let mut codes = Codes::new(&head, into);
+    runs(data, widths, &mut codes)?;
+    codes.finish()?;
+    Ok(head.values_len)
+}
+
+/// The widths of run lengths and of string lengths.
+type Widths = (usize, usize);
+
+fn head(block: &mut Reader<'_>, data: &[u8], charge: &Charge<'_>) -> Kind<(Head, Widths)> {
     let head = Head::parse(block, charge)?;
     let run_width = width(block, "run length width")?;
     let string_width = width(block, "string length width")?;
     if head.encoded_len != data.len() {
         return Err(ErrorKind::WrongLength { expected: to_u64(head.encoded_len), found: to_u64(data.len()) });
     }
-    let mut strings = Strings::new(&head, values, offsets);
+    Ok((head, (run_width, string_width)))
+}
+
+/// Passes on the runs of `data`.
+fn runs(data: &[u8], (run_width, string_width): Widths, strings: &mut impl Runs) -> Kind<()> {
     let mut reader = Reader::new(data);
     while !reader.is_empty() {
         let count = read_uint(&mut reader, run_width, "run length")?;
@@ -48,7 +76,7 @@ pub(crate) fn decode(
         }
         strings.push(reader.take(length, "string").map_err(ErrorKind::Data)?, count)?;
     }
-    strings.finish()
+    Ok(())
 }
 
 /// Whether `length` is only the low `width` bytes of `truth`.

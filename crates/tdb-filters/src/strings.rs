@@ -13,7 +13,7 @@
 //!
 //! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as given by the rest of the metadata.
 
-use tdb_codec::{ErrorKind as FormatError, Reader, Writer, read_be_uint, to_u64, to_usize};
+use tdb_codec::{ErrorKind as FormatError, Reader, Writer, read_be_uint, to_u32, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Charge;
@@ -105,24 +105,11 @@ impl<'a> Strings<'a> {
         Self { values, offsets, values_left: head.values_len, cells_left: head.cells }
     }
 
-    pub(crate) const fn cells_left(&self) -> usize {
-        self.cells_left
-    }
-
-    pub(crate) const fn values_left(&self) -> usize {
-        self.values_left
-    }
-
     /// Appends `string` `count` times.
-    pub(crate) fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
-        let wrong = |expected: usize, found: usize| ErrorKind::WrongLength {
-            expected: to_u64(expected),
-            found: to_u64(found),
-        };
+    fn append(&mut self, string: &[u8], count: usize) -> Kind<()> {
         let bytes = string.len().saturating_mul(count);
-        self.cells_left = self.cells_left.checked_sub(count).ok_or_else(|| wrong(self.cells_left, count))?;
-        self.values_left =
-            self.values_left.checked_sub(bytes).ok_or_else(|| wrong(self.values_left, bytes))?;
+        take(&mut self.cells_left, count)?;
+        take(&mut self.values_left, bytes)?;
         let start = self.values.len();
         // The sum cannot overflow: all of it was charged to the budget.
         let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
@@ -156,17 +143,143 @@ impl<'a> Strings<'a> {
             self.values_left = self.values_left.saturating_sub(len);
             return Ok(());
         }
-        self.push(source.get(..len).unwrap_or_default(), 1)
+        self.append(source.get(..len).unwrap_or_default(), 1)
     }
 
     /// Checks that all expected strings and bytes were appended.
     pub(crate) fn finish(self) -> Kind<()> {
-        if self.cells_left > 0 || self.values_left > 0 {
-            let found = to_u64(self.cells_left.max(self.values_left));
-            return Err(ErrorKind::WrongLength { expected: 0, found });
-        }
+        nothing_left(self.cells_left, self.values_left)
+    }
+}
+
+/// Takes strings that occur several times in a row.
+pub(crate) trait Runs {
+    /// Cells that are still missing.
+    fn cells_left(&self) -> usize;
+
+    /// Bytes that the missing cells have together.
+    fn values_left(&self) -> usize;
+
+    /// Appends a string `count` times.
+    fn push(&mut self, string: &[u8], count: usize) -> Kind<()>;
+}
+
+impl Runs for Strings<'_> {
+    fn cells_left(&self) -> usize {
+        self.cells_left
+    }
+
+    fn values_left(&self) -> usize {
+        self.values_left
+    }
+
+    fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
+        self.append(string, count)
+    }
+}
+
+/// Strings as codes: each string once for each place where it is stored, and for each cell which one it has.
+///
+/// ```
+/// let coded = tdb_filters::CodedStrings { values: b"redblue".to_vec(), starts: vec![0, 3], codes: vec![1, 0, 0] };
+/// assert_eq!(coded.string(2), Some(&b"red"[..]));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CodedStrings {
+    /// The bytes of the strings, one after the other.
+    pub values: Vec<u8>,
+    /// Where each string begins in `values`.
+    pub starts: Vec<u64>,
+    /// For each cell the number of its string.
+    pub codes: Vec<u32>,
+}
+
+impl CodedStrings {
+    /// The string of a cell; `None` if there is no such cell.
+    #[must_use]
+    pub fn string(&self, cell: usize) -> Option<&[u8]> {
+        let code = to_usize(u64::from(*self.codes.get(cell)?))?;
+        let start = to_usize(*self.starts.get(code)?)?;
+        let end = self.starts.get(code.checked_add(1)?).map_or(Some(self.values.len()), |end| to_usize(*end));
+        self.values.get(start..end?)
+    }
+
+    /// Removes all strings and cells, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.values.clear();
+        self.starts.clear();
+        self.codes.clear();
+    }
+
+    /// Adds a string that cells may have; returns its code.
+    pub(crate) fn add(&mut self, string: &[u8]) -> Kind<u32> {
+        let code = self.starts.len();
+        self.starts.push(to_u64(self.values.len()));
+        self.values.extend_from_slice(string);
+        to_u32(code).ok_or(ErrorKind::InvalidValue { value: to_u64(code) })
+    }
+}
+
+/// Codes while they grow, within the lengths in the metadata.
+pub(crate) struct Codes<'a> {
+    into: &'a mut CodedStrings,
+    values_left: usize,
+    cells_left: usize,
+}
+
+impl<'a> Codes<'a> {
+    pub(crate) fn new(head: &Head, into: &'a mut CodedStrings) -> Self {
+        into.codes.reserve(head.cells);
+        Self { into, values_left: head.values_len, cells_left: head.cells }
+    }
+
+    /// Appends a code `count` times, whose string has `len` bytes.
+    pub(crate) fn push_code(&mut self, code: u32, len: usize, count: usize) -> Kind<()> {
+        take(&mut self.cells_left, count)?;
+        take(&mut self.values_left, len.saturating_mul(count))?;
+        self.into.codes.extend(core::iter::repeat_n(code, count));
         Ok(())
     }
+
+    /// Adds a string that cells may have; returns its code.
+    pub(crate) fn add(&mut self, string: &[u8]) -> Kind<u32> {
+        self.into.add(string)
+    }
+
+    /// As [`Strings::finish`].
+    pub(crate) fn finish(self) -> Kind<()> {
+        nothing_left(self.cells_left, self.values_left)
+    }
+}
+
+impl Runs for Codes<'_> {
+    fn cells_left(&self) -> usize {
+        self.cells_left
+    }
+
+    fn values_left(&self) -> usize {
+        self.values_left
+    }
+
+    fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
+        let code = self.add(string)?;
+        self.push_code(code, string.len(), count)
+    }
+}
+
+/// Counts down what is still expected.
+fn take(left: &mut usize, found: usize) -> Kind<()> {
+    let wrong = ErrorKind::WrongLength { expected: to_u64(*left), found: to_u64(found) };
+    *left = left.checked_sub(found).ok_or(wrong)?;
+    Ok(())
+}
+
+/// Checks that all expected strings and bytes were appended.
+fn nothing_left(cells: usize, values: usize) -> Kind<()> {
+    if cells > 0 || values > 0 {
+        return Err(ErrorKind::WrongLength { expected: 0, found: to_u64(cells.max(values)) });
+    }
+    Ok(())
 }
 
 /// The strings between consecutive offsets; offsets that decrease or are past the end are an error.

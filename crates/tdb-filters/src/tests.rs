@@ -10,7 +10,7 @@ mod peer;
 use proptest::prelude::*;
 use tdb_codec::{Budget, Datatype, FormatVersion, Reader};
 
-use crate::{Decoder, ErrorKind, Filter, Pipeline, Scratch, TileContext, registry};
+use crate::{CodedStrings, Decoder, ErrorKind, Filter, Pipeline, Scratch, TileContext, registry};
 
 fn context(datatype: Datatype) -> TileContext {
     TileContext::new(datatype, datatype.size() as u64, FormatVersion::CURRENT)
@@ -124,7 +124,15 @@ fn peers_chunks_decode_to_the_cells_they_hold() {
                     &Budget::new(1 << 20),
                 )
                 .unwrap();
-            assert_eq!((values, offsets.as_slice()), (cells, expected), "{what}");
+            assert_eq!((values, offsets.as_slice()), (cells.clone(), expected), "{what}");
+            let mut coded = CodedStrings::default();
+            let budget = Budget::new(1 << 20);
+            let bytes =
+                decoder.decode_coded_chunk(&metadata, &data, &mut coded, &mut scratch, &budget).unwrap();
+            assert_eq!((bytes, coded.codes.len()), (cells.len(), expected.len()), "{what}");
+            let all: Vec<u8> =
+                (0..expected.len()).flat_map(|cell| coded.string(cell).unwrap().to_vec()).collect();
+            assert_eq!(all, cells, "{what}");
         } else {
             assert_eq!(decode(&decoder, &metadata, &data, cells.len()).unwrap(), cells, "{what}");
         }
@@ -430,7 +438,24 @@ fn strings_round_trip_through_pipelines_and_join_up() {
             assert_eq!(back, [b"xy", values, values].concat());
             assert_eq!(starts, [0, 2, 4, 6, 9, 9, 11, 13, 15, 18, 18]);
             assert_eq!(budget.available(), 100_000);
+            // Codes of a second chunk go on after those of the first one, and no more of them exist than strings are stored.
+            let mut coded = CodedStrings::default();
+            for chunk in 1..=2usize {
+                let found = decoder.decode_coded_chunk(&metadata, &data, &mut coded, &mut scratch, &budget);
+                assert_eq!((found.unwrap(), coded.codes.len()), (values.len(), chunk * 5));
+            }
+            let strings: Vec<u8> = (0..10).flat_map(|cell| coded.string(cell).unwrap().to_vec()).collect();
+            assert_eq!(strings, [values, values].concat());
+            assert!(coded.string(10).is_none() && coded.starts.len() < 10, "{coded:?}");
             for len in 0..metadata.len() {
+                let found = decoder.decode_coded_chunk(
+                    &metadata[..len],
+                    &data,
+                    &mut CodedStrings::default(),
+                    &mut scratch,
+                    &budget,
+                );
+                assert!(found.is_err());
                 let (mut values, mut offsets) = (Vec::new(), Vec::new());
                 assert!(
                     decoder

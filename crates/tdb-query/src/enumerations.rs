@@ -48,6 +48,7 @@ impl Array {
             data,
             offsets: enumeration.cell_val_num.is_var().then_some(lengths),
             validity: nullable.then_some(validity),
+            codes: None,
         }))
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Plan {
     pub(crate) condition: Option<Program>,
     /// Whether a dense result says which of its cells are selected.
     pub(crate) marks: bool,
+    /// Whether strings that are stored as codes may stay so.
+    pub(crate) codes: bool,
     /// Fields that aggregates look at, tile by tile.
     pub(crate) scanned: Vec<FieldKind>,
     /// Where the column of the cells' timestamps goes, if they were asked for.
@@ -98,6 +100,7 @@ impl Plan {
             order,
             condition: None,
             marks: false,
+            codes: false,
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),

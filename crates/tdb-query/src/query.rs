@@ -53,6 +53,7 @@ pub struct Read {
     order: Option<Layout>,
     condition: Option<QueryCondition>,
     selection: bool,
+    codes: bool,
     memory: Option<MemoryBudget>,
     batch_memory: Option<MemoryBudget>,
     first_batch: Option<MemoryBudget>,
@@ -77,6 +78,7 @@ impl Read {
             order: None,
             condition: None,
             selection: false,
+            codes: false,
             memory: None,
             batch_memory: None,
             first_batch: None,
@@ -292,6 +294,33 @@ impl Read {
         self
     }
 
+    /// Asks [`Self::collect`] for codes where a field of a sparse array stores its strings once each (`DICTIONARY`), or once a run
+    /// (`RLE`): the column then has these strings, and for each cell the number of its string ([`Column::codes`]). Fields that
+    /// store every string stay as they are.
+    ///
+    /// ```
+    /// use tdb_array::schema::{Dimension, Filter, Pipeline};
+    /// use tdb_array::{ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
+    ///
+    /// let runs = Pipeline::new(vec![Filter::Rle { level: 0 }]);
+    /// let gene = Dimension::string("gene").with_filters(runs);
+    /// let schema = ArraySchema::sparse().dimension(gene).allow_duplicates().build()?;
+    /// let storage = MemoryStorage::default();
+    /// WriteOptions::new().create_storage(&storage, &schema)?;
+    /// let genes = WriteColumn::var("gene", b"MYCMYCTP53", &[0, 3, 6, 10]);
+    /// WriteOptions::new().open_storage(storage.clone())?.write().column(genes).commit()?;
+    ///
+    /// let cells = OpenOptions::new().open_storage(storage)?.read().codes(true).collect()?;
+    /// let genes = cells.field("gene")?;
+    /// assert_eq!((genes.bytes(), genes.codes()), (&b"MYCTP53"[..], Some(&[0, 0, 1][..])));
+    /// assert_eq!(genes.cell(1), Some(&b"MYC"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn codes(mut self, wanted: bool) -> Self {
+        self.codes = wanted;
+        self
+    }
+
     /// Calls a function after each batch.
     pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(OnProgress::new(call));
@@ -304,8 +333,9 @@ impl Read {
     /// A field or range that does not fit the array, a damaged file, or something this build does not support.
     /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
-        let memory = self.memory;
+        let (memory, codes) = (self.memory, self.codes);
         let mut plan = self.plan()?;
+        plan.codes = codes;
         match memory {
             Some(budget) => stream::read_within(&mut plan, budget),
             None => run(&plan),

@@ -8,7 +8,7 @@ mod short;
 use core::ops::Range;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, to_u64, to_usize};
-use tdb_filters::Decoder;
+use tdb_filters::{CodedStrings, Decoder};
 use tdb_schema::FieldKind;
 use tdb_tile::TileChunks;
 
@@ -438,6 +438,47 @@ impl FieldTiles {
         out.reset(size);
         out.as_mut_slice().copy_from_slice(text);
         Ok(())
+    }
+
+    /// Whether the field's filters may store each string once.
+    pub const fn may_have_codes(&self) -> bool {
+        self.strings.is_some()
+    }
+
+    /// Decodes a tile of `cells` strings that are stored once each, or once a run, as codes. False if the tile stores every string,
+    /// as it is read with [`Self::decode_var`].
+    pub fn decode_codes(
+        &self,
+        context: &Context,
+        tile: usize,
+        cells: usize,
+        into: &mut CodedStrings,
+        worker: &mut Worker,
+    ) -> Result<bool> {
+        let (Some((values, _)), Some(decoder)) = (&self.values, &self.strings) else { return Ok(false) };
+        let size = self.values_size(context, values, tile)?;
+        let Tools { scratch, raw, .. } = &mut **worker;
+        let wrong = |coded: &Coded, error| Error::from_tile(context.describe(&coded.file.key), None, error);
+        let offsets = self.fixed.file.tile(context, tile)?;
+        fetch(context, &offsets, raw)?;
+        let chunks = TileChunks::parse(raw.as_slice(), offsets.range.start);
+        if !chunks.map_err(|error| wrong(&self.fixed, error))?.is_empty() {
+            return Ok(false);
+        }
+        let location = values.file.tile(context, tile)?;
+        fetch(context, &location, raw)?;
+        into.clear();
+        let found = TileChunks::parse(raw.as_slice(), location.range.start)
+            .and_then(|chunks| chunks.decode_codes_into(decoder, into, scratch, &context.budget))
+            .map_err(|error| wrong(values, error))?;
+        context.counters.tile(1, into.values.len());
+        let strings = into.codes.len();
+        if strings != cells || found != to_u64(size) {
+            let detail = format!("{strings} strings of {found} bytes where {cells} of {size} were promised");
+            let path = context.describe(&values.file.key);
+            return Err(Error::inconsistent(path, "strings", location.range.start, detail));
+        }
+        Ok(true)
     }
 }
 

@@ -4,10 +4,10 @@ use core::ops::{Deref, DerefMut};
 use std::sync::Mutex;
 
 use tdb_codec::Buffer;
-use tdb_filters::Scratch;
+use tdb_filters::{CodedStrings, Scratch};
 
 use crate::Result;
-use crate::buffers::{VarTile, zeroed};
+use crate::buffers::{VarTile, unfilled};
 
 /// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur only once.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub struct Tools {
     pub cells: Buffer,
     /// A buffer for a decoded tile of strings.
     pub strings: VarTile,
+    /// A buffer for strings that are stored as codes.
+    pub coded: CodedStrings,
     /// A buffer for strings that are stored with their lengths.
     pub text: Vec<u8>,
     /// Buffers for decoded tiles of several columns.
@@ -31,7 +33,7 @@ impl Tools {
     /// A buffer of `len` bytes with arbitrary contents.
     pub fn room(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
-        let Some(at) = large else { return zeroed(len) };
+        let Some(at) = large else { return unfilled(len) };
         let mut buffer = self.spare.swap_remove(at);
         buffer.reset(len);
         Ok(buffer)

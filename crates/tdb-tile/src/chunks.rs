@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tdb_codec::{Budget, ErrorKind as FormatError, Reader, to_u64, to_usize};
-use tdb_filters::{Decoder, Scratch};
+use tdb_filters::{CodedStrings, Decoder, Scratch};
 
 use crate::error::{Error, ErrorKind, Result};
 
@@ -250,6 +250,32 @@ impl<'a> TileChunks<'a> {
             }
         }
         Ok(())
+    }
+
+    /// As [`Self::decode_strings_into`], but strings that are stored once stay so. Returns the bytes of all cells' strings together.
+    ///
+    /// # Errors
+    /// As [`Self::decode_strings_into`].
+    pub fn decode_codes_into(
+        &self,
+        decoder: &Decoder,
+        into: &mut CodedStrings,
+        scratch: &mut Scratch,
+        budget: &Budget,
+    ) -> Result<u64> {
+        let mut all = 0u64;
+        for chunk in self.chunks() {
+            let error = |kind| Error::in_chunk(chunk.offset, chunk.index, kind);
+            let found = decoder
+                .decode_coded_chunk(chunk.metadata, chunk.data, into, scratch, budget)
+                .map_err(|cause| error(ErrorKind::Filter(cause)))?;
+            let (expected, found) = (u64::from(chunk.original_len), to_u64(found));
+            if expected != found {
+                return Err(error(ErrorKind::WrongLength { expected, found }));
+            }
+            all = all.saturating_add(found);
+        }
+        Ok(all)
     }
 
     /// Checks that the tile has the expected length.

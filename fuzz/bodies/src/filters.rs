@@ -1,7 +1,7 @@
 //! Pipelines and each filter of the registry.
 
-use tdb_codec::{Budget, FormatVersion, Reader, Writer, to_u64};
-use tdb_filters::{ByteWidth, Filter, Key, Pipeline, PixelFormat, Scratch, registry};
+use tdb_codec::{Budget, FormatVersion, Reader, Writer, to_u64, to_usize};
+use tdb_filters::{ByteWidth, CodedStrings, Filter, Key, Pipeline, PixelFormat, Scratch, registry};
 
 use crate::input::{FilterInput, Input};
 use crate::{BUDGET, assert_same};
@@ -45,7 +45,17 @@ pub fn filter(name: &str, data: &[u8]) {
         let bytes = to_u64(values.capacity()).saturating_add(to_u64(offsets.capacity()).saturating_mul(8));
         // Vectors may double when they grow.
         assert!(bytes <= BUDGET.saturating_mul(2), "{bytes} bytes of strings");
+        let mut coded = CodedStrings::default();
+        let as_codes =
+            decoder.decode_coded_chunk(input.metadata, input.data, &mut coded, &mut scratch, &budget);
+        assert_eq!(as_codes.is_ok(), decoded.is_ok(), "codes and strings are refused alike");
         if decoded.is_ok() {
+            let ends = offsets.iter().skip(1).copied().chain([to_u64(values.len())]);
+            for (cell, (start, end)) in offsets.iter().zip(ends).enumerate() {
+                let string = values.get(to_usize(*start).unwrap_or(usize::MAX)..to_usize(end).unwrap_or(0));
+                assert_eq!(coded.string(cell), string, "the string of cell {cell}");
+            }
+            assert_eq!(coded.codes.len(), offsets.len());
             assert!(offsets.is_sorted(), "strings follow one another");
             assert!(offsets.last().is_none_or(|last| *last <= to_u64(values.len())), "a string past the end");
         }

@@ -3,10 +3,8 @@
 //! `benches/peers` and the SQL worker include this file too. They have `digest` beside it, and an `arrow_array`, because each gets
 //! that from another crate.
 
-use std::sync::Arc;
-
 use super::arrow_array::cast::AsArray;
-use super::arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
+use super::arrow_array::{Array, RecordBatch};
 use super::digest::{Digest, fixed, variable};
 
 /// The digest of all rows, in any order.
@@ -39,14 +37,6 @@ pub(crate) fn size(batches: &[RecordBatch]) -> (usize, usize) {
         }
     }
     found
-}
-
-/// Text as views of the bytes that a column has; other columns as they are.
-pub(crate) fn viewed(column: &ArrayRef) -> ArrayRef {
-    match column.as_string_opt::<i64>() {
-        Some(text) => Arc::new(StringViewArray::from(text)),
-        None => column.clone(),
-    }
 }
 
 /// Each cell as a number.

@@ -32,7 +32,7 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition};
+use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition, Read};
 use tdb_arrow::arrow_array;
 
 use self::digest::Digest;
@@ -44,7 +44,7 @@ type Fallible<T> = Result<T, Box<dyn Error>>;
 enum Last {
     Nothing,
     Cells { cells: Cells, positions: Positions },
-    Batch(arrow_array::RecordBatch),
+    Batches(Vec<arrow_array::RecordBatch>),
     Domain(String),
 }
 
@@ -81,7 +81,7 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
         let hash = match last {
             Last::Nothing => return Err("nothing to hash".into()),
             Last::Cells { cells, positions } => hash(cells, positions)?,
-            Last::Batch(batch) => batches::unordered(std::slice::from_ref(batch))?,
+            Last::Batches(batches) => batches::unordered(batches)?,
             Last::Domain(domain) => domain.clone(),
         };
         return Ok(json!({"hash": hash}));
@@ -110,9 +110,9 @@ fn answer(line: &str, threads: usize, last: &mut Last, input: &mut Input) -> Fal
             Ok(answer.into())
         }
         "arrow" => {
-            let (mut answer, batch) = worker_arrow::read(&Query::parse(&request)?, &options)?;
+            let (mut answer, batches) = worker_arrow::read(&Query::parse(&request)?, &options, threads)?;
             answer.insert("peak".into(), status("VmHWM").into());
-            *last = Last::Batch(batch);
+            *last = Last::Batches(batches);
             Ok(answer.into())
         }
         "aggregate" => {
@@ -201,6 +201,11 @@ impl<'a> Query<'a> {
     }
 
     fn run(&self, array: &Array) -> Fallible<Cells> {
+        Ok(self.read(array)?.collect()?)
+    }
+
+    /// The query, before it is run.
+    fn read(&self, array: &Array) -> Fallible<Read> {
         let mut read = array.read().fields(self.fields.iter().copied()).order(self.order);
         for (name, low, high) in &self.ranges {
             read = read.range(*name, low.clone()..=high.clone());
@@ -211,7 +216,7 @@ impl<'a> Query<'a> {
         if let Some(condition) = self.condition {
             read = read.condition(QueryCondition::parse(condition)?);
         }
-        Ok(read.collect()?)
+        Ok(read)
     }
 }
 

@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
-use crate::buffers::{lengths_to_offsets, zeroed};
+use crate::buffers::{check_room, lengths_to_offsets, unfilled};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 
@@ -81,13 +81,13 @@ impl Arrangement {
     }
 
     pub(super) fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
-        let mut out = zeroed(self.cells.saturating_mul(size))?;
+        let mut out = unfilled(self.cells.saturating_mul(size))?;
         self.map.copy(values, out.as_mut_slice(), size);
         Ok(out)
     }
 
     fn strings(&self, values: &[u8], from: &[u64]) -> Result<(Buffer, Vec<u64>)> {
-        zeroed(self.cells.saturating_add(1).saturating_mul(8))?;
+        check_room(self.cells.saturating_add(1).saturating_mul(8))?;
         let mut offsets = vec![0u64; self.cells.saturating_add(1)];
         self.map.for_each_run(|source, target, cells| {
             let lengths = from.get(source..).unwrap_or_default().windows(2);
@@ -98,7 +98,7 @@ impl Arrangement {
         });
         lengths_to_offsets(&mut offsets)?;
         let total = offsets.last().copied().unwrap_or(0);
-        let mut out = zeroed(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
+        let mut out = unfilled(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
         let at = |offsets: &[u64], cell: usize| offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         self.map.for_each_run(|source, target, cells| {
             let values = values.get(at(from, source)..at(from, source.saturating_add(cells)));

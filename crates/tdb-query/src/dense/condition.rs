@@ -9,7 +9,7 @@ use super::paint::{Target, VarTarget};
 use super::sources::FieldSources;
 use super::space::{Region, Space};
 use super::split_validity;
-use crate::buffers::{lengths_to_offsets, split_lengths, zeroed};
+use crate::buffers::{check_room, lengths_to_offsets, split_lengths, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
 use crate::facts::{Facts, FieldFacts, Nulls};
 use crate::plan::Plan;
@@ -127,7 +127,7 @@ pub(super) fn mask(
     overlays: &[Option<Overlay>],
 ) -> Result<(Vec<u8>, Vec<Begun>)> {
     let context = plan.array.context();
-    zeroed(space.bytes(1)?)?;
+    check_room(space.bytes(1)?)?;
     let mut mask = vec![0u8; space.cells()];
     let mut columns = begin(plan, program, space, regions)?;
     let matcher = Matcher::open(plan, program, space, overlays, false)?;

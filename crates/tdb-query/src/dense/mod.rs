@@ -46,7 +46,7 @@ use tdb_schema::FieldKind;
 use self::condition::Begun;
 use self::paint::{Target, VarTarget};
 use self::space::Region;
-use crate::buffers::{lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::fragment::Fragment;
 use crate::gather::concat;
 use crate::plan::Plan;
@@ -68,7 +68,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let space = Space::new(plan)?;
     // The result must fit before anything is allocated for it: if tiles are small, the regions alone are many.
     for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
-        zeroed(space.bytes(field.cell_size().unwrap_or(8))?)?;
+        check_room(space.bytes(field.cell_size().unwrap_or(8))?)?;
     }
     let regions = space.regions(context.threads);
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
@@ -122,7 +122,7 @@ fn selection(
     overlays: &[Option<Overlay>],
     wanted: Option<&[u8]>,
 ) -> Result<Vec<u8>> {
-    zeroed(space.bytes(1)?)?;
+    check_room(space.bytes(1)?)?;
     let mut selected = vec![0; space.cells()];
     let pieces = split_lengths(&mut selected, regions.iter().map(Region::cells));
     for (region, piece) in regions.iter().zip(pieces) {
@@ -192,7 +192,7 @@ fn fixed_column(
     let size = spec.cell_size.unwrap_or(0);
     let (mut data, mut validity, painted) = match begun {
         Some(Begun { values, validity, painted, .. }) => (values, validity, painted),
-        None => (zeroed(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
+        None => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
     };
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);
@@ -220,7 +220,7 @@ fn var_column(
     spec: ColumnSpec,
 ) -> Result<Column> {
     let context = plan.array.context();
-    zeroed(space.bytes(8)?)?;
+    check_room(space.bytes(8)?)?;
     let mut offsets = vec![0u64; space.cells().saturating_add(1)];
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));

@@ -16,6 +16,7 @@
 //!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. If
 //!    cells are only dropped, the others close the gaps in place.
 
+mod coded;
 pub mod deletes;
 pub(crate) mod filter;
 pub(crate) mod keep;
@@ -191,7 +192,8 @@ fn timestamps(selections: &[TileSelection], cells: usize) -> Column {
         }
     }
     let (datatype, cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
-    Column { name: TIMESTAMPS.to_owned(), datatype, cell_val_num, data, offsets: None, validity: None }
+    let name = TIMESTAMPS.to_owned();
+    Column { name, datatype, cell_val_num, data, offsets: None, validity: None, codes: None }
 }
 
 /// The sorting steps that a query needs.

@@ -6,7 +6,7 @@ use tdb_schema::FieldKind;
 use super::keep::{Keep, Piece};
 use super::pick::{copy_var_cells, pick};
 use super::select::TileSelection;
-use crate::buffers::{fill_cells, index_of, lengths_to_offsets, split_lengths, zeroed};
+use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_lengths, unfilled, zeroed};
 use crate::context::Context;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
@@ -24,7 +24,7 @@ impl Spare {
     fn take(&mut self, len: usize) -> Result<Buffer> {
         // A little too large is fine; a much larger buffer would only waste memory.
         let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
-        let Some(at) = self.0.iter().position(fits) else { return zeroed(len) };
+        let Some(at) = self.0.iter().position(fits) else { return unfilled(len) };
         let mut buffer = self.0.swap_remove(at);
         buffer.reset(len);
         Ok(buffer)
@@ -53,11 +53,14 @@ pub(super) fn stage_coordinates(
 /// is taken tile by tile.
 const MOST_GROWTH: u64 = 1024;
 
+/// Codes that a thread puts in order at a time.
+const CODE_BAND: usize = 1 << 17;
+
 /// A column that is being made of selected cells.
-struct Stage<'s> {
-    context: &'s Context,
-    keep: &'s Keep<'s>,
-    kind: FieldKind,
+pub(super) struct Stage<'s> {
+    pub(super) context: &'s Context,
+    pub(super) keep: &'s Keep<'s>,
+    pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
     /// The field's tiles in the fragments that have selected cells and the field, by fragment number.
     tiles: Vec<(usize, FieldTiles)>,
@@ -83,7 +86,7 @@ pub(super) fn stage(
     })?;
     let stage = Stage { context, keep, kind, spec: &spec, tiles };
     // The number of selected cells is only what the fragments claim: test the allocation before relying on it.
-    zeroed(cells.saturating_mul(8))?;
+    check_room(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
     let validities: Vec<Option<&mut [u8]>> = match &mut validity {
@@ -91,6 +94,13 @@ pub(super) fn stage(
         None => selections.iter().map(|_| None).collect(),
     };
     let Some(size) = spec.cell_size else {
+        let mut validities = validities;
+        if plan.codes
+            && let Some(coded) = stage.coded(selections, cells, &mut validities)?
+        {
+            let column = spec.column(coded.values, Some(coded.offsets), validity);
+            return Ok(Column { codes: Some(coded.codes), ..column });
+        }
         let mut offsets = vec![0u64; cells.saturating_add(1)];
         if let Some(sizes) = stage.sizes_of_whole_tiles(selections)? {
             let data = stage.whole_strings(selections, &sizes, &mut offsets, validities)?;
@@ -122,7 +132,7 @@ pub(super) fn stage(
 
 impl Stage<'_> {
     /// The field's tiles in the fragment of a selection, if it has the field.
-    fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
+    pub(super) fn tiles_of(&self, selection: &TileSelection) -> Option<&FieldTiles> {
         let at = self.tiles.binary_search_by_key(&selection.fragment, |(index, _)| *index).ok()?;
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
@@ -164,7 +174,7 @@ impl Stage<'_> {
         let all = sizes.iter().fold(0usize, |all, size| all.saturating_add(*size));
         // Held twice if they are put in order.
         self.keep.charge(to_u64(all).saturating_mul(2))?;
-        let mut data = zeroed(all)?;
+        let mut data = unfilled(all)?;
         offsets.last_mut().into_iter().for_each(|end| *end = to_u64(all));
         let slots = split_lengths(offsets, selections.iter().map(TileSelection::len));
         let places = split_lengths(data.as_mut_slice(), sizes.iter().copied());
@@ -187,7 +197,7 @@ impl Stage<'_> {
     }
 
     /// Writes the validity of a selection's cells, if the column has any.
-    fn validity(
+    pub(super) fn validity(
         &self,
         selection: &TileSelection,
         piece: Option<&Piece>,
@@ -340,10 +350,22 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
     let context = plan.array.context();
     let validity = match column.validity() {
         Some(validity) => {
-            Some(gather_fixed(context.threads, validity, 1, order, zeroed(order.len())?)?.to_vec())
+            Some(gather_fixed(context.threads, validity, 1, order, unfilled(order.len())?)?.to_vec())
         }
         None => None,
     };
+    if let Some(codes) = &column.codes {
+        // The strings stay where they are.
+        let mut ordered = vec![0u32; order.len()];
+        let bands = ordered.chunks_mut(CODE_BAND).zip(order.chunks(CODE_BAND)).collect();
+        let gather = |(band, order): (&mut [u32], &[u32]), (): &mut ()| {
+            let codes = order.iter().map(|cell| codes.get(index_of(*cell)).copied().unwrap_or(0));
+            band.iter_mut().zip(codes).for_each(|(slot, code)| *slot = code);
+            Ok(())
+        };
+        parallel::run(context.threads, bands, || (), gather)?;
+        return Ok(Column { validity, codes: Some(ordered), ..column });
+    }
     let (data, offsets) = match column.offsets() {
         Some(offsets) => {
             let (offsets, data) = gather_var(context.threads, offsets, column.bytes(), order)?;
@@ -358,5 +380,5 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
     };
     spare.0.push(column.data);
     let Column { name, datatype, cell_val_num, .. } = column;
-    Ok(Column { name, datatype, cell_val_num, data, offsets, validity })
+    Ok(Column { name, datatype, cell_val_num, data, offsets, validity, codes: None })
 }

@@ -24,7 +24,8 @@ use tdb_datafusion::datafusion::arrow::array as arrow_array;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::{TdbTable, register};
 
-use self::arrow_array::RecordBatch;
+use self::arrow_array::cast::AsArray;
+use self::arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
@@ -87,5 +88,13 @@ fn answer(
 
 fn with_views(batch: &RecordBatch) -> tdb_datafusion::Result<RecordBatch> {
     let columns = batch.schema_ref().fields().iter().zip(batch.columns());
-    Ok(RecordBatch::try_from_iter(columns.map(|(field, column)| (field.name(), batches::viewed(column))))?)
+    Ok(RecordBatch::try_from_iter(columns.map(|(field, column)| (field.name(), viewed(column))))?)
+}
+
+/// Text as views of the bytes that a column has; other columns as they are.
+fn viewed(column: &ArrayRef) -> ArrayRef {
+    match column.as_string_opt::<i64>() {
+        Some(text) => Arc::new(StringViewArray::from(text)),
+        None => column.clone(),
+    }
 }

@@ -143,17 +143,63 @@ fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Opti
     Some(bands)
 }
 
+/// Finds the keys that may occur more than once, without sorting: where only what is dropped is wanted, the others do not matter.
+#[derive(Default)]
+struct Doubtful {
+    /// A bit for each hash that a key has.
+    once: Vec<u64>,
+    /// A bit for each hash that several keys have.
+    again: Vec<u64>,
+}
+
+/// Bits of a hash: 16 times as many hashes as a band has keys, so that one key in sixteen shares its hash with another one.
+const HASH_BITS: u32 = 18;
+
+impl Doubtful {
+    /// Keeps the words whose keys, above the lowest `places` bits, may be equal to another one's.
+    fn only(&mut self, words: &mut Vec<u64>, places: u32) {
+        // Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far apart.
+        let hash = |word: u64| {
+            let key = word.checked_shr(places).unwrap_or(0);
+            let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS);
+            (to_usize(hash / 64).unwrap_or(0), hash % 64)
+        };
+        for bits in [&mut self.once, &mut self.again] {
+            bits.clear();
+            bits.resize(1 << (HASH_BITS - 6), 0);
+        }
+        for word in words.iter() {
+            let (at, bit) = hash(*word);
+            if let (Some(once), Some(again)) = (self.once.get_mut(at), self.again.get_mut(at)) {
+                *again |= *once & (1 << bit);
+                *once |= 1 << bit;
+            }
+        }
+        words.retain(|word| {
+            let (at, bit) = hash(*word);
+            self.again.get(at).is_none_or(|again| again & (1 << bit) != 0)
+        });
+    }
+}
+
 /// The buffers that a thread needs to merge bands.
 struct Room<K> {
     keys: Vec<K>,
     cells: Vec<u32>,
     words: Vec<u64>,
     pairs: Vec<(K, u32)>,
+    doubtful: Doubtful,
 }
 
 impl<K> Default for Room<K> {
     fn default() -> Self {
-        Self { keys: Vec::new(), cells: Vec::new(), words: Vec::new(), pairs: Vec::new() }
+        Self {
+            keys: Vec::new(),
+            cells: Vec::new(),
+            words: Vec::new(),
+            pairs: Vec::new(),
+            doubtful: Doubtful::default(),
+        }
     }
 }
 
@@ -166,7 +212,7 @@ impl<K: Key> Room<K> {
         finish: &F,
         slot: &mut [u32],
     ) -> Option<Part> {
-        let Self { keys, cells, words, pairs } = self;
+        let Self { keys, cells, words, pairs, doubtful } = self;
         keys.clear();
         cells.clear();
         let mut exact = true;
@@ -193,6 +239,9 @@ impl<K: Key> Room<K> {
                     .zip(0u64..)
                     .map(|(key, place)| key.above(min).shifted(0).checked_shl(places).unwrap_or(0) | place),
             );
+            if slot.is_empty() {
+                doubtful.only(words, places);
+            }
             words.sort();
             let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
             let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
@@ -207,5 +256,32 @@ impl<K: Key> Room<K> {
         Some(Part::of(pairs.len(), slot, |sink| {
             finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_occur_more_than_once_are_never_left_out_and_most_others_are() {
+        const PLACES: u32 = 20;
+        let mut doubtful = Doubtful::default();
+        for seed in 1..20u64 {
+            // 16,411 is a prime number: these keys are all different.
+            let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
+            let repeated: HashSet<u64> = keys.iter().step_by(97).copied().collect();
+            let words: Vec<u64> =
+                keys.iter().chain(&repeated).zip(0..).map(|(key, place)| key << PLACES | place).collect();
+            let mut some = words.clone();
+            doubtful.only(&mut some, PLACES);
+            let of_repeated =
+                |words: &[u64]| words.iter().filter(|word| repeated.contains(&(**word >> PLACES))).count();
+            assert_eq!(of_repeated(&some), 2 * repeated.len());
+            assert!(some.is_sorted_by_key(|word| word % (1 << PLACES)), "their order stays");
+            assert!(some.len() < words.len() / 6, "{} of {} are left", some.len(), words.len());
+        }
     }
 }
