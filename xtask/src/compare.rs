@@ -10,6 +10,7 @@
 mod against;
 mod cases;
 mod filters;
+mod options;
 mod peers;
 mod python;
 mod sql;

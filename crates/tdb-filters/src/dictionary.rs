@@ -47,11 +47,13 @@ pub(crate) fn decode_codes(
     let Parsed { head, id_width, dictionary, entries } = Parsed::new(block, data, charge)?;
     // Chunks that were appended before have the first codes.
     let first = to_u32(into.starts.len()).unwrap_or(u32::MAX);
+    // Entries that no cell has are kept too, so their bytes are not among those of the cells.
+    charge.charge(dictionary.len())?;
+    let mut codes = Codes::new(&head, entries.len(), into, charge)?;
     for entry in &entries {
         let end = entry.start.saturating_add(entry.len);
-        into.add(dictionary.get(entry.start..end).unwrap_or_default())?;
+        codes.add(dictionary.get(entry.start..end).unwrap_or_default())?;
     }
-    let mut codes = Codes::new(&head, into);
     let mut push = |entry: &Entry, id: u32| codes.push_code(first.saturating_add(id), entry.len, 1);
     look_up(data, id_width, &entries, &mut push)?;
     codes.finish()?;
@@ -216,6 +218,26 @@ mod tests {
         }
         assert!(decoded(&metadata, &[0, 0, 0, 1, 1, 3, 0, 1]).is_err());
         assert!(decoded(&metadata, &[0, 0, 0, 1, 1, 2, 0, 0]).is_err());
+    }
+
+    #[test]
+    fn entries_that_no_cell_has_are_charged_too_when_they_stay() {
+        // One cell, and a thousand entries without bytes.
+        let dictionary = [0u8; 1000];
+        let mut metadata = vec![0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 1, 1];
+        metadata.extend(1000u32.to_le_bytes());
+        metadata.extend(dictionary);
+        let coded = |budget: u64| {
+            let (mut into, budget) = (CodedStrings::default(), Budget::new(budget));
+            decode_codes(&mut Reader::new(&metadata), &[7], &mut into, &Charge::new(&budget)).map(|_| into)
+        };
+        let list = size_of::<Entry>() as u64 * 1000;
+        let found = coded(8 + list + 1000 + 4 + 8000).unwrap();
+        assert_eq!(
+            (found.codes.as_slice(), found.starts.len(), found.string(0)),
+            (&[7][..], 1000, Some(&b""[..]))
+        );
+        assert!(matches!(coded(8 + list + 1000 + 4 + 7999), Err(ErrorKind::OverBudget { .. })));
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) fn decode_codes(
     charge: &Charge<'_>,
 ) -> Kind<usize> {
     let (head, widths) = head(block, data, charge)?;
-    let mut codes = Codes::new(&head, into);
+    let mut codes = Codes::new(&head, 0, into, charge)?;
     runs(data, widths, &mut codes)?;
     codes.finish()?;
     Ok(head.values_len)
@@ -68,9 +68,9 @@ fn runs(data: &[u8], (run_width, string_width): Widths, strings: &mut impl Runs)
         if count == 0 {
             return Err(ErrorKind::InvalidValue { value: 0 });
         }
-        if count == strings.cells_left() && is_cut(length, string_width, reader.remaining()) {
+        if count == strings.left().cells && is_cut(length, string_width, reader.remaining()) {
             let total = reader.remaining().checked_mul(count);
-            if total == Some(strings.values_left()) {
+            if total == Some(strings.left().values) {
                 length = reader.remaining();
             }
         }

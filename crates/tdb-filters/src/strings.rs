@@ -94,22 +94,93 @@ const WIDE: usize = 16;
 pub(crate) struct Strings<'a> {
     values: &'a mut Vec<u8>,
     offsets: &'a mut Vec<u64>,
-    values_left: usize,
-    cells_left: usize,
+    left: Left,
+}
+
+/// What the metadata promises and was not found yet.
+pub(crate) struct Left {
+    /// Cells that are still missing.
+    pub(crate) cells: usize,
+    /// Bytes that their strings have together.
+    pub(crate) values: usize,
+}
+
+impl Left {
+    const fn all(head: &Head) -> Self {
+        Self { cells: head.cells, values: head.values_len }
+    }
+
+    /// Counts `count` cells with a string of `len` bytes; returns the bytes of all of them.
+    fn take(&mut self, count: usize, len: usize) -> Kind<usize> {
+        let wrong = |expected: usize, found: usize| ErrorKind::WrongLength {
+            expected: to_u64(expected),
+            found: to_u64(found),
+        };
+        let bytes = len.saturating_mul(count);
+        self.cells = self.cells.checked_sub(count).ok_or_else(|| wrong(self.cells, count))?;
+        self.values = self.values.checked_sub(bytes).ok_or_else(|| wrong(self.values, bytes))?;
+        Ok(bytes)
+    }
+
+    /// Checks that all cells and bytes were found.
+    fn finish(&self) -> Kind<()> {
+        if self.cells > 0 || self.values > 0 {
+            return Err(ErrorKind::WrongLength { expected: 0, found: to_u64(self.cells.max(self.values)) });
+        }
+        Ok(())
+    }
 }
 
 impl<'a> Strings<'a> {
     pub(crate) fn new(head: &Head, values: &'a mut Vec<u8>, offsets: &'a mut Vec<u64>) -> Self {
         values.reserve(head.values_len);
         offsets.reserve(head.cells);
-        Self { values, offsets, values_left: head.values_len, cells_left: head.cells }
+        Self { values, offsets, left: Left::all(head) }
     }
 
-    /// Appends `string` `count` times.
-    fn append(&mut self, string: &[u8], count: usize) -> Kind<()> {
-        let bytes = string.len().saturating_mul(count);
-        take(&mut self.cells_left, count)?;
-        take(&mut self.values_left, bytes)?;
+    /// Appends the first `len` bytes of `source` once.
+    #[inline]
+    pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
+        // Most strings are short, and a copy of constant length costs less than a call. There is capacity for it as
+        // long as at least that many of the expected bytes are left.
+        if let Some(wide) = source.first_chunk::<WIDE>()
+            && len <= WIDE
+            && self.left.values >= WIDE
+            && let Some(cells_left) = self.left.cells.checked_sub(1)
+        {
+            let start = self.values.len();
+            self.offsets.push(to_u64(start));
+            self.values.extend_from_slice(wide);
+            self.values.truncate(start.saturating_add(len));
+            self.left.cells = cells_left;
+            self.left.values = self.left.values.saturating_sub(len);
+            return Ok(());
+        }
+        self.push(source.get(..len).unwrap_or_default(), 1)
+    }
+
+    /// Checks that all expected strings and bytes were appended.
+    pub(crate) fn finish(self) -> Kind<()> {
+        self.left.finish()
+    }
+}
+
+/// Takes strings that occur several times in a row.
+pub(crate) trait Runs {
+    /// What is still missing.
+    fn left(&self) -> &Left;
+
+    /// Appends a string `count` times.
+    fn push(&mut self, string: &[u8], count: usize) -> Kind<()>;
+}
+
+impl Runs for Strings<'_> {
+    fn left(&self) -> &Left {
+        &self.left
+    }
+
+    fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
+        let bytes = self.left.take(count, string.len())?;
         let start = self.values.len();
         // The sum cannot overflow: all of it was charged to the budget.
         let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
@@ -123,58 +194,6 @@ impl<'a> Strings<'a> {
             self.values.extend_from_within(start..start.saturating_add(more));
         }
         Ok(())
-    }
-
-    /// Appends the first `len` bytes of `source` once.
-    #[inline]
-    pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
-        // Most strings are short, and a copy of constant length costs less than a call. There is capacity for it as
-        // long as at least that many of the expected bytes are left.
-        if let Some(wide) = source.first_chunk::<WIDE>()
-            && len <= WIDE
-            && self.values_left >= WIDE
-            && let Some(cells_left) = self.cells_left.checked_sub(1)
-        {
-            let start = self.values.len();
-            self.offsets.push(to_u64(start));
-            self.values.extend_from_slice(wide);
-            self.values.truncate(start.saturating_add(len));
-            self.cells_left = cells_left;
-            self.values_left = self.values_left.saturating_sub(len);
-            return Ok(());
-        }
-        self.append(source.get(..len).unwrap_or_default(), 1)
-    }
-
-    /// Checks that all expected strings and bytes were appended.
-    pub(crate) fn finish(self) -> Kind<()> {
-        nothing_left(self.cells_left, self.values_left)
-    }
-}
-
-/// Takes strings that occur several times in a row.
-pub(crate) trait Runs {
-    /// Cells that are still missing.
-    fn cells_left(&self) -> usize;
-
-    /// Bytes that the missing cells have together.
-    fn values_left(&self) -> usize;
-
-    /// Appends a string `count` times.
-    fn push(&mut self, string: &[u8], count: usize) -> Kind<()>;
-}
-
-impl Runs for Strings<'_> {
-    fn cells_left(&self) -> usize {
-        self.cells_left
-    }
-
-    fn values_left(&self) -> usize {
-        self.values_left
-    }
-
-    fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
-        self.append(string, count)
     }
 }
 
@@ -210,76 +229,59 @@ impl CodedStrings {
         self.starts.clear();
         self.codes.clear();
     }
-
-    /// Adds a string that cells may have; returns its code.
-    pub(crate) fn add(&mut self, string: &[u8]) -> Kind<u32> {
-        let code = self.starts.len();
-        self.starts.push(to_u64(self.values.len()));
-        self.values.extend_from_slice(string);
-        to_u32(code).ok_or(ErrorKind::InvalidValue { value: to_u64(code) })
-    }
 }
 
 /// Codes while they grow, within the lengths in the metadata.
 pub(crate) struct Codes<'a> {
     into: &'a mut CodedStrings,
-    values_left: usize,
-    cells_left: usize,
+    left: Left,
 }
 
 impl<'a> Codes<'a> {
-    pub(crate) fn new(head: &Head, into: &'a mut CodedStrings) -> Self {
+    /// `strings` is how many strings there may be besides one for each cell.
+    pub(crate) fn new(
+        head: &Head,
+        strings: usize,
+        into: &'a mut CodedStrings,
+        charge: &Charge<'_>,
+    ) -> Kind<Self> {
+        // A start for each cell is charged already.
+        let codes = head.cells.saturating_mul(size_of::<u32>());
+        charge.charge(codes.saturating_add(strings.saturating_mul(size_of::<u64>())))?;
         into.codes.reserve(head.cells);
-        Self { into, values_left: head.values_len, cells_left: head.cells }
+        Ok(Self { into, left: Left::all(head) })
     }
 
     /// Appends a code `count` times, whose string has `len` bytes.
     pub(crate) fn push_code(&mut self, code: u32, len: usize, count: usize) -> Kind<()> {
-        take(&mut self.cells_left, count)?;
-        take(&mut self.values_left, len.saturating_mul(count))?;
+        self.left.take(count, len)?;
         self.into.codes.extend(core::iter::repeat_n(code, count));
         Ok(())
     }
 
     /// Adds a string that cells may have; returns its code.
     pub(crate) fn add(&mut self, string: &[u8]) -> Kind<u32> {
-        self.into.add(string)
+        let code = self.into.starts.len();
+        self.into.starts.push(to_u64(self.into.values.len()));
+        self.into.values.extend_from_slice(string);
+        to_u32(code).ok_or(ErrorKind::InvalidValue { value: to_u64(code) })
     }
 
     /// As [`Strings::finish`].
     pub(crate) fn finish(self) -> Kind<()> {
-        nothing_left(self.cells_left, self.values_left)
+        self.left.finish()
     }
 }
 
 impl Runs for Codes<'_> {
-    fn cells_left(&self) -> usize {
-        self.cells_left
-    }
-
-    fn values_left(&self) -> usize {
-        self.values_left
+    fn left(&self) -> &Left {
+        &self.left
     }
 
     fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
         let code = self.add(string)?;
         self.push_code(code, string.len(), count)
     }
-}
-
-/// Counts down what is still expected.
-fn take(left: &mut usize, found: usize) -> Kind<()> {
-    let wrong = ErrorKind::WrongLength { expected: to_u64(*left), found: to_u64(found) };
-    *left = left.checked_sub(found).ok_or(wrong)?;
-    Ok(())
-}
-
-/// Checks that all expected strings and bytes were appended.
-fn nothing_left(cells: usize, values: usize) -> Kind<()> {
-    if cells > 0 || values > 0 {
-        return Err(ErrorKind::WrongLength { expected: 0, found: to_u64(cells.max(values)) });
-    }
-    Ok(())
 }
 
 /// The strings between consecutive offsets; offsets that decrease or are past the end are an error.

@@ -8,7 +8,7 @@ mod sides;
 mod tables;
 mod writes;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ use self::cases::{Case, Side, What};
 use self::sides::Sides;
 pub(super) use self::sides::{data, engine, python};
 use self::tables::Row;
+use super::options::Options;
 use super::table::Sample;
 use crate::peer::repository_root;
 
@@ -27,65 +28,18 @@ const ONCE: f64 = 1.0;
 const SHORT: f64 = 0.03;
 const MORE: usize = 5;
 
-struct Options {
-    cases: Vec<String>,
-    rounds: usize,
-    threads: usize,
-    data: Option<PathBuf>,
-    small: bool,
-    /// Leaves out what only tdb's crate for SQL answers, which takes long to build.
-    without_sql: bool,
-    write_docs: bool,
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options = Self {
-            cases: Vec::new(),
-            rounds: 3,
-            threads: 2,
-            data: None,
-            small: false,
-            without_sql: false,
-            write_docs: false,
-        };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
-            match arg.as_str() {
-                "--cases" => options.cases.push(value()?.clone()),
-                "--rounds" => options.rounds = super::count(arg, value()?)?,
-                "--threads" => options.threads = super::count(arg, value()?)?,
-                "--data" => options.data = Some(value()?.into()),
-                "--small" => options.small = true,
-                "--without-sql" => options.without_sql = true,
-                "--write-docs" => options.write_docs = true,
-                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
-            }
-        }
-        if options.write_docs && (!options.cases.is_empty() || options.small) {
-            return Err(
-                "--write-docs needs all cases in their full size: leave out --cases and --small".into()
-            );
-        }
-        Ok(options)
-    }
-
-    /// The cases with one of the given texts in their names.
-    fn chosen(&self) -> Result<Vec<Case>, String> {
-        let named =
-            |case: &Case| self.cases.is_empty() || self.cases.iter().any(|text| case.name.contains(text));
-        let wanted = |case: &Case| named(case) && !(self.without_sql && case.needs_sql());
-        let chosen: Vec<Case> = cases::all(self.small).into_iter().filter(wanted).collect();
-        if chosen.is_empty() { Err(format!("no case has {:?} in its name", self.cases)) } else { Ok(chosen) }
-    }
+/// The cases that are wanted.
+fn chosen(options: &Options) -> Result<Vec<Case>, String> {
+    let cases = cases::all(options.small).into_iter();
+    let possible = cases.filter(|case| !(options.without_sql && case.needs_sql()));
+    options.chosen(possible, |case| case.name.as_str())
 }
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::parse(args)?;
+    let options = Options::parse(args, 3, &["--small", "--without-sql"], USAGE)?;
     let root = repository_root()?;
-    let cases = options.chosen()?;
+    let cases = chosen(&options)?;
     let data = data(&root, options.data.clone(), options.small)?;
     let mut sides = Sides::start(&root, options.threads, cases.iter().any(Case::needs_sql))?;
     sides.make_zarr(&data, options.small)?;
@@ -168,36 +122,22 @@ fn measure(
 mod tests {
     use super::*;
 
-    fn parsed(args: &[&str]) -> Result<Options, String> {
-        Options::parse(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+    fn parsed(args: &[&str]) -> Options {
+        let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        Options::parse(&args, 3, &["--without-sql"], USAGE).unwrap()
     }
 
     #[test]
-    fn cases_are_chosen_by_parts_of_their_names() {
-        let options = parsed(&["--cases", "gzip", "--cases", "distinct"]).unwrap();
-        let names: Vec<String> = options.chosen().unwrap().into_iter().map(|case| case.name).collect();
+    fn cases_of_several_texts_are_chosen() {
+        let options = parsed(&["--cases", "gzip", "--cases", "distinct"]);
+        let names: Vec<String> = chosen(&options).unwrap().into_iter().map(|case| case.name).collect();
         assert_eq!(names.len(), 6);
         assert!(names.iter().all(|name| name.contains("gzip") || name.contains("distinct")));
     }
 
     #[test]
     fn without_sql_no_case_needs_it() {
-        let chosen = parsed(&["--without-sql"]).unwrap().chosen().unwrap();
+        let chosen = chosen(&parsed(&["--without-sql"])).unwrap();
         assert!(chosen.len() > 60 && !chosen.iter().any(Case::needs_sql));
-    }
-
-    #[test]
-    fn a_name_that_no_case_has_is_an_error() {
-        assert_eq!(
-            parsed(&["--cases", "xyz"]).unwrap().chosen().err().unwrap(),
-            "no case has [\"xyz\"] in its name"
-        );
-    }
-
-    #[test]
-    fn the_page_is_written_only_from_all_cases_in_full_size() {
-        assert!(parsed(&["--write-docs"]).is_ok());
-        assert!(parsed(&["--write-docs", "--small"]).is_err());
-        assert!(parsed(&["--write-docs", "--cases", "dense"]).is_err());
     }
 }

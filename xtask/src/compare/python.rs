@@ -5,11 +5,12 @@
 //! of the tables in `docs/performance.md`: so much may be lost between the crates and Python, more than libtiledb loses.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::options::Options;
 use super::table::{Conditions, Sample, aligned, duration, markdown_of, put_between};
 use super::workers::{self, Worker};
 use crate::peer::{self, repository_root};
@@ -121,36 +122,6 @@ fn ratio_in(page: &str, case: &str) -> Option<f64> {
     None
 }
 
-struct Options {
-    cases: String,
-    rounds: usize,
-    threads: usize,
-    data: Option<PathBuf>,
-    write_docs: bool,
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options = Self { cases: String::new(), rounds: 7, threads: 2, data: None, write_docs: false };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
-            match arg.as_str() {
-                "--cases" => options.cases.clone_from(value()?),
-                "--rounds" => options.rounds = super::count(arg, value()?)?,
-                "--threads" => options.threads = super::count(arg, value()?)?,
-                "--data" => options.data = Some(value()?.into()),
-                "--write-docs" => options.write_docs = true,
-                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
-            }
-        }
-        if options.write_docs && !options.cases.is_empty() {
-            return Err("--write-docs needs all cases: leave out --cases".into());
-        }
-        Ok(options)
-    }
-}
-
 /// The times of a case.
 struct Row {
     name: String,
@@ -163,9 +134,9 @@ struct Row {
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::parse(args)?;
+    let options = Options::parse(args, 7, &[], USAGE)?;
     let root = repository_root()?;
-    let cases = super::chosen(&CASES, &options.cases, |case| case.name)?;
+    let cases = options.chosen(&CASES, |case| case.name)?;
     let (_, data) = workers::arrays(&root, options.data.clone())?;
     let interpreter = peer::environment("python-api", "bin/python", &PACKAGES)?;
     install(&root, &interpreter)?;
@@ -273,14 +244,6 @@ mod tests {
         for case in &CASES {
             assert!(case.goal(page).is_some(), "{}", case.name);
         }
-    }
-
-    #[test]
-    fn the_page_is_written_only_from_all_cases() {
-        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        assert!(Options::parse(&words("--write-docs --rounds 3")).is_ok());
-        assert!(Options::parse(&words("--write-docs --cases df")).is_err());
-        assert!(Options::parse(&words("--rounds 0")).is_err());
     }
 
     #[test]

@@ -5,12 +5,13 @@
 
 mod cases;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use self::cases::Case;
+use super::options::Options;
 use super::peers;
 use super::table::{Conditions, Sample, aligned, duration, markdown_of, put_between};
 use super::workers::{self, Answer, Worker};
@@ -39,41 +40,6 @@ divided by tdb's: above 1, tdb is faster. A side that takes longer than two seco
 /// The sides, in the order of the columns.
 const SIDES: [&str; 4] = ["tdb", "DataFusion", "DuckDB", "libtiledb"];
 
-struct Options {
-    cases: String,
-    rounds: usize,
-    threads: usize,
-    data: Option<PathBuf>,
-    small: bool,
-    write_docs: bool,
-}
-
-impl Options {
-    fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { cases: String::new(), rounds: 5, threads: 2, data: None, small: false, write_docs: false };
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
-            match arg.as_str() {
-                "--cases" => options.cases.clone_from(value()?),
-                "--rounds" => options.rounds = super::count(arg, value()?)?,
-                "--threads" => options.threads = super::count(arg, value()?)?,
-                "--data" => options.data = Some(value()?.into()),
-                "--small" => options.small = true,
-                "--write-docs" => options.write_docs = true,
-                _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
-            }
-        }
-        if options.write_docs && (!options.cases.is_empty() || options.small) {
-            return Err(
-                "--write-docs needs all cases in their full size: leave out --cases and --small".into()
-            );
-        }
-        Ok(options)
-    }
-}
-
 /// The times of a question.
 struct Row {
     name: String,
@@ -84,10 +50,10 @@ struct Row {
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::parse(args)?;
+    let options = Options::parse(args, 5, &["--small"], USAGE)?;
     let root = repository_root()?;
     let all = cases::all();
-    let cases = super::chosen(&all, &options.cases, |case| case.name.as_str())?;
+    let cases = options.chosen(&all, |case| case.name.as_str())?;
     let data = peers::data(&root, options.data.clone(), options.small)?;
     let python = peers::python()?;
     // Says how large the buffers of libtiledb have to be.

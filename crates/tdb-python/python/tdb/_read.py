@@ -297,7 +297,7 @@ def to_numpy(cells: _tdb.Cells) -> dict[str, AnyArray]:
 
 
 def memory_text(memory: str | int) -> str:
-    """A limit of memory as a text: a number of bytes, or a number with a unit, of which ``MB`` and ``MiB`` are the same."""
+    """A limit of memory as a text: a number of bytes, or a number with a unit, such as ``256MB`` or ``64MiB``."""
     return str(memory)
 
 

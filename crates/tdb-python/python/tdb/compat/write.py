@@ -1,4 +1,4 @@
-"""Writes, by the rules of TileDB-Py: values are converted as numpy does, and null is what is ``None`` or "not a number"."""
+"""Writes, by the rules of TileDB-Py: values are converted as numpy does, and null is what is ``None``, "not a number" or infinite."""
 
 from __future__ import annotations
 
@@ -218,7 +218,7 @@ def _converted(attr: Attr, values: Any, valid: Any) -> tuple[AnyArray, AnyArray 
 
 
 def _present(values: AnyArray) -> AnyArray:
-    """Which values are not ``None`` or "not a number"."""
+    """Which values are not null: as TileDB-Py has it, ``None``, "not a number" and, of reals, infinities are."""
     if values.dtype == object:
         present: AnyArray = np.frompyfunc(lambda one: one is not None and not _is_nan(one), 1, 1)(values)
         return present.astype(bool)
@@ -250,10 +250,9 @@ def _column(array: Array, attr: Attr, values: AnyArray, valid: AnyArray | None) 
         if texts and not all(one is None or isinstance(one, (str, bytes)) for one in given):
             given = [_bytes(attr, one) for one in given]
     elif valid is not None and not valid.all():
-        mask = ~valid if values.ndim == valid.ndim else np.broadcast_to(~valid[..., np.newaxis], values.shape)
         # The extension takes one flag for each cell, also where cells have several values.
         name, data, offsets, _ = pack(field, values, None, "C")[0]
-        return name, data, offsets, np.ascontiguousarray(valid.ravel().astype(np.uint8) if mask is not None else valid)
+        return name, data, offsets, np.ascontiguousarray(valid.ravel().astype(np.uint8))
     return pack(field, given, None, "C")[0]
 
 
