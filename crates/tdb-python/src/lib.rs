@@ -21,6 +21,7 @@ mod memory;
 mod place;
 mod read;
 mod schema;
+mod texts;
 mod values;
 mod watch;
 mod write;
@@ -55,7 +56,9 @@ mod _tdb {
     #[pymodule_export]
     use crate::schema::{check_schema, create, filters_of_text};
     #[pymodule_export]
-    use crate::values::{memory_bytes, pack_texts};
+    use crate::texts::{pack_texts, unpack_texts};
+    #[pymodule_export]
+    use crate::values::memory_bytes;
     #[pymodule_export]
     use crate::write::{delete, write, write_metadata};
 

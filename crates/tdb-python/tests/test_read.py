@@ -231,7 +231,7 @@ def test_encrypted_arrays_open_with_their_key_in_both_notations(fixtures: pathli
         tdb.open(fixtures / "encrypted_dense", key=b"short")
 
 
-@pytest.mark.parametrize("kind", ["letters of one byte", "letters of several bytes", "bytes that are no text", "half letters"])
+@pytest.mark.parametrize("kind", ["letters of one byte", "letters of several bytes", "bytes that are no text", "half letters", "hardly any twice"])
 def test_texts_come_back_as_they_were_written(uri: str, kind: str) -> None:
     texts: list[object] = ["", "abc", "z" * 50] * 30_000
     if kind != "letters of one byte":
@@ -240,7 +240,17 @@ def test_texts_come_back_as_they_were_written(uri: str, kind: str) -> None:
         texts[40_000] = b"\xff\xfe".decode("utf-8", "surrogateescape")
     if kind == "half letters":
         texts[5:7] = [half.decode("utf-8", "surrogateescape") for half in (b"x\xc3", b"\xb6y")]
+    if kind == "hardly any twice":
+        texts[100:80_000] = [f"text number {number}" for number in range(79_900)]
     schema = tdb.Schema("dense", [tdb.Dimension("x", (0, len(texts) - 1), "int64", tile=10_000)], [tdb.Attribute("a", str, filters="zstd")])
     array = tdb.create(uri, schema)
     array.write(texts)
-    assert array[:].tolist() == texts
+    found = array[:]
+    assert found.tolist() == texts
+    # Equal texts share an object, where they are found.
+    assert found[0] is found[3]
+    pandas = pytest.importorskip("pandas")
+    back = array.read().to_pandas()["a"]
+    assert back.tolist() == texts
+    if not kind.startswith("bytes") and not kind.startswith("half"):
+        assert back.dtype == pandas.Series(["a"]).dtype

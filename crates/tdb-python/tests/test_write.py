@@ -263,6 +263,32 @@ def test_tables_of_pandas_become_arrays_and_come_back(uri: str, tmp_path: pathli
     assert rows.schema.dense and rows.read(fields=["rain"]).to_numpy()["rain"].tolist() == [0.5, 7.25, 1.0]
 
 
+@pytest.mark.parametrize("dtype", ["object", "string", "str"])
+@pytest.mark.parametrize("nothing", [None, float("nan"), "NA"])
+def test_missing_texts_of_pandas_become_null_cells(uri: str, dtype: str, nothing: Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    if dtype == "str" and not isinstance(pandas.Series([""]).dtype, pandas.StringDtype):
+        pytest.skip("this pandas has no such type")
+    missing = pandas.NA if nothing == "NA" else nothing
+    column = pandas.Series(["a", missing, "Größe", "", missing], dtype=dtype)
+    array = tdb.from_pandas(uri, pandas.DataFrame({"note": column})[1:])
+    assert array.schema.attributes[0].nullable
+    assert array.read(fields="note").to_numpy()["note"].tolist() == [None, "Größe", "", None]
+    back = array.read().to_pandas()["note"]
+    assert back.isna().tolist() == [True, False, False, True] and back.tolist()[1:3] == ["Größe", ""]
+    # Without missing texts nothing can be null, and pandas has the type that it makes of texts by itself.
+    array = tdb.from_pandas(f"{uri}-full", pandas.DataFrame({"note": column.dropna().reset_index(drop=True)}))
+    assert not array.schema.attributes[0].nullable
+    back = array.read().to_pandas()["note"]
+    assert back.tolist() == ["a", "Größe", ""] and back.dtype == pandas.Series(["a"]).dtype
+
+
+def test_objects_that_are_no_texts_are_refused(uri: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(tdb.QueryError, match="neither texts nor bytes"):
+        tdb.from_pandas(uri, pandas.DataFrame({"note": pandas.Series(["a", 1.5], dtype=object)}))
+
+
 def test_schemas_are_equal_after_json(uri: str, fixtures: pathlib.Path) -> None:
     for name in ("quickstart", "enumeration", "sparse_dims_mixed", "current_domain_sparse", "filter_chain_long", "hilbert_string"):
         schema = tdb.open(fixtures / name).schema

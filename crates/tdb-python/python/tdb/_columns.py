@@ -12,10 +12,6 @@ from ._schema import Field
 from ._types import AnyArray, encoding, is_text, number_dtype, value_size
 
 
-#: So many texts are decoded at once, if they have only letters of one byte.
-_TEXTS = 1 << 15
-
-
 class Column:
     """A column of a result, as it came: its memory is that of the result."""
 
@@ -30,7 +26,10 @@ class Column:
     def values(self, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
         """The cells, without the knowledge of which are null. Numbers of fixed length are not copied."""
         if is_text(self.datatype):
-            return _shaped(self._texts(), shape, order)
+            own = encoding(self.datatype)
+            if own is None and self.count is not None:
+                return _shaped(self.data.view(f"S{self.count}"), shape, order)
+            return self.texts(own, shape, order)
         dtype = number_dtype(self.datatype)
         assert dtype is not None
         numbers = self.data.view(dtype)
@@ -57,33 +56,11 @@ class Column:
             nulls = np.broadcast_to(nulls[..., np.newaxis], values.shape)
         return np.ma.MaskedArray(values, nulls)
 
-    def _texts(self) -> AnyArray:
-        own = encoding(self.datatype)
-        if own is None and self.count is not None:
-            return self.data.view(f"S{self.count}")
-        data = self.data.tobytes()
-        if self.offsets is None:
-            size = (self.count or 1) * value_size(self.datatype)
-            ends = range(0, len(data) + 1, size)
-        else:
-            ends = self.offsets.tolist()
-        found = np.empty(len(ends) - 1, dtype=object)
-        if own is None:
-            found[:] = [data[low:high] for low, high in zip(ends, ends[1:])]
-        else:
-            # Bytes that are not text are kept, so that nothing is lost.
-            errors = "surrogateescape" if own == "utf-8" else "replace"
-            for first in range(0, len(found), _TEXTS):
-                part = ends[first : first + _TEXTS + 1]
-                own_bytes = data[part[0] : part[-1]]
-                if own == "utf-8" and own_bytes.isascii():
-                    # Each byte is a letter: all are decoded at once, and cut.
-                    text, begin = own_bytes.decode("ascii"), part[0]
-                    texts = [text[low - begin : high - begin] for low, high in zip(part, part[1:])]
-                else:
-                    texts = [data[low:high].decode(own, errors) for low, high in zip(part, part[1:])]
-                found[first : first + _TEXTS] = texts
-        return found
+    def texts(self, own: str | None, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
+        """The cells as texts in this encoding, or as bytes without one, whatever the datatype says: an array of objects.
+        Bytes that are not text are kept as surrogates. Equal cells may share an object."""
+        size = 0 if self.count is None else self.count * value_size(self.datatype)
+        return _shaped(_tdb.unpack_texts(self.data, self.offsets, size, own), shape, order)
 
     def _lists(self, numbers: AnyArray, dtype: np.dtype[Any]) -> AnyArray:
         assert self.offsets is not None
@@ -108,7 +85,9 @@ def _shaped(cells: AnyArray, shape: tuple[int, ...] | None, order: str) -> AnyAr
 def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tuple[_tdb.Given, int]:
     """A column for a write, and its number of cells. ``labels`` are the values of the field's enumeration; ``order`` is
     ``C`` or ``F``."""
-    values, nulls = _without_nulls(values)
+    nulls: AnyArray | None = None
+    if labels is not None or not (field.var and is_text(field.datatype) and _is_objects(values)):
+        values, nulls = _without_nulls(values)
     if labels is not None:
         values, nulls = _codes(field, values, nulls, labels)
     if field.var:
@@ -144,6 +123,18 @@ def _is_null(value: Any) -> bool:
     return type(value).__name__ in _NULLS
 
 
+def _is_objects(values: Any) -> bool:
+    """Whether these are objects of Python, or texts of pandas, any of which may say that there is nothing."""
+    return _is_list(values) or getattr(getattr(values, "dtype", None), "name", None) in ("str", "string")
+
+
+def _is_list(values: Any) -> bool:
+    """Whether these are objects of Python."""
+    if isinstance(values, np.ndarray):
+        return values.dtype == object and not isinstance(values, np.ma.MaskedArray)
+    return isinstance(values, (list, tuple))
+
+
 def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
     """Values and which of them are null."""
     if isinstance(values, np.ma.MaskedArray):
@@ -160,7 +151,7 @@ def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
         found = np.array(values, dtype=object)
         found[mask] = None
         return found, mask
-    if isinstance(values, (list, tuple)) or (isinstance(values, np.ndarray) and values.dtype == object):
+    if _is_list(values):
         if isinstance(values, np.ndarray):
             flat = values
         else:
@@ -192,17 +183,18 @@ def _codes(field: Field, values: Any, nulls: AnyArray | None, labels: list[Any])
 
 
 def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
-    flat = values.ravel().tolist() if isinstance(values, np.ndarray) and values.dtype != object else values
-    if isinstance(flat, np.ndarray):
-        flat = list(flat.ravel())
-    own = encoding(field.datatype)
+    if encoding(field.datatype) == "utf-8" and getattr(getattr(values, "dtype", None), "name", None) in ("str", "string"):
+        found = _texts_of_arrow(values)
+        if found is not None:
+            return found
+        values = np.array(values, dtype=object)
+    flat = values.ravel() if isinstance(values, np.ndarray) else values
     if is_text(field.datatype):
-        if own not in (None, "utf-8"):
-            flat = [None if _is_null(one) else str(one).encode(own or "utf-8") for one in flat]
-        elif own is not None:
-            flat = [None if _is_null(one) else one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in flat]
-        packed = _tdb.pack_texts(flat)
+        if isinstance(flat, np.ndarray) and flat.dtype != object:
+            flat = flat.tolist()
+        packed = _tdb.pack_texts(flat, encoding(field.datatype))
         return np.asarray(packed[0]), np.asarray(packed[1]), np.asarray(packed[2])
+    flat = list(flat)
     dtype = number_dtype(field.datatype)
     assert dtype is not None
     validity = np.array([not _is_null(one) for one in flat], np.uint8)
@@ -211,6 +203,22 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     joined: AnyArray = np.concatenate(lists) if lists else np.empty(0, dtype)
     offsets: AnyArray = np.cumsum(lengths, dtype=np.uint64)
     return joined.view(np.uint8), offsets, validity
+
+
+def _texts_of_arrow(values: Any) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+    """A column of texts of pandas, packed: as Arrow has it, if Arrow is there."""
+    try:
+        import pyarrow  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        return None
+    made = pyarrow.array(values, type=pyarrow.large_string())
+    if isinstance(made, pyarrow.ChunkedArray):
+        made = made.combine_chunks()
+    _, ends, data = made.buffers()
+    offsets: AnyArray = np.frombuffer(ends, np.int64)[made.offset : made.offset + len(made) + 1] if ends else np.zeros(1, np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    bytes_of: AnyArray = np.frombuffer(data or b"", np.uint8)[first:last]
+    return bytes_of, (offsets - first).view(np.uint64), made.is_valid().to_numpy(zero_copy_only=False).view(np.uint8)
 
 
 def _pack_fixed(field: Field, values: Any) -> AnyArray:

@@ -12,7 +12,7 @@ from ._array import Array, Key, Location, Storage, create
 from ._columns import Column
 from ._errors import QueryError
 from ._schema import Attribute, Dimension, Enumeration, Filters, Schema
-from ._types import Time, datatype_name, nearest_unit
+from ._types import AnyArray, Time, datatype_name, encoding, nearest_unit
 
 if TYPE_CHECKING:
     from ._read import Read
@@ -40,6 +40,9 @@ def _series(array: Array, column: Column) -> Any:
             codes[nulls] = -1
         codes[codes >= len(labels)] = -1
         return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=ordered)
+    texts = _strings(column, nulls)
+    if texts is not None:
+        return texts
     values = column.to_numpy()
     if isinstance(values, np.ma.MaskedArray):
         kind, data = values.dtype.kind, values.data
@@ -58,6 +61,28 @@ def _series(array: Array, column: Column) -> Any:
     if values.dtype.kind in "mM":
         return nearest_unit(values)
     return values.ravel() if values.dtype.kind != "S" else values.astype(object)
+
+
+def _strings(column: Column, nulls: AnyArray | None) -> Any:
+    """A column of texts in pandas' own type for them, without objects of Python, where pandas makes that type of texts anyway
+    and keeps it in Arrow; ``None`` elsewhere. Texts that are not UTF-8 stay objects."""
+    if column.offsets is None or encoding(column.datatype) != "utf-8":
+        return None
+    # What pandas makes of texts by itself depends on its version and its options.
+    dtype = pd.Series([""]).dtype
+    if getattr(dtype, "storage", None) != "pyarrow":
+        return None
+    import pyarrow  # type: ignore[import-untyped, unused-ignore]
+
+    bitmap = None if nulls is None else pyarrow.py_buffer(np.packbits(~nulls, bitorder="little"))
+    buffers = [bitmap, pyarrow.py_buffer(column.offsets), pyarrow.py_buffer(column.data)]
+    made = pyarrow.Array.from_buffers(pyarrow.large_string(), len(column.offsets) - 1, buffers)
+    try:
+        made.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        # Bytes that are not text: pandas would try to make its type of them, and fail.
+        return pd.Series(column.to_numpy(), dtype=object)
+    return dtype.__from_arrow__(made)  # type: ignore[union-attr, unused-ignore]
 
 
 def from_pandas(
@@ -107,11 +132,12 @@ def from_pandas(
     attributes, enumerations, data = [], [], {}
     for name in map(str, frame.columns):
         column = frame[name]
+        values = _values(column)
         if index is None or name not in index:
-            attribute, enumeration = _attribute(name, column, filters)
+            attribute, enumeration = _attribute(name, column, values, filters)
             attributes.append(attribute)
             enumerations += [] if enumeration is None else [enumeration]
-        data[name] = _values(column)
+        data[name] = values
     schema = Schema(
         "sparse" if sparse else "dense",
         dimensions,
@@ -130,6 +156,13 @@ def _values(column: pd.Series[Any]) -> Any:
     """A column as :meth:`Array.write` takes it."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
         return np.ma.MaskedArray(column.to_numpy(), column.isna().to_numpy())
+    if column.dtype == object:
+        values = column.to_numpy()
+        if not set(map(type, values)) <= {str, bytes, type(None)}:
+            # pandas says "nothing" with numbers, too.
+            values = values.copy()
+            values[column.isna().to_numpy()] = None
+        return values
     return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
 
 
@@ -154,7 +187,9 @@ def _dimension(name: str, column: pd.Series[Any], tile: int | None, full_domain:
     return Dimension(name, (low, high), values.dtype, tile)
 
 
-def _attribute(name: str, column: pd.Series[Any], filters: Filters) -> tuple[Attribute, Enumeration | None]:
+def _attribute(
+    name: str, column: pd.Series[Any], values: Any, filters: Filters
+) -> tuple[Attribute, Enumeration | None]:
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         labels = list(column.cat.categories)
@@ -163,12 +198,15 @@ def _attribute(name: str, column: pd.Series[Any], filters: Filters) -> tuple[Att
         enumeration = Enumeration(name, labels, bool(column.cat.ordered))
         return Attribute(name, codes, nullable=bool(column.isna().any()), enumeration=name, filters=filters), enumeration
     if _is_text(column):
-        present = column.dropna()
-        kinds = {type(one) for one in present}
-        if kinds - {str, bytes}:
+        if dtype != object:
+            return Attribute(name, str, nullable=bool(column.isna().any()), filters=filters), None
+        kinds = set(map(type, values))
+        nullable = type(None) in kinds
+        kinds -= {type(None)}
+        if not all(issubclass(one, (str, bytes)) for one in kinds):
             raise QueryError(f"column {name!r} has objects that are neither texts nor bytes")
-        of_bytes = kinds == {bytes}
-        return Attribute(name, bytes if of_bytes else str, nullable=len(present) < len(column), filters=filters), None
+        of_bytes = bool(kinds) and all(issubclass(one, bytes) for one in kinds)
+        return Attribute(name, bytes if of_bytes else str, nullable=nullable, filters=filters), None
     if isinstance(dtype, np.dtype):
         dates = dtype.kind in "mM" and bool(column.isna().any())
         return Attribute(name, dtype, nullable=dates, filters=filters), None

@@ -40,9 +40,8 @@ class Enumeration:
         made.name, made.ordered, made._datatype = name, ordered, column.datatype
         values = column.values()
         if values.dtype == object:
-            texts = [one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one for one in values]
             utf8 = column.datatype == "STRING_UTF8"
-            values = np.array([one.decode() for one in texts], np.str_) if utf8 else np.array(texts, np.bytes_)
+            values = np.array(column.texts("utf-8").tolist(), np.str_) if utf8 else np.array(column.texts(None).tolist(), np.bytes_)
         made._values = values
         return made
 

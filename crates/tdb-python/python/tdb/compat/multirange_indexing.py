@@ -230,6 +230,8 @@ class DataFrameIndexer(_Indexer):
         schema = self.array.schema
         attr = schema.attr(column.name) if schema.has_attr(column.name) else None
         nulls = column.nulls()
+        if not self._as_arrow and (attr is None or attr.enum_label is None):
+            return typed(column)
         values = column.values()
         if attr is not None and attr.enum_label is not None:
             codes = values.astype(np.int64)
@@ -240,14 +242,12 @@ class DataFrameIndexer(_Indexer):
                 return labelled(values, labels)
             kind = labels.tolist() if labels.dtype.kind in "SU" else labels
             return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind))
-        if not self._as_arrow:
-            return typed(column, values)
         if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "D":
             values = _dates(column.name, values)
         if nulls is not None:
             return _nullable(values, nulls)
         if values.ndim > 1:
-            return typed(column, values)
+            return typed(column)
         return values.astype(object) if values.dtype.kind == "S" else values
 
 

@@ -96,7 +96,7 @@ class Cells:
 
     def values(self, column: Column, shaped: bool = True) -> AnyArray:
         """The values of a column, in TileDB-Py's type for them."""
-        return typed(column, column.values(self.shape if shaped else None, self._order if shaped else "row-major"))
+        return typed(column, self.shape if shaped else None, self._order if shaped else "row-major")
 
     def nulls(self, column: Column) -> AnyArray | None:
         """Which cells of a column are null."""
@@ -111,10 +111,11 @@ class Cells:
         return found
 
 
-def typed(column: Column, values: AnyArray) -> AnyArray:
-    """Values in the type that TileDB-Py has for them."""
-    if values.dtype == object and column.datatype in ("STRING_ASCII", "GEOM_WKT"):
-        return of_texts(values)
+def typed(column: Column, shape: tuple[int, ...] | None = None, order: str = "row-major") -> AnyArray:
+    """The values of a column in the type that TileDB-Py has for them: some texts are bytes."""
+    if column.datatype in ("STRING_ASCII", "GEOM_WKT"):
+        return column.texts(None, shape, order)
+    values = column.values(shape, order)
     if column.datatype == "GEOM_WKB" and values.dtype == object:
         found = np.empty(values.shape, object)
         for at, one in np.ndenumerate(values):
@@ -124,14 +125,6 @@ def typed(column: Column, values: AnyArray) -> AnyArray:
         record = dtype_of(column.datatype, column.count)
         return np.ascontiguousarray(values).view(record).reshape(values.shape[:-1])
     return values
-
-
-def of_texts(values: AnyArray) -> AnyArray:
-    """Texts as bytes."""
-    found = np.empty(values.shape, object)
-    for at, one in np.ndenumerate(values):
-        found[at] = one.encode("utf-8", "surrogateescape") if isinstance(one, str) else one
-    return found
 
 
 def labelled(values: AnyArray, labels: AnyArray) -> AnyArray:
