@@ -3,7 +3,7 @@
 //! Each release of Python gets a virtual environment in the target folder, with the packages that the tests use. One
 //! wheel serves all, because it uses only the stable interface of Python. The tests are those of `crates/tdb-python/tests`,
 //! the examples of docstrings and pages, and mypy. `--only WORD` runs the tests with a word in their names; `--only soma` also runs
-//! them in an environment with `tiledbsoma`, which is not small. Where a Python or a package cannot be had, the command fails; with
+//! them in an environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with more features. Where a Python or a package cannot be had, the command fails; with
 //! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
 
 use std::fs;
@@ -12,7 +12,8 @@ use std::process::Command;
 
 use crate::peer;
 
-const USAGE: &str = "usage: cargo xtask python [--optional yes] [--pythons 3.10,3.13] [--only WORD]";
+const USAGE: &str =
+    "usage: cargo xtask python [--optional yes] [--pythons 3.10,3.13] [--only WORD] [--features LIST]";
 
 /// The releases that are tested: the oldest one that the wheel supports, and a new one.
 const PYTHONS: &str = "3.10,3.13";
@@ -20,7 +21,7 @@ const PYTHONS: &str = "3.10,3.13";
 /// What builds the wheel.
 const BUILDER: &str = "maturin==1.16.0";
 /// What the tests need.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 11] = [
     "numpy>=2",
     "pytest>=8",
     "mypy>=1.15",
@@ -31,6 +32,7 @@ const TOOLS: [&str; 10] = [
     "xarray>=2024.10",
     "dask[array]>=2024.9",
     "scipy>=1.13",
+    "datafusion>=55,<56",
 ];
 /// What the tests compare with; a release of Python may have no wheel of it.
 const PEER: &str = "tiledb>=0.34";
@@ -63,12 +65,14 @@ struct Options {
     optional: bool,
     pythons: Vec<String>,
     only: Option<String>,
+    features: String,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
         let list = |text: &str| text.split(',').map(str::to_owned).collect();
-        let mut options = Self { optional: false, pythons: list(PYTHONS), only: None };
+        let mut options =
+            Self { optional: false, pythons: list(PYTHONS), only: None, features: String::new() };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let value = args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))?;
@@ -76,6 +80,7 @@ impl Options {
                 "--optional" => options.optional = value == "yes",
                 "--pythons" => options.pythons = list(value),
                 "--only" => options.only = Some(value.clone()),
+                "--features" => options.features.clone_from(value),
                 _ => return Err(format!("unknown argument {arg}\n{USAGE}")),
             }
         }
@@ -102,7 +107,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
         Err(why) => return Err(why),
     };
-    let wheel = wheel(&root, &folder, environments.first().ok_or("no Python was named")?)?;
+    let first = environments.first().ok_or("no Python was named")?;
+    let wheel = wheel(&root, &folder, first, &options.features)?;
     for environment in &environments {
         println!("== {}", environment.display());
         test(&root, environment, &wheel, options.only.as_deref())?;
@@ -191,18 +197,23 @@ fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str])
 }
 
 /// Builds the wheel without optimisation of this workspace's own crates, and returns its path.
-pub(crate) fn wheel(root: &Path, folder: &Path, environment: &Path) -> Result<PathBuf, String> {
+pub(crate) fn wheel(
+    root: &Path,
+    folder: &Path,
+    environment: &Path,
+    features: &str,
+) -> Result<PathBuf, String> {
     let (maturin, python) = (program(environment, "maturin"), program(environment, "python"));
-    build(root, &folder.join("wheels"), &maturin, &python, "dev")
+    build(root, &folder.join("wheels"), &maturin, &python, ("dev", features))
 }
 
-/// Builds the wheel with a profile into a folder, which then has nothing else, and returns its path.
+/// Builds the wheel with a profile and features besides the usual ones into a folder, which then has nothing else, and returns its path.
 pub(crate) fn build(
     root: &Path,
     wheels: &Path,
     maturin: &Path,
     python: &Path,
-    profile: &str,
+    (profile, features): (&str, &str),
 ) -> Result<PathBuf, String> {
     if wheels.exists() {
         fs::remove_dir_all(wheels).map_err(|error| format!("{}: {error}", wheels.display()))?;
@@ -211,7 +222,7 @@ pub(crate) fn build(
         Command::new(maturin)
             .current_dir(root.join(CRATE))
             // Other commands compile the crate without an interpreter; so does this one, and nothing is compiled twice.
-            .args(["build", "--locked", "--quiet", "--profile", profile, "--out"])
+            .args(["build", "--locked", "--quiet", "--profile", profile, "--features", features, "--out"])
             .arg(wheels)
             .arg("--interpreter")
             .arg(python),

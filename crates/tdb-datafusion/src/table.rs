@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use tdb_array::{Array, WriteStorage};
 use tdb_arrow::Options;
+use tokio::runtime::Handle;
 
 use crate::insert::ArraySink;
 use crate::options::TableOptions;
@@ -102,6 +103,10 @@ impl TableProvider for TdbTable {
             batch_rows: session.config().batch_size(),
         };
         let state = self.states.of_query(session);
+        if Handle::try_current().is_err() {
+            // A program that has DataFusion of its own (`datafusion-ffi`) asks from its own runtime, which is unknown here.
+            return Ok(Arc::new(scan::plan(&state, asked)?));
+        }
         // Planning reads metadata.
         let plan = SpawnedTask::spawn_blocking(move || scan::plan(&state, asked)).await;
         let plan = plan.map_err(|error| DataFusionError::External(Box::new(error)))??;

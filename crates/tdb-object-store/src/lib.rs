@@ -45,6 +45,7 @@ mod writer;
 
 pub use self::awaited::AwaitedStorage;
 pub use self::locations::Locations;
+pub use self::runtime::handle as runtime;
 pub use self::store::{ObjectStorage, PROCESS_REQUESTS, REQUESTS};
 pub use self::url::{LocationError, is_url, open};
 pub use object_store;

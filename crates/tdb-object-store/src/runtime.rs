@@ -21,8 +21,11 @@ struct Own {
 
 static OWN: Mutex<Option<Own>> = Mutex::new(None);
 
-/// The runtime of this process.
-fn handle() -> io::Result<Handle> {
+/// The runtime of this process, which the crate's own blocking calls use. Others may run what is asynchronous on it, too.
+///
+/// # Errors
+/// The system gives no threads.
+pub fn handle() -> io::Result<Handle> {
     let mut own = OWN.lock().unwrap_or_else(PoisonError::into_inner);
     let process = std::process::id();
     if let Some(known) = own.as_ref().filter(|known| known.process == process) {

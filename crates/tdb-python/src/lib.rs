@@ -13,6 +13,8 @@ mod array;
 mod arrow;
 mod cells;
 mod condition;
+#[cfg(feature = "datafusion")]
+mod datafusion;
 mod errors;
 mod evolve;
 mod group;
@@ -41,6 +43,9 @@ mod _tdb {
     use crate::cells::{Batches, Cells};
     #[pymodule_export]
     use crate::condition::Condition;
+    #[cfg(feature = "datafusion")]
+    #[pymodule_export]
+    use crate::datafusion::Table;
     #[pymodule_export]
     use crate::evolve::evolve;
     #[pymodule_export]

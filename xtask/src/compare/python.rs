@@ -170,7 +170,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
 fn install(root: &Path, interpreter: &Path) -> Result<(), String> {
     let folder = workers::target(root).join("python/release");
     let maturin = interpreter.with_file_name("maturin");
-    let wheel = python::build(root, &folder, &maturin, interpreter, "release")?;
+    let wheel = python::build(root, &folder, &maturin, interpreter, ("release", ""))?;
     let pip = ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--force-reinstall", "--no-deps"];
     workers::run(Command::new(interpreter).args(pip).arg(wheel))
 }

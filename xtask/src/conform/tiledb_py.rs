@@ -77,7 +77,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let root = peer::repository_root()?;
     let folder = python::folder(&root);
     let environment = python::environment(&folder, "tiledb-py", &options.python, &TOOLS, &[])?;
-    let wheel = python::wheel(&root, &folder, &environment)?;
+    let wheel = python::wheel(&root, &folder, &environment, "")?;
     python::install_wheel(&environment, &wheel)?;
     let work = folder.join("tiledb-py-tests");
     if work.exists() {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._array import Array, Metadata, create, from_arrow, object_type, open
 from ._condition import Condition, FieldExpression, field
+from ._datafusion import datafusion
 from ._errors import (
     ArrowError,
     CorruptError,
@@ -73,6 +74,7 @@ __all__ = [
     "WriteError",
     "__version__",
     "create",
+    "datafusion",
     "field",
     "from_arrow",
     "from_pandas",
