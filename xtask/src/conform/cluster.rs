@@ -30,6 +30,8 @@ pub(super) const USAGE: &str = "[--cells N] [--only NAME] [--kills N] [--speed y
 const REMOTE: [&str; 5] = ["q1", "q3", "q6", "q12", "q14"];
 /// Queries that take less with one executor say nothing about speed.
 const LONG: Duration = Duration::from_secs(5);
+/// How often a query may end before its executor is killed.
+const TRIES: u32 = 20;
 
 struct Options {
     cells: u64,
@@ -199,14 +201,20 @@ fn kill(
     let (mut equal, mut late) = (0, 0);
     for turn in 0..kills {
         let Some(query) = turn.checked_rem(count).and_then(|at| known.get_mut(at)) else { break };
-        let asked = loop {
+        let mut asked = None;
+        for _ in 0..TRIES {
             let share = random.below(90).saturating_add(5);
             let pause = query.took.mul_f64(share as f64 / 100.0);
-            match during(query, pause, cluster, tdb)? {
-                Some(asked) => break asked,
-                // The machine was slower when the query was timed. Its time is now known better.
-                None => late += 1,
+            asked = during(query, pause, cluster, tdb)?;
+            if asked.is_some() {
+                break;
             }
+            // The machine was slower when the query was timed. Its time is now known better.
+            late += 1;
+        }
+        let Some(asked) = asked else {
+            failures.push(format!("{}: {TRIES} times, the query ended before the kill", query.name));
+            continue;
         };
         let wrong = match answer(asked.query).and_then(|found| queries::rows(&found)) {
             Ok(found) => queries::difference(&query.rows, &found),
