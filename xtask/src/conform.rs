@@ -20,7 +20,7 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
