@@ -38,10 +38,8 @@ pub(crate) struct Gate {
 fn poll(params: &PollWorkParams) -> Option<Poll> {
     let executor = params.metadata.as_ref()?;
     let resources = &executor.specification.as_ref()?.resources;
-    let threads = resources.iter().find_map(|resource| match resource.resource {
-        Some(Resource::Vcores(threads)) => Some(threads),
-        None => None,
-    })?;
+    let threads =
+        resources.iter().find_map(|resource| resource.resource.map(|Resource::Vcores(threads)| threads))?;
     let ended = params
         .task_status
         .iter()

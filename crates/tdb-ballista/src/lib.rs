@@ -30,12 +30,9 @@
 //! from the beginning, up to five times. Results of up to 128 MiB are passed on only when they are complete; of a larger
 //! result, rows may have been passed on when an executor is lost, and the query then fails ([`ClusterError::RowsLost`]).
 //!
-//! Nothing waits for ever: a process that is gone is noticed at once, one that says nothing after [`TIMEOUT`], a scheduler
-//! that does not answer after a minute, and a query of which nothing runs after 30 seconds. A query without any executor
-//! fails after a minute ([`ClusterError::NoExecutors`]).
-//!
-//! Not shown yet: the parts of this have tests, but no run has killed executors since it was written
-//! (`cargo xtask conform cluster --kills 20`).
+//! Nothing waits for ever: a process that is gone is noticed within two seconds, one that says nothing after [`TIMEOUT`], a
+//! scheduler that does not answer after a minute, and a query of which nothing runs after 30 seconds. A query without any
+//! executor fails after a minute ([`ClusterError::NoExecutors`]).
 //!
 //! # Limits
 //!

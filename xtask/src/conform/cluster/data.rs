@@ -133,11 +133,9 @@ impl Table {
         }
         let writer = WriteOptions::new().open(&path).map_err(said)?;
         let write = self.columns.iter().fold(writer.write(), |write, (name, column)| match column {
-            Column::Integers(values) | Column::Days(values) => {
-                write.column(WriteColumn::fixed(*name, values))
-            }
-            Column::Reals(values) => write.column(WriteColumn::fixed(*name, values)),
-            Column::Words { bytes, offsets } => write.column(WriteColumn::var(*name, bytes, offsets)),
+            Column::Integers(values) | Column::Days(values) => write.column(WriteColumn::fixed(name, values)),
+            Column::Reals(values) => write.column(WriteColumn::fixed(name, values)),
+            Column::Words { bytes, offsets } => write.column(WriteColumn::var(name, bytes, offsets)),
         });
         write.commit().map(|_| ()).map_err(said)
     }
