@@ -1,5 +1,5 @@
 //! A cluster in this process: a scheduler and two executors that talk over the loopback interface.
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
 use std::sync::Arc;
 
