@@ -1,6 +1,7 @@
 //! `cargo xtask conform <part>`: new arrays, written by each library and read by the other.
 
 mod arrow;
+mod cluster;
 mod expected;
 mod filters;
 mod maintenance;
@@ -19,8 +20,9 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     ("arrow", arrow::USAGE, arrow::run),
+    ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),

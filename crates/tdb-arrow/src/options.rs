@@ -68,6 +68,49 @@ impl Options {
         self.enumerations = enumerations;
         self
     }
+
+    /// The options as one number each, for [`Self::from_codes`] of this version of the library or a later one.
+    #[must_use]
+    pub fn codes(self) -> [u8; 6] {
+        [
+            u8::from(self.offsets == Offsets::Small),
+            u8::from(self.text == Text::Binary),
+            u8::from(self.chars == Chars::Utf8),
+            u8::from(self.days == Days::Date32),
+            u8::from(self.booleans == Booleans::UInt8),
+            u8::from(self.enumerations == Enumerations::Numbers),
+        ]
+    }
+
+    /// The options with these [codes](Self::codes). `None` if there is none with one of them.
+    ///
+    /// ```
+    /// use tdb_arrow::{Days, Options};
+    ///
+    /// let options = Options::new().days(Days::Date32);
+    /// assert_eq!(Options::from_codes(options.codes()), Some(options));
+    /// assert_eq!(Options::from_codes([9; 6]), None);
+    /// ```
+    #[must_use]
+    pub fn from_codes([offsets, text, chars, days, booleans, enumerations]: [u8; 6]) -> Option<Self> {
+        Some(Self {
+            offsets: one_of(offsets, Offsets::Large, Offsets::Small)?,
+            text: one_of(text, Text::Utf8, Text::Binary)?,
+            chars: one_of(chars, Chars::Binary, Chars::Utf8)?,
+            days: one_of(days, Days::Int64, Days::Date32)?,
+            booleans: one_of(booleans, Booleans::Bits, Booleans::UInt8)?,
+            enumerations: one_of(enumerations, Enumerations::Dictionary, Enumerations::Numbers)?,
+        })
+    }
+}
+
+/// The option with a code: 0 is the default.
+fn one_of<T>(code: u8, default: T, other: T) -> Option<T> {
+    match code {
+        0 => Some(default),
+        1 => Some(other),
+        _ => None,
+    }
 }
 
 /// Where cells of variable length begin, and how wide that is.

@@ -10,6 +10,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
 use tdb_text::calendar::{self, BadDate};
 
+use crate::cluster::ClusterArgs;
 use crate::copy::CopyArgs;
 use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
@@ -52,6 +53,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Explain(ExplainArgs),
     Sql(SqlArgs),
+    Cluster(ClusterArgs),
     Dump(DumpArgs),
     Verify(VerifyArgs),
     Group(GroupArgs),
@@ -83,7 +85,8 @@ impl Command {
             | Self::Show(_)
             | Self::Explain(_)
             | Self::Export(_)
-            | Self::Sql(_) => true,
+            | Self::Sql(_)
+            | Self::Cluster(_) => true,
             Self::Group(args) => args.change.is_none(),
             Self::Meta(args) => args.change.is_none(),
             _ => false,

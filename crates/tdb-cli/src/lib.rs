@@ -6,6 +6,7 @@
 //! tdb show ARRAY      a picture of them: on the terminal, as SVG or PNG
 //! tdb explain ARRAY   what a query would read, and what it can skip
 //! tdb sql QUERY       an answer from arrays, in SQL (with the feature `sql`)
+//! tdb cluster         runs a process of a cluster that answers SQL (with the feature `cluster`)
 //! tdb dump FILE       one file of an array, byte by byte
 //! tdb verify ARRAY    checks every structure, chunk and checksum
 //! tdb group GROUP     members of a group, and their members
@@ -44,6 +45,7 @@
 
 mod args;
 mod buffers;
+mod cluster;
 mod compress;
 mod condition;
 mod copy;
@@ -122,6 +124,7 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Show(args) => show::run(&args, &stores, screen, out),
             Command::Explain(args) => explain::run(&args, &stores, out),
             Command::Sql(args) => sql::run(&args, stores, screen, out, err),
+            Command::Cluster(args) => cluster::run(&args, stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),
             Command::Verify(args) => verify::run(&args, &stores, out),
             Command::Group(args) => group::run(&args, &stores, out),

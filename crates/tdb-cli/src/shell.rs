@@ -81,7 +81,7 @@ fn describe() -> String {
 }
 
 /// The features of the crate, and whether this build has them.
-const FEATURES: [(&str, bool); 13] = [
+const FEATURES: [(&str, bool); 14] = [
     ("gzip", cfg!(feature = "gzip")),
     ("zstd", cfg!(feature = "zstd")),
     ("zstd-rust", cfg!(feature = "zstd-rust")),
@@ -95,6 +95,7 @@ const FEATURES: [(&str, bool); 13] = [
     ("object-store", cfg!(feature = "object-store")),
     ("convert", cfg!(feature = "convert")),
     ("sql", cfg!(feature = "sql")),
+    ("cluster", cfg!(feature = "cluster")),
 ];
 
 #[cfg(test)]

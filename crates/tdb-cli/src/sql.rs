@@ -7,7 +7,7 @@ mod formats;
 #[cfg(feature = "sql")]
 mod prompt;
 #[cfg(feature = "sql")]
-mod session;
+pub(crate) mod session;
 #[cfg(feature = "sql")]
 mod statements;
 #[cfg(feature = "sql")]
@@ -50,6 +50,7 @@ Examples:
   tdb sql \"SELECT city, avg(price) FROM 'trips' GROUP BY city\" --out cities.parquet
   tdb sql \"CREATE EXTERNAL TABLE old STORED AS TILEDB LOCATION 'trips' OPTIONS (timestamp '1700000000000'); \
 SELECT count(*) FROM old\"
+  tdb sql --cluster 10.0.0.1:50050 \"SELECT count(*) FROM 's3://bucket/trips' WHERE price > 13\"
   tdb sql")]
 pub(crate) struct SqlArgs {
     /// Statements, separated by semicolons.
@@ -80,6 +81,10 @@ pub(crate) struct SqlArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
+    /// Answer queries of arrays in the cluster whose scheduler listens here (tdb cluster), which has its own memory and threads. Statements
+    /// that write are refused. Builds with the feature cluster have this option.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["memory", "threads"])]
+    cluster: Option<String>,
 }
 
 /// How results are printed.

@@ -60,6 +60,15 @@ impl TdbExec {
         self.limit.is_none().then(|| self.scan.clone())
     }
 
+    pub(crate) fn scan(&self) -> &Scan {
+        &self.scan
+    }
+
+    /// The maximum number of rows of each partition.
+    pub(crate) const fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
     /// The indexes of the columns by which rows are to be sorted, if the order is ascending and consists of columns
     /// only.
     fn sorted_by(order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {

@@ -56,8 +56,8 @@ pub fn register(session: &SessionContext) {
 /// ```
 #[derive(Clone, Debug)]
 pub struct TdbTableFactory {
-    places: Arc<dyn Locate>,
-    options: TableOptions,
+    pub(crate) places: Arc<dyn Locate>,
+    pub(crate) options: TableOptions,
 }
 
 impl Default for TdbTableFactory {
@@ -132,7 +132,10 @@ impl TableProviderFactory for TdbTableFactory {
         }
         let options = options(self.options.clone(), command)?;
         let (places, location) = (self.places.clone(), location.clone());
-        let table = blocking(move || options.open_storage(places.storage(&location)?)).await?;
+        let table = blocking(move || {
+            options.location(places.absolute(&location)).open_storage(places.storage(&location)?)
+        })
+        .await?;
         Ok(Arc::new(table))
     }
 }
@@ -143,7 +146,7 @@ impl UrlTableFactory for TdbTableFactory {
         let (places, options, name) = (self.places.clone(), self.options.clone(), name.to_owned());
         blocking(move || {
             let storage = places.storage(&name)?;
-            match options.open_or_missing(&storage)? {
+            match options.location(places.absolute(&name)).open_or_missing(&storage)? {
                 Ok(table) => Ok(Some(Arc::new(table) as Arc<dyn TableProvider>)),
                 Err(missing) if is_place(&name) => Err(of_array(missing)),
                 Err(_) => Ok(None),

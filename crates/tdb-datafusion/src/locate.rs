@@ -19,6 +19,11 @@ pub trait Locate: fmt::Debug + Send + Sync {
     /// # Errors
     /// A location of a kind that is not known.
     fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>>;
+
+    /// The location as a process in another working folder has to name it. Nothing is read.
+    fn absolute(&self, location: &str) -> String {
+        location.to_owned()
+    }
 }
 
 /// Local folders: paths, and `file://` URLs.
@@ -34,5 +39,10 @@ impl Locate for LocalFolders {
             }
             None => Ok(Arc::new(LocalStorage::new(location))),
         }
+    }
+
+    fn absolute(&self, location: &str) -> String {
+        let path = if location.contains("://") { None } else { std::path::absolute(location).ok() };
+        path.and_then(|path| path.into_os_string().into_string().ok()).unwrap_or_else(|| location.to_owned())
     }
 }

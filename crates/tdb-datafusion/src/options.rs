@@ -7,7 +7,7 @@ use tdb_array::{
 };
 use tdb_arrow::Options;
 
-use crate::{Result, TdbTable};
+use crate::{LocalFolders, Locate, Result, TdbTable};
 
 /// Options for opening a table: the time, the key, and the types of its columns.
 ///
@@ -26,11 +26,12 @@ pub struct TableOptions {
     key: Option<Key>,
     threads: usize,
     pub(crate) arrow: Options,
+    pub(crate) location: Option<Arc<str>>,
 }
 
 impl Default for TableOptions {
     fn default() -> Self {
-        Self { window: None, since: None, key: None, threads: 1, arrow: Options::new() }
+        Self { window: None, since: None, key: None, threads: 1, arrow: Options::new(), location: None }
     }
 }
 
@@ -71,12 +72,19 @@ impl TableOptions {
         self
     }
 
+    /// Says where other processes find the array ([`TdbTable::describe`]). Nothing is opened there.
+    pub fn location(mut self, location: impl Into<String>) -> Self {
+        self.location = Some(location.into().into());
+        self
+    }
+
     /// Opens a table for the array in a local folder.
     ///
     /// # Errors
     /// No array there, a damaged file, or something this build does not support.
     pub fn open(self, path: impl Into<String>) -> Result<TdbTable> {
-        self.open_storage(LocalStorage::new(path.into()))
+        let path = path.into();
+        self.location(LocalFolders.absolute(&path)).open_storage(LocalStorage::new(path))
     }
 
     /// Opens a table for the array in a storage.
@@ -104,8 +112,8 @@ impl TableOptions {
     }
 
     fn table(self, storage: Arc<dyn WriteStorage>, array: Array) -> Result<TdbTable> {
-        let arrow = self.arrow;
-        TdbTable::at(array, Some((storage, self)), arrow)
+        let (arrow, location) = (self.arrow, self.location.clone());
+        TdbTable::at(array, Some((storage, self)), arrow, location)
     }
 
     /// The key of an encrypted array.

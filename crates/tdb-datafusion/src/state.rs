@@ -21,6 +21,17 @@ const QUERIES: usize = 64;
 pub(crate) struct State {
     pub(crate) array: Array,
     pub(crate) table: Table,
+    /// The types of its columns.
+    pub(crate) arrow: Options,
+    /// Where other processes find the array, if that is known.
+    pub(crate) location: Option<Arc<str>>,
+}
+
+impl State {
+    pub(crate) fn of(array: Array, arrow: Options, location: Option<Arc<str>>) -> Result<Self> {
+        let table = Table::of(&array, arrow).map_err(of_arrow)?;
+        Ok(Self { array, table, arrow, location })
+    }
 }
 
 /// The states of a table's array: the newest, and those that earlier queries see.
@@ -42,10 +53,18 @@ impl States {
         array: Array,
         home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
         arrow: Options,
+        location: Option<Arc<str>>,
     ) -> Result<Self> {
-        let table = Table::of(&array, arrow).map_err(of_arrow)?;
-        let current = Arc::new(State { array, table });
-        Ok(Self { home, known: Mutex::new(Known { current, queries: VecDeque::new() }) })
+        Ok(Self::of_state(Arc::new(State::of(array, arrow, location)?), home))
+    }
+
+    /// The states of an array that always has this one.
+    pub(crate) fn only(state: Arc<State>) -> Self {
+        Self::of_state(state, None)
+    }
+
+    const fn of_state(current: Arc<State>, home: Option<(Arc<dyn WriteStorage>, TableOptions)>) -> Self {
+        Self { home, known: Mutex::new(Known { current, queries: VecDeque::new() }) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -81,12 +100,12 @@ impl States {
     pub(crate) fn refresh(&self) -> Result<()> {
         let Some((storage, options)) = &self.home else { return Ok(()) };
         let array = options.array(storage).map_err(of_array)?;
-        let table = Table::of(&array, options.arrow).map_err(of_arrow)?;
+        let state = State::of(array, options.arrow, options.location.clone())?;
         let mut known = self.lock();
-        if !table.is_like(&known.current.table) {
+        if !state.table.is_like(&known.current.table) {
             return exec_err!("the schema of the array has changed: register the table again");
         }
-        known.current = Arc::new(State { array, table });
+        known.current = Arc::new(state);
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ use crate::insert::ArraySink;
 use crate::options::TableOptions;
 use crate::pushdown::Pushed;
 use crate::scan::{self, Asked};
-use crate::state::States;
+use crate::state::{State, States};
 use crate::{Result, delete, statistics};
 
 /// A TileDB array as a DataFusion table.
@@ -41,7 +41,7 @@ impl TdbTable {
     /// # Errors
     /// A missing or damaged enumeration.
     pub fn new(array: Array) -> Result<Self> {
-        Self::at(array, None, Options::new())
+        Self::at(array, None, Options::new(), None)
     }
 
     /// A table for the array in a local folder; see [`TableOptions`] for more.
@@ -56,10 +56,25 @@ impl TdbTable {
         array: Array,
         home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
         arrow: Options,
+        location: Option<Arc<str>>,
     ) -> Result<Self> {
-        let states = States::new(array, home, arrow)?;
+        Ok(Self::of(States::new(array, home, arrow, location)?))
+    }
+
+    fn of(states: States) -> Self {
         let schema = states.current().table.schema.clone();
-        Ok(Self { states: Arc::new(states), schema })
+        Self { states: Arc::new(states), schema }
+    }
+
+    /// The state of the array that new queries see.
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.states.current()
+    }
+
+    /// A table that always shows the state which the present query of a session sees. It is read-only.
+    #[must_use]
+    pub fn pinned(&self, session: &dyn Session) -> Self {
+        Self::of(States::only(self.states.of_query(session)))
     }
 
     /// The array in the state that new queries see.

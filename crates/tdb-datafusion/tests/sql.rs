@@ -16,7 +16,9 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
-use tdb_datafusion::{FUNCTIONS, LocalFolders, Locate, TableOptions, TdbTable, TdbTableFactory, register};
+use tdb_datafusion::{
+    FUNCTIONS, LocalFolders, Locate, SortedColumn, TableOptions, TdbExec, TdbTable, TdbTableFactory, register,
+};
 
 fn session(partitions: usize) -> SessionContext {
     SessionContext::new_with_config(SessionConfig::new().with_target_partitions(partitions))
@@ -558,4 +560,28 @@ async fn functions_tell_what_an_array_is_made_of() {
         let found: Vec<_> = plan.schema().fields().iter().map(|field| field.name().clone()).collect();
         assert_eq!(found.join(", "), columns, "{name}");
     }
+}
+
+#[tokio::test]
+async fn tables_and_scans_that_were_described_are_opened_as_they_were() {
+    let path = fixture("quickstart");
+    let factory = TdbTableFactory::new();
+    let table = TdbTable::open(&path).unwrap();
+    let description = table.describe().unwrap();
+    assert!(description.array.uri().ends_with("quickstart"));
+    let sql = "SELECT rows, a FROM t WHERE a > 4 AND cols >= 2";
+    let expected = ask(&with(session(2), "t", table).0, sql).await;
+    let (session, _) = with(session(2), "t", factory.open_described(&description).unwrap());
+    assert_eq!(ask(&session, sql).await, expected);
+    let plan =
+        session.sql("SELECT a FROM t WHERE cols >= 2").await.unwrap().create_physical_plan().await.unwrap();
+    let mut scan = plan.downcast_ref::<TdbExec>().expect("nothing is left to do").describe().unwrap();
+    let again = factory.open_scan(&scan).unwrap();
+    assert_eq!(again.describe().unwrap(), scan);
+    scan.order.push(SortedColumn { column: 9, nulls_first: false });
+    assert!(factory.open_scan(&scan).unwrap_err().to_string().contains("column 9, of 1"));
+    scan.parts.clear();
+    assert!(factory.open_scan(&scan).unwrap_err().to_string().contains("without partitions"));
+    let error = stored(&numbers(10)).describe().unwrap_err().to_string();
+    assert!(error.contains("create it with a location"), "{error}");
 }

@@ -20,7 +20,7 @@ const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
 /// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most files use only the
 /// types of errors and of arguments of `io` and `path`; `fs` opens files.
-pub(super) const MAY: [May; 27] = [
+pub(super) const MAY: [May; 29] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     ("crates/tdb-cells/src/error.rs", "io"),
     ("crates/tdb-cells/src/parallel.rs", "thread"),
@@ -56,6 +56,10 @@ pub(super) const MAY: [May; 27] = [
     ("crates/tdb-object-store/src/url.rs", "env"),
     // Readers and writers of files, which its callers open.
     ("crates/tdb-convert/src/", "io"),
+    // The absolute path of an array, for other processes.
+    ("crates/tdb-datafusion/src/locate.rs", "path"),
+    // The kind of error that tells a process that is gone from one that is slow.
+    ("crates/tdb-ballista/src/watch.rs", "io"),
 ];
 
 /// A file or a folder, and what it may use.

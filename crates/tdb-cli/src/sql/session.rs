@@ -29,7 +29,7 @@ use super::formats::Results;
 use super::wrong::Wrong;
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
-use crate::place::Stores;
+use crate::place::{Stores, absolute};
 
 /// How many of the largest users of memory an error names.
 const NAMED: NonZeroUsize = NonZeroUsize::MIN;
@@ -51,7 +51,7 @@ impl Session {
     pub(super) fn new(args: &SqlArgs, stores: Stores) -> Result<Self> {
         let runtime = runtime(args.threads)?;
         let environment = environment(args.memory).map_err(|error| Failure::Failed(error.to_string()))?;
-        let context = SessionContext::new_with_config_rt(config(args), Arc::new(environment));
+        let context = context(args, Arc::new(environment))?;
         let factory = TdbTableFactory::new().locate(Arc::new(Places(stores)));
         let factory = factory.options(table_options(&args.window, &args.key)?);
         factory.clone().register(&context);
@@ -152,16 +152,36 @@ impl Drop for Session {
 
 /// Arrays at all places that the command line can name, with its options.
 #[derive(Debug)]
-struct Places(Stores);
+pub(crate) struct Places(pub(crate) Stores);
 
 impl Locate for Places {
     fn storage(&self, location: &str) -> tdb_datafusion::Result<Arc<dyn WriteStorage>> {
         let found = self.0.storage(Path::new(location));
         found.map_err(|failure| DataFusionError::External(failure.text().to_owned().into()))
     }
+
+    fn absolute(&self, location: &str) -> String {
+        let absolute = absolute(Path::new(location));
+        absolute.and_then(|path| path.to_str().map(str::to_owned)).unwrap_or_else(|| location.to_owned())
+    }
 }
 
-fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
+/// The tables and the functions of a session: one that answers here, or one that asks a cluster.
+fn context(args: &SqlArgs, environment: Arc<RuntimeEnv>) -> Result<SessionContext> {
+    match &args.cluster {
+        #[cfg(feature = "cluster")]
+        Some(address) => {
+            let config = config(args).with_target_partitions(tdb_ballista::PARTITIONS);
+            Ok(tdb_ballista::Cluster::new(address.as_str()).session(config, environment))
+        }
+        #[cfg(not(feature = "cluster"))]
+        Some(_) => Err(Failure::Failed(crate::cluster::MISSING.to_owned())),
+        None => Ok(SessionContext::new_with_config_rt(config(args), environment)),
+    }
+}
+
+/// A runtime with at most some threads.
+pub(crate) fn runtime(threads: Option<NonZeroU16>) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(usize::from(threads.get()));

@@ -8,6 +8,7 @@
 )]
 
 mod changes;
+mod cluster;
 mod command;
 mod common;
 mod compress;

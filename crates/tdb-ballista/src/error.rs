@@ -1,0 +1,60 @@
+//! What can go wrong with a cluster.
+
+use core::error::Error;
+use core::time::Duration;
+
+use tdb_datafusion::datafusion::error::DataFusionError;
+
+/// A query that a cluster did not answer. It is the source of a [`DataFusionError::External`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// There is no scheduler at the address.
+    #[error(
+        "no scheduler of a cluster answers at {address}: start one with tdb cluster scheduler ({reason})"
+    )]
+    NoScheduler {
+        /// The host and the port.
+        address: String,
+        /// Why there is no answer.
+        reason: String,
+    },
+    /// There were no executors.
+    #[error("the cluster has no executors: start some with tdb cluster executor ({reason})")]
+    NoExecutors {
+        /// What the scheduler said.
+        reason: String,
+    },
+    /// A scheduler would call executors lost that only work.
+    #[error(
+        "an executor that works says so every {:?}: it cannot be called lost after {timeout:?}",
+        crate::HEARTBEAT
+    )]
+    ShortTimeout {
+        /// The time after which they were to be lost.
+        timeout: Duration,
+    },
+    /// Executors were lost, or the query came to a stop, each time it ran.
+    #[error(
+        "executors were lost, or the query stopped, in each of {attempts} attempts to run it; the last one: {reason}"
+    )]
+    ExecutorsLost {
+        /// How often the query ran.
+        attempts: u32,
+        /// What the scheduler or an executor said.
+        reason: String,
+    },
+    /// An executor was lost when so many rows of the result had been passed on that the query could not run again.
+    #[error("an executor was lost after {rows} rows of the result: run the query again ({reason})")]
+    RowsLost {
+        /// The number of rows that were passed on.
+        rows: u64,
+        /// What the client saw.
+        reason: String,
+    },
+}
+
+/// An error of another library.
+pub(crate) fn external(error: impl Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

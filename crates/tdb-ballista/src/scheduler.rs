@@ -1,0 +1,136 @@
+//! The scheduler: plans queries, and tells executors what to do.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use ballista_core::config::{BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, TaskSchedulingPolicy};
+use ballista_core::error::BallistaError;
+use ballista_core::extension::{
+    SessionConfigExt, ballista_aggregate_functions, ballista_scalar_functions, ballista_window_functions,
+};
+use ballista_core::optimizer::ballista_default_optimizer_rules;
+use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
+use ballista_scheduler::cluster::BallistaCluster;
+use ballista_scheduler::config::SchedulerConfig;
+use ballista_scheduler::scheduler_process::create_scheduler;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::{SessionState, SessionStateBuilder};
+use datafusion::prelude::SessionConfig;
+use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use futures_util::future::{Either, select};
+use tdb_datafusion::datafusion;
+use tdb_datafusion::{Result, TdbTableFactory};
+use tokio::net::TcpListener;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+
+use crate::client::Cluster;
+use crate::codec::Codec;
+use crate::error::{ClusterError, external};
+use crate::gate::Gate;
+use crate::net::{ANSWER, PING, session_config};
+use crate::scan::RemoteScans;
+use crate::watch::Watch;
+
+/// How often a task may fail for reasons that may pass, such as a store that does not answer.
+const TASK_FAILURES: usize = 4;
+/// A stage that failed never begins again: the client runs the whole query again. See the module `watch`.
+const STAGE_FAILURES: usize = 1;
+/// The seconds between two looks for executors that are gone.
+const LOOK_SECONDS: u64 = 1;
+
+/// A scheduler.
+#[derive(Clone, Debug)]
+#[must_use = "a scheduler does nothing until it serves"]
+pub struct Scheduler {
+    factory: TdbTableFactory,
+    timeout: Duration,
+}
+
+impl Scheduler {
+    /// A scheduler that opens arrays with the storages and the key of a factory, and calls an executor lost when it has not
+    /// heard of it for [`TIMEOUT`](crate::TIMEOUT).
+    pub const fn new(factory: TdbTableFactory) -> Self {
+        Self { factory, timeout: crate::TIMEOUT }
+    }
+
+    /// The time after which an executor that says nothing is lost. It must be longer than
+    /// [`HEARTBEAT`](crate::HEARTBEAT). One whose process has ended is lost at once.
+    pub const fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Serves until the task is dropped. Its runtime needs more threads than two: some of Ballista's locks block the thread of a
+    /// task that waits for them.
+    ///
+    /// # Errors
+    /// A timeout that is too short; a listener that fails.
+    pub async fn serve(self, listener: TcpListener) -> Result<()> {
+        if self.timeout <= crate::HEARTBEAT {
+            return Err(ClusterError::ShortTimeout { timeout: self.timeout }.into());
+        }
+        let address = listener.local_addr()?;
+        let codec = Arc::new(Codec::new(self.factory));
+        let seconds = self.timeout.as_secs();
+        let config = SchedulerConfig {
+            bind_host: address.ip().to_string(),
+            bind_port: address.port(),
+            external_host: address.ip().to_string(),
+            // Executors ask for work. So what they can do is what they say, and the scheduler never waits for one that is gone.
+            // (If it handed out work itself, Ballista 55 would count threads, and lose those of stages that begin again.)
+            scheduling_policy: TaskSchedulingPolicy::PullStaged,
+            executor_timeout_seconds: seconds,
+            expire_dead_executor_interval_seconds: LOOK_SECONDS,
+            no_executors_grace_period_seconds: seconds,
+            task_max_failures: TASK_FAILURES,
+            stage_max_failures: STAGE_FAILURES,
+            override_session_builder: Some(Arc::new(session)),
+            override_config_producer: Some(Arc::new(session_config)),
+            override_logical_codec: Some(codec.clone()),
+            override_physical_codec: Some(codec),
+            ..SchedulerConfig::default()
+        };
+        config.validate().map_err(BallistaError::into_datafusion)?;
+        let (decoded, encoded) =
+            (config.grpc_server_max_decoding_message_size, config.grpc_server_max_encoding_message_size);
+        let cluster =
+            BallistaCluster::new_from_config(&config).await.map_err(BallistaError::into_datafusion)?;
+        let watch = Watch::new(&cluster, Cluster::new(address.to_string()));
+        let server = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(watch.cluster(), Arc::new(config));
+        let server = server.await.map_err(BallistaError::into_datafusion)?;
+        let gate = SchedulerGrpcServer::new(Gate { server, watch: watch.clone() })
+            .max_decoding_message_size(decoded as usize)
+            .max_encoding_message_size(encoded as usize);
+        let serving = Server::builder()
+            .http2_keepalive_interval(Some(PING))
+            .http2_keepalive_timeout(Some(ANSWER))
+            .add_service(gate)
+            .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
+        match select(Box::pin(serving), Box::pin(watch.keep())).await {
+            Either::Left((served, _)) => served.map_err(external),
+            Either::Right((never, _)) => match never {},
+        }
+    }
+}
+
+/// A session that plans a query for executors.
+pub(crate) fn session(config: SessionConfig) -> Result<SessionState> {
+    // What this planner does with the loss of an executor is known; the adaptive one plans stages anew while others run.
+    let config = config.with_ballista_adaptive_query_planner(false);
+    // An executor that asks for work counts tasks, and not their partitions.
+    let config = config.set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1);
+    let state = builder(config).with_runtime_env(Arc::new(RuntimeEnvBuilder::new().build()?));
+    Ok(state.with_physical_optimizer_rule(Arc::new(RemoteScans)).build())
+}
+
+/// A session with the functions and the rules of clusters.
+pub(crate) fn builder(config: SessionConfig) -> SessionStateBuilder {
+    SessionStateBuilder::new()
+        .with_default_features()
+        .with_config(config)
+        .with_optimizer_rules(ballista_default_optimizer_rules())
+        .with_scalar_functions(ballista_scalar_functions())
+        .with_aggregate_functions(ballista_aggregate_functions())
+        .with_window_functions(ballista_window_functions())
+}
