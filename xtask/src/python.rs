@@ -278,9 +278,15 @@ mod tests {
     #[test]
     fn arguments_are_pairs_of_known_words_and_values() {
         let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
-        let options = Options::parse(&words("--optional yes --pythons 3.12 --only stream")).unwrap();
-        let expected =
-            Options { optional: true, pythons: vec!["3.12".to_owned()], only: Some("stream".to_owned()) };
+        let options =
+            Options::parse(&words("--optional yes --pythons 3.12 --only stream --features datafusion"))
+                .unwrap();
+        let expected = Options {
+            optional: true,
+            pythons: vec!["3.12".to_owned()],
+            only: Some("stream".to_owned()),
+            features: "datafusion".to_owned(),
+        };
         assert_eq!(options, expected);
         assert_eq!(Options::parse(&[]).unwrap().pythons, ["3.10", "3.13"]);
         for wrong in ["--optional", "--python 3.10"] {
