@@ -11,6 +11,8 @@ use crate::watch::Watched;
 
 /// The length of keys.
 const KEY_BYTES: usize = 32;
+/// The prefix of environment variables that are options of stores.
+const PREFIX: &str = "TDB_STORE_";
 
 /// A location, the options of its store, and a key. Options and key are never shown, and never leave the process.
 #[pyclass(module = "tdb._tdb", frozen)]
@@ -79,9 +81,18 @@ impl Place {
     }
 }
 
+/// The options of stores in the environment.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.to_str()?.strip_prefix(PREFIX)?.to_lowercase();
+        Some((name, value.to_str()?.to_owned()))
+    })
+}
+
 #[pymethods]
 impl Place {
-    /// A location with options for its store, as pairs of names and values, and a key of 32 bytes.
+    /// A location with options for its store, as pairs of names and values, and a key of 32 bytes. Options in the environment
+    /// apply, too, unless one of the same name is given.
     #[new]
     #[pyo3(signature = (uri, options, key=None, threads=None))]
     fn new(
@@ -91,7 +102,9 @@ impl Place {
         threads: Option<usize>,
     ) -> Result<Self, Failure> {
         let mut locations = Locations::new();
-        for (name, value) in options {
+        let usual = environment().filter(|(name, _)| options.iter().all(|(given, _)| given != name));
+        let all: Vec<_> = usual.collect();
+        for (name, value) in all.into_iter().chain(options) {
             locations =
                 locations.option(&name, value).map_err(|error| Failure::Location(error.to_string()))?;
         }

@@ -88,13 +88,19 @@ impl Repeats {
             (self.asked, self.found) = (0, 0);
         }
         self.asked += 1;
-        let slot = self.slots.get_mut(hash(bytes))?;
-        let before = slot.checked_sub(1).and_then(|before| usize::try_from(before).ok());
-        if let Some(before) = before.filter(|before| at(*before) == Some(bytes)) {
-            self.found += 1;
-            return Some(before);
+        let first = hash(bytes);
+        // Two different texts that many cells have may have one hash, so there is a second place.
+        let places = [first, first ^ 1];
+        for place in places {
+            let Some(before) = self.slots.get(place)?.checked_sub(1) else { continue };
+            let before = usize::try_from(before).ok()?;
+            if at(before) == Some(bytes) {
+                self.found += 1;
+                return Some(before);
+            }
         }
-        *slot = u32::try_from(cell + 1).unwrap_or(0);
+        let free = places.into_iter().find(|place| self.slots.get(*place) == Some(&0));
+        *self.slots.get_mut(free.unwrap_or(first))? = u32::try_from(cell + 1).unwrap_or(0);
         None
     }
 }

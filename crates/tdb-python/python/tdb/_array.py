@@ -37,16 +37,13 @@ Key: TypeAlias = "bytes | str | None"
 #: Options of stores, such as ``{"aws_region": "eu-west-1"}``.
 Storage: TypeAlias = "Mapping[str, str] | None"
 
-#: The prefix of environment variables that are options of stores.
-_PREFIX = "TDB_STORE_"
 #: The memory of writes that come in batches, beside the batches themselves.
 WRITE_MEMORY = 256 << 20
 
 
 def place(uri: Location, storage: Storage, key: Key, threads: int | None) -> _tdb.Place:
     """Where something is, and what is needed to open it. Options in the environment apply, too."""
-    options = {name[len(_PREFIX) :].lower(): value for name, value in os.environ.items() if name.startswith(_PREFIX)}
-    options.update({} if storage is None else {name.lower(): value for name, value in storage.items()})
+    options = {} if storage is None else {name.lower(): value for name, value in storage.items()}
     if isinstance(key, str):
         try:
             key = bytes.fromhex(key)
