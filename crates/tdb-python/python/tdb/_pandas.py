@@ -132,9 +132,9 @@ def from_pandas(
     attributes, enumerations, data = [], [], {}
     for name in map(str, frame.columns):
         column = frame[name]
-        values = _values(column)
+        values, kinds = _values(column)
         if index is None or name not in index:
-            attribute, enumeration = _attribute(name, column, values, filters)
+            attribute, enumeration = _attribute(name, column, kinds, filters)
             attributes.append(attribute)
             enumerations += [] if enumeration is None else [enumeration]
         data[name] = values
@@ -152,18 +152,20 @@ def from_pandas(
     return array
 
 
-def _values(column: pd.Series[Any]) -> Any:
-    """A column as :meth:`Array.write` takes it."""
+def _values(column: pd.Series[Any]) -> tuple[Any, set[type]]:
+    """A column as :meth:`Array.write` takes it, and the types of its objects, if it has objects."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
-        return np.ma.MaskedArray(column.to_numpy(), column.isna().to_numpy())
+        return np.ma.MaskedArray(column.to_numpy(), column.isna().to_numpy()), set()
     if column.dtype == object:
         values = column.to_numpy()
-        if not set(map(type, values)) <= {str, bytes, type(None)}:
+        kinds = set(map(type, values))
+        if not kinds <= {str, bytes, type(None)}:
             # pandas says "nothing" with numbers, too.
             values = values.copy()
             values[column.isna().to_numpy()] = None
-        return values
-    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array
+            kinds = set(map(type, values))
+        return values, kinds
+    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array, set()
 
 
 def _is_text(column: pd.Series[Any]) -> bool:
@@ -188,7 +190,7 @@ def _dimension(name: str, column: pd.Series[Any], tile: int | None, full_domain:
 
 
 def _attribute(
-    name: str, column: pd.Series[Any], values: Any, filters: Filters
+    name: str, column: pd.Series[Any], kinds: set[type], filters: Filters
 ) -> tuple[Attribute, Enumeration | None]:
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
@@ -200,9 +202,8 @@ def _attribute(
     if _is_text(column):
         if dtype != object:
             return Attribute(name, str, nullable=bool(column.isna().any()), filters=filters), None
-        kinds = set(map(type, values))
         nullable = type(None) in kinds
-        kinds -= {type(None)}
+        kinds = kinds - {type(None)}
         if not all(issubclass(one, (str, bytes)) for one in kinds):
             raise QueryError(f"column {name!r} has objects that are neither texts nor bytes")
         of_bytes = bool(kinds) and all(issubclass(one, bytes) for one in kinds)
