@@ -11,8 +11,8 @@ use datafusion::common::ScalarValue;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::displayable;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
+use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
@@ -562,6 +562,14 @@ async fn functions_tell_what_an_array_is_made_of() {
     }
 }
 
+/// The scan below the operators that DataFusion puts above it.
+fn scan_of(plan: &Arc<dyn ExecutionPlan>) -> Option<TdbExec> {
+    match plan.downcast_ref::<TdbExec>() {
+        Some(scan) => Some(scan.clone()),
+        None => plan.children().into_iter().find_map(scan_of),
+    }
+}
+
 #[tokio::test]
 async fn tables_and_scans_that_were_described_are_opened_as_they_were() {
     let path = fixture("quickstart");
@@ -575,7 +583,7 @@ async fn tables_and_scans_that_were_described_are_opened_as_they_were() {
     assert_eq!(ask(&session, sql).await, expected);
     let plan =
         session.sql("SELECT a FROM t WHERE cols >= 2").await.unwrap().create_physical_plan().await.unwrap();
-    let mut scan = plan.downcast_ref::<TdbExec>().expect("nothing is left to do").describe().unwrap();
+    let mut scan = scan_of(&plan).expect("a scan is at the bottom").describe().unwrap();
     let again = factory.open_scan(&scan).unwrap();
     assert_eq!(again.describe().unwrap(), scan);
     scan.order.push(SortedColumn { column: 9, nulls_first: false });

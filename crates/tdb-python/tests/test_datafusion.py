@@ -86,6 +86,6 @@ def test_errors_of_the_read_are_errors_of_the_query(session: Any, uri: str) -> N
     array.write({"x": np.array([1, 2]), "a": np.array([10, 20], np.int32)})
     session.register_table("t", tdb.datafusion(tdb.open(uri)))
     (data,) = pathlib.Path(uri).glob("__fragments/*/a0.tdb")
-    data.write_bytes(data.read_bytes()[:-8] + b"\xff" * 8)
+    data.write_bytes(b"\xff" * len(data.read_bytes()))
     with pytest.raises(Exception, match="a0.tdb"):
         rows(session, "SELECT sum(a + x) AS s FROM t")
