@@ -85,7 +85,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
     ("tdb-convert", &[FACADE, "tdb-arrow"]),
     ("tdb-datafusion", &[FACADE, "tdb-arrow"]),
     ("tdb-ballista", &[FACADE, "tdb-arrow", "tdb-datafusion"]),
-    ("tdb-python", &[FACADE, "tdb-object-store", "tdb-text", "tdb-arrow"]),
+    ("tdb-python", &[FACADE, "tdb-object-store", "tdb-text", "tdb-arrow", "tdb-datafusion"]),
     // It draws plain numbers.
     ("tdb-draw", &[]),
 ];
