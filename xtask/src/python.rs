@@ -42,11 +42,12 @@ const SOMA: &str = "soma";
 /// The release of Python of that environment.
 const SOMA_PYTHON: &str = "3.13";
 /// What `tiledbsoma` needs for what the tests do, and the tests.
-const SOMA_TOOLS: [&str; 9] = [
+const SOMA_TOOLS: [&str; 10] = [
     "numpy>=2",
     "pytest>=8",
     "pandas>=2.2,<3",
     "pyarrow>=18",
+    "pyarrow-hotfix",
     "scipy>=1.13",
     "anndata<0.13",
     "attrs",
