@@ -3,8 +3,9 @@
 //! Each release of Python gets a virtual environment in the target folder, with the packages that the tests use. One
 //! wheel serves all, because it uses only the stable interface of Python. The tests are those of `crates/tdb-python/tests`,
 //! the examples of docstrings and pages, and mypy. `--only WORD` runs the tests with a word in their names; `--only soma` also runs
-//! them in an environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with more features. Where a Python or a package cannot be had, the command fails; with
-//! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
+//! them in an environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with more features. Where
+//! a Python or a package cannot be had, the command fails; with `--optional yes` it says so and does nothing, unless the environment
+//! says that this is a CI run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -208,7 +209,8 @@ pub(crate) fn wheel(
     build(root, &folder.join("wheels"), &maturin, &python, ("dev", features))
 }
 
-/// Builds the wheel with a profile and features besides the usual ones into a folder, which then has nothing else, and returns its path.
+/// Builds the wheel with a profile, and with features besides the usual ones, into a folder, which then has nothing else, and
+/// returns its path.
 pub(crate) fn build(
     root: &Path,
     wheels: &Path,

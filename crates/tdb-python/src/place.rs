@@ -102,9 +102,8 @@ impl Place {
         threads: Option<usize>,
     ) -> Result<Self, Failure> {
         let mut locations = Locations::new();
-        let usual = environment().filter(|(name, _)| options.iter().all(|(given, _)| given != name));
-        let all: Vec<_> = usual.collect();
-        for (name, value) in all.into_iter().chain(options) {
+        let others = environment().filter(|(name, _)| options.iter().all(|(given, _)| given != name));
+        for (name, value) in others.collect::<Vec<_>>().into_iter().chain(options) {
             locations =
                 locations.option(&name, value).map_err(|error| Failure::Location(error.to_string()))?;
         }

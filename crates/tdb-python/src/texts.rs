@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyString};
 use crate::errors::Failure;
 use crate::memory::Memory;
 
-/// The number of bits of a hash.
+/// The number of bits of a hash: as many slots as fit the cache of a core, each with four bytes.
 const HASH_BITS: u32 = 16;
 /// Of so many cells one in [`REPEATED`] has to repeat an earlier one, or nothing looks for repetitions any more.
 const WINDOW: usize = 1 << 16;
@@ -55,10 +55,10 @@ fn decoded(
     Ok(PyString::from_encoded_object(&bytes, Some(encoding), Some(errors))?.into_any().unbind())
 }
 
-/// Finds earlier cells with the same bytes, so that cells share objects: making one takes ten times as long as counting one
+/// Finds earlier cells with the same bytes, so that cells share objects: making one takes several times as long as counting one
 /// reference more, and most columns of texts repeat themselves. Gives up where they do not.
 struct Repeats {
-    /// A cell of each hash, and one more; 0: none. A cell stays while others repeat it, so that its bytes stay in the cache.
+    /// The number of a cell with this hash, plus one; 0: none. A cell stays while others repeat it, so that its bytes stay in the cache.
     slots: Vec<u32>,
     /// Cells of the present window that were looked for, and that repeated an earlier one.
     asked: usize,

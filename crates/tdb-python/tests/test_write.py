@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import pickle
+import sys
 from typing import Any
 
 import numpy as np
@@ -281,6 +282,24 @@ def test_missing_texts_of_pandas_become_null_cells(uri: str, dtype: str, nothing
     assert not array.schema.attributes[0].nullable
     back = array.read().to_pandas()["note"]
     assert back.tolist() == ["a", "Größe", ""] and back.dtype == pandas.Series(["a"]).dtype
+
+
+@pytest.mark.parametrize("datatype", ["STRING_UTF8", "STRING_UTF16"])
+@pytest.mark.parametrize("has_arrow", [True, False])
+def test_texts_of_pandas_are_written_with_and_without_arrow(
+    uri: str, datatype: str, has_arrow: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    column = pandas.array(["a", None, "Größe 🌊", ""], dtype=pandas.StringDtype("python", na_value=np.nan))[1:]
+    schema = tdb.Schema("dense", [tdb.Dimension("x", (0, 2), "int64", tile=3)], [tdb.Attribute("a", datatype, values="var", nullable=True)])
+    array = tdb.create(uri, schema)
+    if not has_arrow:
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+    array.write({"a": column})
+    assert array[:].tolist() == [None, "Größe 🌊", ""]
+    whole = tdb.create(f"{uri}-whole", tdb.Schema("dense", schema.dimensions, [tdb.Attribute("a", datatype, values="var")]))
+    with pytest.raises(tdb.WriteError, match="cannot be null"):
+        whole.write({"a": column})
 
 
 def test_objects_that_are_no_texts_are_refused(uri: str) -> None:

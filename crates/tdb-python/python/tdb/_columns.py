@@ -86,12 +86,14 @@ def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tup
     """A column for a write, and its number of cells. ``labels`` are the values of the field's enumeration; ``order`` is
     ``C`` or ``F``."""
     nulls: AnyArray | None = None
-    if labels is not None or not (field.var and is_text(field.datatype) and _is_objects(values)):
+    packed = _texts_of_arrow(field, values) if labels is None else None
+    # Objects that become texts are asked for nulls one by one anyway.
+    if packed is None and (labels is not None or not (field.var and is_text(field.datatype) and _is_list(values))):
         values, nulls = _without_nulls(values)
     if labels is not None:
         values, nulls = _codes(field, values, nulls, labels)
     if field.var:
-        data, offsets, valid = _pack_var(field, values)
+        data, offsets, valid = packed or _pack_var(field, values)
         cells = len(offsets) - 1
         if nulls is None and not valid.all():
             nulls = valid == 0
@@ -121,11 +123,6 @@ _NULLS = {"NoneType", "NAType", "NaTType"}
 def _is_null(value: Any) -> bool:
     """Whether this is what Python or pandas says for "nothing"."""
     return type(value).__name__ in _NULLS
-
-
-def _is_objects(values: Any) -> bool:
-    """Whether these are objects of Python, or texts of pandas, any of which may say that there is nothing."""
-    return _is_list(values) or getattr(getattr(values, "dtype", None), "name", None) in ("str", "string")
 
 
 def _is_list(values: Any) -> bool:
@@ -183,11 +180,6 @@ def _codes(field: Field, values: Any, nulls: AnyArray | None, labels: list[Any])
 
 
 def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
-    if encoding(field.datatype) == "utf-8" and getattr(getattr(values, "dtype", None), "name", None) in ("str", "string"):
-        found = _texts_of_arrow(values)
-        if found is not None:
-            return found
-        values = np.array(values, dtype=object)
     flat = values.ravel() if isinstance(values, np.ndarray) else values
     if is_text(field.datatype):
         if isinstance(flat, np.ndarray) and flat.dtype != object:
@@ -205,8 +197,11 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     return joined.view(np.uint8), offsets, validity
 
 
-def _texts_of_arrow(values: Any) -> tuple[AnyArray, AnyArray, AnyArray] | None:
-    """A column of texts of pandas, packed: as Arrow has it, if Arrow is there."""
+def _texts_of_arrow(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray] | None:
+    """A column of texts of pandas, packed as Arrow has it; ``None`` for all else, and if there is no Arrow."""
+    name = getattr(getattr(values, "dtype", None), "name", None)
+    if not field.var or encoding(field.datatype) != "utf-8" or name not in ("str", "string"):
+        return None
     try:
         import pyarrow  # type: ignore[import-untyped, unused-ignore]
     except ImportError:
