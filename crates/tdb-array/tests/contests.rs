@@ -39,7 +39,7 @@ type Cells = BTreeMap<Pair, i64>;
 
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
 
-fn create(shape: Shape) -> Storage {
+fn create(shape: Shape, capacity: u64) -> Storage {
     let first = match shape {
         Shape::Plane => Dimension::new("x", -40i32..=99).with_tile(10i32),
         Shape::Named => Dimension::string("x"),
@@ -50,7 +50,7 @@ fn create(shape: Shape) -> Storage {
         .dimension(Dimension::new("y", 0i32..=99).with_tile(10i32))
         .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
         .attribute(Attribute::new("s", Datatype::StringUtf8, CellValNum::Var))
-        .capacity(4)
+        .capacity(capacity)
         .build()
         .unwrap();
     let storage = Arc::new(MemoryStorage::default());
@@ -107,7 +107,7 @@ fn line(x: i32, from: i32) -> Cells {
 #[test]
 fn fragments_along_a_line_are_not_compared_unless_one_reaches_into_the_other() {
     for (second, expected) in [(12, 0), (11, 12)] {
-        let storage = create(Shape::Plane);
+        let storage = create(Shape::Plane, 4);
         write(&storage, Shape::Plane, 1, &line(7, 0));
         write(&storage, Shape::Plane, 2, &line(7, second));
         let read = || open(&storage).read().fields(["a"]);
@@ -120,7 +120,7 @@ fn fragments_along_a_line_are_not_compared_unless_one_reaches_into_the_other() {
 
 #[test]
 fn a_range_that_meets_one_of_several_overlapping_fragments_compares_nothing() {
-    let storage = create(Shape::Named);
+    let storage = create(Shape::Named, 4);
     for (time, x, from) in [(1, 1, 0), (2, 1, 5), (3, 50, 0)] {
         write(&storage, Shape::Named, time, &line(x, from));
     }
@@ -133,7 +133,7 @@ fn a_range_that_meets_one_of_several_overlapping_fragments_compares_nothing() {
 
 #[test]
 fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
-    let storage = create(Shape::Plane);
+    let storage = create(Shape::Plane, 4);
     write(&storage, Shape::Plane, 1, &line(7, 0));
     write(&storage, Shape::Plane, 2, &line(7, 0));
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
@@ -188,9 +188,10 @@ proptest! {
         kind in 0..3usize,
         (low, high) in (0..99i32, 0..99i32),
         least in 0..6000i64,
+        capacity in prop::sample::select(vec![4u64, 20, 100]),
     ) {
         let shape = [Shape::Plane, Shape::Named, Shape::Real][kind];
-        let storage = create(shape);
+        let storage = create(shape, capacity);
         let mut newest = Cells::new();
         for (time, cells) in (1..).zip(&fragments) {
             write(&storage, shape, time, cells);
@@ -210,6 +211,15 @@ proptest! {
             prop_assert_eq!(values(read().range("y", low..=high)), model(&|y, _| (low..=high).contains(&y)));
             let condition = field("a").ge(least);
             prop_assert_eq!(values(read().condition(condition)), model(&|_, a| a >= least));
+            // So few cells of a tile that others are looked for by their fingerprints.
+            let few = || field("a").ge(least).and(field("a").lt(least + 3));
+            prop_assert_eq!(values(read().condition(few())), model(&|_, a| (least..least + 3).contains(&a)));
+            let inside = |y: i32, a: i64| (low..=high).contains(&y) && (least..least + 3).contains(&a);
+            prop_assert_eq!(values(read().range("y", low..=high).condition(few())), model(&inside));
+            let whole = read().condition(few()).fields(["y", "a"]).collect().unwrap();
+            let mut found = whole.field("a").unwrap().values::<i64>().unwrap().to_vec();
+            found.sort_unstable();
+            prop_assert_eq!(found, model(&|_, a| (least..least + 3).contains(&a)));
             let whole = read().fields(["x", "y", "a", "s"]).collect().unwrap();
             prop_assert_eq!(whole.len(), newest.len());
             let strings = whole.field("s").unwrap();

@@ -3,15 +3,15 @@
 //! If no duplicates must be searched for, the cells of a tile that fail are dropped before coordinates are decoded or
 //! sorted. Otherwise an older version of a cell must not be returned when the newest one fails. So the condition is
 //! applied to all cells first; then all cells with the same coordinates as a matching cell take part in the search
-//! for duplicates, whatever their values, and no others do. Coordinates are compared by a fingerprint: if two share
-//! one by accident, one more cell is sorted, and the result is the same.
+//! for duplicates, whatever their values, and no others do. Coordinates are compared by fingerprints ([`super::prints`]).
 
 use std::collections::{HashMap, HashSet};
 
-use tdb_codec::{to_u64, to_usize};
+use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
 use super::keep::Keep;
+use super::prints::Among;
 use super::select::{Candidate, TileSelection, Wanted, all_candidates, select, select_in, tiles_meeting};
 use crate::Result;
 use crate::buffers::index_of;
@@ -25,8 +25,8 @@ pub(crate) enum Filter<'a> {
     All,
     /// Those that satisfy the first condition of the program.
     Matching(&'a Sources<'a>),
-    /// Those whose coordinates are in the set.
-    Among(&'a Fingerprints),
+    /// Those with the coordinates of a matching cell.
+    Among(&'a Among<'a>),
 }
 
 /// The cells of a tile that are wanted, judged by attributes.
@@ -76,13 +76,12 @@ pub(crate) fn selected_in(
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
-    // The bits of the set, and a number for each cell while the bits are set.
     let cells: usize = matching.iter().map(TileSelection::len).sum();
-    keep.charge(to_u64(cells).saturating_mul(4 + 8))?;
-    let fingerprints = Fingerprints::of(&matching);
+    keep.charge(to_u64(cells).saturating_mul(Among::BYTES_A_CELL))?;
+    let among = Among::new(&matching);
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
-    let mut selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&fingerprints), keep)?;
+    let mut selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?;
     let matches = matches(&selections, &matching);
     let mut flags = matches.as_slice();
     for selection in &mut selections {
@@ -188,101 +187,6 @@ impl Filter<'_> {
     pub(super) const fn needs_coordinates(&self) -> bool {
         matches!(self, Self::Among(_))
     }
-}
-
-/// A set of coordinates. A membership test may return false positives.
-pub(crate) struct Fingerprints {
-    bits: Vec<u64>,
-    mask: u64,
-}
-
-/// Bits of the set for each member: with two probes, about 1 in 64 non-members is a false positive.
-const BITS_EACH: usize = 16;
-
-impl Fingerprints {
-    fn of(selections: &[TileSelection]) -> Self {
-        let cells: usize = selections.iter().map(TileSelection::len).sum();
-        let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two();
-        let mut set = Self { bits: vec![0; words], mask: to_u64(words).saturating_mul(64).saturating_sub(1) };
-        for selection in selections {
-            let columns =
-                selection.coordinates.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
-            for print in prints(columns, selection.len()) {
-                for bit in set.probes(print) {
-                    if let Some(word) = set.bits.get_mut(word_of(bit)) {
-                        *word |= 1 << (bit % 64);
-                    }
-                }
-            }
-        }
-        set
-    }
-
-    const fn probes(&self, print: u64) -> [u64; 2] {
-        [print & self.mask, print.rotate_right(32) & self.mask]
-    }
-
-    /// Clears `wanted` for cells that are not in the set.
-    pub(super) fn keep<'c>(
-        &self,
-        coordinates: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>,
-        wanted: &mut [u8],
-    ) {
-        let prints = prints(coordinates, wanted.len());
-        for (keep, print) in wanted.iter_mut().zip(prints) {
-            let held = |bit: u64| self.bits.get(word_of(bit)).is_some_and(|word| word >> (bit % 64) & 1 == 1);
-            *keep &= u8::from(self.probes(print).into_iter().all(held));
-        }
-    }
-}
-
-fn word_of(bit: u64) -> usize {
-    usize::try_from(bit / 64).unwrap_or(usize::MAX)
-}
-
-/// A fingerprint of each cell's coordinates. Coordinates that are equal in the search for duplicates have equal
-/// fingerprints. Columns are values back to back, and for strings also offsets, one more than cells.
-fn prints<'c>(columns: impl Iterator<Item = (&'c [u8], Option<&'c [u64]>)>, cells: usize) -> Vec<u64> {
-    let mut prints = vec![FACTOR; cells];
-    for (values, offsets) in columns {
-        match (offsets, values.len().checked_div(cells).unwrap_or(0)) {
-            (Some(offsets), _) => {
-                for (print, pair) in prints.iter_mut().zip(offsets.windows(2)) {
-                    let end = |at: Option<&u64>| at.copied().and_then(to_usize).unwrap_or(0);
-                    let cell = values.get(end(pair.first())..end(pair.last())).unwrap_or_default();
-                    *print = mix(*print, to_u64(cell.len()));
-                    cell.chunks(8).for_each(|chunk| *print = mix(*print, little_endian(chunk)));
-                }
-            }
-            (None, 4) => add(&mut prints, values.as_chunks::<4>().0, |word| u32::from_le_bytes(word).into()),
-            (None, 8) => add(&mut prints, values.as_chunks::<8>().0, u64::from_le_bytes),
-            (None, size) => {
-                for (print, value) in prints.iter_mut().zip(values.chunks_exact(size.max(1))) {
-                    *print = mix(*print, little_endian(value));
-                }
-            }
-        }
-    }
-    prints.iter_mut().for_each(|print| *print = mix(*print, 0));
-    prints
-}
-
-/// An odd number without a pattern: the bits of the golden ratio.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-const fn mix(print: u64, word: u64) -> u64 {
-    let mixed = (print ^ word).wrapping_mul(FACTOR);
-    mixed ^ (mixed >> 29)
-}
-
-fn add<const N: usize>(prints: &mut [u64], values: &[[u8; N]], word: impl Fn([u8; N]) -> u64) {
-    for (print, value) in prints.iter_mut().zip(values) {
-        *print = mix(*print, word(*value));
-    }
-}
-
-fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 /// Reduces selections, and what was kept of them, to the cells whose `keep` is not 0; selections without cells are

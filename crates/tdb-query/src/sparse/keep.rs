@@ -33,7 +33,9 @@ pub(crate) type Place = (usize, usize, Part);
 pub(crate) enum Part {
     /// A field of the selected cells.
     Selected(FieldKind),
-    /// A field of all cells, to be looked at again.
+    /// A fingerprint of each cell's coordinates, to be compared with those of matching cells.
+    Prints,
+    /// A dimension of all cells, for the same purpose where many cells match.
     Whole(FieldKind),
     /// When each cell was written, to be looked at again.
     Timestamps,
@@ -156,6 +158,11 @@ impl<'p> Keep<'p> {
             held.being_made = held.being_made.saturating_add(1);
         }
         fits
+    }
+
+    /// Looks at the bytes of a piece, if it is kept.
+    pub(crate) fn look<T>(&self, place: &Place, at: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.lock().pieces.get(place).map(|piece| at(piece.values.as_slice()))
     }
 
     /// Takes a piece out. It no longer counts: it is about to become part of something that was counted.

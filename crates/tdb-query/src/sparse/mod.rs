@@ -22,6 +22,7 @@ pub(crate) mod filter;
 pub(crate) mod keep;
 pub(crate) mod need;
 mod pick;
+mod prints;
 pub(crate) mod select;
 mod stage;
 mod views;

@@ -18,6 +18,7 @@ pub(super) fn search(
     candidates: &[Candidate],
     sources: &[Searched],
     (coordinates, filter): (Wanted, Filter<'_>),
+    keep: &Keep<'_>,
 ) -> Result<Needs> {
     let mut needs = Needs::default();
     for Candidate { fragment, tile, tile_cells, whole } in candidates {
@@ -28,8 +29,12 @@ pub(super) fn search(
                 condition.need(field, (*fragment, *tile), &mut needs)?;
             }
         }
+        let known = match filter {
+            Filter::Among(among) => among.are_known(keep, (*fragment, *tile)),
+            _ => false,
+        };
         let looks = !whole || coordinates != Wanted::No || filter.needs_coordinates();
-        let dimensions = source.dimensions.iter().filter(|_| looks);
+        let dimensions = source.dimensions.iter().filter(|_| looks && !known);
         for tiles in dimensions.chain(source.timestamps.as_deref()) {
             tiles.need(context, *tile, &mut needs.ranges)?;
         }

@@ -12,17 +12,22 @@ pub(super) fn fitted(buffer: Buffer) -> Buffer {
 /// The numbers of the cells that are marked.
 pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
+    let (blocks, rest) = wanted.as_chunks::<8>();
+    let mut first = 0u32;
     // Wanted cells are mostly next to each other, and so are the others.
-    for (block, first) in wanted.chunks(8).zip((0u32..).step_by(8)) {
+    for block in blocks {
+        let next = first.saturating_add(8);
         match block {
-            [0, 0, 0, 0, 0, 0, 0, 0] => {}
-            block if !block.contains(&0) => numbers.extend((first..).zip(block).map(|(cell, _)| cell)),
+            _ if u64::from_le_bytes(*block) == 0 => {}
+            block if !block.contains(&0) => numbers.extend(first..next),
             block => {
-                let marked = (first..).zip(block).filter(|(_, keep)| **keep != 0);
+                let marked = (first..next).zip(block).filter(|(_, keep)| **keep != 0);
                 numbers.extend(marked.map(|(cell, _)| cell));
             }
         }
+        first = next;
     }
+    numbers.extend((first..).zip(rest).filter(|(_, keep)| **keep != 0).map(|(cell, _)| cell));
     numbers
 }
 

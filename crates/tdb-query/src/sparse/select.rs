@@ -5,9 +5,10 @@ use tdb_fragment::Mbr;
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use super::filter::{Filter, Judged};
-use super::keep::{Keep, Part, Piece};
+use super::keep::{Keep, PIECE, Part, Piece};
 use super::need;
 use super::pick::{numbers_of, var_cell};
+use super::prints::{Found, prints};
 use crate::buffers::index_of;
 use crate::condition::Decoded;
 use crate::context::Context;
@@ -81,7 +82,7 @@ pub(crate) struct Candidate {
 pub(crate) enum Wanted {
     No,
     Yes,
-    /// Yes, and the coordinates of all cells in the same tiles will be looked at again.
+    /// Yes, and those of all cells in the same tiles will be compared with them.
     Again,
 }
 
@@ -165,7 +166,10 @@ pub(crate) fn select_in(
         }))
     })?;
     if let Some(ahead) = &context.ahead {
-        plan.fetch_if_it_fits(ahead, &need::search(context, &candidates, &sources, (coordinates, filter))?);
+        plan.fetch_if_it_fits(
+            ahead,
+            &need::search(context, &candidates, &sources, (coordinates, filter), keep)?,
+        );
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
@@ -298,8 +302,16 @@ impl Selector<'_> {
         let context = self.context;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let again = self.coordinates == Wanted::Again;
-        let Judged { wanted: filtered, mut looked_at } =
+        let Judged { wanted: mut filtered, mut looked_at } =
             self.filter.wanted((fragment, tile, tile_cells), again, worker)?;
+        if let Filter::Among(among) = self.filter {
+            match among.find(self.keep, (fragment, tile), tile_cells) {
+                Some(Found::Nothing) => return Ok(None),
+                Some(Found::Matching(own)) => return self.again(own, source, worker).map(Some),
+                Some(Found::Cells(cells)) => filtered = Some(cells),
+                None => {}
+            }
+        }
         if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
             looked_at.into_iter().for_each(|(_, decoded)| decoded.give_back(worker));
             return Ok(None);
@@ -346,6 +358,13 @@ impl Selector<'_> {
         for looked_at in looked_at {
             self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker);
         }
+        if again && is_few(cells.as_deref(), tile_cells) {
+            let bytes = PIECE.saturating_add(to_u64(tile_cells).saturating_mul(4));
+            self.keep.put((fragment, tile, Part::Prints), bytes, || {
+                let values = prints(&views(&decoded), tile_cells);
+                Piece { cells: tile_cells, values, offsets: None, validity: None }
+            });
+        }
         let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker);
         let written = source.written;
         let only_replaces = false;
@@ -359,6 +378,26 @@ impl Selector<'_> {
             written,
             only_replaces,
         }))
+    }
+
+    /// The selection of a tile that was made before, and is all that is wanted of it now.
+    fn again(&self, own: &TileSelection, source: &Searched, worker: &mut Worker) -> Result<TileSelection> {
+        let TileSelection { fragment, tile, tile_cells, written, only_replaces, .. } = *own;
+        let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
+        if let (Some(cells), Some(timestamps)) = (&own.cells, &mut timestamps) {
+            *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
+        }
+        let (cells, coordinates) = (own.cells.clone(), own.coordinates.clone());
+        Ok(TileSelection {
+            fragment,
+            tile,
+            tile_cells,
+            cells,
+            coordinates,
+            timestamps,
+            written,
+            only_replaces,
+        })
     }
 
     /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks without a wanted cell
@@ -428,9 +467,8 @@ impl Selector<'_> {
 
     /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
     fn judge(&self, source: &Searched, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
-        if let Filter::Among(fingerprints) = self.filter {
-            let views = decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref()));
-            fingerprints.keep(views, wanted);
+        if let Filter::Among(among) = self.filter {
+            among.keep(&views(decoded), wanted);
         }
         if let (true, Some(timestamps)) = (source.filter_time, timestamps) {
             for (keep, time) in wanted.iter_mut().zip(timestamps) {
@@ -451,14 +489,15 @@ impl Selector<'_> {
         worker: &mut Worker,
     ) -> Vec<Coordinates> {
         let mut coordinates = Vec::new();
-        let any = cells.is_none_or(|cells| !cells.is_empty());
+        let again = self.coordinates == Wanted::Again
+            && cells.is_none_or(|cells| !cells.is_empty())
+            && !is_few(cells, decoded.first().map_or(0, |first| first.cells));
         for (index, decoded) in decoded.into_iter().enumerate() {
             let kind = FieldKind::Dimension(index);
             if self.coordinates == Wanted::No {
                 self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker);
                 continue;
             }
-            let again = self.coordinates == Wanted::Again && any;
             let mut left = Some(decoded);
             coordinates.extend(match (cells, again) {
                 (Some(cells), _) => left.as_ref().map(|decoded| decoded.picked(cells).into()),
@@ -476,6 +515,19 @@ impl Selector<'_> {
         }
         coordinates
     }
+}
+
+/// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there are no others.
+fn is_few(cells: Option<&[u32]>, all: usize) -> bool {
+    cells.is_some_and(|cells| !cells.is_empty() && cells.len() <= all / MANY)
+}
+
+/// One cell in so many is few.
+const MANY: usize = 16;
+
+/// The values of columns, and the offsets of strings.
+fn views(decoded: &[Decoded]) -> Vec<(&[u8], Option<&[u64]>)> {
+    decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref())).collect()
 }
 
 /// Clears `wanted` for cells outside the ranges.

@@ -1,0 +1,287 @@
+//! Fingerprints of coordinates, with which the cells are found that have the coordinates of some others.
+//!
+//! When a condition is applied, each tile with few matching cells is decoded once: the coordinates of these are picked, and of all cells
+//! only the fingerprints are kept, four bytes each. They are then compared with those of the matching cells of all tiles. In most tiles
+//! nothing is found that is not known already. Only where other cells are found, coordinates are decoded a second time. Of tiles with
+//! many matching cells the coordinates are kept. If two cells share a fingerprint by accident, one more cell is sorted, and the result
+//! is the same.
+
+use std::collections::HashMap;
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+
+use super::keep::{Keep, Part};
+use super::pick::var_cell;
+use super::select::TileSelection;
+
+/// A column of coordinates: values back to back, and for strings also offsets, one more than cells.
+type Column<'c> = (&'c [u8], Option<&'c [u64]>);
+
+/// The matching cells of all tiles, and their fingerprints.
+pub(crate) struct Among<'m> {
+    matching: HashMap<(usize, usize), &'m TileSelection>,
+    /// Their fingerprints, sorted; nothing if there are too many ([`MOST_SORTED`]).
+    sorted: Vec<u32>,
+    /// Which fingerprints there may be: few of the others get past this.
+    bits: Vec<u64>,
+    mask: u32,
+}
+
+/// The cells of a tile that have the fingerprint of a matching cell.
+pub(super) enum Found<'m> {
+    Nothing,
+    /// The tile's own matching cells, and no others.
+    Matching(&'m TileSelection),
+    /// A byte for each cell of the tile, 0 for the others.
+    Cells(Vec<u8>),
+}
+
+/// Bits of the set for each matching cell.
+const BITS_EACH: usize = 32;
+/// More fingerprints are not sorted: it would take longer than it saves.
+const MOST_SORTED: usize = 1 << 18;
+/// At most this many words of bits: a fingerprint has no more bits than this addresses.
+const MOST_WORDS: usize = 1 << 26;
+
+impl<'m> Among<'m> {
+    /// The memory that the set takes for each matching cell: bits (up to twice as many as [`BITS_EACH`]), and the fingerprints.
+    pub(super) const BYTES_A_CELL: u64 = 8 + 4 + 4;
+
+    pub(super) fn new(matching: &'m [TileSelection]) -> Self {
+        let cells: usize = matching.iter().map(TileSelection::len).sum();
+        let mut sorted = Vec::with_capacity(cells);
+        for selection in matching {
+            let columns: Vec<Column<'_>> = selection
+                .coordinates
+                .iter()
+                .map(|own| (own.values.as_slice(), own.offsets.as_deref()))
+                .collect();
+            sorted.extend(words(prints(&columns, selection.len()).as_slice()));
+        }
+        let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two().min(MOST_WORDS);
+        let mask = u32::try_from(to_u64(words).saturating_mul(64).saturating_sub(1)).unwrap_or(u32::MAX);
+        let mut among = Self { matching: HashMap::new(), sorted: Vec::new(), bits: vec![0; words], mask };
+        for print in &sorted {
+            let (word, bit) = among.place(*print);
+            among.bits.get_mut(word).into_iter().for_each(|word| *word |= bit);
+        }
+        let by_tile = matching.iter().map(|selection| ((selection.fragment, selection.tile), selection));
+        among.matching = by_tile.collect();
+        if sorted.len() <= MOST_SORTED {
+            sorted.sort_unstable();
+            among.sorted = sorted;
+        }
+        among
+    }
+
+    /// The word of a fingerprint's bit, and the bit.
+    fn place(&self, print: u32) -> (usize, u64) {
+        let bit = print & self.mask;
+        (to_usize(u64::from(bit / 64)).unwrap_or(usize::MAX), 1 << (bit % 64))
+    }
+
+    /// Whether a matching cell may have this fingerprint.
+    fn may_have(&self, print: u32) -> bool {
+        let (word, bit) = self.place(print);
+        self.bits.get(word).is_some_and(|word| word & bit != 0)
+    }
+
+    /// Whether a matching cell has this fingerprint, as far as it is known.
+    fn has(&self, print: u32) -> bool {
+        self.may_have(print) && (self.sorted.is_empty() || self.sorted.binary_search(&print).is_ok())
+    }
+
+    /// Clears `wanted` for cells whose coordinates are not those of a matching cell.
+    pub(super) fn keep(&self, columns: &[Column<'_>], wanted: &mut [u8]) {
+        let prints = prints(columns, wanted.len());
+        for (keep, print) in wanted.iter_mut().zip(words(prints.as_slice())) {
+            *keep &= u8::from(self.may_have(print));
+        }
+    }
+
+    /// What the kept fingerprints of a tile of so many cells say; `None` if they are not kept.
+    pub(super) fn find(
+        &self,
+        keep: &Keep<'_>,
+        (fragment, tile): (usize, usize),
+        cells: usize,
+    ) -> Option<Found<'m>> {
+        let prints = keep.take(&(fragment, tile, Part::Prints)).filter(|piece| piece.cells == cells)?;
+        Some(self.found((fragment, tile), prints.values.as_slice()))
+    }
+
+    /// Whether it is known, without looking at its coordinates, which cells of a tile are wanted.
+    pub(super) fn are_known(&self, keep: &Keep<'_>, (fragment, tile): (usize, usize)) -> bool {
+        let cells = |found: &Found<'_>| matches!(found, Found::Cells(_));
+        let found = keep.look(&(fragment, tile, Part::Prints), |prints| self.found((fragment, tile), prints));
+        found.is_some_and(|found| !cells(&found))
+    }
+
+    fn found(&self, place: (usize, usize), prints: &[u8]) -> Found<'m> {
+        let found = (0u32..).zip(words(prints)).filter(|(_, print)| self.has(*print));
+        let found: Vec<u32> = found.map(|(cell, _)| cell).collect();
+        if found.is_empty() {
+            return Found::Nothing;
+        }
+        let is_all = |own: &TileSelection| match &own.cells {
+            Some(cells) => *cells == found,
+            None => own.tile_cells == found.len(),
+        };
+        if let Some(own) = self.matching.get(&place).copied().filter(|own| is_all(own)) {
+            return Found::Matching(own);
+        }
+        let mut cells = vec![0; prints.len() / 4];
+        for cell in found.into_iter().filter_map(|cell| usize::try_from(cell).ok()) {
+            cells.get_mut(cell).into_iter().for_each(|cell| *cell = 1);
+        }
+        Found::Cells(cells)
+    }
+}
+
+/// Fingerprints as numbers.
+fn words(prints: &[u8]) -> impl Iterator<Item = u32> {
+    prints.as_chunks::<4>().0.iter().map(|print| u32::from_le_bytes(*print))
+}
+
+/// Cells are looked at in blocks, so that sums stay in registers and in the nearest cache.
+const BLOCK: usize = 512;
+
+/// A fingerprint of each cell's coordinates, four bytes each. Coordinates that are equal in the search for duplicates have equal
+/// fingerprints.
+pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Buffer {
+    let mut prints = Buffer::zeroed(cells.saturating_mul(4));
+    let mut sums = [0u64; BLOCK];
+    let blocks = prints.as_mut_slice().as_chunks_mut::<4>().0.chunks_mut(BLOCK);
+    for (block, first) in blocks.zip((0usize..).step_by(BLOCK)) {
+        let Some(sums) = sums.get_mut(..block.len()) else { break };
+        sums.fill(0);
+        let mut factor = FACTOR;
+        for (values, offsets) in columns {
+            match (offsets, values.len().checked_div(cells).unwrap_or(0)) {
+                (Some(offsets), _) => {
+                    let pairs = offsets.windows(2).skip(first);
+                    add(sums, factor, pairs.map(|pair| text(var_cell(values, pair))));
+                }
+                (None, 4) => {
+                    let values = values.as_chunks::<4>().0.get(first..).unwrap_or_default().iter();
+                    add(sums, factor, values.map(|word| u32::from_le_bytes(*word).into()));
+                }
+                (None, 8) => {
+                    let values = values.as_chunks::<8>().0.get(first..).unwrap_or_default().iter();
+                    add(sums, factor, values.map(|word| u64::from_le_bytes(*word)));
+                }
+                (None, size) => {
+                    let values = values.chunks_exact(size.max(1)).skip(first);
+                    add(sums, factor, values.map(little_endian));
+                }
+            }
+            factor = mix(factor, 1) | 1;
+        }
+        for (print, sum) in block.iter_mut().zip(sums) {
+            let [.., a, b, c, d] = mix(*sum, 0).to_le_bytes();
+            *print = [a, b, c, d];
+        }
+    }
+    prints
+}
+
+/// An odd number without a pattern: the bits of the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+const fn mix(sum: u64, word: u64) -> u64 {
+    let mixed = (sum ^ word).wrapping_mul(FACTOR);
+    mixed ^ (mixed >> 29)
+}
+
+/// Adds a dimension's coordinates, each times an odd number. The upper half of each, in which reals differ, also goes into the lower.
+fn add(sums: &mut [u64], factor: u64, words: impl Iterator<Item = u64>) {
+    for (sum, word) in sums.iter_mut().zip(words) {
+        *sum = sum.wrapping_add((word ^ (word >> 32)).wrapping_mul(factor));
+    }
+}
+
+/// A number for a string.
+fn text(cell: &[u8]) -> u64 {
+    cell.chunks(8).fold(to_u64(cell.len()), |sum, chunk| mix(sum, little_endian(chunk)))
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::sparse::select::Coordinates;
+
+    fn bytes<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
+        values.flatten().collect()
+    }
+
+    fn distinct(columns: &[Column<'_>], cells: usize) -> usize {
+        words(prints(columns, cells).as_slice()).collect::<HashSet<u32>>().len()
+    }
+
+    #[test]
+    fn cells_of_grids_of_integers_and_of_reals_hardly_ever_share_a_fingerprint() {
+        let grid = || (0..300u16).flat_map(|x| (0..300u16).map(move |y| (x, y)));
+        let integers =
+            |of: fn((u16, u16)) -> u16| bytes(grid().map(move |cell| i64::from(of(cell)).to_le_bytes()));
+        let reals =
+            |of: fn((u16, u16)) -> u16| bytes(grid().map(move |cell| f64::from(of(cell)).to_le_bytes()));
+        let small = |of: fn((u16, u16)) -> u16| bytes(grid().map(move |cell| of(cell).to_le_bytes()));
+        for make in [&integers as &dyn Fn(fn((u16, u16)) -> u16) -> Vec<u8>, &reals, &small] {
+            let (x, y) = (make(|cell| cell.0), make(|cell| cell.1));
+            assert!(distinct(&[(&x, None), (&y, None)], 90_000) > 89_990);
+        }
+    }
+
+    #[test]
+    fn strings_have_fingerprints_of_their_own_whatever_their_length() {
+        let texts: Vec<String> =
+            (0..5000).map(|number| "x".repeat(number % 19) + &number.to_string()).collect();
+        let mut offsets = vec![0u64];
+        offsets.extend(texts.iter().scan(0, |end, text| {
+            *end += to_u64(text.len());
+            Some(*end)
+        }));
+        assert!(distinct(&[(texts.concat().as_bytes(), Some(&offsets))], 5000) >= 4998);
+    }
+
+    #[test]
+    fn a_cell_has_the_same_fingerprint_at_every_place() {
+        let x = bytes((0..2000u32).map(|x| (x % 7).to_le_bytes()));
+        let all: Vec<u32> = words(prints(&[(&x, None)], 2000).as_slice()).collect();
+        assert!((0..1993).all(|cell| all[cell] == all[cell + 7]));
+    }
+
+    fn selection(tile: usize, cells: &[u32], x: &[u32]) -> TileSelection {
+        let values = bytes(x.iter().map(|x| x.to_le_bytes())).as_slice().into();
+        TileSelection {
+            fragment: 0,
+            tile,
+            tile_cells: 4,
+            cells: Some(cells.to_vec()),
+            coordinates: vec![Coordinates { values, offsets: None }],
+            timestamps: None,
+            written: 0,
+            only_replaces: false,
+        }
+    }
+
+    #[test]
+    fn a_tile_has_nothing_or_only_its_own_matches_or_cells_that_others_match() {
+        let matching = [selection(0, &[1], &[11]), selection(1, &[0, 2], &[20, 22])];
+        let among = Among::new(&matching);
+        let of = |x: [u32; 4]| prints(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4);
+        assert!(matches!(among.found((0, 5), of([1, 2, 3, 4]).as_slice()), Found::Nothing));
+        let own = among.found((0, 0), of([10, 11, 12, 13]).as_slice());
+        assert!(matches!(own, Found::Matching(own) if own.tile == 0));
+        let Found::Cells(cells) = among.found((0, 1), of([20, 11, 22, 13]).as_slice()) else {
+            panic!("no cells")
+        };
+        assert_eq!(cells, [1, 1, 1, 0]);
+    }
+}
