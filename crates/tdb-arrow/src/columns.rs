@@ -16,6 +16,7 @@ use bytes::Bytes;
 use tdb_array::{Column, parallel};
 
 use crate::error::{Error, Result};
+use crate::views::views;
 
 /// Strings that a thread converts at a time.
 const BAND: usize = 1 << 15;
@@ -83,6 +84,11 @@ impl Parts {
                 parts.add_buffer(self.values.clone()).build()?
             }
             DataType::Utf8View => {
+                let offsets = self.offsets.as_deref().filter(|offsets| offsets.len() > self.cells);
+                let views = offsets.and_then(|offsets| views(&self.values, offsets, nulls.as_ref()));
+                if let Some(views) = views.filter(|views| views.len() == self.cells) {
+                    return Ok(views);
+                }
                 let text = self.text(&DataType::LargeUtf8, nulls)?;
                 return Ok(Arc::new(StringViewArray::from(&LargeStringArray::from(text))));
             }

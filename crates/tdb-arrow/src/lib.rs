@@ -95,6 +95,7 @@ mod reader;
 #[cfg(feature = "async")]
 mod stream;
 pub mod types;
+mod views;
 
 pub use self::error::{Error, Result};
 pub use self::infer::{SchemaOptions, enumerations_of, schema_of};
