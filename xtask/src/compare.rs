@@ -5,11 +5,13 @@
 //! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
 //! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
 //! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
-//! `cargo xtask compare python` in [`python`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare --against COMMIT` in [`against`].
+//! `cargo xtask compare python` in [`python`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare growth` in [`growth`],
+//! `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
 mod cases;
 mod filters;
+mod growth;
 mod options;
 mod peers;
 mod python;
@@ -35,7 +37,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]\n       cargo xtask compare growth [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -86,6 +88,7 @@ fn chosen<'c, C>(cases: &'c [C], words: &str, name: impl Fn(&C) -> &str) -> Resu
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     match args.split_first().map(|(first, rest)| (first.as_str(), rest)) {
         Some(("filters", rest)) => return filters::run(rest),
+        Some(("growth", rest)) => return growth::run(rest),
         Some(("writes", rest)) => return writes::run(rest),
         Some(("peers", rest)) => return peers::run(rest),
         Some(("python", rest)) => return python::run(rest),
