@@ -2,9 +2,10 @@
 
 use tdb_schema::FieldKind;
 
+use super::candidate::Candidate;
 use super::filter::Filter;
 use super::keep::Keep;
-use super::select::{Candidate, Searched, TileSelection, Wanted};
+use super::select::{Searched, TileSelection, Wanted};
 use crate::Result;
 use crate::context::Context;
 use crate::plan::Plan;
