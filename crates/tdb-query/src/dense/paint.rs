@@ -172,7 +172,9 @@ impl FieldSources<'_> {
                 match layer.paint(index) {
                     Paint::Tile(tiles, tile) => {
                         let part = TilePart::new(space, region, tile_box, bounds);
-                        tiles.decode_var(context, tile, space.tile_cells, &mut decoded, worker)?;
+                        let cells = (tile, space.tile_cells);
+                        let wanted = |cells| part.has_any(space, &cells);
+                        tiles.decode_var_where(context, cells, &mut decoded, wanted, worker)?;
                         if bounds_are_region && part.whole_tile(space).is_some() {
                             target.take_whole(&mut decoded);
                         } else {

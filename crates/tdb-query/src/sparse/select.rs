@@ -276,7 +276,7 @@ impl Selector<'_> {
         };
         if field.cell_val_num.is_var() {
             let mut var = core::mem::take(&mut worker.strings);
-            field.decode_var(context, tile, cells, &mut var, worker)?;
+            field.decode_var_where(context, (tile, cells), &mut var, any, worker)?;
             return Ok(Decoded { cells, values: var.values, offsets: Some(var.offsets), validity: None });
         }
         let size = field.cell_size();

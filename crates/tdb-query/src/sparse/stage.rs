@@ -279,7 +279,9 @@ impl Stage<'_> {
             return Ok(values);
         };
         let mut decoded = core::mem::take(&mut worker.strings);
-        tiles.decode_var(self.context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
+        let tile = (selection.tile, selection.tile_cells);
+        let wanted = |range| selection.cells.as_ref().is_none_or(|cells| has_any(cells, &range));
+        tiles.decode_var_where(self.context, tile, &mut decoded, wanted, worker)?;
         let Some(cells) = &selection.cells else {
             // If all cells of a tile are wanted, the tile's buffer is used as it is.
             decoded.lengths().for_each(push);
