@@ -8,6 +8,7 @@ use super::filter::Filter;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
+use crate::share::BatchScope;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
@@ -119,4 +120,9 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
         return Ok(Vec::new());
     }
     Ok(fragment.rtree(plan.array.context())?.search(overlaps))
+}
+
+/// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a window of keys.
+pub(crate) const fn is_compared(share: &BatchScope, set: &RangeSet) -> bool {
+    share.window.is_some() || !set.is_all()
 }

@@ -5,7 +5,7 @@ use core::ops::Range;
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
-use super::candidate::{Candidate, all_candidates, filters_time};
+use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, Part, Piece};
 use super::need;
@@ -137,7 +137,7 @@ pub(crate) fn select_in(
         }))
     })?;
     if let Some(ahead) = &context.ahead {
-        plan.fetch_if_it_fits(ahead, &need::search(context, &candidates, &sources, (coordinates, filter))?);
+        plan.fetch_if_it_fits(ahead, &need::search(plan, &candidates, &sources, (coordinates, filter))?);
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
@@ -203,6 +203,10 @@ impl Selector<'_> {
             for (index, (dimension, set)) in self.dimensions.iter().zip(self.ranges).enumerate() {
                 let Some(field) = source.dimensions.get(index) else { break };
                 let kind = FieldKind::Dimension(index);
+                if !(all || is_compared(self.share, set)) {
+                    decoded.push(None);
+                    continue;
+                }
                 let known =
                     looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
                 let values = match known {
