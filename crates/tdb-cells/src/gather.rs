@@ -7,12 +7,13 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use crate::buffers::{index_of, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::{Cells, Column, Result, parallel};
 
-/// Joins the values of consecutive pieces into one buffer, in parallel.
-pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
+/// Joins the values of consecutive pieces into one buffer, in parallel. Also returns how many bytes it moved: a single piece stays.
+pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
     if pieces.len() == 1 {
-        return Ok(pieces.pop().unwrap_or_default());
+        return Ok((pieces.pop().unwrap_or_default(), 0));
     }
-    let mut data = unfilled(pieces.iter().map(Buffer::len).sum())?;
+    let moved = pieces.iter().map(Buffer::len).sum();
+    let mut data = unfilled(moved)?;
     let lengths: Vec<usize> = pieces.iter().map(Buffer::len).collect();
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
@@ -25,7 +26,7 @@ pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<Buffer> {
             Ok(())
         },
     )?;
-    Ok(data)
+    Ok((data, moved))
 }
 
 /// Cells per parallel job of a permutation.
@@ -40,9 +41,9 @@ pub fn gather_fixed(
     source: &[u8],
     size: usize,
     order: &[u32],
-    mut data: Buffer,
-) -> Result<Buffer> {
-    let bands = data.as_mut_slice().chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
+    data: &mut [u8],
+) -> Result<()> {
+    let bands = data.chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
         threads,
@@ -66,7 +67,7 @@ pub fn gather_fixed(
             Ok(())
         },
     )?;
-    Ok(data)
+    Ok(())
 }
 
 fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
@@ -100,21 +101,22 @@ fn run_length(order: &[u32]) -> usize {
     order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
-/// Keeps only the cells that `cells` lists, in ascending order, without new memory.
-pub fn keep_cells(data: &mut Buffer, size: usize, cells: &[u32]) {
-    let bytes = data.as_mut_slice();
-    let (mut to, mut rest) = (0usize, cells);
+/// Moves the cells that `cells` lists, in ascending order, to the beginning of `bytes`, without new memory. Returns how many bytes
+/// it moved: cells before the first gap stay.
+pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> usize {
+    let (mut to, mut rest, mut moved) = (0usize, cells, 0usize);
     while let Some(first) = rest.first() {
         let run = run_length(rest).max(1);
         let start = index_of(*first).saturating_mul(size);
         let end = start.saturating_add(run.saturating_mul(size));
         if to != start && end <= bytes.len() {
             bytes.copy_within(start..end, to);
+            moved = moved.saturating_add(end.saturating_sub(start));
         }
         to = to.saturating_add(run.saturating_mul(size));
         rest = rest.get(run..).unwrap_or_default();
     }
-    data.resize(to);
+    moved
 }
 
 /// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
@@ -218,12 +220,13 @@ mod tests {
         for size in [1usize, 3] {
             let values: Vec<u8> = (0..12u8).flat_map(|cell| vec![cell; size]).collect();
             for kept in [vec![], vec![0], vec![11], vec![0, 1, 2, 5, 6, 11], (0..12).collect::<Vec<u32>>()] {
-                let mut data = Buffer::new();
-                data.extend_from_slice(&values);
-                keep_cells(&mut data, size, &kept);
+                let mut data = values.clone();
+                let moved = keep_cells(&mut data, size, &kept);
                 let expected: Vec<u8> =
                     kept.iter().flat_map(|cell| vec![u8::try_from(*cell).unwrap(); size]).collect();
-                assert_eq!(data.as_slice(), expected);
+                assert_eq!(data[..expected.len()], expected);
+                let in_place = kept.iter().zip(0u32..).filter(|(cell, place)| *cell == place).count();
+                assert_eq!(moved, (kept.len() - in_place) * size, "{kept:?}");
             }
         }
     }

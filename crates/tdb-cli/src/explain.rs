@@ -68,6 +68,7 @@ fn stats_json(cells: usize, stats: &QueryStats) -> Value {
         "tiles": stats.tiles,
         "chunks": stats.chunks,
         "decoded": stats.bytes_decoded,
+        "copied": stats.bytes_copied,
         "cells_compared": stats.cells_tested,
         "microseconds": {
             "total": micros(stats.total),
@@ -191,6 +192,7 @@ pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
         "decoded: {} bytes in {} chunks of {} tiles",
         stats.bytes_decoded, stats.chunks, stats.tiles
     )?;
+    writeln!(err, "copied after they were decoded: {} bytes", stats.bytes_copied)?;
     writeln!(err, "cells compared with the ranges: {}", stats.cells_tested)?;
     let QueryStats { sections, select, order, decode, total, .. } = stats;
     writeln!(err, "time: {total:.1?}; finding cells {select:.1?}, order {order:.1?}, fields {decode:.1?}")?;

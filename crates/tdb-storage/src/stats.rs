@@ -41,6 +41,10 @@ pub struct QueryStats {
     pub chunks: u64,
     /// Bytes of cells decoded.
     pub bytes_decoded: u64,
+    /// Bytes of cells (values, validity, codes of strings) that were moved after they were decoded: out of a tile into the
+    /// result, aside until they are collected, or to another order. Each move counts. What is decoded where it stays was not
+    /// moved; offsets of strings are computed anew; and a buffer that grows or shrinks does not count.
+    pub bytes_copied: u64,
     /// Cells whose coordinates were compared with the ranges, or whose timestamps with the time window.
     pub cells_tested: u64,
     /// Time spent reading sections of fragment metadata (offsets, R-trees). It is also contained in the times of the
@@ -70,6 +74,7 @@ impl QueryStats {
             tiles: self.tiles.saturating_sub(before.tiles),
             chunks: self.chunks.saturating_sub(before.chunks),
             bytes_decoded: self.bytes_decoded.saturating_sub(before.bytes_decoded),
+            bytes_copied: self.bytes_copied.saturating_sub(before.bytes_copied),
             cells_tested: self.cells_tested.saturating_sub(before.cells_tested),
             sections: self.sections.saturating_sub(before.sections),
             select: self.select.saturating_sub(before.select),
@@ -109,6 +114,7 @@ pub struct Counters {
     tiles: AtomicU64,
     chunks: AtomicU64,
     bytes_decoded: AtomicU64,
+    bytes_copied: AtomicU64,
     cells_tested: AtomicU64,
     /// Nanoseconds of each [`Stage`].
     nanoseconds: [AtomicU64; 5],
@@ -129,6 +135,11 @@ impl Counters {
         self.tiles.fetch_add(1, Ordering::Relaxed);
         self.chunks.fetch_add(to_u64(chunks), Ordering::Relaxed);
         self.bytes_decoded.fetch_add(to_u64(bytes), Ordering::Relaxed);
+    }
+
+    /// Counts bytes of cells that were moved after they were decoded. Callers add up the cells of a tile or a column first.
+    pub fn copied(&self, bytes: usize) {
+        self.bytes_copied.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }
 
     /// Counts cells that were compared with ranges or a time window.
@@ -169,6 +180,7 @@ impl Counters {
             tiles: self.tiles.load(Ordering::Relaxed),
             chunks: self.chunks.load(Ordering::Relaxed),
             bytes_decoded: self.bytes_decoded.load(Ordering::Relaxed),
+            bytes_copied: self.bytes_copied.load(Ordering::Relaxed),
             cells_tested: self.cells_tested.load(Ordering::Relaxed),
             sections: time(Stage::Sections),
             select: time(Stage::Select),

@@ -15,13 +15,13 @@ use crate::contests::Rivals;
 use crate::fragment::Fragment;
 use crate::order::{CellOrder, permutation};
 use crate::plan::Plan;
+use crate::sparse::candidate::{
+    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tiles_meeting,
+};
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
 use crate::sparse::keep::Keep;
-use crate::sparse::select::{
-    Candidate, TileSelection, Wanted, all_candidates, candidates_of, filters_time, lies_inside, select_in,
-    tiles_meeting,
-};
+use crate::sparse::select::{TileSelection, Wanted, select_in};
 use crate::sparse::{need, views_of};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;

@@ -344,7 +344,8 @@ impl Columns for TileColumns<'_> {
                 }
                 None => {
                     let mut var = core::mem::take(&mut worker.strings);
-                    tiles.decode_var(context, tile, cells, &mut var, worker)?;
+                    let any = |cells| all || has_any(mask, cells);
+                    tiles.decode_var_where(context, (tile, cells), &mut var, any, worker)?;
                     decoded.values = var.values;
                     decoded.offsets = Some(var.offsets);
                 }
@@ -378,6 +379,10 @@ impl Columns for TileColumns<'_> {
 /// Whether any cell in a range of bytes is wanted.
 fn wanted(mask: &[u8], size: usize, bytes: &Range<usize>) -> bool {
     let first = bytes.start.checked_div(size).unwrap_or(0);
-    let end = bytes.end.div_ceil(size.max(1)).min(mask.len());
-    mask.get(first..end).is_none_or(|cells| cells.contains(&1))
+    has_any(mask, first..bytes.end.div_ceil(size.max(1)))
+}
+
+/// Whether any of some cells is wanted.
+fn has_any(mask: &[u8], cells: Range<usize>) -> bool {
+    mask.get(cells.start..cells.end.min(mask.len())).is_none_or(|cells| cells.contains(&1))
 }

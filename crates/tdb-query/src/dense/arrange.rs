@@ -67,11 +67,16 @@ impl Arrangement {
     /// Puts a column's cells in their places.
     pub(crate) fn apply(&self, column: Column) -> Result<Column> {
         let validity = match column.validity() {
-            Some(validity) => Some(self.fixed(validity, 1)?.to_vec()),
+            Some(validity) => Some(self.bytes(validity)?),
             None => None,
         };
         let (data, offsets) = match column.offsets() {
-            None => (self.fixed(column.bytes(), column.cell_size().unwrap_or(1))?, None),
+            None => {
+                let size = column.cell_size().unwrap_or(1);
+                let mut data = unfilled(self.cells.saturating_mul(size))?;
+                self.map.copy(column.bytes(), data.as_mut_slice(), size);
+                (data, None)
+            }
             Some(from) => {
                 let (data, offsets) = self.strings(column.bytes(), from)?;
                 (data, Some(offsets))
@@ -80,9 +85,11 @@ impl Arrangement {
         Ok(Column { data, offsets, validity, ..column })
     }
 
-    pub(super) fn fixed(&self, values: &[u8], size: usize) -> Result<Buffer> {
-        let mut out = unfilled(self.cells.saturating_mul(size))?;
-        self.map.copy(values, out.as_mut_slice(), size);
+    /// Puts values of a byte each in their places.
+    pub(super) fn bytes(&self, values: &[u8]) -> Result<Vec<u8>> {
+        check_room(self.cells)?;
+        let mut out = vec![0; self.cells];
+        self.map.copy(values, &mut out, 1);
         Ok(out)
     }
 

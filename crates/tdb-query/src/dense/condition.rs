@@ -74,15 +74,17 @@ struct BegunPart<'b> {
 }
 
 impl BegunPart<'_> {
-    /// Takes over the cells of a part of the next space tile, if the condition has looked at them.
-    fn take(&mut self, cells: Option<(&CellMap, &[Option<Painted>])>) {
+    /// Takes over the cells of a part of the next space tile, if the condition has looked at them. Returns the bytes that it copied.
+    fn take(&mut self, cells: Option<(&CellMap, &[Option<Painted>])>) -> usize {
         let own = cells.and_then(|(map, all)| Some((map, all.get(self.field)?.as_ref()?)));
         self.painted.push(own.is_some());
-        let Some((map, own)) = own else { return };
+        let Some((map, own)) = own else { return 0 };
         map.copy(own.values.as_slice(), self.values, self.size);
-        if let Some((validity, own)) = self.validity.as_deref_mut().zip(own.validity.as_deref()) {
-            map.copy(own, validity, 1);
-        }
+        let Some((validity, valid)) = self.validity.as_deref_mut().zip(own.validity.as_deref()) else {
+            return own.values.len();
+        };
+        map.copy(valid, validity, 1);
+        own.values.len().saturating_add(valid.len())
     }
 }
 
@@ -137,7 +139,7 @@ pub(super) fn mask(
     parallel::run(context.threads, jobs, Worker::default, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else {
-                begun.iter_mut().for_each(|begun| begun.take(None));
+                begun.iter_mut().for_each(|begun| _ = begun.take(None));
                 return Ok(());
             };
             let mut wanted = vec![1u8; part.cells()];
@@ -145,7 +147,8 @@ pub(super) fn mask(
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1);
             let cells = (&map, painted.as_slice());
-            begun.iter_mut().for_each(|begun| begun.take(Some(cells)));
+            let copied = begun.iter_mut().map(|begun| begun.take(Some(cells)));
+            context.counters.copied(copied.fold(0, usize::saturating_add));
             Ok(())
         })
     })?;
@@ -258,7 +261,7 @@ impl PartColumns<'_> {
                 let slots = offsets.get_mut(..cells).unwrap_or_default();
                 let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None);
                 field.sources.paint_var(context, space, part, spec, &mut target, self.worker)?;
-                painted.values = target.into_values()?;
+                painted.values = target.into_values(context)?;
                 lengths_to_offsets(&mut offsets)?;
                 painted.offsets = Some(offsets);
             }

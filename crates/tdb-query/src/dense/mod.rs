@@ -104,7 +104,12 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             }
         };
         columns.push(match space.arrangement() {
-            Some(arrangement) => arrangement.apply(column)?,
+            Some(arrangement) => {
+                let arranged = arrangement.apply(column)?;
+                let validity = arranged.validity().map_or(0, <[u8]>::len);
+                context.counters.copied(arranged.bytes().len().saturating_add(validity));
+                arranged
+            }
             None => column,
         });
     }
@@ -132,7 +137,7 @@ fn selection(
         *slot = 0;
     }
     match space.arrangement() {
-        Some(arrangement) => Ok(arrangement.fixed(&selected, 1)?.to_vec()),
+        Some(arrangement) => arrangement.bytes(&selected),
         None => Ok(selected),
     }
 }
@@ -234,14 +239,15 @@ fn var_column(
         |(region, (lengths, (validity, wanted))), worker| {
             let mut target = VarTarget::new(lengths, validity, wanted);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
-            let values = target.into_values()?;
+            let values = target.into_values(context)?;
             // The values are held twice: as pieces, and joined.
             plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
         },
     )?;
     lengths_to_offsets(&mut offsets)?;
-    let data = concat(context.threads, values)?;
+    let (data, moved) = concat(context.threads, values)?;
+    context.counters.copied(moved);
     Ok(spec.column(data, Some(offsets), validity))
 }
 

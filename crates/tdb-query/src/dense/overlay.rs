@@ -123,6 +123,7 @@ impl Overlay {
                     slot.copy_from_slice(source);
                 }
             }
+            context.counters.copied(cells.len().saturating_mul(size));
             if let Some(validity) = target.validity.as_deref_mut() {
                 let valid = decode_validity(context, tiles, tile, worker)?;
                 for (from, to) in &cells {
@@ -130,6 +131,7 @@ impl Overlay {
                         *slot = *valid;
                     }
                 }
+                context.counters.copied(cells.len());
             }
         }
         Ok(())

@@ -33,6 +33,8 @@ pub(crate) struct VarTarget<'t> {
     arena: Vec<u8>,
     /// The values, where one tile holds exactly the region's cells.
     whole: Option<Buffer>,
+    /// Bytes that were copied into the arena.
+    copied: usize,
 }
 
 impl<'t> VarTarget<'t> {
@@ -42,11 +44,11 @@ impl<'t> VarTarget<'t> {
         wanted: Option<&'t [u8]>,
     ) -> Self {
         let starts = vec![0; lengths.len()];
-        Self { lengths, validity, wanted, starts, arena: Vec::new(), whole: None }
+        Self { lengths, validity, wanted, starts, arena: Vec::new(), whole: None, copied: 0 }
     }
 
     /// The values of all cells in result order.
-    pub(crate) fn into_values(self) -> Result<Buffer> {
+    pub(crate) fn into_values(self, context: &Context) -> Result<Buffer> {
         if let Some(values) = self.whole {
             return Ok(values);
         }
@@ -66,6 +68,7 @@ impl<'t> VarTarget<'t> {
             end = from.saturating_add(to_usize(*len).unwrap_or(0));
         }
         flush(start, end);
+        context.counters.copied(self.copied.saturating_add(total));
         Ok(values)
     }
 }
@@ -169,7 +172,9 @@ impl FieldSources<'_> {
                 match layer.paint(index) {
                     Paint::Tile(tiles, tile) => {
                         let part = TilePart::new(space, region, tile_box, bounds);
-                        tiles.decode_var(context, tile, space.tile_cells, &mut decoded, worker)?;
+                        let cells = (tile, space.tile_cells);
+                        let wanted = |cells| part.has_any(space, &cells);
+                        tiles.decode_var_where(context, cells, &mut decoded, wanted, worker)?;
                         if bounds_are_region && part.whole_tile(space).is_some() {
                             target.take_whole(&mut decoded);
                         } else {
@@ -221,6 +226,7 @@ impl VarTarget<'_> {
         });
         let base = self.arena.len();
         self.arena.extend_from_slice(tile.values.as_slice().get(low..high).unwrap_or_default());
+        self.copied = self.copied.saturating_add(high.saturating_sub(low));
         map.for_each_run(|from, to, cells| {
             let starts = self.starts.get_mut(to..).unwrap_or_default().iter_mut();
             let lengths = self.lengths.get_mut(to..).unwrap_or_default().iter_mut();

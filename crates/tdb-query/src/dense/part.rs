@@ -48,6 +48,15 @@ impl TilePart {
         found.filter(|_| runs == 1)
     }
 
+    /// Number of cells.
+    fn cells(&self) -> usize {
+        let along = |runs: &Vec<(usize, usize)>| {
+            let cells = runs.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
+            cells.fold(0, usize::saturating_add)
+        };
+        self.local.iter().map(along).fold(1, usize::saturating_mul)
+    }
+
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
     pub(super) fn copy_fixed(
         &self,
@@ -71,6 +80,7 @@ impl TilePart {
             let show = |bytes: core::ops::Range<usize>, cells: &[u8]| runs.copy(&bytes, cells, target);
             context.tile_len(space.tile_cells, size)?;
             if tiles.visit_fixed(context, tile, len, wanted, show, worker)? {
+                context.counters.copied(self.cells().saturating_mul(size));
                 return Ok(());
             }
         }
@@ -103,6 +113,10 @@ impl TilePart {
         target: &mut [u8],
         worker: &mut Worker,
     ) -> Result<()> {
+        if let Some(to) = self.whole_tile(space) {
+            let out = target.get_mut(to..to.saturating_add(space.tile_cells)).unwrap_or_default();
+            return tiles.decode_validity(context, tile, out, |_| true, worker);
+        }
         self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
             tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, worker)
         })
@@ -130,6 +144,7 @@ impl TilePart {
         let base = decode(&mut buffer, &wanted, worker);
         let result = base.map(|base| {
             self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size);
+            context.counters.copied(self.cells().saturating_mul(size));
         });
         worker.tile = buffer;
         result
@@ -138,8 +153,12 @@ impl TilePart {
     /// Whether a range of the tile's bytes has wanted cells.
     fn any_wanted(&self, space: &Space, size: usize, bytes: &core::ops::Range<usize>) -> bool {
         let first = bytes.start.checked_div(size).unwrap_or(0);
-        let end = bytes.end.div_ceil(size.max(1));
-        self.first_cell_from(space, first).is_some_and(|cell| cell < end)
+        self.has_any(space, &(first..bytes.end.div_ceil(size.max(1))))
+    }
+
+    /// Whether some of the tile's cells with these numbers are wanted.
+    pub(super) fn has_any(&self, space: &Space, cells: &core::ops::Range<usize>) -> bool {
+        self.first_cell_from(space, cells.start).is_some_and(|cell| cell < cells.end)
     }
 
     /// The first wanted cell at or after cell `from` of the tile, in the tile's order.

@@ -8,7 +8,7 @@ use tdb_schema::FieldKind;
 use super::overlay::Overlay;
 use super::paint::fill_runs;
 use super::places::Places;
-use super::space::{Box, Region, Space, covers, domain_box, intersect};
+use super::space::{Box, Region, Space, beside, domain_box, intersect};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
@@ -162,21 +162,22 @@ impl<'a> FieldSources<'a> {
     /// The sources that have cells in a box of one space tile, oldest first, and whether they cover the whole box.
     fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
         let mut layers = Vec::new();
+        let mut dense: Vec<Box> = Vec::new();
         let mut covered = false;
         for number in self.places.meeting(bounds.first().copied().unwrap_or((0, u64::MAX))).into_iter().rev()
         {
             let Some(source) = self.sources.get(number) else { continue };
             let Some(shared) = intersect(&source.domain, bounds) else { continue };
-            // A layer that newer ones hide completely need not be read.
-            let hidden = |layer: &Layer<'_, '_>| layer.source.is_dense() && covers(&layer.bounds, &shared);
-            if layers.iter().any(hidden) {
+            // What newer layers hide need not be read.
+            let Some(seen) = dense.iter().try_fold(shared.clone(), |seen, newer| beside(seen, newer)) else {
                 continue;
-            }
+            };
             let whole = source.is_dense() && shared == *bounds;
             if whole && source.values.is_none() {
                 break;
             }
-            layers.push(Layer { source, bounds: shared });
+            layers.push(Layer { source, bounds: seen });
+            dense.extend(source.is_dense().then_some(shared));
             if whole {
                 covered = true;
                 break;

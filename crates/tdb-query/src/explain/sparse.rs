@@ -11,6 +11,7 @@ use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::{Plan, TIMESTAMPS};
+use crate::sparse::candidate::is_compared;
 use crate::sparse::deletes::{Looks, applies, stored_program};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::keep::{MOST, PIECE};
@@ -178,8 +179,9 @@ fn searches(
         let kind = FieldKind::Dimension(index);
         let looked = looked.entry(kind).or_default();
         // A tile that is looked at a second time was kept.
-        let fresh =
-            |tile: &&Candidate| (sorting.sorts || !tile.whole) && looked.insert((tile.fragment, tile.tile));
+        let compared = plan.ranges.get(index).is_some_and(|set| is_compared(&plan.share, set));
+        let looks = |tile: &Candidate| sorting.sorts || (!tile.whole && compared);
+        let fresh = |tile: &&Candidate| looks(tile) && looked.insert((tile.fragment, tile.tile));
         let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();
         read(plan, &mut field, all, |_| Some(kind))?;
         fields.push(field);

@@ -59,6 +59,7 @@ impl Stage<'_> {
             return Ok(None);
         }
         let (values, offsets) = joined(&tiles, first)?;
+        self.context.counters.copied(values.len().saturating_add(cells.saturating_mul(size_of::<u32>())));
         Ok(Some(CodedColumn { values, offsets, codes }))
     }
 

@@ -10,9 +10,10 @@ use std::collections::{HashMap, HashSet};
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
+use super::candidate::{Candidate, all_candidates, tiles_meeting};
 use super::keep::Keep;
 use super::prints::Among;
-use super::select::{Candidate, TileSelection, Wanted, all_candidates, select, select_in, tiles_meeting};
+use super::select::{TileSelection, Wanted, select, select_in};
 use crate::Result;
 use crate::buffers::index_of;
 use crate::condition::{Decoded, Sources, Verdict};

@@ -6,7 +6,7 @@
 //! dropped when memory is needed for something indispensable. What was dropped, or never fitted, is decoded again.
 
 use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
@@ -18,6 +18,7 @@ use crate::buffers::index_of;
 use crate::condition::{ColumnView, Decoded};
 use crate::plan::Plan;
 use crate::share::BatchScope;
+use crate::stats::Counters;
 use crate::worker::Worker;
 
 /// A read without a memory budget keeps at most this much.
@@ -59,6 +60,8 @@ pub(crate) struct Keep<'p> {
     share: &'p BatchScope,
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
+    /// Counts what is copied to be kept.
+    counters: Arc<Counters>,
     held: Mutex<Held>,
     /// Notified when a piece that was counted has been made.
     made: Condvar,
@@ -86,17 +89,22 @@ impl Drop for Making<'_> {
 impl<'p> Keep<'p> {
     /// For a read that collects the fields of a plan.
     pub(crate) fn columns(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &plan.fields, held: Mutex::default(), made: Condvar::new() }
+        Self::of(plan, &plan.fields)
     }
 
     /// For aggregates, which look at selected cells of some fields.
     pub(crate) fn scanned(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &plan.scanned, held: Mutex::default(), made: Condvar::new() }
+        Self::of(plan, &plan.scanned)
     }
 
     /// For looking at coordinates only: nothing is collected afterwards.
     pub(crate) fn nothing(plan: &'p Plan) -> Self {
-        Self { share: &plan.share, fields: &[], held: Mutex::default(), made: Condvar::new() }
+        Self::of(plan, &[])
+    }
+
+    fn of(plan: &'p Plan, fields: &'p [FieldKind]) -> Self {
+        let counters = plan.array.context().counters.clone();
+        Self { share: &plan.share, fields, counters, held: Mutex::default(), made: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Held> {
@@ -209,7 +217,7 @@ impl<'p> Keep<'p> {
         let bytes = decoded.held_by(cells);
         let mut left = Some(decoded);
         self.put(place, bytes, || match cells {
-            Some(cells) => left.as_ref().map_or_else(Piece::none, |decoded| decoded.picked(cells)),
+            Some(cells) => left.as_ref().map_or_else(Piece::none, |decoded| self.picked(decoded, cells)),
             None => left.take().map_or_else(Piece::none, Decoded::whole),
         });
         if let Some(decoded) = left {
@@ -226,7 +234,7 @@ impl<'p> Keep<'p> {
             let Piece { cells, values, offsets, validity } = piece;
             let decoded = Decoded { cells, values, offsets, validity };
             let place = (selection.fragment, selection.tile, Part::Selected(*field));
-            self.put(place, decoded.held_by(Some(numbers)), || decoded.picked(numbers));
+            self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers));
         }
     }
 
@@ -241,16 +249,36 @@ impl<'p> Keep<'p> {
             for field in self.fields {
                 let place = (selection.fragment, selection.tile, Part::Selected(*field));
                 let Some(piece) = self.take(&place) else { continue };
-                let wide = if piece.cells == flags.len() { piece } else { piece.widened(flags) };
+                let wide = if piece.cells == flags.len() { piece } else { self.widened(piece, flags) };
                 self.put(place, wide.held(), || wide);
             }
         }
+    }
+
+    /// Some of the cells of a decoded tile; counts what is copied.
+    pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Piece {
+        let piece = decoded.picked(cells);
+        self.counters.copied(piece.content());
+        piece
+    }
+
+    /// A piece with its cells at the places of the ones in `flags`; counts what is copied.
+    fn widened(&self, piece: Piece, flags: &[u8]) -> Piece {
+        // Values of variable length stay where they are.
+        let values = if piece.offsets.is_some() { piece.values.len() } else { 0 };
+        self.counters.copied(piece.content().saturating_sub(values));
+        piece.widened(flags)
     }
 }
 
 impl Piece {
     pub(super) const fn none() -> Self {
         Self { cells: 0, values: Buffer::new(), offsets: None, validity: None }
+    }
+
+    /// Bytes of its values and its validity.
+    fn content(&self) -> usize {
+        self.values.len().saturating_add(self.validity.as_ref().map_or(0, Vec::len))
     }
 
     /// Approximate bytes that it takes.
@@ -369,7 +397,6 @@ impl Decoded {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -381,7 +408,7 @@ mod tests {
     }
 
     fn keep(share: &BatchScope) -> Keep<'_> {
-        Keep { share, fields: &[], held: Mutex::default(), made: Condvar::new() }
+        Keep { share, fields: &[], counters: Arc::default(), held: Mutex::default(), made: Condvar::new() }
     }
 
     const fn place(tile: usize) -> Place {

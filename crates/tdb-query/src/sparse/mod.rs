@@ -16,6 +16,7 @@
 //!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. If
 //!    cells are only dropped, the others close the gaps in place.
 
+pub(crate) mod candidate;
 mod coded;
 pub mod deletes;
 pub(crate) mod filter;
@@ -36,7 +37,7 @@ use self::keep::Keep;
 use self::select::TileSelection;
 use self::stage::{Spare, kept, reorder, stage, stage_coordinates};
 
-pub(crate) use self::select::{Candidate, candidates};
+pub(crate) use self::candidate::{Candidate, candidates};
 pub(crate) use self::views::own as views_of;
 use crate::buffers::index_of;
 use crate::order::{CellOrder, permutation, replaced};
@@ -98,7 +99,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let arranged = Arranged { order: order.as_deref(), ordered, cells };
     let mut columns = collect(plan, &selections, coordinates, arranged, &keep, &mut spare)?;
     if let Some(place) = plan.timestamps {
-        let column = timestamps(&selections, cells);
+        let column = timestamps(plan, &selections, cells);
         let column = match &order {
             Some(order) => reorder(plan, column, order, &mut spare)?,
             None => column,
@@ -158,7 +159,7 @@ fn collect(
         };
         *slot = Some(match order {
             // Cells in their stored order only have to close the gaps.
-            Some(order) if !ordered && column.offsets().is_none() => kept(column, order),
+            Some(order) if !ordered && column.offsets().is_none() => kept(plan, column, order),
             Some(order) => reorder(plan, column, order, spare)?,
             None => column,
         });
@@ -182,11 +183,14 @@ fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// When each of the selected cells was written.
-fn timestamps(selections: &[TileSelection], cells: usize) -> Column {
+fn timestamps(plan: &Plan, selections: &[TileSelection], cells: usize) -> Column {
     let mut data = Buffer::with_capacity(cells.saturating_mul(8));
     for selection in selections {
         match &selection.timestamps {
-            Some(times) => times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes())),
+            Some(times) => {
+                times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes()));
+                plan.array.context().counters.copied(times.len().saturating_mul(size_of::<u64>()));
+            }
             None => {
                 (0..selection.len()).for_each(|_| data.extend_from_slice(&selection.written.to_le_bytes()));
             }

@@ -2,19 +2,20 @@
 
 use tdb_schema::FieldKind;
 
+use super::candidate::{Candidate, is_compared};
 use super::filter::Filter;
 use super::keep::Keep;
-use super::select::{Candidate, Searched, TileSelection, Wanted};
+use super::select::{Searched, TileSelection, Wanted};
 use crate::Result;
-use crate::context::Context;
 use crate::plan::Plan;
+use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 
 /// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and times of cells.
 pub(super) fn search(
-    context: &Context,
+    plan: &Plan,
     candidates: &[Candidate],
     sources: &[Searched],
     (coordinates, filter): (Wanted, Filter<'_>),
@@ -33,10 +34,11 @@ pub(super) fn search(
             Filter::Among(among) => among.are_known(keep, (*fragment, *tile)),
             _ => false,
         };
-        let looks = !whole || coordinates != Wanted::No || filter.needs_coordinates();
-        let dimensions = source.dimensions.iter().filter(|_| looks && !known);
-        for tiles in dimensions.chain(source.timestamps.as_deref()) {
-            tiles.need(context, *tile, &mut needs.ranges)?;
+        let all = coordinates != Wanted::No || filter.needs_coordinates();
+        let looks = |set: &RangeSet| !known && (all || (!whole && is_compared(&plan.share, set)));
+        let dimensions = source.dimensions.iter().zip(&plan.ranges).filter(|(_, set)| looks(set));
+        for tiles in dimensions.map(|(tiles, _)| tiles).chain(source.timestamps.as_deref()) {
+            tiles.need(plan.array.context(), *tile, &mut needs.ranges)?;
         }
     }
     Ok(needs)

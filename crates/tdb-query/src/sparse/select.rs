@@ -1,9 +1,11 @@
 //! Which cells of which tiles a query wants, and their coordinates.
 
-use tdb_codec::{Buffer, to_u64, to_usize};
-use tdb_fragment::Mbr;
-use tdb_schema::{Dimension, FieldKind, Range};
+use core::ops::Range;
 
+use tdb_codec::{Buffer, to_u64};
+use tdb_schema::{Dimension, FieldKind};
+
+use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, PIECE, Part, Piece};
 use super::need;
@@ -12,14 +14,13 @@ use super::prints::{Found, prints};
 use crate::buffers::index_of;
 use crate::condition::Decoded;
 use crate::context::Context;
-use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Error, Result, TimeWindow, parallel};
+use crate::{Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
 #[derive(Debug)]
@@ -67,16 +68,6 @@ impl TileSelection {
     }
 }
 
-/// A tile whose MBR overlaps the query.
-#[derive(Clone, Debug)]
-pub(crate) struct Candidate {
-    pub(crate) fragment: usize,
-    pub(crate) tile: usize,
-    pub(crate) tile_cells: usize,
-    /// Whether all its cells are in the ranges and in the window, so that their coordinates need not be looked at.
-    pub(crate) whole: bool,
-}
-
 /// Whether coordinates of selected cells are needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
@@ -108,25 +99,6 @@ pub(crate) fn select(
     keep: &Keep<'_>,
 ) -> Result<Vec<TileSelection>> {
     select_in(plan, all_candidates(plan, filter)?, coordinates, filter, keep)
-}
-
-/// The tiles that may contain wanted cells, by metadata alone: fragments oldest first, tiles in file order.
-pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let fragments: Vec<usize> = (0..plan.array.fragments().len()).collect();
-    let found = parallel::filter_map(plan.array.context().threads, &fragments, |index| {
-        let found = candidates_of(plan, *index, filter)?;
-        Ok((!found.is_empty()).then_some(found))
-    })?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// The tiles of one fragment that may contain wanted cells.
-pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let Some(fragment) = plan.array.fragments().get(index) else { return Ok(Vec::new()) };
-    if !plan.meets(fragment) || !filter.takes_fragment(index)? {
-        return Ok(Vec::new());
-    }
-    filter.keep_candidates(candidates(plan, index, fragment)?)
 }
 
 /// Finds the wanted cells of some tiles.
@@ -168,7 +140,7 @@ pub(crate) fn select_in(
     if let Some(ahead) = &context.ahead {
         plan.fetch_if_it_fits(
             ahead,
-            &need::search(context, &candidates, &sources, (coordinates, filter), keep)?,
+            &need::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
         );
     }
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
@@ -181,87 +153,6 @@ pub(crate) fn select_in(
         Ok(selection)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
-}
-
-/// Whether cells of a fragment must be compared with the time window one by one.
-pub(crate) fn filters_time(plan: &Plan, fragment: &Fragment) -> bool {
-    fragment.footer().has_timestamps && !plan.array.window().contains(fragment.timestamps())
-}
-
-/// The tiles of a fragment that may contain cells of the query, in file order.
-pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<Candidate>> {
-    let context = plan.array.context();
-    if fragment.is_dense() {
-        let path = context.describe(fragment.metadata_key());
-        let detail = "a dense fragment in a sparse array";
-        return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
-    }
-    let mut candidates = Vec::new();
-    if !plan.share.has_fragment(index) {
-        return Ok(candidates);
-    }
-    // Only the coordinates show which cells of a tile are in a window of keys.
-    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
-    let dimensions = &plan.array.schema().domain.dimensions;
-    let unbounded = plan.ranges.iter().all(RangeSet::is_all);
-    if unbounded {
-        let tiles = fragment.footer().sparse_tile_num;
-        // The list of offsets limits the count by real bytes before anything is pushed.
-        let max = FieldTiles::open(context, fragment, FieldKind::Dimension(0))?.tile_count();
-        let tiles = to_usize(tiles).filter(|tiles| *tiles <= max).ok_or_else(|| {
-            let detail = format!("{tiles} tiles, but only {max} offsets");
-            let path = context.describe(fragment.metadata_key());
-            Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
-        })?;
-        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
-            let tile_cells = fragment.tile_cells(context, tile)?;
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
-        }
-        return Ok(candidates);
-    }
-    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
-        let set = plan.ranges.get(dimension).zip(dimensions.get(dimension));
-        set.is_none_or(|(set, dimension)| set.overlaps(dimension, low, high))
-    };
-    if !plan.meets(fragment) {
-        return Ok(candidates);
-    }
-    let tree = fragment.rtree(context)?;
-    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
-        let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
-        let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
-    }
-    Ok(candidates)
-}
-
-/// Whether a box (one interval per dimension) is inside the ranges.
-pub(crate) fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r [u8], &'r [u8])>) -> bool {
-    let sets = plan.ranges.iter().zip(&plan.array.schema().domain.dimensions);
-    intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
-}
-
-/// The tiles of a fragment that may have cells with the coordinates of some in `mbr`.
-pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
-    let dimensions = &plan.array.schema().domain.dimensions;
-    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
-        let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
-            return true;
-        };
-        // Cells at NaN are in no rectangle. Only a range leaves them out.
-        let anywhere = plan.ranges.get(dimension).is_none_or(RangeSet::is_all);
-        if d.datatype.physical().is_float() && anywhere {
-            return true;
-        }
-        let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
-        compare(low, own_high).is_le() && compare(own_low, high).is_le()
-    };
-    // If the fragment is elsewhere, not even its tree is read.
-    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
-    if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
-        return Ok(Vec::new());
-    }
-    Ok(fragment.rtree(plan.array.context())?.search(overlaps))
 }
 
 struct Selector<'a> {
@@ -277,8 +168,8 @@ struct Selector<'a> {
 
 impl Selector<'_> {
     /// A decoded coordinate.
-    fn value<'d>(&self, decoded: &'d [Decoded], dimension: usize, cell: usize) -> &'d [u8] {
-        let Some(own) = decoded.get(dimension) else { return &[] };
+    fn value<'d>(&self, decoded: &'d [Option<Decoded>], dimension: usize, cell: usize) -> &'d [u8] {
+        let Some(Some(own)) = decoded.get(dimension) else { return &[] };
         match &own.offsets {
             None => {
                 let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
@@ -319,10 +210,15 @@ impl Selector<'_> {
         let mut decoded = Vec::with_capacity(source.dimensions.len());
         let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
         let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
-        if !whole || self.coordinates != Wanted::No || self.filter.needs_coordinates() {
+        let all = self.coordinates != Wanted::No || self.filter.needs_coordinates();
+        if !whole || all {
             for (index, (dimension, set)) in self.dimensions.iter().zip(self.ranges).enumerate() {
                 let Some(field) = source.dimensions.get(index) else { break };
                 let kind = FieldKind::Dimension(index);
+                if !(all || is_compared(self.share, set)) {
+                    decoded.push(None);
+                    continue;
+                }
                 let known =
                     looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
                 let values = match known {
@@ -338,7 +234,7 @@ impl Selector<'_> {
                 if !whole {
                     keep_inside(&values, dimension, set, &mut wanted);
                 }
-                decoded.push(values);
+                decoded.push(Some(values));
             }
         }
         let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
@@ -416,18 +312,20 @@ impl Selector<'_> {
         {
             return Ok(Decoded { cells, values, offsets, validity });
         }
+        // Cells that a condition or the previous dimensions rule out are not looked at again.
+        let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
+        let any = |cells: Range<usize>| {
+            wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
+        };
         if field.cell_val_num.is_var() {
             let mut var = core::mem::take(&mut worker.strings);
-            field.decode_var(context, tile, cells, &mut var, worker)?;
+            field.decode_var_where(context, (tile, cells), &mut var, any, worker)?;
             return Ok(Decoded { cells, values: var.values, offsets: Some(var.offsets), validity: None });
         }
         let size = field.cell_size();
         let mut values = worker.room(context.tile_len(cells, size)?)?;
-        // Cells that a condition or the previous dimensions rule out are not looked at again.
-        let any = |bytes: core::ops::Range<usize>| {
-            let cells = bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1));
-            let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
-            wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
+        let any = |bytes: Range<usize>| {
+            any(bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1)))
         };
         field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
         Ok(Decoded { cells, values, offsets: None, validity: None })
@@ -466,7 +364,13 @@ impl Selector<'_> {
     }
 
     /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
-    fn judge(&self, source: &Searched, decoded: &[Decoded], timestamps: Option<&[u64]>, wanted: &mut [u8]) {
+    fn judge(
+        &self,
+        source: &Searched,
+        decoded: &[Option<Decoded>],
+        timestamps: Option<&[u64]>,
+        wanted: &mut [u8],
+    ) {
         if let Filter::Among(among) = self.filter {
             among.keep(&views(decoded), wanted);
         }
@@ -484,15 +388,16 @@ impl Selector<'_> {
     fn take(
         &self,
         (fragment, tile): (usize, usize),
-        decoded: Vec<Decoded>,
+        decoded: Vec<Option<Decoded>>,
         cells: Option<&[u32]>,
         worker: &mut Worker,
     ) -> Vec<Coordinates> {
         let mut coordinates = Vec::new();
         let again = self.coordinates == Wanted::Again
             && cells.is_none_or(|cells| !cells.is_empty())
-            && !is_few(cells, decoded.first().map_or(0, |first| first.cells));
+            && !is_few(cells, decoded.iter().flatten().map(|own| own.cells).next().unwrap_or(0));
         for (index, decoded) in decoded.into_iter().enumerate() {
+            let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
             if self.coordinates == Wanted::No {
                 self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker);
@@ -500,10 +405,10 @@ impl Selector<'_> {
             }
             let mut left = Some(decoded);
             coordinates.extend(match (cells, again) {
-                (Some(cells), _) => left.as_ref().map(|decoded| decoded.picked(cells).into()),
-                (None, true) => left.as_ref().map(|decoded| Coordinates {
-                    values: decoded.values.as_slice().into(),
-                    offsets: decoded.offsets.clone(),
+                (Some(cells), _) => left.as_ref().map(|decoded| self.keep.picked(decoded, cells).into()),
+                (None, true) => left.as_ref().map(|decoded| {
+                    self.context.counters.copied(decoded.values.len());
+                    Coordinates { values: decoded.values.as_slice().into(), offsets: decoded.offsets.clone() }
                 }),
                 (None, false) => left.take().map(|decoded| decoded.whole().into()),
             });
@@ -526,8 +431,8 @@ fn is_few(cells: Option<&[u32]>, all: usize) -> bool {
 const MANY: usize = 16;
 
 /// The values of columns, and the offsets of strings.
-fn views(decoded: &[Decoded]) -> Vec<(&[u8], Option<&[u64]>)> {
-    decoded.iter().map(|own| (own.values.as_slice(), own.offsets.as_deref())).collect()
+fn views(decoded: &[Option<Decoded>]) -> Vec<(&[u8], Option<&[u64]>)> {
+    decoded.iter().flatten().map(|own| (own.values.as_slice(), own.offsets.as_deref())).collect()
 }
 
 /// Clears `wanted` for cells outside the ranges.

@@ -1,5 +1,7 @@
 //! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in order.
 
+use core::ops::Range;
+
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
@@ -116,7 +118,8 @@ pub(super) fn stage(
                 Ok(values)
             })?;
         lengths_to_offsets(&mut offsets)?;
-        let data = concat(context.threads, values)?;
+        let (data, moved) = concat(context.threads, values)?;
+        context.counters.copied(moved);
         return Ok(spec.column(data, Some(offsets), validity));
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
@@ -207,19 +210,26 @@ impl Stage<'_> {
         let Some(slot) = slot else { return Ok(()) };
         if let Some(piece) = piece {
             match piece.validity.as_ref().filter(|kept| kept.len() == slot.len()) {
-                Some(kept) => slot.copy_from_slice(kept),
+                Some(kept) => {
+                    slot.copy_from_slice(kept);
+                    self.context.counters.copied(slot.len());
+                }
                 None => slot.fill(1),
             }
             return Ok(());
         }
         match self.tiles_of(selection) {
             Some(tiles) if tiles.is_nullable() => {
-                let mut all = vec![0; selection.tile_cells];
-                tiles.decode_validity(self.context, selection.tile, &mut all, |_| true, worker)?;
-                match &selection.cells {
-                    Some(cells) => pick(&all, 0, 1, cells, slot),
-                    None => slot.copy_from_slice(&all),
-                }
+                let Some(cells) = &selection.cells else {
+                    return tiles.decode_validity(self.context, selection.tile, slot, |_| true, worker);
+                };
+                let mut part = core::mem::take(&mut worker.cells);
+                let wanted = |bytes| has_any(cells, &bytes);
+                let (tile, len) = (selection.tile, selection.tile_cells);
+                let base = tiles.decode_validity_part(self.context, tile, len, &mut part, wanted, worker);
+                let picked = base.map(|base| self.pick(&part, (base, 1), cells, slot));
+                worker.cells = part;
+                picked?;
             }
             Some(_) => slot.fill(1),
             None => slot.fill(self.spec.fill_validity),
@@ -259,6 +269,7 @@ impl Stage<'_> {
             && let Some(offsets) = &own.offsets
         {
             offsets.windows(2).map(length).for_each(push);
+            self.context.counters.copied(own.values.len());
             return Ok(own.values.as_slice().into());
         }
         let Some(tiles) = self.tiles_of(selection) else {
@@ -268,7 +279,9 @@ impl Stage<'_> {
             return Ok(values);
         };
         let mut decoded = core::mem::take(&mut worker.strings);
-        tiles.decode_var(self.context, selection.tile, selection.tile_cells, &mut decoded, worker)?;
+        let tile = (selection.tile, selection.tile_cells);
+        let wanted = |range| selection.cells.as_ref().is_none_or(|cells| has_any(cells, &range));
+        tiles.decode_var_where(self.context, tile, &mut decoded, wanted, worker)?;
         let Some(cells) = &selection.cells else {
             // If all cells of a tile are wanted, the tile's buffer is used as it is.
             decoded.lengths().for_each(push);
@@ -277,6 +290,7 @@ impl Stage<'_> {
         let mut values = Buffer::new();
         let tile = (decoded.values.as_slice(), decoded.offsets.as_slice());
         copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
+        self.context.counters.copied(values.len());
         worker.strings = decoded;
         Ok(values)
     }
@@ -298,6 +312,7 @@ impl Stage<'_> {
         self.validity(selection, piece.as_ref(), valid, worker)?;
         if let Some(piece) = piece.filter(|piece| piece.values.len() == slot.len()) {
             slot.copy_from_slice(piece.values.as_slice());
+            self.context.counters.copied(slot.len());
             return Ok(());
         }
         // Coordinates that were decoded for the order are still available.
@@ -306,6 +321,7 @@ impl Stage<'_> {
             && own.values.len() == slot.len()
         {
             slot.copy_from_slice(own.values.as_slice());
+            self.context.counters.copied(slot.len());
             return Ok(());
         }
         let Some(tiles) = self.tiles_of(selection) else {
@@ -317,31 +333,42 @@ impl Stage<'_> {
         };
         let mut part = core::mem::take(&mut worker.cells);
         let len = self.context.tile_len(selection.tile_cells, size)?;
-        // Cells are ascending: a chunk is wanted if the next cell at or after its start is in it.
-        let wanted = |bytes: core::ops::Range<usize>| {
+        let wanted = |bytes: Range<usize>| {
             let first = bytes.start.checked_div(size).unwrap_or(0);
-            let at = cells.partition_point(|cell| index_of(*cell) < first);
-            cells.get(at).is_some_and(|cell| index_of(*cell).saturating_mul(size) < bytes.end)
+            has_any(cells, &(first..bytes.end.div_ceil(size.max(1))))
         };
         let base =
             tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, worker);
-        let result = base.map(|base| pick(part.as_slice(), base, size, cells, slot));
+        let result = base.map(|base| self.pick(&part, (base, size), cells, slot));
         worker.cells = part;
         result
     }
+
+    /// Copies cells of `size` bytes out of a part of their tile that begins at byte `base`.
+    fn pick(&self, part: &Buffer, (base, size): (usize, usize), cells: &[u32], slot: &mut [u8]) {
+        pick(part.as_slice(), base, size, cells, slot);
+        self.context.counters.copied(slot.len());
+    }
+}
+
+/// Whether any of `cells`, which are ascending, is in a range.
+fn has_any(cells: &[u32], range: &Range<usize>) -> bool {
+    let at = cells.partition_point(|cell| index_of(*cell) < range.start);
+    cells.get(at).is_some_and(|cell| index_of(*cell) < range.end)
 }
 
 /// The column without the cells that `order`, which is ascending, leaves out.
-pub(super) fn kept(mut column: Column, order: &[u32]) -> Column {
+pub(super) fn kept(plan: &Plan, mut column: Column, order: &[u32]) -> Column {
+    let mut moved = 0usize;
     if let Some(size) = column.cell_size() {
-        keep_cells(&mut column.data, size, order);
+        moved = keep_cells(column.data.as_mut_slice(), size, order);
+        column.data.resize(order.len().saturating_mul(size));
     }
     if let Some(validity) = &mut column.validity {
-        let mut data = Buffer::with_capacity(validity.len());
-        data.extend_from_slice(validity);
-        keep_cells(&mut data, 1, order);
-        *validity = data.to_vec();
+        moved = moved.saturating_add(keep_cells(validity, 1, order));
+        validity.truncate(order.len());
     }
+    plan.array.context().counters.copied(moved);
     column
 }
 
@@ -350,7 +377,11 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
     let context = plan.array.context();
     let validity = match column.validity() {
         Some(validity) => {
-            Some(gather_fixed(context.threads, validity, 1, order, unfilled(order.len())?)?.to_vec())
+            check_room(order.len())?;
+            let mut ordered = vec![0; order.len()];
+            gather_fixed(context.threads, validity, 1, order, &mut ordered)?;
+            context.counters.copied(ordered.len());
+            Some(ordered)
         }
         None => None,
     };
@@ -364,6 +395,7 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
             Ok(())
         };
         parallel::run(context.threads, bands, || (), gather)?;
+        context.counters.copied(order.len().saturating_mul(size_of::<u32>()));
         return Ok(Column { validity, codes: Some(ordered), ..column });
     }
     let (data, offsets) = match column.offsets() {
@@ -374,10 +406,12 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
         None => {
             let cells = column.bytes().len();
             let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
-            let data = spare.take(order.len().saturating_mul(size))?;
-            (gather_fixed(context.threads, column.bytes(), size, order, data)?, None)
+            let mut data = spare.take(order.len().saturating_mul(size))?;
+            gather_fixed(context.threads, column.bytes(), size, order, data.as_mut_slice())?;
+            (data, None)
         }
     };
+    context.counters.copied(data.len());
     spare.0.push(column.data);
     let Column { name, datatype, cell_val_num, .. } = column;
     Ok(Column { name, datatype, cell_val_num, data, offsets, validity, codes: None })

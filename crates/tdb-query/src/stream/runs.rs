@@ -9,7 +9,7 @@ use super::cost::CellCost;
 use crate::Result;
 use crate::plan::Plan;
 use crate::share::Room;
-use crate::sparse::select::candidates;
+use crate::sparse::candidates;
 
 /// The position of a query in the storage.
 #[derive(Clone, Debug, Default)]
