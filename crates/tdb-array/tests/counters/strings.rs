@@ -13,7 +13,7 @@ const X: Stored = Stored::fixed(TILE, 8);
 const OFFSETS: Stored = Stored::fixed(TILE, 8);
 /// Strings of eight bytes.
 const S: Stored = Stored::values(TILE, 8);
-/// Strings that are stored in runs or with a dictionary (docs/format/tiles-and-chunks.md).
+/// Strings that are stored in runs or with a dictionary: no writer cuts a tile of them.
 const CODED: Stored = Stored::whole(TILE);
 /// Cells with the same string of eight bytes, one after the other.
 const RUN: usize = 64;
