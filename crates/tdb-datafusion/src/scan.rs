@@ -28,6 +28,8 @@ pub(crate) struct Asked {
     pub(crate) limit: Option<usize>,
     pub(crate) partitions: usize,
     pub(crate) batch_rows: usize,
+    /// Of how many rows in 100 the session believes that they pass a filter of which nothing is known.
+    pub(crate) selectivity: u8,
 }
 
 /// What is read for a query, and what is known about it.

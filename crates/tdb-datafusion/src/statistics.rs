@@ -42,6 +42,12 @@ pub(crate) fn of_scan(
     coordinates: &[Option<Coordinates>],
     explained: &Explain,
 ) -> Statistics {
+    // Where the read applies filters exactly, no operator above it says how many rows pass them. A join has to know which side is small.
+    let filtered = pushed.condition.is_some() && pushed.exact;
+    let passing = |count: usize| match filtered {
+        true => count.saturating_mul(usize::from(asked.selectivity)) / 100,
+        false => count,
+    };
     let all = pushed.condition.is_none() && pushed.coordinates.iter().all(Option::is_none);
     let num_rows = if state.table.dense {
         let box_of_ranges = product(coordinates);
@@ -53,6 +59,7 @@ pub(crate) fn of_scan(
     } else {
         Precision::Inexact(rows(explained.cells))
     };
+    let num_rows = if filtered { num_rows.to_inexact().map(passing) } else { num_rows };
     let columns = asked.columns.iter().map(|column| {
         let mut statistics = ColumnStatistics::new_unknown();
         if !state.table.may_be_null(*column) {
@@ -75,7 +82,7 @@ pub(crate) fn of_scan(
         statistics
     });
     let column_statistics = columns.collect();
-    let total_byte_size = Precision::Inexact(rows(explained.result_bytes));
+    let total_byte_size = Precision::Inexact(passing(rows(explained.result_bytes)));
     Statistics { num_rows, total_byte_size, column_statistics }
 }
 

@@ -116,6 +116,7 @@ impl TableProvider for TdbTable {
             limit,
             partitions: session.config().target_partitions(),
             batch_rows: session.config().batch_size(),
+            selectivity: session.config().options().optimizer.default_filter_selectivity,
         };
         let state = self.states.of_query(session);
         if Handle::try_current().is_err() {

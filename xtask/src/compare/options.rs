@@ -13,6 +13,8 @@ pub(super) struct Options {
     pub(super) small: bool,
     /// Leaves out what only tdb's crate for SQL answers, which takes long to build.
     pub(super) without_sql: bool,
+    /// A build of tdb's side for SQL, if it is not to be built.
+    pub(super) worker: Option<PathBuf>,
     pub(super) write_docs: bool,
 }
 
@@ -31,6 +33,7 @@ impl Options {
             data: None,
             small: false,
             without_sql: false,
+            worker: None,
             write_docs: false,
         };
         let mut args = args.iter();
@@ -42,6 +45,7 @@ impl Options {
                 "--threads" => options.threads = super::count(arg, value()?)?,
                 "--data" => options.data = Some(value()?.into()),
                 "--write-docs" => options.write_docs = true,
+                "--worker" if switches.contains(&"--worker") => options.worker = Some(value()?.into()),
                 "--small" if switches.contains(&"--small") => options.small = true,
                 "--without-sql" if switches.contains(&"--without-sql") => options.without_sql = true,
                 _ => return Err(format!("unknown argument {arg}\n{usage}")),
@@ -82,7 +86,7 @@ mod tests {
     fn only_what_a_comparison_knows_is_taken() {
         let options = parse("--cases a --cases b --rounds 9 --small").unwrap();
         assert_eq!((options.rounds, options.threads, options.small), (9, 2, true));
-        for wrong in ["--without-sql", "--cases", "--rounds 0", "--threads x", "word"] {
+        for wrong in ["--without-sql", "--worker w", "--cases", "--rounds 0", "--threads x", "word"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -18,7 +18,7 @@ use super::workers::{self, Answer, Worker};
 use crate::peer::repository_root;
 
 const WORKER: &str = "tdb-sql-worker";
-const USAGE: &str = "usage: cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--worker COMMAND] [--write-docs]";
 const MARKS: (&str, &str) = ("<!-- compare-sql:begin -->", "<!-- compare-sql:end -->");
 
 /// A side that takes longer than this many seconds answers a question once.
@@ -50,7 +50,7 @@ struct Row {
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::parse(args, 5, &["--small"], USAGE)?;
+    let options = Options::parse(args, 5, &["--small", "--worker"], USAGE)?;
     let root = repository_root()?;
     let all = cases::all();
     let cases = options.chosen(&all, |case| case.name.as_str())?;
@@ -58,7 +58,10 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let python = peers::python()?;
     // Says how large the buffers of libtiledb have to be.
     let mut sizes = workers::tdb(&root, options.threads)?;
-    let mut workers = vec![worker(&root, options.threads)?];
+    let mut workers = vec![match &options.worker {
+        Some(program) => start(program, options.threads)?,
+        None => worker(&root, options.threads)?,
+    }];
     for (name, engine) in [("DataFusion", "datafusion"), ("DuckDB", "duckdb"), ("libtiledb", "libtiledb")] {
         workers.push(peers::engine(&root, &python, name, engine, options.threads)?);
     }
@@ -175,10 +178,11 @@ pub(super) fn worker(root: &Path, threads: usize) -> Result<Worker, String> {
     );
     let package = workers::package(root, &folder, &manifest)?;
     workers::release(&package, &target, &workers::version_of(root)?)?;
-    Worker::start(
-        "tdb-datafusion",
-        Command::new(target.join("release").join(WORKER)).arg(threads.to_string()),
-    )
+    start(&target.join("release").join(WORKER), threads)
+}
+
+fn start(program: &Path, threads: usize) -> Result<Worker, String> {
+    Worker::start("tdb-datafusion", Command::new(program).arg(threads.to_string()))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! same answers in the cluster as in one process; only sums of reals may differ, by 10⁻⁹ of their size, because their terms are
 //! added in another order. Five queries also run on arrays in moto. In each, an executor is killed while the query runs, at a
 //! time that changes from kill to kill: the answer stays the same. With `--speed yes`, two executors with one thread each are
-//! timed against one.
+//! timed against one; `--moto no` leaves out moto.
 
 mod data;
 mod processes;
@@ -23,8 +23,8 @@ use self::queries::{QUERIES, Query};
 use super::random::Random;
 use crate::servers::{Kind, Server, upload};
 
-pub(super) const USAGE: &str = "[--cells N] [--only NAME] [--kills N] [--speed yes] [--dir DIR] [--tdb COMMAND] [--seed N] \
-                                [--optional yes]";
+pub(super) const USAGE: &str = "[--cells N] [--only NAME] [--kills N] [--speed yes] [--moto no] [--dir DIR] [--tdb COMMAND] \
+                                [--seed N] [--optional yes]";
 
 /// The queries that also run on moto.
 const REMOTE: [&str; 5] = ["q1", "q3", "q6", "q12", "q14"];
@@ -38,6 +38,7 @@ struct Options {
     only: String,
     kills: usize,
     speed: bool,
+    moto: bool,
     folder: Option<PathBuf>,
     tdb: Option<PathBuf>,
     seed: u64,
@@ -51,6 +52,7 @@ impl Options {
             only: String::new(),
             kills: QUERIES.len(),
             speed: false,
+            moto: true,
             folder: None,
             tdb: None,
             seed: 1,
@@ -65,6 +67,7 @@ impl Options {
                 "--only" => options.only.clone_from(value),
                 "--kills" => options.kills = usize::try_from(number()?).unwrap_or(usize::MAX),
                 "--speed" => options.speed = value == "yes",
+                "--moto" => options.moto = value != "no",
                 "--dir" => options.folder = Some(value.into()),
                 "--tdb" => options.tdb = Some(value.into()),
                 "--seed" => options.seed = number()?,
@@ -124,6 +127,9 @@ fn all(
     drop(cluster);
     if options.speed {
         speed(&known, tdb, scratch, failures)?;
+    }
+    if !options.moto {
+        return Ok(());
     }
     match Server::start(Kind::S3, scratch) {
         Ok(server) => remote(options, &server, tdb, arrays, scratch, &mut random, failures),
