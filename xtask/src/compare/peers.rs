@@ -20,7 +20,7 @@ use super::options::Options;
 use super::table::Sample;
 use crate::peer::repository_root;
 
-const USAGE: &str = "usage: cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--write-docs]";
+const USAGE: &str = "usage: cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--worker COMMAND] [--write-docs]";
 
 /// A side that takes longer than this many seconds answers a case once.
 const ONCE: f64 = 1.0;
@@ -37,11 +37,11 @@ fn chosen(options: &Options) -> Result<Vec<Case>, String> {
 
 /// Entry point of the subcommand.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
-    let options = Options::parse(args, 3, &["--small", "--without-sql"], USAGE)?;
+    let options = Options::parse(args, 3, &["--small", "--without-sql", "--worker"], USAGE)?;
     let root = repository_root()?;
     let cases = chosen(&options)?;
     let data = data(&root, options.data.clone(), options.small)?;
-    let mut sides = Sides::start(&root, options.threads, cases.iter().any(Case::needs_sql))?;
+    let mut sides = Sides::start(&root, &options, cases.iter().any(Case::needs_sql))?;
     sides.make_zarr(&data, options.small)?;
     let points = sides::points(&data)?;
     let limits = sides::list_limits(&root, &data, &cases, &points, options.small)?;

@@ -58,10 +58,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let python = peers::python()?;
     // Says how large the buffers of libtiledb have to be.
     let mut sizes = workers::tdb(&root, options.threads)?;
-    let mut workers = vec![match &options.worker {
-        Some(program) => start(program, options.threads)?,
-        None => worker(&root, options.threads)?,
-    }];
+    let mut workers = vec![worker(&root, &options)?];
     for (name, engine) in [("DataFusion", "datafusion"), ("DuckDB", "duckdb"), ("libtiledb", "libtiledb")] {
         workers.push(peers::engine(&root, &python, name, engine, options.threads)?);
     }
@@ -159,10 +156,13 @@ fn lines(rows: &[Row]) -> Vec<Vec<String>> {
     lines
 }
 
-/// Builds tdb's side and starts it.
+/// Starts tdb's side, and builds it before unless a program is given.
 ///
 /// It has a target folder of its own, and no link-time optimisation, because DataFusion takes long to build without it already.
-pub(super) fn worker(root: &Path, threads: usize) -> Result<Worker, String> {
+pub(super) fn worker(root: &Path, options: &Options) -> Result<Worker, String> {
+    if let Some(program) = &options.worker {
+        return start(program, options.threads);
+    }
     let target = workers::target(root).join("sql");
     let folder = workers::target(root).join("sql-worker");
     let source = root.join("xtask/src/compare/sql/worker.rs").display().to_string();
@@ -178,7 +178,7 @@ pub(super) fn worker(root: &Path, threads: usize) -> Result<Worker, String> {
     );
     let package = workers::package(root, &folder, &manifest)?;
     workers::release(&package, &target, &workers::version_of(root)?)?;
-    start(&target.join("release").join(WORKER), threads)
+    start(&target.join("release").join(WORKER), options.threads)
 }
 
 fn start(program: &Path, threads: usize) -> Result<Worker, String> {

@@ -263,7 +263,10 @@ fn describe(cells: &Cells) -> Map<String, Value> {
     let (mut sizes, mut widths) = (Map::new(), Vec::new());
     for column in cells.columns() {
         let offsets = if column.offsets().is_some() { cells.len().saturating_mul(8) } else { 0 };
-        let data = column.bytes().len();
+        let data = match (column.codes(), column.offsets()) {
+            (Some(codes), Some(offsets)) => expanded(codes, offsets),
+            _ => column.bytes().len(),
+        };
         bytes = bytes.saturating_add(data).saturating_add(offsets);
         sizes.insert(column.name.clone(), json!([data, offsets]));
         widths.push(column.cell_size().unwrap_or(1));
@@ -274,6 +277,16 @@ fn describe(cells: &Cells) -> Map<String, Value> {
     answer.insert("sizes".into(), sizes.into());
     answer.insert("widths".into(), widths.into());
     answer
+}
+
+/// The bytes that strings take which are stored once each, if each cell gets its own.
+fn expanded(codes: &[u32], offsets: &[u64]) -> usize {
+    let len = |code: &u32| {
+        let at = usize::try_from(*code).ok()?;
+        let pair = offsets.get(at).zip(offsets.get(at.checked_add(1)?))?;
+        usize::try_from(pair.1.saturating_sub(*pair.0)).ok()
+    };
+    codes.iter().filter_map(len).fold(0, usize::saturating_add)
 }
 
 /// A digest of all cells: the sum of one hash for each cell, so the order of unordered results does not matter. For

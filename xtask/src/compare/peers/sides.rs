@@ -98,13 +98,14 @@ pub(super) struct Sides {
 
 impl Sides {
     /// Starts all.
-    pub(super) fn start(root: &Path, threads: usize, sql: bool) -> Result<Self, String> {
+    pub(super) fn start(root: &Path, options: &Options, sql: bool) -> Result<Self, String> {
+        let threads = options.threads;
         let python = python()?;
         let target = workers::target(root).join("peers");
         workers::release(&root.join("benches/peers/Cargo.toml"), &target, "")?;
         Ok(Self {
             tdb: workers::tdb(root, threads)?,
-            sql: if sql { Some(crate::compare::sql::worker(root, threads)?) } else { None },
+            sql: if sql { Some(crate::compare::sql::worker(root, options)?) } else { None },
             libtiledb: workers::peer(root, &python, threads)?,
             crates: Worker::start(
                 "zarrs and parquet",

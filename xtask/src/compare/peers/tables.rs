@@ -23,7 +23,7 @@ Every side has zstd at level 3 where it has zstd. Arrays of Zarr have chunks of 
 100,000, in TileDB in tiles of 50,000 cells, in Parquet in row groups of 122,880 with dictionaries and page indexes, one file for each
 fragment. No cell has the coordinates of another, so arrays without duplicates and Parquet have the same cells; but TileDB has to find
 that out. The parquet crate leaves out row groups and pages by statistics and decodes other columns only where a predicate is true.
-*Group by* and *distinct* are tdb's crate for SQL (DataFusion without link-time optimisation).
+*Group by* and *distinct* are tdb's crate for SQL; where the page was written with `--without-sql`, they are missing here, and in *SQL* below.
 
 *Limit*: each stored chunk that a query needs through the codec's own crate, with one copy of memory for each further filter and one for
 the result, two threads; a Python script counts the chunks without tdb (`xtask/peer/peers_limit.py` says which are needed).
