@@ -21,7 +21,7 @@ def datafusion(array: Array) -> Table:
     """An array as a table for SQL in the package ``datafusion`` (version 55). The table shows the array as it is open, and is read
     only. Ranges of dimensions and conditions become part of the read; so do columns and limits.
 
-    The wheel must have been built with DataFusion, which is not the default because it makes the wheel several times as large:
+    The wheel must have been built with DataFusion, which is not the default because it makes the wheel much larger:
     ``pip install ./crates/tdb-python --config-settings=build-args="--features datafusion"``.
 
     ::
