@@ -58,8 +58,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         measured.push((group, rows));
     }
     let worker = program.start(options.threads)?;
-    let conditions = Conditions::new(&worker, &worker, options.threads, options.rounds).text();
-    let conditions = format!("{}.", conditions.split("; libtiledb").next().unwrap_or_default());
+    let conditions = Conditions::without_others(&worker, options.threads, options.rounds) + ".";
     let table = table(&measured);
     println!("{}\n{conditions}", aligned(&table));
     if options.write_docs {

@@ -68,8 +68,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
         let row = measure(case, &data, options.rounds, &mut workers, &mut sizes);
         rows.push(row.map_err(|error| format!("{}: {error}", case.name))?);
     }
-    let ours = Conditions::new(&sizes, &sizes, options.threads, options.rounds).text();
-    let ours = ours.split("; libtiledb").next().unwrap_or_default().to_owned();
+    let ours = Conditions::without_others(&sizes, options.threads, options.rounds);
     let others: Vec<String> = workers.iter().skip(1).map(|worker| worker.version.clone()).collect();
     let conditions = format!("{ours}; {}.", others.join(", "));
     let lines = lines(&rows);

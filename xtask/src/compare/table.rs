@@ -162,17 +162,21 @@ impl Conditions {
 
     /// Describes this machine and this run.
     pub(crate) fn new(tdb: &Worker, peer: &Worker, threads: usize, runs: usize) -> Self {
+        Self(format!("{}; libtiledb {}.", Self::without_others(tdb, threads, runs), peer.version))
+    }
+
+    /// Describes this machine and a run in which tdb is alone or beside others that the caller names.
+    pub(crate) fn without_others(tdb: &Worker, threads: usize, runs: usize) -> String {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         let model = model.map_or("unknown processor", |(_, model)| model.trim());
         let date = said("date", &["-u", "+%Y-%m-%d"]);
         let rustc = said("rustc", &["--version"]);
-        Self(format!(
-            "{date}; {cores} cores ({model}), {threads} threads; medians of {runs} runs; tdb {}, {rustc}; \
-             libtiledb {}.",
-            tdb.version, peer.version
-        ))
+        format!(
+            "{date}; {cores} cores ({model}), {threads} threads; medians of {runs} runs; tdb {}, {rustc}",
+            tdb.version
+        )
     }
 }
 

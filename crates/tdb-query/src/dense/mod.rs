@@ -25,6 +25,7 @@
 
 mod arrange;
 mod axis;
+pub(crate) mod boxes;
 mod cell_map;
 pub(crate) mod condition;
 mod need;
@@ -56,9 +57,10 @@ use crate::storage::Needs;
 use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
+pub(crate) use self::boxes::{domain_box, intersect};
 pub(crate) use self::overlay::Overlay;
 pub(crate) use self::sources::FieldSources;
-pub(crate) use self::space::{Space, dense_order, domain_box, intersect};
+pub(crate) use self::space::{Space, dense_order};
 
 /// Runs a query on a dense array.
 pub(crate) fn read(plan: &Plan) -> Result<Cells> {

@@ -2,10 +2,11 @@
 
 use tdb_schema::FieldKind;
 
+use super::boxes::Box;
 use super::condition::Begun;
 use super::overlay::Overlay;
 use super::sources::{FieldSources, Paint};
-use super::space::{Box, Region, Space};
+use super::space::{Region, Space};
 use super::split_wanted;
 use crate::Result;
 use crate::context::Context;

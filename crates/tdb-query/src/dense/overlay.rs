@@ -3,9 +3,10 @@
 use tdb_codec::Buffer;
 use tdb_schema::{Dimension, FieldKind};
 
+use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::paint::{Target, VarTarget};
-use super::space::{Box, Region, Space};
+use super::space::{Region, Space};
 use crate::Result;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;

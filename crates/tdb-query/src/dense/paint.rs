@@ -2,10 +2,11 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
+use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::part::TilePart;
 use super::sources::{FieldSources, Paint};
-use super::space::{Box, Region, Space};
+use super::space::{Region, Space};
 use crate::buffers::{VarTile, fill_cells, room_for};
 use crate::context::Context;
 use crate::spec::ColumnSpec;

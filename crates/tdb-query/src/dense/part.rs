@@ -2,8 +2,9 @@
 
 use tdb_codec::{Buffer, Layout, to_u64, to_usize};
 
+use super::boxes::Box;
 use super::cell_map::CellMap;
-use super::space::{Box, Region, Space};
+use super::space::{Region, Space};
 use crate::context::Context;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
+use super::boxes::{Box, beside, domain_box, intersect};
 use super::overlay::Overlay;
 use super::paint::fill_runs;
 use super::places::Places;
-use super::space::{Box, Region, Space, beside, domain_box, intersect};
+use super::space::{Region, Space};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;

@@ -23,7 +23,7 @@ use crate::worker::Worker;
 use crate::{Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TileSelection {
     /// Index of the fragment in the plan's array.
     pub(crate) fragment: usize,
@@ -237,7 +237,7 @@ impl Selector<'_> {
                 decoded.push(Some(values));
             }
         }
-        let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
+        let timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
         let mut cells = None;
         if judged {
             if !whole {
@@ -248,9 +248,7 @@ impl Selector<'_> {
                 cells = Some(numbers_of(&wanted));
             }
         }
-        if let (Some(cells), Some(timestamps)) = (&cells, &mut timestamps) {
-            *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
-        }
+        let timestamps = of_cells(timestamps, cells.as_deref());
         for looked_at in looked_at {
             self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker);
         }
@@ -278,22 +276,9 @@ impl Selector<'_> {
 
     /// The selection of a tile that was made before, and is all that is wanted of it now.
     fn again(&self, own: &TileSelection, source: &Searched, worker: &mut Worker) -> Result<TileSelection> {
-        let TileSelection { fragment, tile, tile_cells, written, only_replaces, .. } = *own;
-        let mut timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
-        if let (Some(cells), Some(timestamps)) = (&own.cells, &mut timestamps) {
-            *timestamps = cells.iter().filter_map(|cell| timestamps.get(index_of(*cell)).copied()).collect();
-        }
-        let (cells, coordinates) = (own.cells.clone(), own.coordinates.clone());
-        Ok(TileSelection {
-            fragment,
-            tile,
-            tile_cells,
-            cells,
-            coordinates,
-            timestamps,
-            written,
-            only_replaces,
-        })
+        let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, worker)?;
+        let timestamps = of_cells(timestamps, own.cells.as_deref());
+        Ok(TileSelection { timestamps, ..own.clone() })
     }
 
     /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks without a wanted cell
@@ -420,6 +405,12 @@ impl Selector<'_> {
         }
         coordinates
     }
+}
+
+/// Of the timestamps of a tile's cells, those of some cells; `None` for all.
+fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Option<Vec<u64>> {
+    let (Some(all), Some(cells)) = (&timestamps, cells) else { return timestamps };
+    Some(cells.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect())
 }
 
 /// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there are no others.
