@@ -217,8 +217,8 @@ impl RangeSet {
             Intervals::All => {}
             Intervals::Values { .. } => wanted.fill(0),
             Intervals::Strings(strings) => {
-                for (keep, value) in wanted.iter_mut().zip(values) {
-                    *keep &= u8::from(find_string(strings, value).is_some_and(|first| first <= value));
+                for (keep, value) in wanted.iter_mut().zip(values).filter(|(keep, _)| **keep != 0) {
+                    *keep = u8::from(find_string(strings, value).is_some_and(|first| first <= value));
                 }
             }
         }

@@ -32,7 +32,7 @@ pub(crate) fn decode(
     let Parsed { head, id_width, dictionary, entries } = Parsed::new(block, data, charge)?;
     let mut strings = Strings::new(&head, values, offsets);
     let mut push =
-        |entry: &Entry, _| strings.push_one(dictionary.get(entry.start..).unwrap_or_default(), entry.len);
+        |entry: &Entry| strings.push_one(dictionary.get(entry.start..).unwrap_or_default(), entry.len);
     look_up(data, id_width, &entries, &mut push)?;
     strings.finish()
 }
@@ -54,8 +54,12 @@ pub(crate) fn decode_codes(
         let end = entry.start.saturating_add(entry.len);
         codes.add(dictionary.get(entry.start..end).unwrap_or_default())?;
     }
-    let mut push = |entry: &Entry, id: u32| codes.push_code(first.saturating_add(id), entry.len, 1);
-    look_up(data, id_width, &entries, &mut push)?;
+    match id_width {
+        1 => codes.extend(codes_of::<1>(data, first, &entries)),
+        2 => codes.extend(codes_of::<2>(data, first, &entries)),
+        4 => codes.extend(codes_of::<4>(data, first, &entries)),
+        _ => codes.extend(codes_of::<8>(data, first, &entries)),
+    }?;
     codes.finish()?;
     Ok(head.values_len)
 }
@@ -90,7 +94,7 @@ fn look_up(
     ids: &[u8],
     width: usize,
     entries: &[Entry],
-    push: &mut impl FnMut(&Entry, u32) -> Kind<()>,
+    push: &mut impl FnMut(&Entry) -> Kind<()>,
 ) -> Kind<()> {
     match width {
         1 => look_up_wide::<1>(ids, entries, push),
@@ -104,15 +108,29 @@ fn look_up(
 fn look_up_wide<const W: usize>(
     ids: &[u8],
     entries: &[Entry],
-    push: &mut impl FnMut(&Entry, u32) -> Kind<()>,
+    push: &mut impl FnMut(&Entry) -> Kind<()>,
 ) -> Kind<()> {
-    for id in ids.as_chunks::<W>().0 {
-        let id = read_be_uint(id).unwrap_or(u64::MAX);
-        let entry = to_usize(id).and_then(|id| entries.get(id)).zip(u32::try_from(id).ok());
-        let (entry, id) = entry.ok_or(ErrorKind::InvalidValue { value: id })?;
-        push(entry, id)?;
-    }
-    Ok(())
+    ids.as_chunks::<W>().0.iter().try_for_each(|id| push(entry_of(*id, entries)?.0))
+}
+
+/// The codes of ids of `W` bytes, and the lengths of their strings.
+fn codes_of<const W: usize>(
+    ids: &[u8],
+    first: u32,
+    entries: &[Entry],
+) -> impl ExactSizeIterator<Item = Kind<(u32, usize)>> {
+    ids.as_chunks::<W>().0.iter().map(move |id| {
+        let (entry, id) = entry_of(*id, entries)?;
+        Ok((first.saturating_add(id), entry.len))
+    })
+}
+
+/// An entry, and its number.
+#[inline]
+fn entry_of<const W: usize>(id: [u8; W], entries: &[Entry]) -> Kind<(&Entry, u32)> {
+    let id = read_be_uint(&id).unwrap_or(u64::MAX);
+    let entry = to_usize(id).and_then(|id| entries.get(id)).zip(u32::try_from(id).ok());
+    entry.ok_or(ErrorKind::InvalidValue { value: id })
 }
 
 /// The position of a string in the dictionary.

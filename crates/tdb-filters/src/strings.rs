@@ -112,14 +112,20 @@ impl Left {
 
     /// Counts `count` cells with a string of `len` bytes; returns the bytes of all of them.
     fn take(&mut self, count: usize, len: usize) -> Kind<usize> {
+        let bytes = len.saturating_mul(count);
+        self.take_bytes(count, bytes)?;
+        Ok(bytes)
+    }
+
+    /// Counts `count` cells whose strings have `bytes` bytes together.
+    fn take_bytes(&mut self, count: usize, bytes: usize) -> Kind<()> {
         let wrong = |expected: usize, found: usize| ErrorKind::WrongLength {
             expected: to_u64(expected),
             found: to_u64(found),
         };
-        let bytes = len.saturating_mul(count);
         self.cells = self.cells.checked_sub(count).ok_or_else(|| wrong(self.cells, count))?;
         self.values = self.values.checked_sub(bytes).ok_or_else(|| wrong(self.values, bytes))?;
-        Ok(bytes)
+        Ok(())
     }
 
     /// Checks that all cells and bytes were found.
@@ -257,6 +263,17 @@ impl<'a> Codes<'a> {
         self.left.take(count, len)?;
         self.into.codes.extend(core::iter::repeat_n(code, count));
         Ok(())
+    }
+
+    /// Appends the codes of cells, each with the bytes that its string has.
+    pub(crate) fn extend(&mut self, codes: impl ExactSizeIterator<Item = Kind<(u32, usize)>>) -> Kind<()> {
+        let (cells, mut bytes) = (codes.len(), 0usize);
+        for code in codes {
+            let (code, len) = code?;
+            bytes = bytes.saturating_add(len);
+            self.into.codes.push(code);
+        }
+        self.left.take_bytes(cells, bytes)
     }
 
     /// Adds a string that cells may have; returns its code.

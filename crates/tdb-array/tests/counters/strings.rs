@@ -112,16 +112,16 @@ fn strings_that_are_stored_once_are_decoded_once() {
     let found = table.read(&case, &array.read().fields(["r"]).codes(true));
     assert_eq!(found.field("r").unwrap().cell(70_000), Some(&b"r0001093"[..]));
 
-    // A condition compares strings, not codes: each is written out once for it.
+    // A condition is compared with each string once, however many cells have it.
     let run = 40_000..40_000 + RUN;
     let case = Case::new("runs, one value", &[("r", 1), ("x", 1)]);
-    let case = case.copies(RUN * 8).but_copies(TILE * 8 + RUN * 8);
+    let case = case.copies(RUN * 8).but_copies(TILE / RUN * 8 + RUN * 8);
     let read = array.read().fields(["x"]).condition(field("r").eq("r0000625"));
     assert_eq!(numbers(&table.read(&case, &read)), run.collect::<Vec<_>>());
 
     let case =
         Case::new("dictionary, one value", &[("d", CODED.chunks(0..CELLS)), ("x", X.chunks(0..CELLS))]);
-    let case = case.copies(CELLS / 16 * 8).but_copies(CELLS * 4 + CELLS / 16 * 8);
+    let case = case.copies(CELLS / 16 * 8).but_copies(CELLS / TILE * 16 * 4 + CELLS / 16 * 8);
     let read = array.read().fields(["x"]).condition(field("d").eq("d007"));
     assert_eq!(
         numbers(&table.read(&case, &read)),

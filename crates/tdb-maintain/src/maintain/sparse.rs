@@ -399,6 +399,7 @@ impl Columns for Collected {
         Ok(self.columns.get(field).zip(self.present.get(field)).map(|(column, present)| ColumnView {
             values: column.bytes(),
             offsets: column.offsets(),
+            codes: None,
             validity: column.validity(),
             present: Some(present),
         }))

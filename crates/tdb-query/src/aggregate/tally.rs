@@ -146,6 +146,7 @@ impl WantedField {
         let view = ColumnView {
             values: aligned.as_slice(),
             offsets: self.spec.cell_size.is_none().then_some(&offsets),
+            codes: None,
             validity: self.spec.nullable.then_some(&validity),
             present: None,
         };

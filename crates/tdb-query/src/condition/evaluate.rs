@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 
 use bytemuck::Pod;
-use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_usize};
+use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor};
 use tdb_fragment::Comparison;
 
 use super::prune::Verdict;
@@ -26,8 +26,10 @@ pub trait Columns {
 pub struct ColumnView<'a> {
     /// The values back to back.
     pub values: &'a [u8],
-    /// For var-length fields, one more offset than cells.
+    /// For var-length fields, one more offset than cells, or with `codes` than strings.
     pub offsets: Option<&'a [u64]>,
+    /// For strings that are stored once each, or once a run: which string each cell has.
+    pub codes: Option<&'a [u32]>,
     /// For nullable fields, a byte per cell: 0 is null.
     pub validity: Option<&'a [u8]>,
     /// If only some cells have the field at all, a byte per cell: a cell with 0 does not have the field, and fails
@@ -127,12 +129,14 @@ impl Test {
                 physical.visit(Numbers { comparison: *comparison, operand, values: view.values, mask });
             }
             Self::Bytes { comparison, operand, .. } => {
-                let operand = operand.as_slice();
-                match comparison {
-                    // Most strings differ in length already.
-                    Comparison::Equal => each_cell(view, cell_size, mask, |cell| cell == operand),
-                    Comparison::NotEqual => each_cell(view, cell_size, mask, |cell| cell != operand),
-                    _ => each_cell(view, cell_size, mask, |cell| holds(*comparison, Some(cell.cmp(operand)))),
+                let (operand, comparison) = (operand.as_slice(), *comparison);
+                match view.offsets {
+                    Some(_) => {
+                        view.test_strings(mask, |strings, mask| strings.compare(comparison, operand, mask))
+                    }
+                    None => {
+                        each_cell(view, cell_size, mask, |cell| holds(comparison, Some(cell.cmp(operand))))
+                    }
                 }
             }
             Self::List { is_in, operands, .. } => match (view.offsets, cell_size) {
@@ -140,9 +144,15 @@ impl Test {
                 (None, Some(2)) => words::<2>(view.values, operands, *is_in, mask),
                 (None, Some(4)) => words::<4>(view.values, operands, *is_in, mask),
                 (None, Some(8)) => words::<8>(view.values, operands, *is_in, mask),
-                _ => each_cell(view, cell_size, mask, |cell| {
-                    operands.binary_search_by(|operand| operand.as_slice().cmp(cell)).is_ok() == *is_in
-                }),
+                _ => {
+                    let keep = |cell: &[u8]| {
+                        operands.binary_search_by(|operand| operand.as_slice().cmp(cell)).is_ok() == *is_in
+                    };
+                    match view.offsets {
+                        Some(_) => view.test_strings(mask, |strings, mask| strings.each(mask, keep)),
+                        None => each_cell(view, cell_size, mask, keep),
+                    }
+                }
             },
             Self::Nan { is, physical } => physical.visit(Nans { is: *is, values: view.values, mask }),
             Self::Always(_) | Self::Null(_) => {}
@@ -177,24 +187,12 @@ fn each<T: Copy>(values: &[T], mask: &mut [u8], keep: impl Fn(T) -> bool) {
     }
 }
 
-/// Tests the cells that are still wanted; they may have any size.
+/// Tests the cells that are still wanted; they all have the same size.
 fn each_cell(view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8], keep: impl Fn(&[u8]) -> bool) {
-    match (view.offsets, cell_size) {
-        (Some(offsets), _) => {
-            for (slot, pair) in mask.iter_mut().zip(offsets.windows(2)).filter(|(slot, _)| **slot != 0) {
-                let range =
-                    pair.first().copied().and_then(to_usize).zip(pair.last().copied().and_then(to_usize));
-                let cell = range.and_then(|(start, end)| view.values.get(start..end)).unwrap_or_default();
-                *slot = u8::from(keep(cell));
-            }
-        }
-        (None, Some(size)) if size > 0 => {
-            let cells = mask.iter_mut().zip(view.values.chunks_exact(size));
-            for (slot, cell) in cells.filter(|(slot, _)| **slot != 0) {
-                *slot = u8::from(keep(cell));
-            }
-        }
-        _ => mask.fill(0),
+    let Some(size) = cell_size.filter(|size| *size > 0) else { return mask.fill(0) };
+    let cells = mask.iter_mut().zip(view.values.chunks_exact(size));
+    for (slot, cell) in cells.filter(|(slot, _)| **slot != 0) {
+        *slot = u8::from(keep(cell));
     }
 }
 

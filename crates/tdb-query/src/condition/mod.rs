@@ -5,7 +5,7 @@
 //! enumerations are replaced by their indices. A program works on columns, not on cells (`evaluate`): a mask with a
 //! byte per cell starts as ones, and each comparison clears bytes in one typed loop; `or` continues with the cells
 //! that are left. A column is decoded when the first comparison needs it, and only the chunks in which the mask still
-//! has ones (`tiles`).
+//! has ones (`tiles`). Strings that are stored once each are tested once each (`strings`).
 //!
 //! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a comparison that no
 //! value can satisfy, or that all values satisfy, needs no column. `tdb_snapshot::statistics` decides which
@@ -15,6 +15,7 @@
 mod evaluate;
 mod prune;
 mod resolve;
+mod strings;
 mod tiles;
 
 #[cfg(test)]
@@ -23,4 +24,5 @@ mod tests;
 pub use self::evaluate::{ColumnView, Columns, typed};
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
+pub(crate) use self::strings::StringView;
 pub(crate) use self::tiles::{Decoded, Sources};

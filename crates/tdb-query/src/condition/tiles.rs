@@ -11,7 +11,7 @@ use super::evaluate::{ColumnView, Columns};
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use crate::Result;
-use crate::buffers::VarTile;
+use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
@@ -287,19 +287,70 @@ pub(crate) struct Decoded {
     /// Its number of cells.
     pub(crate) cells: usize,
     pub(crate) values: Buffer,
-    /// For var-length fields, one more offset than cells.
+    /// For var-length fields, one more offset than cells, or with `codes` than strings.
     pub(crate) offsets: Option<Vec<u64>>,
     /// For nullable fields, a byte per cell: 0 is null.
     pub(crate) validity: Option<Vec<u8>>,
+    /// For strings that are stored once each, or once a run: which string each cell has.
+    pub(crate) codes: Option<Vec<u32>>,
 }
 
 impl Decoded {
+    /// The strings of a tile of `cells` cells: if `coded`, each once where they are stored so; otherwise those in the chunks that
+    /// `wanted` accepts.
+    pub(crate) fn strings(
+        context: &Context,
+        tiles: &FieldTiles,
+        (tile, cells): (usize, usize),
+        coded: bool,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut Worker,
+    ) -> Result<Self> {
+        if coded && tiles.may_have_codes() {
+            let mut coded = core::mem::take(&mut worker.coded);
+            if tiles.decode_codes(context, tile, cells, &mut coded, worker)? {
+                let mut values = worker.room(coded.values.len())?;
+                values.as_mut_slice().copy_from_slice(&coded.values);
+                context.counters.copied(coded.values.len());
+                let (mut offsets, codes) =
+                    (core::mem::take(&mut coded.starts), core::mem::take(&mut coded.codes));
+                offsets.push(to_u64(coded.values.len()));
+                worker.coded = coded;
+                return Ok(Self {
+                    cells,
+                    values,
+                    offsets: Some(offsets),
+                    validity: None,
+                    codes: Some(codes),
+                });
+            }
+            worker.coded = coded;
+        }
+        let mut var = core::mem::take(&mut worker.strings);
+        tiles.decode_var_where(context, (tile, cells), &mut var, wanted, worker)?;
+        Ok(Self { cells, values: var.values, offsets: Some(var.offsets), validity: None, codes: None })
+    }
+
     /// Gives the memory to the worker, for later tiles.
     pub(crate) fn give_back(self, worker: &mut Worker) {
-        match self.offsets {
-            None => worker.give_back(self.values),
-            Some(offsets) => worker.strings = VarTile { offsets, values: self.values },
+        match (self.offsets, self.codes) {
+            (None, _) => worker.give_back(self.values),
+            (Some(offsets), None) => worker.strings = VarTile { offsets, values: self.values },
+            (Some(starts), Some(codes)) => {
+                worker.give_back(self.values);
+                (worker.coded.starts, worker.coded.codes) = (starts, codes);
+            }
         }
+    }
+
+    /// Where the bytes of a cell's string begin and end.
+    pub(crate) fn ends(&self, cell: u32) -> Option<(u64, u64)> {
+        let at = match &self.codes {
+            Some(codes) => index_of(*codes.get(index_of(cell))?),
+            None => index_of(cell),
+        };
+        let offsets = self.offsets.as_ref()?;
+        Some((*offsets.get(at)?, *offsets.get(at.checked_add(1)?)?))
     }
 }
 
@@ -343,11 +394,10 @@ impl Columns for TileColumns<'_> {
                     tiles.decode_fixed(context, tile, out, any, worker)?;
                 }
                 None => {
-                    let mut var = core::mem::take(&mut worker.strings);
                     let any = |cells| all || has_any(mask, cells);
-                    tiles.decode_var_where(context, (tile, cells), &mut var, any, worker)?;
-                    decoded.values = var.values;
-                    decoded.offsets = Some(var.offsets);
+                    // Coordinates that will be looked at again are wanted cell by cell.
+                    let coded = !all;
+                    decoded = Decoded::strings(context, tiles, (tile, cells), coded, any, worker)?;
                 }
             }
             if source.nullable && tiles.is_nullable() {
@@ -366,6 +416,7 @@ impl Columns for TileColumns<'_> {
         Ok(slot.as_ref().map(|decoded| ColumnView {
             values: decoded.values.as_slice(),
             offsets: decoded.offsets.as_deref(),
+            codes: decoded.codes.as_deref(),
             validity: decoded.validity.as_deref(),
             present: None,
         }))

@@ -313,6 +313,7 @@ impl Columns for PartColumns<'_> {
         Ok(self.painted.get(field).and_then(Option::as_ref).map(|painted| ColumnView {
             values: painted.values.as_slice(),
             offsets: painted.offsets.as_deref(),
+            codes: None,
             validity: painted.validity.as_deref(),
             present: painted.present.as_deref(),
         }))

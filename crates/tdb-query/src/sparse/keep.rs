@@ -5,16 +5,16 @@
 //! selected cells of a tile, and gathering takes them. What is kept counts toward the memory of the read, and is
 //! dropped when memory is needed for something indispensable. What was dropped, or never fitted, is decoded again.
 
+use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
-use super::pick::{copy_var_cells, fitted, pick};
+use super::pick::{fitted, pick, var_cell};
 use super::select::TileSelection;
 use crate::Result;
-use crate::buffers::index_of;
 use crate::condition::{ColumnView, Decoded};
 use crate::plan::Plan;
 use crate::share::BatchScope;
@@ -232,7 +232,7 @@ impl<'p> Keep<'p> {
                 continue;
             };
             let Piece { cells, values, offsets, validity } = piece;
-            let decoded = Decoded { cells, values, offsets, validity };
+            let decoded = Decoded { cells, values, offsets, validity, codes: None };
             let place = (selection.fragment, selection.tile, Part::Selected(*field));
             self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers));
         }
@@ -291,7 +291,7 @@ impl Piece {
     /// Its cells, as a column view.
     pub(crate) fn view(&self) -> ColumnView<'_> {
         let (offsets, validity) = (self.offsets.as_deref(), self.validity.as_deref());
-        ColumnView { values: self.values.as_slice(), offsets, validity, present: None }
+        ColumnView { values: self.values.as_slice(), offsets, codes: None, validity, present: None }
     }
 
     /// Moves its cells to the places of the ones in `flags`; the values at the other places do not matter.
@@ -338,29 +338,54 @@ impl Decoded {
     /// The bytes that a piece of some of its cells takes; `None` for all.
     pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
         let count = cells.map_or(self.cells, <[u32]>::len);
-        let values = cells.map_or(self.values.len(), |cells| self.bytes_of(cells));
+        let values = match (cells, &self.codes) {
+            (Some(cells), _) => self.bytes_of(cells.iter().copied()),
+            (None, Some(_)) => self.bytes_of(self.numbers()),
+            (None, None) => self.values.len(),
+        };
         let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
         let validity = if self.validity.is_some() { count } else { 0 };
         PIECE.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
     }
 
+    /// The numbers of all its cells.
+    fn numbers(&self) -> Range<u32> {
+        0..u32::try_from(self.cells).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of the values of some of its cells.
-    fn bytes_of(&self, cells: &[u32]) -> usize {
-        let Some(offsets) = &self.offsets else {
+    fn bytes_of(&self, cells: impl ExactSizeIterator<Item = u32>) -> usize {
+        if self.offsets.is_none() {
             return cells.len().saturating_mul(self.values.len().checked_div(self.cells).unwrap_or(0));
-        };
-        let len = |cell: &u32| {
-            let at = index_of(*cell);
-            let pair = offsets.get(at).zip(offsets.get(at.saturating_add(1)));
-            pair.map_or(0, |(start, end)| end.saturating_sub(*start))
-        };
-        tdb_codec::to_usize(cells.iter().map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+        }
+        let len = |cell| self.ends(cell).map_or(0, |(start, end)| end.saturating_sub(start));
+        tdb_codec::to_usize(cells.map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
     }
 
     /// All its cells.
     pub(super) fn whole(self) -> Piece {
-        let Self { cells, values, offsets, validity } = self;
+        if self.codes.is_some() {
+            let (values, offsets) = self.strings_of(self.numbers());
+            return Piece { cells: self.cells, values, offsets: Some(offsets), validity: self.validity };
+        }
+        let Self { cells, values, offsets, validity, .. } = self;
         Piece { cells, values: fitted(values), offsets, validity }
+    }
+
+    /// The strings of some of its cells, back to back, and one more offset than strings.
+    fn strings_of(&self, cells: impl ExactSizeIterator<Item = u32> + Clone) -> (Buffer, Vec<u64>) {
+        let mut picked = Buffer::with_capacity(self.bytes_of(cells.clone()));
+        let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
+        let mut end = 0u64;
+        ends.push(end);
+        for cell in cells {
+            let pair = self.ends(cell).map(|(start, end)| [start, end]).unwrap_or_default();
+            let string = var_cell(self.values.as_slice(), &pair);
+            end = end.saturating_add(to_u64(string.len()));
+            ends.push(end);
+            picked.extend_from_slice(string);
+        }
+        (picked, ends)
     }
 
     /// Some of its cells.
@@ -377,17 +402,8 @@ impl Decoded {
                 pick(self.values.as_slice(), 0, size, cells, picked.as_mut_slice());
                 (picked, None)
             }
-            Some(all) => {
-                let mut picked = Buffer::with_capacity(self.bytes_of(cells));
-                let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
-                let mut end = 0u64;
-                ends.push(end);
-                let push = |len: u64| {
-                    end = end.saturating_add(len);
-                    ends.push(end);
-                };
-                let tile = (self.values.as_slice(), all.as_slice());
-                copy_var_cells(tile, cells, push, |value| picked.extend_from_slice(value));
+            Some(_) => {
+                let (picked, ends) = self.strings_of(cells.iter().copied());
                 (picked, Some(ends))
             }
         };

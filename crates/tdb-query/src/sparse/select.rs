@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_u64};
+use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
@@ -12,7 +12,7 @@ use super::need;
 use super::pick::{numbers_of, var_cell};
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
-use crate::condition::Decoded;
+use crate::condition::{Decoded, StringView};
 use crate::context::Context;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
@@ -170,17 +170,13 @@ impl Selector<'_> {
     /// A decoded coordinate.
     fn value<'d>(&self, decoded: &'d [Option<Decoded>], dimension: usize, cell: usize) -> &'d [u8] {
         let Some(Some(own)) = decoded.get(dimension) else { return &[] };
-        match &own.offsets {
-            None => {
-                let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
-                let start = cell.saturating_mul(size);
-                own.values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
-            }
-            Some(offsets) => {
-                let pair = offsets.get(cell..cell.saturating_add(2)).unwrap_or_default();
-                var_cell(own.values.as_slice(), pair)
-            }
+        if own.offsets.is_some() {
+            let ends = to_u32(cell).and_then(|cell| own.ends(cell));
+            return ends.map_or(&[], |(start, end)| var_cell(own.values.as_slice(), &[start, end]));
         }
+        let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
+        let start = cell.saturating_mul(size);
+        own.values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
     }
 
     fn run(
@@ -223,13 +219,13 @@ impl Selector<'_> {
                     looked_at.iter().position(|(of, _)| *of == kind).map(|at| looked_at.swap_remove(at).1);
                 let values = match known {
                     Some(known) => known,
-                    None => self.decode(
-                        (fragment, tile, kind),
-                        field,
-                        judged.then_some(&*wanted),
-                        tile_cells,
-                        worker,
-                    )?,
+                    None => {
+                        let again = self.coordinates == Wanted::Again || self.filter.needs_coordinates();
+                        // Where ranges are compared with strings, and nothing else is compared with all cells.
+                        let coded = !whole && !again && !set.is_all();
+                        let wanted = judged.then_some(&*wanted);
+                        self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, worker)?
+                    }
                 };
                 if !whole {
                     keep_inside(&values, dimension, set, &mut wanted);
@@ -282,12 +278,12 @@ impl Selector<'_> {
     }
 
     /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks without a wanted cell
-    /// are left out.
+    /// are left out; if `coded`, strings may stay as they are stored.
     fn decode(
         &self,
         (fragment, tile, kind): (usize, usize, FieldKind),
         field: &FieldTiles,
-        wanted: Option<&[u8]>,
+        (wanted, coded): (Option<&[u8]>, bool),
         cells: usize,
         worker: &mut Worker,
     ) -> Result<Decoded> {
@@ -295,7 +291,7 @@ impl Selector<'_> {
         if let Some(Piece { cells, values, offsets, validity }) =
             self.keep.take(&(fragment, tile, Part::Whole(kind)))
         {
-            return Ok(Decoded { cells, values, offsets, validity });
+            return Ok(Decoded { cells, values, offsets, validity, codes: None });
         }
         // Cells that a condition or the previous dimensions rule out are not looked at again.
         let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
@@ -303,9 +299,7 @@ impl Selector<'_> {
             wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
         };
         if field.cell_val_num.is_var() {
-            let mut var = core::mem::take(&mut worker.strings);
-            field.decode_var_where(context, (tile, cells), &mut var, any, worker)?;
-            return Ok(Decoded { cells, values: var.values, offsets: Some(var.offsets), validity: None });
+            return Decoded::strings(context, field, (tile, cells), coded, any, worker);
         }
         let size = field.cell_size();
         let mut values = worker.room(context.tile_len(cells, size)?)?;
@@ -313,7 +307,7 @@ impl Selector<'_> {
             any(bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1)))
         };
         field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
-        Ok(Decoded { cells, values, offsets: None, validity: None })
+        Ok(Decoded { cells, values, ..Decoded::default() })
     }
 
     /// When each cell of a tile was written, if its fragment knows.
@@ -340,7 +334,7 @@ impl Selector<'_> {
         };
         let words = values.as_slice().as_chunks::<8>().0;
         let timestamps = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-        let mut decoded = Some(Decoded { cells, values, offsets: None, validity: None });
+        let mut decoded = Some(Decoded { cells, values, ..Decoded::default() });
         if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
             self.keep.put(place, bytes, || decoded.take().map_or_else(Piece::none, Decoded::whole));
         }
@@ -431,8 +425,12 @@ fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: 
     match &values.offsets {
         None => set.keep(dimension, &values.values, wanted),
         Some(offsets) => {
-            let bytes = values.values.as_slice();
-            set.keep_strings(offsets.windows(2).map(|pair| var_cell(bytes, pair)), wanted);
+            let strings = StringView { values: values.values.as_slice(), offsets };
+            let keep = |strings: StringView<'_>, wanted: &mut [u8]| set.keep_strings(strings.iter(), wanted);
+            match &values.codes {
+                Some(codes) => strings.test_coded(codes, wanted, keep),
+                None => keep(strings, wanted),
+            }
         }
     }
 }
