@@ -13,7 +13,7 @@ use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::contests::Rivals;
 use crate::fragment::Fragment;
-use crate::order::{CellOrder, permutation};
+use crate::order::replaced;
 use crate::plan::Plan;
 use crate::sparse::candidate::{
     Candidate, all_candidates, candidates_of, filters_time, lies_inside, tiles_meeting,
@@ -161,15 +161,10 @@ fn newest(
         return Ok(selections);
     }
     kept.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let order = CellOrder::of(tdb_codec::Layout::GlobalOrder, array.schema());
-    let newest = permutation(array.context().threads, array.schema(), views_of(&selections), order, true)?;
-    let mut keep = vec![0u8; selections.iter().map(TileSelection::len).sum()];
-    for cell in newest {
-        let at = index_of(cell);
-        let matched = matches.as_ref().is_none_or(|matches| matches.get(at) == Some(&1));
-        if let Some(slot) = keep.get_mut(at) {
-            *slot = u8::from(matched);
-        }
+    let older = replaced(array.context().threads, array.schema(), views_of(&selections))?;
+    let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::len).sum()]);
+    for cell in older {
+        keep.get_mut(index_of(cell)).into_iter().for_each(|slot| *slot = 0);
     }
     let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
     let selections = narrow(selections, &keep, kept);

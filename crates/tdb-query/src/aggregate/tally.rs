@@ -106,6 +106,10 @@ impl WantedField {
             return tally;
         }
         let cell = |cell: usize| -> Option<&[u8]> {
+            let cell = match view.codes {
+                Some(codes) => index_of(*codes.get(cell)?),
+                None => cell,
+            };
             let (start, end) = match (view.offsets, self.spec.cell_size) {
                 (Some(offsets), _) => {
                     (to_usize(*offsets.get(cell)?)?, to_usize(*offsets.get(cell.checked_add(1)?)?)?)

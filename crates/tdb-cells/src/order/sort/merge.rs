@@ -13,6 +13,11 @@ use crate::{Result, parallel};
 const SHORT_RUN: usize = 64;
 /// A band ends after this many samples of all runs, if the runs are long.
 const SAMPLES: usize = 8;
+/// Where only what is dropped is wanted, a band has on average at least this many cells of each run: starting to compute keys costs as
+/// much as some dozens of them.
+const CELLS_OF_RUN: usize = 512;
+/// The most cells of such a band: the keys, and what finds the doubtful ones, fit in a core's second-level cache.
+const WIDE_BAND: usize = 1 << 17;
 
 /// Cells that are likely to be in order, and the keys of some of them.
 struct Run<K> {
@@ -38,7 +43,11 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     let cells = source.cells();
     let threads = useful_threads(threads, cells);
     let Some(runs) = runs(source) else { return Ok(None) };
-    let Some(bands) = bands(source, runs) else { return Ok(None) };
+    let band = match ordered {
+        true => BAND,
+        false => runs.runs.len().saturating_mul(CELLS_OF_RUN).clamp(BAND, WIDE_BAND),
+    };
+    let Some(bands) = bands(threads, source, runs, band)? else { return Ok(None) };
     let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
     let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
     let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
@@ -96,51 +105,73 @@ struct Band<K> {
     pieces: Vec<Range<usize>>,
 }
 
-/// Splits runs at some of their samples.
-fn bands<K: Key, S: Source<K>>(source: &S, Runs { runs, step }: Runs<K>) -> Option<Vec<Band<K>>> {
+/// Splits runs at some of their samples, so that bands have about `cells` cells.
+fn bands<K: Key, S: Source<K>>(
+    threads: usize,
+    source: &S,
+    Runs { runs, step }: Runs<K>,
+    cells: usize,
+) -> Result<Option<Vec<Band<K>>>> {
     let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
     samples.sort_unstable();
-    let every = BAND.checked_div(step)?.max(1);
+    let every = cells.checked_div(step).unwrap_or(1).max(1);
     let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
     splitters.dedup();
+    let cut = |run: &Run<K>, probe: &mut Vec<K>| Ok(run.cut(source, step, &splitters, probe));
+    let cuts = parallel::run(threads, runs.iter().collect(), Vec::new, cut)?;
+    let Some(cuts) = cuts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
     let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
     let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
-    let (mut min, mut probe) = (None, Vec::new());
-    for splitter in splitters.into_iter().map(Some).chain([None]) {
+    let mut min = None;
+    for (at, end) in splitters.iter().copied().map(Some).chain([None]).enumerate() {
         let mut pieces = Vec::new();
-        for (from, run) in from.iter_mut().zip(&runs) {
-            let end = match splitter {
-                None => run.cells.end,
-                Some(splitter) => {
-                    // The position is between two samples.
-                    let sample = run.samples.partition_point(|key| *key < splitter);
-                    let low = run.cells.start.saturating_add(sample.saturating_mul(step));
-                    let high = low.saturating_add(step).min(run.cells.end);
-                    let (mut low, mut high) = (low.max(*from), high.max(*from));
-                    while low < high {
-                        let middle = low.midpoint(high);
-                        probe.clear();
-                        source.keys(middle..middle.saturating_add(1), &mut probe)?;
-                        if probe.first().is_some_and(|key| *key < splitter) {
-                            low = middle.saturating_add(1);
-                        } else {
-                            high = middle;
-                        }
-                    }
-                    low
-                }
-            };
+        for ((from, run), cuts) in from.iter_mut().zip(&runs).zip(&cuts) {
+            let end = cuts.get(at).copied().unwrap_or(run.cells.end);
             if end > *from {
                 pieces.push(*from..end);
                 *from = end;
             }
         }
         if !pieces.is_empty() {
-            bands.push(Band { min, end: splitter, pieces });
+            bands.push(Band { min, end, pieces });
         }
-        min = splitter;
+        min = end;
     }
-    Some(bands)
+    Ok(Some(bands))
+}
+
+impl<K: Key> Run<K> {
+    /// For each splitter the first cell whose key is not below it, if the run is sorted.
+    fn cut<S: Source<K>>(
+        &self,
+        source: &S,
+        step: usize,
+        splitters: &[K],
+        probe: &mut Vec<K>,
+    ) -> Option<Vec<usize>> {
+        let mut from = self.cells.start;
+        let mut cuts = Vec::with_capacity(splitters.len());
+        for splitter in splitters {
+            // The position is between two samples.
+            let sample = self.samples.partition_point(|key| key < splitter);
+            let low = self.cells.start.saturating_add(sample.saturating_mul(step));
+            let high = low.saturating_add(step).min(self.cells.end);
+            let (mut low, mut high) = (low.max(from), high.max(from));
+            while low < high {
+                let middle = low.midpoint(high);
+                probe.clear();
+                source.keys(middle..middle.saturating_add(1), probe)?;
+                if probe.first().is_some_and(|key| key < splitter) {
+                    low = middle.saturating_add(1);
+                } else {
+                    high = middle;
+                }
+            }
+            from = low;
+            cuts.push(low);
+        }
+        Some(cuts)
+    }
 }
 
 /// Finds the keys that may occur more than once, without sorting: where only what is dropped is wanted, the others do not matter.
@@ -152,21 +183,23 @@ struct Doubtful {
     again: Vec<u64>,
 }
 
-/// Bits of a hash: 16 times as many hashes as a band has keys, so that one key in sixteen shares its hash with another one.
-const HASH_BITS: u32 = 18;
+/// Hashes for each key: one key in sixteen shares its hash with another one.
+const HASHES: usize = 16;
 
 impl Doubtful {
     /// Keeps the words whose keys, above the lowest `places` bits, may be equal to another one's.
     fn only(&mut self, words: &mut Vec<u64>, places: u32) {
+        let hashes = words.len().saturating_mul(HASHES).next_power_of_two().max(64);
+        let rest = u64::BITS.saturating_sub(hashes.trailing_zeros());
         // Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far apart.
         let hash = |word: u64| {
             let key = word.checked_shr(places).unwrap_or(0);
-            let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - HASH_BITS);
+            let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15).checked_shr(rest).unwrap_or(0);
             (to_usize(hash / 64).unwrap_or(0), hash % 64)
         };
         for bits in [&mut self.once, &mut self.again] {
             bits.clear();
-            bits.resize(1 << (HASH_BITS - 6), 0);
+            bits.resize(hashes / 64, 0);
         }
         for word in words.iter() {
             let (at, bit) = hash(*word);
