@@ -185,6 +185,8 @@ impl<'a> Packing<'a> {
             jobs,
             || (),
             |(piece, out): (&Piece, &mut [K]), ()| {
+                // The memory is read before it is written: fresh memory that is read first would be mapped twice.
+                out.fill(K::default());
                 let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
                 let first = out.first().copied().unwrap_or_default();
                 let (mut min, mut max) = (first, first);
@@ -203,12 +205,10 @@ impl<'a> Packing<'a> {
         }))
     }
 
-    /// Writes the keys of a piece's cells; `None` if one does not fit, otherwise whether equal keys mean equal
-    /// coordinates.
+    /// Adds the parts of the keys of a piece's cells to keys that are 0; `None` if one does not fit, otherwise whether
+    /// equal keys mean equal coordinates.
     fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
-        // The memory is read before it is written: fresh memory that is read first would be mapped twice.
-        out.fill(K::default());
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
                 self.fill_hilbert(table, piece, out);
@@ -406,6 +406,9 @@ fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
     integer(low, T::PHYSICAL.is_signed_integer())
 }
 
+/// Cells that are looked at together: when all of them are in one space tile, nothing is divided.
+const BLOCK: usize = 32;
+
 /// Adds a dimension's part to the keys.
 struct Fill<'a, K> {
     values: &'a [u8],
@@ -452,22 +455,38 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             return (fits, false);
         }
         let extent = dimension.extent_cells().unwrap_or(1).max(1);
+        let most_within = within.map_or(u64::MAX, most_of);
+        let part = |tile: u64, rest: u64| {
+            let part = K::place(tile.wrapping_sub(slot.base), slot.shift);
+            within.map_or(part, |within| part.with(K::place(rest, within.shift)))
+        };
         // Neighbours are mostly in the same tile: divide only when a value is outside the last tile.
         let (mut tile, mut start) = (0u64, 0u64);
-        let most_within = within.map_or(u64::MAX, most_of);
-        for (key, value) in cells {
-            let ordinal = ordinal(value);
-            if ordinal.wrapping_sub(start) >= extent {
-                tile = ordinal.wrapping_div(extent);
-                start = tile.wrapping_mul(extent);
+        for (keys, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK.saturating_mul(T::SIZE))) {
+            let ordinals = || values.chunks_exact(T::SIZE).map(ordinal);
+            let mut enter = |ordinal: u64| {
+                if ordinal.wrapping_sub(start) >= extent {
+                    tile = ordinal.wrapping_div(extent);
+                    start = tile.wrapping_mul(extent);
+                }
+                (tile, start)
+            };
+            let (tile, start) = enter(ordinals().next().unwrap_or(0));
+            let furthest = ordinals().fold(0, |most, ordinal| most.max(ordinal.wrapping_sub(start)));
+            if furthest < extent {
+                // All are in one tile: a loop without branches.
+                fits &= tile.wrapping_sub(slot.base) <= max && furthest <= most_within;
+                for (key, ordinal) in keys.iter_mut().zip(ordinals()) {
+                    *key = key.with(part(tile, ordinal.wrapping_sub(start)));
+                }
+                continue;
             }
-            let (word, rest) = (tile.wrapping_sub(slot.base), ordinal.wrapping_sub(start));
-            fits &= word <= max && rest <= most_within;
-            let mut part = K::place(word, slot.shift);
-            if let Some(within) = within {
-                part = part.with(K::place(rest, within.shift));
+            for (key, ordinal) in keys.iter_mut().zip(ordinals()) {
+                let (tile, start) = enter(ordinal);
+                let rest = ordinal.wrapping_sub(start);
+                fits &= tile.wrapping_sub(slot.base) <= max && rest <= most_within;
+                *key = key.with(part(tile, rest));
             }
-            *key = key.with(part);
         }
         (fits, false)
     }
