@@ -106,12 +106,16 @@ fn tiles_that_statistics_exclude_are_counted_and_not_read() {
     assert_eq!(explain.ruled_out(), 26);
     assert_eq!(planned(&explain, "a", Purpose::Condition), (1, 1), "of one tile all cells satisfy it");
     assert_eq!(planned(&explain, "s", Purpose::Result), (2, 4));
-    assert_eq!((explain.cells, explain.exact), (20, false));
+    assert_eq!((explain.cells, explain.matching, explain.exact), (20, Some(15), false));
     let (cells, stats) = query().collect_with_stats().unwrap();
     assert_eq!(cells.len(), 15);
     assert_eq!((stats.requests, stats.bytes_read), (explain.requests(), explain.bytes()));
     let none = array.read().condition(field("a").lt(-5)).explain().unwrap();
     assert_eq!((outcomes(&none), none.requests()), (vec![Outcome::OutsideCondition; 3], 0));
+    assert_eq!(none.matching, Some(0));
+    let of_strings = array.read().condition(field("s").eq("cell 5")).explain().unwrap();
+    assert_eq!(of_strings.matching, None, "where a string lies between two others is not known");
+    assert_eq!(array.read().explain().unwrap().matching, None);
 }
 
 #[test]

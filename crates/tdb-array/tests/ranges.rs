@@ -10,8 +10,8 @@ mod common;
 
 use proptest::prelude::*;
 use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Datatype, Error, Layout, MemoryStorage, OpenOptions, QueryError,
-    Read, WriteColumn, WriteOptions,
+    Aggregate, Array, ArraySchema, CellValNum, Cells, Datatype, Error, Layout, MemoryStorage, OpenOptions,
+    Operand, QueryError, Read, WriteColumn, WriteOptions, field,
 };
 use tdb_schema::{Attribute, Dimension};
 
@@ -305,4 +305,117 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
         arrays += 1;
     }
     assert!(arrays > 100, "only {arrays} arrays were looked at");
+}
+
+/// The cells of a sparse array whose dimensions have all values of their types: `i8`, and `u64` of which only the ends are used.
+fn at_the_ends(fragments: &[Vec<(i8, u64)>]) -> Array {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", i8::MIN..=i8::MAX - 1).with_tile(1i8))
+        .dimension(Dimension::new("y", 0u64..=u64::MAX - 1).with_tile(1u64))
+        .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+        .capacity(4)
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, cells) in (1..).zip(fragments) {
+        let mut cells = cells.clone();
+        cells.sort_unstable();
+        cells.dedup();
+        let (x, y): (Vec<i8>, Vec<u64>) = cells.into_iter().unzip();
+        let a: Vec<i32> = (0..).take(x.len()).collect();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("y", &y));
+        write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    }
+    OpenOptions::new().threads(2).open_storage(storage).unwrap()
+}
+
+/// A coordinate near the ends of its type, or anywhere in it.
+fn far() -> impl Strategy<Value = u64> {
+    prop_oneof![0u64..4, (u64::MAX - 5)..u64::MAX, any::<u64>().prop_map(|any| any.min(u64::MAX - 1))]
+}
+
+/// What a comparison of a kind says of an ordering.
+fn says(kind: u8, ordering: core::cmp::Ordering) -> bool {
+    [
+        ordering.is_lt(),
+        ordering.is_le(),
+        ordering.is_gt(),
+        ordering.is_ge(),
+        ordering.is_eq(),
+        ordering.is_ne(),
+    ][usize::from(kind)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 256 }))]
+
+    #[test]
+    fn comparisons_of_dimensions_leave_the_cells_that_satisfy_them(
+        fragments in proptest::collection::vec(proptest::collection::vec((-128i8..127, far()), 1..30), 1..4),
+        tests in proptest::collection::vec((any::<bool>(), 0u8..6, any::<i8>(), far()), 1..4),
+        or_of_values: bool,
+        order in layout(),
+        memory: bool,
+    ) {
+        let array = at_the_ends(&fragments);
+        let mut read = array.read().order(order);
+        for (is_x, kind, x, y) in &tests {
+            let own = field(if *is_x { "x" } else { "y" });
+            let operand = if *is_x { Operand::from(i64::from(*x)) } else { Operand::from(*y) };
+            let compared = match kind {
+                0 => own.lt(operand),
+                1 => own.le(operand),
+                2 => own.gt(operand),
+                3 => own.ge(operand),
+                4 => own.eq(operand),
+                _ => own.ne(operand),
+            };
+            // In a disjunction, a comparison restricts nothing.
+            read = read.condition(if or_of_values { compared.or(field("a").lt(3)) } else { compared });
+        }
+        let holds = |x: i8, y: u64, a: i32| {
+            let test = |(is_x, kind, ox, oy): &(bool, u8, i8, u64)| {
+                says(*kind, if *is_x { x.cmp(ox) } else { y.cmp(oy) }) || or_of_values && a < 3
+            };
+            tests.iter().all(test)
+        };
+        let all = array.read().order(order).collect().unwrap();
+        let [x, y, a] = ["x", "y", "a"].map(|name| all.field(name).unwrap());
+        let (x, y, a) = (x.values::<i8>().unwrap(), y.values::<u64>().unwrap(), a.values::<i32>().unwrap());
+        let kept = (0..all.len()).filter(|cell| holds(x[*cell], y[*cell], a[*cell]));
+        let expected: Vec<String> = kept.map(|cell| row(&all, cell)).collect();
+        let found = match memory {
+            false => rows(&read.clone().collect().unwrap()),
+            true => {
+                let batches = read.clone().memory("8 MiB".parse().unwrap()).batches().unwrap();
+                batches.flat_map(|batch| rows(&batch.unwrap())).collect()
+            }
+        };
+        let sorted = |mut rows: Vec<String>| {
+            rows.sort();
+            rows
+        };
+        if order == Layout::Unordered {
+            prop_assert_eq!(sorted(found), sorted(expected.clone()));
+        } else {
+            prop_assert_eq!(&found, &expected);
+        }
+        let counted = read.aggregate([Aggregate::count()]).unwrap()[0].as_u64();
+        prop_assert_eq!(counted, u64::try_from(expected.len()).ok());
+    }
+}
+
+#[test]
+fn a_comparison_of_a_dimension_leaves_out_tiles_as_a_range_does() {
+    let array = sparse(false, &[(0..200).map(|x| (x, 0)).collect(), (100..300).map(|x| (x, 1)).collect()]);
+    let explain = |read: Read| {
+        let explain = read.explain().unwrap();
+        (explain.tiles(), explain.cells, explain.bytes())
+    };
+    let range = explain(array.read().range("x", 20i64..=140));
+    let condition = field("x").ge(20).and(field("x").lt(141));
+    assert_eq!(explain(array.read().condition(condition)), range);
+    assert!(range.0 < explain(array.read()).0);
 }

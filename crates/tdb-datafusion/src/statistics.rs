@@ -42,7 +42,8 @@ pub(crate) fn of_scan(
     coordinates: &[Option<Coordinates>],
     explained: &Explain,
 ) -> Statistics {
-    // Where the read applies filters exactly, no operator above it says how many rows pass them. A join has to know which side is small.
+    // Where the read applies filters exactly, no operator above it says how many rows pass them. A join has to know which side is small:
+    // the least and the greatest values of tiles tell, or else the session's assumption.
     let filtered = pushed.condition.is_some() && pushed.exact;
     let passing = |count: usize| match filtered {
         true => count.saturating_mul(usize::from(asked.selectivity)) / 100,
@@ -59,7 +60,11 @@ pub(crate) fn of_scan(
     } else {
         Precision::Inexact(rows(explained.cells))
     };
-    let num_rows = if filtered { num_rows.to_inexact().map(passing) } else { num_rows };
+    let num_rows = match explained.matching {
+        Some(matching) if filtered => Precision::Inexact(rows(matching)),
+        _ if filtered => num_rows.to_inexact().map(passing),
+        _ => num_rows,
+    };
     let columns = asked.columns.iter().map(|column| {
         let mut statistics = ColumnStatistics::new_unknown();
         if !state.table.may_be_null(*column) {
@@ -82,7 +87,14 @@ pub(crate) fn of_scan(
         statistics
     });
     let column_statistics = columns.collect();
-    let total_byte_size = Precision::Inexact(passing(rows(explained.result_bytes)));
+    let all_bytes = rows(explained.result_bytes);
+    let total_byte_size = Precision::Inexact(match (explained.matching, num_rows.get_value()) {
+        (Some(_), Some(count)) if filtered => {
+            let bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
+            count.saturating_mul(rows(bytes)).min(all_bytes)
+        }
+        _ => passing(all_bytes),
+    });
     Statistics { num_rows, total_byte_size, column_statistics }
 }
 

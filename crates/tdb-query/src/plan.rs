@@ -108,6 +108,24 @@ impl Plan {
         })
     }
 
+    /// The same query with a condition. Of sparse arrays, what it says of dimensions becomes ranges.
+    pub(crate) fn with_condition(self, condition: Option<Program>) -> Self {
+        let schema = self.array.schema();
+        if schema.array_type == ArrayType::Sparse
+            && let Some(mut rest) = condition.clone()
+        {
+            let intervals = rest.take_intervals();
+            let plan =
+                intervals.iter().fold(self.clone(), |plan, (dimension, to)| plan.narrowed(*dimension, to));
+            let mut sets = plan.ranges.iter().zip(&schema.domain.dimensions);
+            // Ranges without any coordinate cannot be asked for; a condition can be such that no cell satisfies it.
+            if sets.all(|(set, dimension)| set.len(dimension) != Some(0)) {
+                return Self { condition: (!rest.is_empty()).then_some(rest), ..plan };
+            }
+        }
+        Self { condition, ..self }
+    }
+
     /// The same query with one more interval in a dimension: it keeps the intersection of both.
     pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
         let mut plan = self.clone();

@@ -416,8 +416,8 @@ impl Read {
         let asked = self.asked_ranges()?;
         let plan = Plan::new(&array, fields, &asked, self.order)?;
         let condition = self.condition.map(|condition| Program::of_query(&condition, &self.array));
-        let condition = condition.transpose()?;
-        Ok(Plan { condition, marks: self.selection, timestamps, labels, ..plan })
+        let plan = plan.with_condition(condition.transpose()?);
+        Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
     }
 
     /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without ranges.

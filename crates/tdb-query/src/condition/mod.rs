@@ -10,11 +10,14 @@
 //! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a comparison that no
 //! value can satisfy, or that all values satisfy, needs no column. `tdb_snapshot::statistics` decides which
 //! statistics can be trusted. Delete conditions are programs too, so there is one evaluator. What depends on the
-//! array alone is in `tdb_cells::operands`.
+//! array alone is in `tdb_cells::operands`. The same statistics tell planners about how many cells match (`share`).
+//! Comparisons of the dimensions of sparse arrays become ranges of the query before all this (`intervals`).
 
 mod evaluate;
+mod intervals;
 mod prune;
 mod resolve;
+mod share;
 mod strings;
 mod tiles;
 

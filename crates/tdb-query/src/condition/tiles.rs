@@ -166,6 +166,18 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
     }
 
+    /// About which share of a tile's cells satisfies a condition, and whether anything is known of their values.
+    pub(crate) fn tile_share(
+        &self,
+        root: usize,
+        fragment: usize,
+        tile: usize,
+        cells: usize,
+    ) -> Result<(f64, bool)> {
+        let sources = self.open(fragment)?;
+        Ok(self.program.share(root, &|field| facts(sources, field, tile, cells)))
+    }
+
     /// The program's fields that must be read to judge a tile's cells, after statistics were used.
     pub(crate) fn undecided(
         &self,

@@ -154,7 +154,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let again = if space.arrangement().is_some() { largest } else { 0 };
     let memory_bytes = result_bytes.saturating_add(again);
     let cells = to_u64(cells);
-    Ok(Explain { order: space.order, fragments, fields: plans, cells, exact, result_bytes, memory_bytes })
+    let (order, matching) = (space.order, None);
+    Ok(Explain { order, fragments, fields: plans, cells, matching, exact, result_bytes, memory_bytes })
 }
 
 /// Visits everything that painting a part of a space tile reads of a field: the number of each fragment, and the

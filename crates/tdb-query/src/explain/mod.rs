@@ -45,6 +45,9 @@ pub struct Explain {
     pub fields: Vec<FieldPlan>,
     /// Number of cells of the result: exact for dense arrays, an upper bound for sparse ones.
     pub cells: u64,
+    /// About how many of `cells` satisfy the condition, if the values of each tile are spread evenly between its least and its
+    /// greatest. `None` without a condition, for dense arrays, and if nothing is known of the values.
+    pub matching: Option<u64>,
     /// Whether `cells` and `result_bytes` are exact, not upper bounds.
     pub exact: bool,
     /// Bytes of the result's columns, at most.
