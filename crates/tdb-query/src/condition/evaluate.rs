@@ -261,6 +261,49 @@ fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask:
     }
 }
 
+/// Cells that columns must be correct for although a test looks at fewer: other tests will look at the others.
+struct Base<'b> {
+    outer: Option<&'b Self>,
+    mask: &'b [u8],
+    /// The fields that are looked at again; `None` for all.
+    fields: Option<Vec<usize>>,
+}
+
+impl Base<'_> {
+    /// The cells that a field's column must be correct for. The outermost base has the most.
+    fn of(&self, field: usize) -> Option<&[u8]> {
+        let outer = self.outer.and_then(|outer| outer.of(field));
+        outer.or_else(|| {
+            self.fields.as_ref().is_none_or(|fields| fields.contains(&field)).then_some(self.mask)
+        })
+    }
+}
+
+impl Node {
+    /// Adds the fields that it looks at.
+    fn add_fields(&self, fields: &mut Vec<usize>) {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => nodes.iter().for_each(|node| node.add_fields(fields)),
+            Self::Not(node) => node.add_fields(fields),
+            Self::Test { field, .. } => fields.push(*field),
+        }
+    }
+}
+
+/// The fields that more than one of some nodes looks at.
+fn shared(nodes: &[Node]) -> Vec<usize> {
+    let (mut once, mut again) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let mut own = Vec::new();
+        node.add_fields(&mut own);
+        own.sort_unstable();
+        own.dedup();
+        again.extend(own.iter().copied().filter(|field| once.contains(field)));
+        once.append(&mut own);
+    }
+    again
+}
+
 impl Program {
     /// Clears `mask` where the condition fails. Columns that facts or earlier tests make unnecessary are not
     /// requested.
@@ -279,18 +322,19 @@ impl Program {
         base: &[u8],
         mask: &mut [u8],
     ) -> Result<()> {
+        let base = Base { outer: None, mask: base, fields: None };
         match self.roots.get(root) {
-            Some(node) => self.run(node, columns, Some(base), mask),
+            Some(node) => self.run(node, columns, Some(&base), mask),
             None => Ok(()),
         }
     }
 
-    /// The columns must be correct for the cells of `base`; without it, later masks only ever get smaller.
+    /// A column is requested for the cells of its base, or if it has none, for those of `mask`: later masks only ever get smaller.
     fn run(
         &self,
         node: &Node,
         columns: &mut dyn Columns,
-        base: Option<&[u8]>,
+        base: Option<&Base<'_>>,
         mask: &mut [u8],
     ) -> Result<()> {
         match self.verdict_of(node, &|field| columns.facts(field)) {
@@ -303,6 +347,11 @@ impl Program {
         }
         match node {
             Node::All(nodes) => {
+                // Of a disjunction, the later parts are asked about fewer cells than what follows it.
+                let plain = nodes.iter().all(|node| matches!(node, Node::Test { .. }));
+                let before = if plain { Vec::new() } else { mask.to_vec() };
+                let own = Base { outer: base, mask: &before, fields: Some(shared(nodes)) };
+                let base = if plain { base } else { Some(&own) };
                 for node in nodes {
                     self.run(node, columns, base, mask)?;
                     if !mask.contains(&1) {
@@ -313,7 +362,7 @@ impl Program {
             }
             Node::Any(nodes) => {
                 let before = mask.to_vec();
-                let base = base.unwrap_or(&before);
+                let own = Base { outer: base, mask: &before, fields: Some(shared(nodes)) };
                 mask.fill(0);
                 for node in nodes {
                     // Cells that already satisfy a test need no further one.
@@ -322,20 +371,24 @@ impl Program {
                     if !rest.contains(&1) {
                         break;
                     }
-                    self.run(node, columns, Some(base), &mut rest)?;
+                    self.run(node, columns, Some(&own), &mut rest)?;
                     mask.iter_mut().zip(&rest).for_each(|(held, more)| *held |= more);
                 }
                 Ok(())
             }
             Node::Not(node) => {
+                let before = mask.to_vec();
                 let mut held = mask.to_vec();
-                let base = base.map(<[u8]>::to_vec).unwrap_or_else(|| held.clone());
-                self.run(node, columns, Some(&base), &mut held)?;
+                // Cells that fail inside of it are those that are left.
+                let mut fields = Vec::new();
+                node.add_fields(&mut fields);
+                let own = Base { outer: base, mask: &before, fields: Some(fields) };
+                self.run(node, columns, Some(&own), &mut held)?;
                 mask.iter_mut().zip(&held).for_each(|(slot, held)| *slot &= 1 ^ held);
                 Ok(())
             }
             Node::Test { field, test } => {
-                let view = match base {
+                let view = match base.and_then(|base| base.of(*field)) {
                     Some(base) => columns.column(*field, base)?,
                     None => columns.column(*field, mask)?,
                 };
@@ -349,3 +402,6 @@ impl Program {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

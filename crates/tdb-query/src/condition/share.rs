@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn number(comparison: Comparison, operand: i32) -> Test {
-        Test::Number { comparison, operand: operand.to_le_bytes().to_vec(), physical: Physical::Int32 }
+        Test::Number { comparison, operand: operand.to_le_bytes().to_vec(), physical: Physical::I32 }
     }
 
     fn share(test: &Test, low: i32, high: i32) -> Option<f64> {
@@ -152,7 +152,7 @@ mod tests {
         near(found(Comparison::NotEqual, 7), 0.999);
         near(found(Comparison::Equal, -7), 0.0);
         let list = [1i32, 2, 5000].map(|operand| operand.to_le_bytes().to_vec());
-        let list = Test::List { is_in: true, operands: list.into(), physical: Some(Physical::Int32) };
+        let list = Test::List { is_in: true, operands: list.into(), physical: Some(Physical::I32) };
         near(share(&list, 0, 999).unwrap(), 0.002);
     }
 
@@ -164,7 +164,7 @@ mod tests {
             let test = Test::Number {
                 comparison: Comparison::Less,
                 operand: 1f64.to_le_bytes().to_vec(),
-                physical: Physical::Float64,
+                physical: Physical::F64,
             };
             test.share(&Facts { extremes: Extremes::Numbers(low.into(), high.into()), nulls: Nulls::None })
         };

@@ -305,6 +305,8 @@ pub(crate) struct Decoded {
     pub(crate) validity: Option<Vec<u8>>,
     /// For strings that are stored once each, or once a run: which string each cell has.
     pub(crate) codes: Option<Vec<u32>>,
+    /// If only chunks with some cells were decoded: a byte per cell, 0 for the others.
+    pub(crate) partly: Option<Vec<u8>>,
 }
 
 impl Decoded {
@@ -332,15 +334,15 @@ impl Decoded {
                     cells,
                     values,
                     offsets: Some(offsets),
-                    validity: None,
                     codes: Some(codes),
+                    ..Self::default()
                 });
             }
             worker.coded = coded;
         }
         let mut var = core::mem::take(&mut worker.strings);
         tiles.decode_var_where(context, (tile, cells), &mut var, wanted, worker)?;
-        Ok(Self { cells, values: var.values, offsets: Some(var.offsets), validity: None, codes: None })
+        Ok(Self { cells, values: var.values, offsets: Some(var.offsets), ..Self::default() })
     }
 
     /// Gives the memory to the worker, for later tiles.
@@ -353,6 +355,13 @@ impl Decoded {
                 (worker.coded.starts, worker.coded.codes) = (starts, codes);
             }
         }
+    }
+
+    /// Whether all of these cells were decoded.
+    pub(crate) fn has(&self, wanted: &[u8]) -> bool {
+        let lacks =
+            |partly: &Vec<u8>| partly.iter().zip(wanted).any(|(has, wanted)| *wanted & !*has & 1 != 0);
+        !self.partly.as_ref().is_some_and(lacks)
     }
 
     /// Where the bytes of a cell's string begin and end.
@@ -423,6 +432,7 @@ impl Columns for TileColumns<'_> {
                 )?;
                 decoded.validity = Some(validity);
             }
+            decoded.partly = (!all && mask.contains(&0)).then(|| mask.to_vec());
             *slot = Some(decoded);
         }
         Ok(slot.as_ref().map(|decoded| ColumnView {

@@ -180,7 +180,9 @@ impl Filter<'_> {
         let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let decoded = sources.program.fields.iter().zip(columns.into_decoded());
-        let looked_at = decoded.filter_map(|(field, decoded)| Some((field.kind, decoded?))).collect();
+        // What a part of a disjunction looked at may lack cells that another part took: it is decoded again for those few.
+        let decoded = decoded.map(|(field, decoded)| (field.kind, decoded.filter(|own| own.has(&wanted))));
+        let looked_at = decoded.filter_map(|(kind, decoded)| Some((kind, decoded?))).collect();
         Ok(Judged { wanted: Some(wanted), looked_at })
     }
 

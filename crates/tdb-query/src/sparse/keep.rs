@@ -232,7 +232,7 @@ impl<'p> Keep<'p> {
                 continue;
             };
             let Piece { cells, values, offsets, validity } = piece;
-            let decoded = Decoded { cells, values, offsets, validity, codes: None };
+            let decoded = Decoded { cells, values, offsets, validity, ..Decoded::default() };
             let place = (selection.fragment, selection.tile, Part::Selected(*field));
             self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers));
         }

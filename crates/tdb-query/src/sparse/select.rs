@@ -291,7 +291,7 @@ impl Selector<'_> {
         if let Some(Piece { cells, values, offsets, validity }) =
             self.keep.take(&(fragment, tile, Part::Whole(kind)))
         {
-            return Ok(Decoded { cells, values, offsets, validity, codes: None });
+            return Ok(Decoded { cells, values, offsets, validity, ..Decoded::default() });
         }
         // Cells that a condition or the previous dimensions rule out are not looked at again.
         let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
