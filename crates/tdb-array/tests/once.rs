@@ -253,3 +253,41 @@ fn aggregates_take_what_the_condition_has_decoded() {
         assert_eq!(found[1].as_i64(), Some(sum));
     }
 }
+
+#[test]
+fn what_a_part_of_a_disjunction_left_out_is_decoded_for_the_result() {
+    const CELLS: i64 = 60_000;
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i64..=CELLS - 1).with_tile(CELLS))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .attribute(Attribute::new("b", Datatype::Int64, CellValNum::ONE).with_nulls())
+        .attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var))
+        .capacity(60_000)
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let x: Vec<i64> = (0..CELLS).collect();
+    // Of the cells whose `a` is 1, all lie in the first chunks.
+    let a: Vec<i64> = x.iter().map(|x| if *x < 3000 { x % 2 } else { x % 5000 + 2 }).collect();
+    let b: Vec<i64> = x.iter().map(|x| x * 7).collect();
+    let valid: Vec<u8> = x.iter().map(|x| u8::from(x % 3 != 0)).collect();
+    let strings = common::Strings::new(x.iter().map(|x| format!("string {x:09}")));
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &a));
+    let write = write.column(WriteColumn::fixed("b", &b).nullable(&valid)).column(strings.column("s"));
+    write.commit().unwrap();
+    let array = OpenOptions::new().threads(1).open_storage(storage).unwrap();
+    let all = array.read().collect().unwrap();
+    // The second part looks at `b` and `s` only where `a` is 1.
+    let second = field("a").eq(1).and(field("b").lt(9000)).and(field("s").lt("string 000001000"));
+    let found = array.read().condition(field("a").eq(77).or(second)).collect().unwrap();
+    let kept = (0..all.len()).filter(|cell| {
+        let x = x[*cell];
+        a[*cell] == 77 || a[*cell] == 1 && valid[*cell] != 0 && b[*cell] < 9000 && x < 1000
+    });
+    let expected: Vec<String> = kept.map(|cell| common::row(&all, cell)).collect();
+    let rows: Vec<String> = (0..found.len()).map(|cell| common::row(&found, cell)).collect();
+    assert_eq!(rows, expected);
+    assert!(rows.len() > 300 && found.field("x").unwrap().values::<i64>().unwrap().last() > Some(&55_000));
+}

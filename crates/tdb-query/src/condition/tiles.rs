@@ -1,5 +1,6 @@
 //! The columns of a program in the tiles of fragments: decoded when a test needs them, if statistics are not enough.
 
+use core::cell::Cell;
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -305,7 +306,7 @@ pub(crate) struct Decoded {
     pub(crate) validity: Option<Vec<u8>>,
     /// For strings that are stored once each, or once a run: which string each cell has.
     pub(crate) codes: Option<Vec<u32>>,
-    /// If only chunks with some cells were decoded: a byte per cell, 0 for the others.
+    /// If chunks without some cells were left out: a byte per cell, 0 for those.
     pub(crate) partly: Option<Vec<u8>>,
 }
 
@@ -406,16 +407,21 @@ impl Columns for TileColumns<'_> {
             let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
             let mut decoded = Decoded { cells, ..Decoded::default() };
             let all = self.whole && matches!(own, FieldKind::Dimension(_));
+            let left_out = Cell::new(false);
+            let looks = |any: bool| {
+                left_out.set(left_out.get() || !any);
+                any
+            };
             // The claimed count is trusted only after cells were decoded: memory is requested, and limited, before.
             match program.spec.cell_size {
                 Some(size) => {
                     decoded.values = worker.room(context.tile_len(cells, size)?)?;
                     let out = decoded.values.as_mut_slice();
-                    let any = |bytes| all || wanted(mask, size, &bytes);
+                    let any = |bytes| looks(all || wanted(mask, size, &bytes));
                     tiles.decode_fixed(context, tile, out, any, worker)?;
                 }
                 None => {
-                    let any = |cells| all || has_any(mask, cells);
+                    let any = |cells| looks(all || has_any(mask, cells));
                     // Coordinates that will be looked at again are wanted cell by cell.
                     let coded = !all;
                     decoded = Decoded::strings(context, tiles, (tile, cells), coded, any, worker)?;
@@ -427,12 +433,12 @@ impl Columns for TileColumns<'_> {
                     context,
                     tile,
                     &mut validity,
-                    |bytes| wanted(mask, 1, &bytes),
+                    |bytes| looks(wanted(mask, 1, &bytes)),
                     worker,
                 )?;
                 decoded.validity = Some(validity);
             }
-            decoded.partly = (!all && mask.contains(&0)).then(|| mask.to_vec());
+            decoded.partly = left_out.get().then(|| mask.to_vec());
             *slot = Some(decoded);
         }
         Ok(slot.as_ref().map(|decoded| ColumnView {
