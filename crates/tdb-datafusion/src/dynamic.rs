@@ -49,11 +49,6 @@ impl Dynamic {
         &self.filters
     }
 
-    /// A number that changes when the filters do.
-    pub(crate) fn state(&self) -> u64 {
-        self.filters.iter().map(snapshot_generation).fold(0, u64::wrapping_add)
-    }
-
     /// What the filters say now of the cells of a sparse array. `None` if nothing can be left out.
     pub(crate) fn now(&self, state: &State) -> Option<Now> {
         let filters: Vec<Expr> = self

@@ -34,12 +34,10 @@ pub(crate) struct Part {
     pub(crate) metrics: BaselineMetrics,
 }
 
-/// The bytes of rows after which a read asks again what dynamic filters say, if they change.
+/// The bytes of rows after which a read asks again what dynamic filters say.
 const BETWEEN_FILTERS: u64 = 2 << 20;
-/// A partition is read in this many steps if there are dynamic filters.
-const STEPS: usize = 4;
-/// The maximum number of parts that a step is cut into.
-const MOST_PARTS: usize = 8;
+/// The maximum number of parts that a partition is cut into for dynamic filters.
+const MOST_PARTS: usize = 32;
 
 /// Reads a partition, and sends its batches until nobody receives them any more.
 pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<RecordBatch>>) -> Result<()> {
@@ -47,51 +45,32 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
     let consumer = MemoryConsumer::new(format!("TdbExec[{}]", part.partition));
     let reservation = reserve(consumer.register(context.memory_pool()), part.scan.parts.len(), context)?;
     let mut left = part.limit.unwrap_or(usize::MAX);
-    let mut before = None;
-    'steps: for step in steps(&part)? {
-        let state = part.dynamic.state();
-        // A join's filter stays as it is once the join's other side is known; that of a sort becomes stricter, above all at first.
-        let changes = before.replace(state) != Some(state);
-        for read in parts(&part, step, changes)? {
-            if left == 0 {
-                break 'steps;
-            }
-            let read = match part.dynamic.now(&part.scan.state) {
-                Some(Now::Nothing) => break 'steps,
-                Some(Now::Where(condition)) => read.condition(condition),
-                None => read,
-            };
-            if !send(&part, read, rows, &mut left, &reservation, batches)? {
-                return Ok(());
-            }
+    for read in parts(&part)? {
+        if left == 0 {
+            break;
+        }
+        let read = match part.dynamic.now(&part.scan.state) {
+            Some(Now::Nothing) => break,
+            Some(Now::Where(condition)) => read.condition(condition),
+            None => read,
+        };
+        if !send(&part, read, rows, &mut left, &reservation, batches)? {
+            return Ok(());
         }
     }
     part.metrics.done();
     Ok(())
 }
 
-/// About how many bytes the rows of a partition have, divided by those between two looks at filters.
-fn looks(part: &Part) -> usize {
+/// The reads of a partition, one after the other: several if filters may become stricter in between. A filter that says something before
+/// the first row is that of a join, which knows its other side, and stays as it is; that of a sort knows nothing yet.
+fn parts(part: &Part) -> Result<Vec<Read>> {
+    if part.dynamic.is_empty() || part.dynamic.now(&part.scan.state).is_some() {
+        return Ok(vec![part.read.clone()]);
+    }
     let bytes = part.scan.bytes.checked_div(u64::try_from(part.scan.parts.len()).unwrap_or(1)).unwrap_or(0);
-    usize::try_from(bytes / BETWEEN_FILTERS).unwrap_or(usize::MAX)
-}
-
-/// The steps in which a partition is read: several if filters may become stricter in between.
-fn steps(part: &Part) -> Result<Vec<Read>> {
-    match looks(part).min(STEPS) {
-        0 | 1 => Ok(vec![part.read.clone()]),
-        _ if part.dynamic.is_empty() => Ok(vec![part.read.clone()]),
-        steps => part.read.clone().partitions(steps).map_err(of_array),
-    }
-}
-
-/// The reads of a step, one after the other: several if filters change.
-fn parts(part: &Part, step: Read, changes: bool) -> Result<Vec<Read>> {
-    match (looks(part) / STEPS).min(MOST_PARTS) {
-        0 | 1 => Ok(vec![step]),
-        _ if part.dynamic.is_empty() || !changes => Ok(vec![step]),
-        parts => step.partitions(parts).map_err(of_array),
-    }
+    let parts = usize::try_from(bytes / BETWEEN_FILTERS).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS);
+    part.read.clone().partitions(parts).map_err(of_array)
 }
 
 /// Sends the batches of a read; false if nobody receives them any more.
