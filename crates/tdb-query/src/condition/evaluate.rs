@@ -132,10 +132,10 @@ impl Test {
                 let (operand, comparison) = (operand.as_slice(), *comparison);
                 match view.offsets {
                     Some(_) => {
-                        view.test_strings(mask, |strings, mask| strings.compare(comparison, operand, mask))
+                        view.test_strings(mask, |strings, mask| strings.compare(comparison, operand, mask));
                     }
                     None => {
-                        each_cell(view, cell_size, mask, |cell| holds(comparison, Some(cell.cmp(operand))))
+                        each_cell(view, cell_size, mask, |cell| holds(comparison, Some(cell.cmp(operand))));
                     }
                 }
             }
