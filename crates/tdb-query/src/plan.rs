@@ -114,9 +114,8 @@ impl Plan {
         if schema.array_type == ArrayType::Sparse
             && let Some(mut rest) = condition.clone()
         {
-            let intervals = rest.take_intervals();
-            let plan =
-                intervals.iter().fold(self.clone(), |plan, (dimension, to)| plan.narrowed(*dimension, to));
+            let intervals = rest.take_intervals().into_iter();
+            let plan = intervals.fold(self.clone(), |plan, (dimension, to)| plan.narrowed(dimension, &to));
             let mut sets = plan.ranges.iter().zip(&schema.domain.dimensions);
             // Ranges without any coordinate cannot be asked for; a condition can be such that no cell satisfies it.
             if sets.all(|(set, dimension)| set.len(dimension) != Some(0)) {

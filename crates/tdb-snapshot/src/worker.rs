@@ -82,6 +82,11 @@ impl Drop for Worker {
         if tools.strings.offsets.capacity() > LARGEST / 8 {
             tools.strings.offsets = Vec::new();
         }
+        let coded = &tools.coded;
+        let entries = coded.starts.capacity().saturating_mul(2).saturating_add(coded.codes.capacity());
+        if coded.values.capacity() > LARGEST || entries > LARGEST / 4 {
+            tools.coded = CodedStrings::default();
+        }
         if tools.text.capacity() > LARGEST {
             tools.text = Vec::new();
         }
@@ -121,7 +126,9 @@ mod tests {
         for _ in 0..2 * MOST {
             let mut worker = Worker::default();
             assert!(worker.tile.capacity() <= LARGEST && worker.raw.capacity() <= LARGEST);
+            assert!(worker.coded.codes.capacity() <= LARGEST / 4);
             worker.tile.reset(LARGEST + 8);
+            worker.coded.codes.reserve(LARGEST);
             worker.raw.reset(LARGEST);
         }
     }

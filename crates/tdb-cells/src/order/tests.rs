@@ -336,3 +336,28 @@ fn zeros_of_both_signs_have_one_number() {
         assert_eq!(word(&negative), word(&positive));
     }
 }
+
+#[test]
+fn many_runs_are_cut_into_many_bands() {
+    const FRAGMENTS: u32 = 10_000;
+    const CELLS: u32 = 100;
+    let schema = schema(
+        vec![Dimension::new("x", 0i32..=999_999).with_tile(1000i32)],
+        Layout::RowMajor,
+        Layout::RowMajor,
+    );
+    // Two fragments each have the same cells, all over the domain.
+    let tiles = (0..FRAGMENTS).map(|fragment| {
+        let x = (0..CELLS).map(|cell| (cell * FRAGMENTS / 2 + fragment / 2).to_le_bytes());
+        let values: Vec<Vec<u8>> = x.map(Vec::from).collect();
+        Tile { fragment: fragment as usize, cells: CELLS as usize, coordinates: vec![column(&values, false)] }
+    });
+    let tiles: Vec<Tile> = tiles.collect();
+    let (of_pair, in_cell) = (|pair: u32| (pair * 2 + 1) * CELLS, 0..CELLS);
+    let expected: Vec<u32> =
+        in_cell.flat_map(|cell| (0..FRAGMENTS / 2).map(move |pair| of_pair(pair) + cell)).collect();
+    let order = permutation(2, &schema, batches(&tiles), CellOrder::Global, true).unwrap();
+    assert!(order == expected, "the newer of each two cells, in the order of their coordinates");
+    let older: Vec<u32> = (0..FRAGMENTS).step_by(2).flat_map(|own| own * CELLS..(own + 1) * CELLS).collect();
+    assert!(replaced(2, &schema, batches(&tiles)).unwrap() == older, "the others are replaced");
+}

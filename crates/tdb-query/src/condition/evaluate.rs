@@ -404,4 +404,4 @@ impl Program {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

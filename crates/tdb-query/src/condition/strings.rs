@@ -133,6 +133,7 @@ fn head(values: &[u8], at: usize, len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::condition::evaluate::tests::COMPARISONS;
 
     const STRINGS: [&[u8]; 12] = [
         b"",
@@ -161,16 +162,8 @@ mod tests {
     fn heads_and_lengths_decide_as_whole_strings_do() {
         let (values, offsets) = joined(&STRINGS);
         let strings = StringView { values: &values, offsets: &offsets };
-        let comparisons = [
-            Comparison::Less,
-            Comparison::LessOrEqual,
-            Comparison::Greater,
-            Comparison::GreaterOrEqual,
-            Comparison::Equal,
-            Comparison::NotEqual,
-        ];
         for operand in STRINGS {
-            for comparison in comparisons {
+            for comparison in COMPARISONS {
                 let mut mask = [1; STRINGS.len()];
                 strings.compare(comparison, operand, &mut mask);
                 let expected = STRINGS.map(|string| u8::from(holds(comparison, Some(string.cmp(operand)))));

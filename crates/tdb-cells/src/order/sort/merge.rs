@@ -19,6 +19,9 @@ const CELLS_OF_RUN: usize = 512;
 /// The most cells of such a band: the keys, and what finds the doubtful ones, fit in a core's second-level cache.
 const WIDE_BAND: usize = 1 << 17;
 
+/// The most places in runs that are kept before they become pieces of bands.
+const MOST_CUTS: usize = 1 << 17;
+
 /// Cells that are likely to be in order, and the keys of some of them.
 struct Run<K> {
     cells: Range<usize>,
@@ -117,26 +120,30 @@ fn bands<K: Key, S: Source<K>>(
     let every = cells.checked_div(step).unwrap_or(1).max(1);
     let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
     splitters.dedup();
-    let cut = |run: &Run<K>, probe: &mut Vec<K>| Ok(run.cut(source, step, &splitters, probe));
-    let cuts = parallel::run(threads, runs.iter().collect(), Vec::new, cut)?;
-    let Some(cuts) = cuts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
     let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
     let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
     let mut min = None;
-    for (at, end) in splitters.iter().copied().map(Some).chain([None]).enumerate() {
+    let mut band = |end: Option<K>, ends: &mut dyn Iterator<Item = usize>| {
         let mut pieces = Vec::new();
-        for ((from, run), cuts) in from.iter_mut().zip(&runs).zip(&cuts) {
-            let end = cuts.get(at).copied().unwrap_or(run.cells.end);
-            if end > *from {
-                pieces.push(*from..end);
-                *from = end;
-            }
+        for (from, end) in from.iter_mut().zip(ends).filter(|(from, end)| end > *from) {
+            pieces.push(*from..end);
+            *from = end;
         }
         if !pieces.is_empty() {
             bands.push(Band { min, end, pieces });
         }
         min = end;
+    };
+    // Some splitters at a time: there may be many runs, and many bands.
+    for splitters in splitters.chunks(MOST_CUTS.checked_div(runs.len()).unwrap_or(1).max(1)) {
+        let cut = |run: &Run<K>, probe: &mut Vec<K>| Ok(run.cut(source, step, splitters, probe));
+        let cuts = parallel::run(threads, runs.iter().collect(), Vec::new, cut)?;
+        let Some(cuts) = cuts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+        for (at, splitter) in splitters.iter().enumerate() {
+            band(Some(*splitter), &mut cuts.iter().map(|cuts| cuts.get(at).copied().unwrap_or(0)));
+        }
     }
+    band(None, &mut runs.iter().map(|run| run.cells.end));
     Ok(Some(bands))
 }
 

@@ -36,7 +36,7 @@ impl Columns for Decoded {
     }
 }
 
-const COMPARISONS: [Comparison; 6] = [
+pub(in crate::condition) const COMPARISONS: [Comparison; 6] = [
     Comparison::Less,
     Comparison::LessOrEqual,
     Comparison::Greater,
