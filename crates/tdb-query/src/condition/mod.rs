@@ -27,5 +27,5 @@ mod tests;
 pub use self::evaluate::{ColumnView, Columns, typed};
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
-pub(crate) use self::strings::StringView;
+pub(crate) use self::strings::{StringView, string_at};
 pub(crate) use self::tiles::{Decoded, Sources};

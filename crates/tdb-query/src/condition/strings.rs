@@ -64,10 +64,7 @@ impl<'a> StringView<'a> {
     }
 
     fn string(self, start: u64, end: u64) -> &'a [u8] {
-        to_usize(start)
-            .zip(to_usize(end))
-            .and_then(|(start, end)| self.values.get(start..end))
-            .unwrap_or_default()
+        string_at(self.values, start, end)
     }
 
     /// Compares the strings that are still wanted with a constant, as bytes without signs.
@@ -106,6 +103,11 @@ impl<'a> StringView<'a> {
             *slot = u8::from(holds(comparison, Some(ordering)));
         }
     }
+}
+
+/// The bytes of a string; none if it does not lie in the values.
+pub(crate) fn string_at(values: &[u8], start: u64, end: u64) -> &[u8] {
+    to_usize(start).zip(to_usize(end)).and_then(|(start, end)| values.get(start..end)).unwrap_or_default()
 }
 
 /// The first 8 bytes of a string as a number, with zeros after a shorter one: where two strings have different heads, they are ordered

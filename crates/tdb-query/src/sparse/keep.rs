@@ -12,10 +12,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
-use super::pick::{fitted, pick, var_cell};
+use super::pick::{fitted, pick};
 use super::select::TileSelection;
 use crate::Result;
-use crate::condition::{ColumnView, Decoded};
+use crate::condition::{ColumnView, Decoded, string_at};
 use crate::plan::Plan;
 use crate::share::BatchScope;
 use crate::stats::Counters;
@@ -379,8 +379,8 @@ impl Decoded {
         let mut end = 0u64;
         ends.push(end);
         for cell in cells {
-            let pair = self.ends(cell).map(|(start, end)| [start, end]).unwrap_or_default();
-            let string = var_cell(self.values.as_slice(), &pair);
+            let (start, stop) = self.ends(cell).unwrap_or_default();
+            let string = string_at(self.values.as_slice(), start, stop);
             end = end.saturating_add(to_u64(string.len()));
             ends.push(end);
             picked.extend_from_slice(string);

@@ -1,8 +1,9 @@
 //! Copies some cells of a tile.
 
-use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_codec::{Buffer, to_u64};
 
 use crate::buffers::index_of;
+use crate::condition::string_at;
 
 /// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has bytes.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {
@@ -59,16 +60,6 @@ fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &
     }
 }
 
-pub(super) fn var_cell<'a>(bytes: &'a [u8], pair: &[u64]) -> &'a [u8] {
-    match pair {
-        [start, end] => to_usize(*start)
-            .zip(to_usize(*end))
-            .and_then(|(start, end)| bytes.get(start..end))
-            .unwrap_or_default(),
-        _ => &[],
-    }
-}
-
 /// Returns the wanted cells of a var-length tile and their lengths.
 pub(super) fn copy_var_cells<'t>(
     (bytes, offsets): (&'t [u8], &[u64]),
@@ -79,7 +70,10 @@ pub(super) fn copy_var_cells<'t>(
     for cell in cells {
         let at = index_of(*cell);
         let pair = offsets.get(at..at.saturating_add(2)).unwrap_or_default();
-        let cell = var_cell(bytes, pair);
+        let cell = match pair {
+            [start, end] => string_at(bytes, *start, *end),
+            _ => &[],
+        };
         length(to_u64(cell.len()));
         value(cell);
     }

@@ -11,8 +11,8 @@ use std::collections::HashMap;
 use tdb_codec::{Buffer, to_u64, to_usize};
 
 use super::keep::{Keep, Part};
-use super::pick::var_cell;
 use super::select::TileSelection;
+use crate::condition::StringView;
 
 /// A column of coordinates: values back to back, and for strings also offsets, one more than cells.
 type Column<'c> = (&'c [u8], Option<&'c [u64]>);
@@ -159,8 +159,8 @@ pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Buffer {
         for (values, offsets) in columns {
             match (offsets, values.len().checked_div(cells).unwrap_or(0)) {
                 (Some(offsets), _) => {
-                    let pairs = offsets.windows(2).skip(first);
-                    add(sums, factor, pairs.map(|pair| text(var_cell(values, pair))));
+                    let offsets = offsets.get(first..).unwrap_or_default();
+                    add(sums, factor, StringView { values, offsets }.iter().map(text));
                 }
                 (None, 4) => {
                     let values = values.as_chunks::<4>().0.get(first..).unwrap_or_default().iter();

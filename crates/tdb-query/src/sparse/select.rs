@@ -9,10 +9,10 @@ use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, PIECE, Part, Piece};
 use super::need;
-use super::pick::{numbers_of, var_cell};
+use super::pick::numbers_of;
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
-use crate::condition::{Decoded, StringView};
+use crate::condition::{Decoded, StringView, string_at};
 use crate::context::Context;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
@@ -172,7 +172,7 @@ impl Selector<'_> {
         let Some(Some(own)) = decoded.get(dimension) else { return &[] };
         if own.offsets.is_some() {
             let ends = to_u32(cell).and_then(|cell| own.ends(cell));
-            return ends.map_or(&[], |(start, end)| var_cell(own.values.as_slice(), &[start, end]));
+            return ends.map_or(&[], |(start, end)| string_at(own.values.as_slice(), start, end));
         }
         let size = self.dimensions.get(dimension).map_or(0, |dimension| dimension.datatype.size());
         let start = cell.saturating_mul(size);
