@@ -256,6 +256,41 @@ proptest! {
             let larger = model(&|_, a| a >= least).len();
             prop_assert_eq!(count(array.read().condition(field("a").ge(least))), larger);
         }
+        for most in [1, 2, 5] {
+            let parts = |read: Read| read.tile_partitions(most).unwrap();
+            let sorted = |parts: Vec<Read>| {
+                let mut found: Vec<i64> = parts.into_iter().flat_map(values).collect();
+                found.sort_unstable();
+                found
+            };
+            prop_assert_eq!(sorted(parts(array.read())), model(&|_, _| true), "{} parts of tiles", most);
+            let larger = field("a").ge(least);
+            let read = array.read().range("y", low..=high).condition(larger.clone());
+            let expected = model(&|y, a| (low..=high).contains(&y) && a >= least);
+            prop_assert_eq!(sorted(parts(read.clone())), expected.clone());
+            // Of what the parts have found out, some is asked for, and a part of a part.
+            let within = || field("y").ge(low).and(field("y").le(high));
+            let narrowed = parts(array.read().condition(larger.clone())).into_iter().map(|part| part.narrow(within()));
+            let cut = narrowed.flat_map(|part| part.tile_partitions(2).unwrap());
+            prop_assert_eq!(sorted(cut.collect()), expected.clone());
+            let narrowed = parts(array.read()).into_iter().map(|part| part.narrow(within().and(larger.clone())));
+            prop_assert_eq!(sorted(narrowed.collect()), expected.clone());
+            let conditioned = parts(array.read()).into_iter().map(|part| part.condition(within().and(larger.clone())));
+            prop_assert_eq!(sorted(conditioned.collect()), expected.clone());
+            // Up to ten threads.
+            for budget in [None, Some(MemoryBudget::from_bytes(1 << 23))] {
+                let count = |read: Read| {
+                    let read = budget.iter().fold(read, |read, budget| read.memory(*budget));
+                    read.aggregate([Aggregate::count(), Aggregate::sum("a")]).unwrap()
+                };
+                let found: Vec<_> = parts(read.clone()).into_iter().map(count).collect();
+                let counted: u64 = found.iter().map(|found| found[0].as_u64().unwrap()).sum();
+                let sum: i64 = found.iter().filter_map(|found| found[1].as_i64()).sum();
+                prop_assert_eq!((usize::try_from(counted).unwrap(), sum), (expected.len(), expected.iter().sum::<i64>()));
+            }
+            let in_rows = parts(array.read()).into_iter().map(|part| part.order(Layout::RowMajor));
+            prop_assert_eq!(sorted(in_rows.collect()), model(&|_, _| true));
+        }
         let parts = array.read().fields(["a"]).partitions(3).unwrap();
         let mut of_parts: Vec<i64> = parts.into_iter().flat_map(values).collect();
         of_parts.sort_unstable();

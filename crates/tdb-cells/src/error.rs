@@ -171,6 +171,10 @@ pub enum QueryError {
     BudgetTooSmall { budget: MemoryBudget, min: MemoryBudget },
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
+    #[error(
+        "a part that is made of tiles cannot be described for another process: cut the query with `partitions`"
+    )]
+    MadeOfTiles,
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
     #[error("no clock is available for the present time: give the time to open the array at")]

@@ -319,13 +319,16 @@ impl TdbAggregateExec {
     }
 }
 
-/// Computes aggregates of each partition, at the same time, and adds them up. `None` if memory is too small.
+/// Computes aggregates of the query, with a thread for each partition; if it was cut into boxes, of each of them at the same time, and adds
+/// them up. `None` if memory is too small.
 async fn compute(
     scan: Arc<Scan>,
     needs: Vec<Aggregate>,
     memory: Arc<MemoryReservation>,
 ) -> Result<Option<Vec<Found>>> {
-    let budget = memory.size().checked_div(scan.parts.len()).unwrap_or(0);
+    let whole = scan.whole.clone().map(|whole| whole.threads(scan.parts.len()));
+    let parts = whole.as_ref().map_or(scan.parts.as_slice(), core::slice::from_ref);
+    let budget = memory.size().checked_div(parts.len()).unwrap_or(0);
     let budget = MemoryBudget::from_bytes(u64::try_from(budget).unwrap_or(u64::MAX));
     let run = |part: &tdb_array::Read| {
         let (part, needs, memory) = (part.clone().memory(budget), needs.clone(), memory.clone());
@@ -335,7 +338,7 @@ async fn compute(
             found
         })
     };
-    let tasks: Vec<_> = scan.parts.iter().map(run).collect();
+    let tasks: Vec<_> = parts.iter().map(run).collect();
     let mut sum: Option<Vec<Found>> = None;
     for task in tasks {
         let found = match task.await.map_err(|error| DataFusionError::External(Box::new(error)))? {

@@ -254,7 +254,7 @@ impl ExecutionPlan for TdbExec {
         if by.is_none() || self.scan.parts.is_empty() {
             return Ok(SortOrderPushdownResult::Unsupported);
         }
-        let scan = self.scan.in_row_major_order();
+        let scan = self.scan.in_row_major_order()?;
         let sorted = EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order.to_vec()]);
         let inner = Self { dynamic: self.dynamic.clone(), ..Self::new(scan, self.limit, Some(sorted)) };
         Ok(SortOrderPushdownResult::Exact { inner: Arc::new(inner) })

@@ -45,13 +45,16 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
     let consumer = MemoryConsumer::new(format!("TdbExec[{}]", part.partition));
     let reservation = reserve(consumer.register(context.memory_pool()), part.scan.parts.len(), context)?;
     let mut left = part.limit.unwrap_or(usize::MAX);
-    for read in parts(&part)? {
+    let known = part.dynamic.now(&part.scan.state).is_some();
+    for read in parts(&part, known)? {
         if left == 0 {
             break;
         }
         let read = match part.dynamic.now(&part.scan.state) {
             Some(Now::Nothing) => break,
-            Some(Now::Where(condition)) => read.condition(condition),
+            // What becomes stricter later on changes nothing of what the partitions find out together.
+            Some(Now::Where(condition)) if known => read.condition(condition),
+            Some(Now::Where(condition)) => read.narrow(condition),
             None => read,
         };
         if !send(&part, read, rows, &mut left, &reservation, batches)? {
@@ -63,14 +66,19 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
 }
 
 /// The reads of a partition, one after the other: several if filters may become stricter in between. A filter that says something before
-/// the first row is that of a join, which knows its other side, and stays as it is; that of a sort knows nothing yet.
-fn parts(part: &Part) -> Result<Vec<Read>> {
-    if part.dynamic.is_empty() || part.dynamic.now(&part.scan.state).is_some() {
+/// the first row (`known`) is that of a join, which knows its other side, and stays as it is; that of a sort knows nothing yet.
+fn parts(part: &Part, known: bool) -> Result<Vec<Read>> {
+    if part.dynamic.is_empty() || known {
         return Ok(vec![part.read.clone()]);
     }
     let bytes = part.scan.bytes.checked_div(u64::try_from(part.scan.parts.len()).unwrap_or(1)).unwrap_or(0);
     let parts = usize::try_from(bytes / BETWEEN_FILTERS).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS);
-    part.read.clone().partitions(parts).map_err(of_array)
+    let read = part.read.clone();
+    match part.scan.whole {
+        Some(_) => read.tile_partitions(parts),
+        None => read.partitions(parts),
+    }
+    .map_err(of_array)
 }
 
 /// Sends the batches of a read; false if nobody receives them any more.
@@ -84,12 +92,20 @@ fn send(
 ) -> Result<bool> {
     let elapsed = part.metrics.elapsed_compute().clone();
     let timer = elapsed.timer();
-    let mut cells = open(part, read, reservation)?;
+    let mut cells = open(part, read.clone(), reservation)?;
     timer.done();
     while *left > 0 {
         let timer = elapsed.timer();
         let Some(found) = cells.next() else { break };
-        let found = found.and_then(Cells::into_selected).map_err(of_array)?;
+        let found = match found {
+            // Nothing was sent yet: more memory may be had.
+            Err(Error::Query(QueryError::BudgetTooSmall { budget, min })) if cells.progress().cells == 0 => {
+                grow(reservation, budget, min)?;
+                cells = open(part, read.clone(), reservation)?;
+                continue;
+            }
+            found => found.and_then(Cells::into_selected).map_err(of_array)?,
+        };
         if found.is_empty() {
             continue;
         }
@@ -141,9 +157,14 @@ pub(crate) fn reserve(
 /// Begins the read within the reserved memory; if that is too little for a single batch, within a larger reservation
 /// that is enough.
 fn open(part: &Part, read: Read, reservation: &MemoryReservation) -> Result<Batches> {
+    let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
+    // No batch is held yet. If this is too little, the read says how much it needs.
+    match read.clone().memory(budget(reservation.size())).prepare() {
+        Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) | Ok(()) => {}
+        Err(error) => return Err(of_array(error)),
+    }
     loop {
         let memory = reservation.size();
-        let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
         let mut batch = memory / OF_BATCH;
         if let Some(limit) = part.limit {
             // No more than the requested rows, and room for those that a condition rejects.
@@ -154,16 +175,20 @@ fn open(part: &Part, read: Read, reservation: &MemoryReservation) -> Result<Batc
         let read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         match read.batches() {
             Ok(batches) => return Ok(batches),
-            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => {
-                let min = usize::try_from(min.bytes()).unwrap_or(usize::MAX);
-                let enough = min.saturating_mul(OF_QUERY);
-                if enough <= memory {
-                    let what = format!("a batch needs more than {} of memory", budget(batch));
-                    return Err(DataFusionError::ResourcesExhausted(what));
-                }
-                reservation.try_grow(enough.saturating_sub(memory))?;
-            }
+            Err(Error::Query(QueryError::BudgetTooSmall { budget, min })) => grow(reservation, budget, min)?,
             Err(error) => return Err(of_array(error)),
         }
     }
+}
+
+/// Reserves so much more that the share of it which was too small, `budget`, is at least `min`.
+fn grow(reservation: &MemoryReservation, budget: MemoryBudget, min: MemoryBudget) -> Result<()> {
+    let bytes = |budget: MemoryBudget| usize::try_from(budget.bytes()).unwrap_or(usize::MAX);
+    let memory = reservation.size();
+    let enough = memory.div_ceil(bytes(budget).max(1)).saturating_mul(bytes(min));
+    if enough <= memory {
+        let what = format!("a batch needs {min} of memory, and has {budget}");
+        return Err(DataFusionError::ResourcesExhausted(what));
+    }
+    reservation.try_grow(enough.saturating_sub(memory))
 }

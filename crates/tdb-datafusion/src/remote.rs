@@ -105,7 +105,8 @@ impl TdbExec {
     pub fn describe(&self) -> Result<ScanDescription> {
         let scan = self.scan();
         let location = scan.state.location()?;
-        let parts = scan.parts.iter().map(|part| part.describe(location).map_err(of_array));
+        let boxes = scan.in_boxes()?;
+        let parts = boxes.iter().map(|part| part.describe(location).map_err(of_array));
         Ok(ScanDescription {
             parts: parts.collect::<Result<_>>()?,
             schema: scan.schema.clone(),
@@ -174,6 +175,7 @@ impl TdbTableFactory {
             bytes: 0,
             about,
             state: Arc::new(state),
+            whole: None,
             parts,
         };
         Ok(TdbExec::new(scan_of_parts, scan.limit, ordering))

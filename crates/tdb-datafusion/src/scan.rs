@@ -37,6 +37,8 @@ pub(crate) struct Asked {
 pub(crate) struct Scan {
     /// Empty if there can be no rows.
     pub(crate) parts: Vec<Read>,
+    /// If the parts may be made of tiles: the query that was cut. Other parts are boxes.
+    pub(crate) whole: Option<Read>,
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
     pub(crate) statistics: Arc<Statistics>,
@@ -55,9 +57,18 @@ pub(crate) struct Scan {
 
 impl Scan {
     /// The same rows, those of each partition sorted by the dimensions.
-    pub(crate) fn in_row_major_order(&self) -> Self {
-        let parts = self.parts.iter().map(|part| part.clone().order(Layout::RowMajor)).collect();
-        Self { parts, is_sorted: true, ..self.clone() }
+    pub(crate) fn in_row_major_order(&self) -> Result<Self> {
+        let boxes = self.in_boxes()?.into_iter();
+        let parts = boxes.map(|part| part.order(Layout::RowMajor)).collect();
+        Ok(Self { parts, whole: None, is_sorted: true, ..self.clone() })
+    }
+
+    /// The parts, as boxes: queries that can be put in order, and described for other processes.
+    pub(crate) fn in_boxes(&self) -> Result<Vec<Read>> {
+        match &self.whole {
+            Some(whole) => whole.clone().partitions(self.parts.len()).map_err(of_array),
+            None => Ok(self.parts.clone()),
+        }
     }
 }
 
@@ -105,6 +116,7 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     let schema: Schema = table.schema.project(&asked.columns)?;
     let mut scan = Scan {
         parts: Vec::new(),
+        whole: None,
         mapping: table.mapping.clone(),
         schema: Arc::new(schema),
         statistics: Arc::default(),
@@ -146,7 +158,12 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     scan.parts = match asked.partitions {
         0 | 1 => vec![read],
         _ if few => vec![read],
-        max => read.partitions(max).map_err(of_array)?,
+        // A reader that may end early begins with a box, which needs nothing of other tiles.
+        max if state.for_others || asked.limit.is_some() => read.partitions(max).map_err(of_array)?,
+        max => {
+            scan.whole = Some(read.clone());
+            read.tile_partitions(max).map_err(of_array)?
+        }
     };
     if scan.parts.is_empty() {
         return exec_err!("a query has no partitions");

@@ -25,12 +25,14 @@ pub(crate) struct State {
     pub(crate) arrow: Options,
     /// Where other processes find the array, if that is known.
     pub(crate) location: Option<Arc<str>>,
+    /// Whether another process planned with the table first, and its scans are read by others.
+    pub(crate) for_others: bool,
 }
 
 impl State {
     pub(crate) fn of(array: Array, arrow: Options, location: Option<Arc<str>>) -> Result<Self> {
         let table = Table::of(&array, arrow).map_err(of_arrow)?;
-        Ok(Self { array, table, arrow, location })
+        Ok(Self { array, table, arrow, location, for_others: false })
     }
 }
 
@@ -55,7 +57,10 @@ impl States {
         arrow: Options,
         location: Option<Arc<str>>,
     ) -> Result<Self> {
-        Ok(Self::of_state(Arc::new(State::of(array, arrow, location)?), home))
+        // A table that was described has a location, and cannot be opened again.
+        let for_others = home.is_none() && location.is_some();
+        let state = State { for_others, ..State::of(array, arrow, location)? };
+        Ok(Self::of_state(Arc::new(state), home))
     }
 
     /// The states of an array that always has this one.

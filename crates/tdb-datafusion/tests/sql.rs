@@ -167,6 +167,61 @@ async fn sparse_rows_are_read_in_the_order_of_their_dimensions_where_a_query_wan
     }
 }
 
+/// Fragments that all have cells everywhere, half of them the newest version of others.
+fn overlapping(fragments: i64, cells: i64) -> MemoryStorage {
+    let storage = numbers(1);
+    for fragment in 0..fragments {
+        let xs: Vec<i64> = (0..cells).map(|cell| cell * fragments + fragment / 2 * 2).collect();
+        let own: Vec<i64> = xs.iter().map(|x| x % 1000 * 10 + fragment).collect();
+        let bs: Vec<f64> = xs.iter().map(|x| (x % 77) as f64).collect();
+        let time = 2 + fragment.unsigned_abs();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::fixed("x", &xs)).column(WriteColumn::fixed("a", &own));
+        write.column(WriteColumn::fixed("b", &bs)).commit().unwrap();
+    }
+    storage
+}
+
+#[tokio::test]
+async fn tiles_of_fragments_that_overlap_are_read_twice_at_most_whatever_the_partitions() {
+    let storage = overlapping(8, 20_000);
+    let cells = common::cells(&stored(&storage).array());
+    for (partitions, memory) in [(1, 64 << 20), (2, 64 << 20), (4, 16 << 20), (7, 24 << 20)] {
+        let runtime = RuntimeEnvBuilder::new().with_memory_limit(memory, 1.0).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(partitions);
+        let session = SessionContext::new_with_config_rt(config, runtime);
+        let (session, table) = with(session, "t", stored(&storage));
+        let memory = MemTable::try_new(cells.schema(), vec![vec![cells.clone()]]).unwrap();
+        session.register_table("memory", Arc::new(memory)).unwrap();
+        for sql in [
+            "SELECT a % 10, count(*), sum(b), max(x) FROM t GROUP BY a % 10 ORDER BY 1",
+            "SELECT count(*), sum(a), min(x + a), max(b) FROM t WHERE a > 300",
+            "SELECT x, a, b FROM t WHERE a = 707 AND b < 40 ORDER BY x",
+            "SELECT a, x FROM t ORDER BY a DESC, x LIMIT 9",
+            "SELECT count(*), sum(one.a), max(two.b) FROM t AS one JOIN t AS two ON one.x = two.x WHERE two.a < 30",
+            "SELECT count(*) FROM (SELECT x FROM t WHERE b >= 3 LIMIT 30000)",
+            "SELECT x FROM t WHERE b = 5 ORDER BY x LIMIT 40",
+        ] {
+            let before = table.array().stats();
+            let found = ask(&session, sql).await;
+            let read = table.array().stats().since(&before);
+            let expected =
+                ask(&session, &sql.replace("FROM t", "FROM memory").replace("JOIN t", "JOIN memory")).await;
+            assert_eq!(found, expected, "{sql} in {partitions} partitions");
+            if partitions <= 2 && sql.contains("GROUP") {
+                // 1,600 tiles of three fields; coordinates are decoded a second time, because the query wants them.
+                assert!(read.tiles <= 2 * 1600 * 3, "{} tiles in {partitions} partitions", read.tiles);
+            }
+        }
+    }
+    let (session, _) = with(session(4), "t", stored(&storage));
+    assert!(explain(&session, "SELECT x FROM t").await.contains("partitions=4"));
+    assert!(
+        explain(&session, "SELECT x FROM t WHERE a = 707").await.contains("partitions=1"),
+        "it leaves few rows"
+    );
+}
+
 #[tokio::test]
 async fn a_limit_of_several_partitions_is_that_of_all_of_them() {
     let config = SessionConfig::new().with_target_partitions(4).with_batch_size(16);

@@ -11,6 +11,7 @@ use crate::contests::{Contests, Rivals};
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
+use crate::sparse::Choice;
 use crate::storage::{Ahead, Needs};
 use crate::{QueryError, Result, Snapshot};
 
@@ -40,6 +41,8 @@ pub(crate) struct Plan {
     /// Which of the fragments in the ranges may have cells with the same coordinates. The parts of a query have the contests of the
     /// whole query.
     pub(crate) contests: Arc<Contests>,
+    /// Which cells count of those tiles that may hold cells of other fragments, if it was found before.
+    pub(crate) chosen: Option<Choice>,
     /// The part of the query that a read covers; all of it by default.
     pub(crate) share: BatchScope,
 }
@@ -56,6 +59,18 @@ impl Plan {
             ahead.prepare(needs);
         }
         fits
+    }
+
+    /// Whether a tile must be looked at.
+    pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
+        let chosen = self.chosen.as_ref();
+        self.share.has_tile(fragment, tile) && chosen.is_none_or(|chosen| chosen.has_tile(fragment, tile))
+    }
+
+    /// Whether it is known which cells of a tile are wanted.
+    pub(crate) fn is_decided(&self, fragment: usize, tile: usize) -> bool {
+        self.share.window.is_none()
+            && self.chosen.as_ref().is_some_and(|chosen| chosen.is_decided(fragment, tile))
     }
 
     /// Whether a fragment may have cells in the ranges, according to its footer. If it has none, nothing else of it
@@ -104,6 +119,7 @@ impl Plan {
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),
+            chosen: None,
             share: BatchScope::default(),
         })
     }
@@ -132,6 +148,7 @@ impl Plan {
         if let (Some(set), Some(of)) = (plan.ranges.get_mut(dimension), dimensions.get(dimension)) {
             *set = set.narrowed(of, to);
         }
+        plan.chosen.iter_mut().for_each(|chosen| chosen.exact = false);
         plan
     }
 }

@@ -4,6 +4,7 @@ mod ahead;
 mod asynchronous;
 mod description;
 mod parts;
+mod tiles;
 
 use core::ops::RangeBounds;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 pub use self::ahead::BatchStream;
 pub use self::asynchronous::AsyncBatches;
 pub use self::description::QueryDescription;
+use self::tiles::TilePart;
 use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::condition::Program;
@@ -50,6 +52,10 @@ pub struct Read {
     /// The ranges of all dimensions, already checked: those of a part, or of a query that was described. Others may
     /// have been added.
     resolved: Option<Arc<Ranges>>,
+    /// If the query is a part that is made of tiles: which ones, and what it has in common with the others.
+    tiles: Option<TilePart>,
+    /// A condition on the cells of such a part.
+    narrowed: Option<QueryCondition>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
     selection: bool,
@@ -75,6 +81,8 @@ impl Read {
             ranges: Vec::new(),
             labels: Vec::new(),
             resolved: None,
+            tiles: None,
+            narrowed: None,
             order: None,
             condition: None,
             selection: false,
@@ -201,10 +209,7 @@ impl Read {
     /// # Ok::<(), tdb_array::Error>(())
     /// ```
     pub fn condition(mut self, condition: QueryCondition) -> Self {
-        self.condition = Some(match self.condition {
-            Some(before) => before.and(condition),
-            None => condition,
-        });
+        self.condition = both(self.condition, Some(condition));
         self
     }
 
@@ -250,7 +255,7 @@ impl Read {
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
         let memory = Allowance::new(self.memory, self.batch_memory);
         // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
-        let plan = self.order(Layout::GlobalOrder).fields([""; 0]).plan()?;
+        let plan = self.order(Layout::GlobalOrder).fields([""; 0]).ready(memory)?;
         crate::aggregate::run(plan, aggregates.into_iter().collect(), memory)
     }
 
@@ -321,6 +326,11 @@ impl Read {
         self
     }
 
+    /// Uses at most this many threads for the query, instead of as many as the array was opened with.
+    pub fn threads(self, threads: usize) -> Self {
+        Self { array: self.array.with_threads(threads).into(), ..self }
+    }
+
     /// Calls a function after each batch.
     pub fn on_progress(mut self, call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(OnProgress::new(call));
@@ -334,7 +344,7 @@ impl Read {
     /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
         let (memory, codes) = (self.memory, self.codes);
-        let mut plan = self.plan()?;
+        let mut plan = self.ready(Allowance::new(memory, None))?;
         plan.codes = codes;
         match memory {
             Some(budget) => stream::read_within(&mut plan, budget),
@@ -385,7 +395,7 @@ impl Read {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
         let sizes = BatchSizes { max: self.batch_memory, first: self.first_batch };
         let on_progress = self.on_progress.clone();
-        Batches::new(self.plan()?, budget, sizes, on_progress)
+        Batches::new(self.ready(Allowance::new(Some(budget), None))?, budget, sizes, on_progress)
     }
 
     pub(crate) fn plan(mut self) -> Result<Plan> {
@@ -415,8 +425,10 @@ impl Read {
         };
         let asked = self.asked_ranges()?;
         let plan = Plan::new(&array, fields, &asked, self.order)?;
-        let condition = self.condition.map(|condition| Program::of_query(&condition, &self.array));
-        let plan = plan.with_condition(condition.transpose()?);
+        let condition = both(self.condition, self.narrowed);
+        let condition = condition.map(|condition| Program::of_query(&condition, &self.array));
+        let mut plan = plan.with_condition(condition.transpose()?);
+        plan.share.tiles = self.tiles.map(TilePart::into_tiles);
         Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
     }
 
@@ -478,6 +490,14 @@ fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<Wante
 fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
     let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
     dimension.unwrap_or(usize::MAX)
+}
+
+/// Both of two conditions.
+fn both(one: Option<QueryCondition>, other: Option<QueryCondition>) -> Option<QueryCondition> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.and(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 fn find_field(schema: &ArraySchema, name: &str) -> Result<FieldKind, QueryError> {

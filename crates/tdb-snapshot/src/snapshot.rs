@@ -303,6 +303,14 @@ impl Snapshot {
         Self { context: self.context.for_query(), ..self.clone() }
     }
 
+    /// The same array for a query that uses at most this many threads.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_threads(&self, threads: usize) -> Self {
+        let context = Context { threads: threads.max(1), ..self.context.as_ref().clone() };
+        Self { context: Arc::new(context), ..self.clone() }
+    }
+
     /// The same array with only these fragments and this schema, and without deletes.
     #[doc(hidden)]
     pub fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {

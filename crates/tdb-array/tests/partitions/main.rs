@@ -156,6 +156,48 @@ fn parts_of_every_fixture_are_the_whole() {
     assert!(checked > 2500 && several > 1200, "{several} of {checked} were cut");
 }
 
+/// The cells of a query in parts that are made of tiles, read in small batches, and how many aggregates of the parts count.
+fn of_tiles(read: &Read, most: usize) -> (Vec<Vec<u8>>, u64) {
+    let parts = read.clone().tile_partitions(most).unwrap();
+    let (mut found, mut counted) = (Vec::new(), 0);
+    for part in parts {
+        counted += part.clone().aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap();
+        let batches = part.memory("64 MiB".parse().unwrap()).batch_memory("2 MiB".parse().unwrap()).batches();
+        batches.unwrap().for_each(|batch| found.append(&mut rows(&batch.unwrap())));
+    }
+    found.sort();
+    (found, counted)
+}
+
+#[test]
+fn parts_of_every_sparse_fixture_that_are_made_of_tiles_are_the_whole() {
+    let (mut several, mut checked) = (0, 0);
+    for (number, (path, key)) in fixtures().into_iter().enumerate() {
+        let Ok(array) = options(key.as_ref()).open(&path) else { continue };
+        if array.schema().array_type == ArrayType::Dense || array.read().collect().is_err() {
+            continue;
+        }
+        for read in [Some(array.read()), in_ranges(&array, number), conditioned(&array)].into_iter().flatten()
+        {
+            let most = COUNTS[number % 4];
+            let mut expected = rows(&read.clone().collect().unwrap());
+            expected.sort();
+            let (found, counted) = of_tiles(&read, most);
+            assert!(
+                found == expected,
+                "{}: {} cells, {} expected",
+                path.display(),
+                found.len(),
+                expected.len()
+            );
+            assert_eq!(counted, u64::try_from(expected.len()).unwrap(), "{}", path.display());
+            several += usize::from(read.tile_partitions(most).unwrap().len() > 1);
+            checked += 1;
+        }
+    }
+    assert!(checked > 500 && several > 100, "{several} of {checked} were cut");
+}
+
 #[test]
 fn parts_of_every_fixture_are_read_from_their_bytes() {
     let mut checked = 0;

@@ -11,12 +11,11 @@ use tdb_codec::{to_u64, to_usize};
 use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
 use crate::condition::{Columns, Program, Sources, Verdict};
-use crate::contests::Rivals;
 use crate::fragment::Fragment;
 use crate::order::replaced;
 use crate::plan::Plan;
 use crate::sparse::candidate::{
-    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tiles_meeting,
+    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_alone,
 };
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
@@ -61,7 +60,9 @@ pub(super) fn run(
         let Some(domain) = fragment.bounds() else { continue };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
-        if alone && inside && !deletes && !filters_time(plan, fragment) {
+        // Of a part that is made of tiles, the statistics of a fragment say too much.
+        let all = plan.share.tiles.is_none();
+        if alone && all && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
                 Verdict::None => continue,
                 Verdict::All => {
@@ -75,13 +76,14 @@ pub(super) fn run(
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
             let Candidate { tile, tile_cells, whole, .. } = candidate;
-            if !tile_is_alone(plan, &rivals, index, tile)? {
+            let decided = plan.chosen.is_some();
+            if !decided && !tile_is_alone(plan, &rivals, index, tile)? {
                 contested.push(candidate);
                 continue;
             }
             match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
                 Verdict::None => continue,
-                Verdict::All if whole && !deletes => {
+                Verdict::All if whole && !deletes && takes_all(plan, &candidate) => {
                     if let Some(found) = whole_tile(&sources, wanted, &candidate)? {
                         add(to_u64(tile_cells), found);
                         continue;
@@ -244,20 +246,8 @@ fn of_selection(
     Ok(tallies)
 }
 
-/// Whether no other fragment can have cells with the coordinates of a tile.
-fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile: usize) -> Result<bool> {
-    let Some(rivals) = rivals.of(fragment) else { return Ok(false) };
-    if rivals.is_empty() {
-        return Ok(true);
-    }
-    let array = &plan.array;
-    let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
-    let tree = own.rtree(array.context())?;
-    let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-    for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
-        if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// Whether no cell of a tile is left out because it is an older version of another.
+fn takes_all(plan: &Plan, candidate: &Candidate) -> bool {
+    let Candidate { fragment, tile, tile_cells, .. } = *candidate;
+    plan.chosen.as_ref().is_none_or(|chosen| chosen.most(fragment, tile, tile_cells) == tile_cells)
 }

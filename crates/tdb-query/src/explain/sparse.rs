@@ -11,7 +11,7 @@ use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::plan::{Plan, TIMESTAMPS};
-use crate::sparse::candidate::is_compared;
+use crate::sparse::candidate::{is_compared, matching};
 use crate::sparse::deletes::{Looks, applies, stored_program};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::keep::{MOST, PIECE};
@@ -101,22 +101,6 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     let exact = whole && !sorting.dedup && !applies(plan) && plan.condition.is_none();
     let matching = sources.as_ref().map(|sources| matching(sources, &tiles.matching)).transpose()?.flatten();
     Ok(Explain { order: plan.order, fragments, fields, cells, matching, exact, result_bytes, memory_bytes })
-}
-
-/// About how many cells of some tiles satisfy the condition; `None` if nothing is known of their values.
-fn matching(sources: &Sources<'_>, tiles: &[Candidate]) -> Result<Option<u64>> {
-    let (mut all, mut known) = (0f64, tiles.is_empty());
-    for Candidate { fragment, tile, tile_cells, .. } in tiles {
-        let (share, by_values) = sources.tile_share(0, *fragment, *tile, *tile_cells)?;
-        known |= by_values;
-        all += share * *tile_cells as f64;
-    }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "an estimate, which is not negative"
-    )]
-    Ok(known.then_some(all.ceil() as u64))
 }
 
 /// The tiles that the condition looks at, field by field.

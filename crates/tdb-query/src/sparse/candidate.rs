@@ -5,6 +5,8 @@ use tdb_fragment::Mbr;
 use tdb_schema::{FieldKind, Range};
 
 use super::filter::Filter;
+use crate::condition::Sources;
+use crate::contests::Rivals;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
@@ -18,7 +20,7 @@ pub(crate) struct Candidate {
     pub(crate) fragment: usize,
     pub(crate) tile: usize,
     pub(crate) tile_cells: usize,
-    /// Whether all its cells are in the ranges and in the window, so that their coordinates need not be looked at.
+    /// Whether all its cells that are wanted are known, or all are in the ranges and in the window, so that their coordinates need not be looked at.
     pub(crate) whole: bool,
 }
 
@@ -71,9 +73,10 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
             let path = context.describe(fragment.metadata_key());
             Error::inconsistent(path, "sparse tile num", fragment.footer().offset, detail)
         })?;
-        for tile in (0..tiles).filter(|tile| plan.share.has_tile(index, *tile)) {
+        for tile in (0..tiles).filter(|tile| plan.has_tile(index, *tile)) {
             let tile_cells = fragment.tile_cells(context, tile)?;
-            candidates.push(Candidate { fragment: index, tile, tile_cells, whole: !looks });
+            let whole = !looks || plan.is_decided(index, tile);
+            candidates.push(Candidate { fragment: index, tile, tile_cells, whole });
         }
         return Ok(candidates);
     }
@@ -85,10 +88,11 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
         return Ok(candidates);
     }
     let tree = fragment.rtree(context)?;
-    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.share.has_tile(index, *tile)) {
+    for tile in tree.search(overlaps).into_iter().filter(|tile| plan.has_tile(index, *tile)) {
         let inside = tree.leaf(tile).is_some_and(|mbr| lies_inside(plan, mbr.ranges()));
+        let whole = (inside && !looks) || plan.is_decided(index, tile);
         let tile_cells = fragment.tile_cells(context, tile)?;
-        candidates.push(Candidate { fragment: index, tile, tile_cells, whole: inside && !looks });
+        candidates.push(Candidate { fragment: index, tile, tile_cells, whole });
     }
     Ok(candidates)
 }
@@ -125,4 +129,38 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
 /// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a window of keys.
 pub(crate) const fn is_compared(share: &BatchScope, set: &RangeSet) -> bool {
     share.window.is_some() || !set.is_all()
+}
+
+/// Whether no other fragment can have cells with the coordinates of a tile.
+pub(crate) fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile: usize) -> Result<bool> {
+    let Some(rivals) = rivals.of(fragment) else { return Ok(false) };
+    if rivals.is_empty() {
+        return Ok(true);
+    }
+    let array = &plan.array;
+    let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
+    let tree = own.rtree(array.context())?;
+    let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
+    for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
+        if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// About how many cells of some tiles satisfy a query's condition; `None` if nothing is known of their values.
+pub(crate) fn matching(sources: &Sources<'_>, tiles: &[Candidate]) -> Result<Option<u64>> {
+    let (mut all, mut known) = (0f64, tiles.is_empty());
+    for Candidate { fragment, tile, tile_cells, .. } in tiles {
+        let (share, by_values) = sources.tile_share(0, *fragment, *tile, *tile_cells)?;
+        known |= by_values;
+        all += share * *tile_cells as f64;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an estimate, which is not negative"
+    )]
+    Ok(known.then_some(all.ceil() as u64))
 }

@@ -165,18 +165,19 @@ impl Filter<'_> {
         Ok(kept)
     }
 
-    /// The cells of a tile that the condition allows. `again` says that coordinates of all of them will be looked at.
+    /// The cells of a tile that the condition allows, of those in the mask `among` or of all. `again` says that coordinates of all of
+    /// them will be looked at.
     pub(super) fn wanted(
         &self,
         (fragment, tile, cells): (usize, usize, usize),
-        again: bool,
+        (among, again): (Option<Vec<u8>>, bool),
         worker: &mut Worker,
     ) -> Result<Judged> {
         let Self::Matching(sources) = self else {
-            return Ok(Judged { wanted: None, looked_at: Vec::new() });
+            return Ok(Judged { wanted: among, looked_at: Vec::new() });
         };
         sources.context.tile_len(cells, 1)?;
-        let mut wanted = vec![1u8; cells];
+        let mut wanted = among.unwrap_or_else(|| vec![1u8; cells]);
         let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let decoded = sources.program.fields.iter().zip(columns.into_decoded());

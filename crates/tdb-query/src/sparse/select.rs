@@ -6,6 +6,7 @@ use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
+use super::chosen::Choice;
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, PIECE, Part, Piece};
 use super::need;
@@ -146,8 +147,9 @@ pub(crate) fn select_in(
     parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
-        let (ranges, share) = (&plan.ranges, &plan.share);
-        let selector = Selector { context, dimensions, ranges, window, coordinates, filter, share, keep };
+        let (ranges, share, chosen) = (&plan.ranges, &plan.share, plan.chosen.as_ref());
+        let selector =
+            Selector { context, dimensions, ranges, window, coordinates, filter, share, chosen, keep };
         let selection = selector.run(candidate, source, worker)?;
         keep.charge(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
@@ -163,6 +165,7 @@ struct Selector<'a> {
     coordinates: Wanted,
     filter: Filter<'a>,
     share: &'a BatchScope,
+    chosen: Option<&'a Choice>,
     keep: &'a Keep<'a>,
 }
 
@@ -189,8 +192,12 @@ impl Selector<'_> {
         let context = self.context;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let again = self.coordinates == Wanted::Again;
+        let chosen = self.chosen.and_then(|chosen| chosen.mask(fragment, tile, tile_cells));
+        let decided = self.share.window.is_none()
+            && self.chosen.is_some_and(|chosen| chosen.is_decided(fragment, tile));
+        let filter = if decided { Filter::All } else { self.filter };
         let Judged { wanted: mut filtered, mut looked_at } =
-            self.filter.wanted((fragment, tile, tile_cells), again, worker)?;
+            filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
         if let Filter::Among(among) = self.filter {
             match among.find(self.keep, (fragment, tile), tile_cells) {
                 Some(Found::Nothing) => return Ok(None),

@@ -116,6 +116,15 @@ impl Boxes {
         }
     }
 
+    /// About how often a tile is read, on average, if boxes have this room.
+    pub(super) fn repeats(&self, room: u64) -> f64 {
+        let boxes = self.spread.cost(&self.all, 1.0) as f64 / room.max(1) as f64;
+        let along = self.cutter.first_dimension().zip(Some(boxes)).filter(|(_, boxes)| *boxes > 1.0);
+        along.map_or(1.0, |(dimension, boxes)| {
+            1.0 + (boxes - 1.0) * self.spread.covered(dimension, self.all.get(dimension).copied())
+        })
+    }
+
     /// Bytes that the plan itself takes, without what is taken by keys.
     pub(super) fn held(&self) -> u64 {
         self.spread.held()

@@ -53,6 +53,11 @@ impl Cutter {
         self.left.pop().map(|(bounds, _)| bounds)
     }
 
+    /// The dimension along which boxes are cut first.
+    pub(crate) fn first_dimension(&self) -> Option<usize> {
+        self.parts.first().map(|part| part.dimension())
+    }
+
     /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a single cell.
     pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
         let Piece { bounds, mut part } = piece;

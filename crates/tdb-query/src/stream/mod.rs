@@ -8,7 +8,8 @@
 //!   not fit is cut along the next part. The size of a box follows from an estimate (`spread`): the cells and value
 //!   bytes of each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
 //!   ranges per dimension are cut by their places in the sequence that was asked for.
-//! - *Runs of tiles* (`runs`), for sparse cells in storage order.
+//! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may replace each other's are read so, too, if
+//!   boxes would read each tile several times: then it is found out first which cells count (`sparse::chosen`).
 //! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of ranges, and for
 //!   Hilbert order. A first pass decodes coordinates and lists up to 16 keys per tile; a batch takes the cells
 //!   between two of them. Nearly empty boxes are replaced by windows: after 256 boxes of fewer than 16 cells (1,024
@@ -70,6 +71,7 @@ pub(crate) use self::line::{Line, last_where};
 pub(crate) use self::plan::order_of;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
+pub(crate) use self::runs::TileSet;
 
 use self::plan::Parts;
 use crate::budget::MemoryBudget;
@@ -79,7 +81,7 @@ use crate::engine::run;
 use crate::explain::fetch_sections;
 use crate::plan::Plan;
 use crate::share;
-use crate::sparse::Candidate;
+use crate::sparse::{Candidate, Choice, Chosen};
 use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream without an explicit one.
@@ -96,6 +98,8 @@ pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
+    /// Whether it is to be found out first which cells count, so that no tile is read for several parts.
+    chooses: bool,
     /// Everything was read, or something failed.
     done: bool,
     progress: Progress,
@@ -115,7 +119,8 @@ impl Batches {
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
         parts.grow_from(sizes.first);
-        Ok(Self { plan, budget, parts, done: false, progress, on_progress, any: false })
+        let chooses = chooses(&plan, sizes, &parts);
+        Ok(Self { plan, budget, parts, chooses, done: false, progress, on_progress, any: false })
     }
 
     /// The progress of the query.
@@ -173,6 +178,9 @@ impl Batches {
     }
 
     fn read_one(&mut self) -> Result<Option<Cells>> {
+        if core::mem::take(&mut self.chooses) {
+            self.choose()?;
+        }
         loop {
             if self.done {
                 return Ok(None);
@@ -206,6 +214,31 @@ impl Batches {
                 return Ok(Some(cells));
             }
         }
+    }
+
+    /// Finds out which cells count; then tiles are read one after the other. If the memory is too small for that, or for a tile, nothing
+    /// changes.
+    fn choose(&mut self) -> Result<()> {
+        let mut plan = self.plan.clone();
+        plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
+        let tiles = Parts::new(&plan, self.budget, self.parts.batch());
+        if !tiles.is_ok_and(|(parts, _)| parts.fit_tiles(&plan)) {
+            return Ok(());
+        }
+        let memory = Allowance { budget: self.budget, batch: None };
+        let cells = match Chosen::find(&self.plan, Some(memory)) {
+            Ok(cells) => Arc::new(cells),
+            Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        plan.share.beside = plan.share.beside.saturating_add(cells.held());
+        plan.chosen = Some(Choice { cells, exact: true });
+        if let Ok((parts, progress)) = Parts::new(&plan, self.budget, self.parts.batch()) {
+            (self.plan, self.parts, self.progress) = (plan, parts, progress);
+        }
+        Ok(())
     }
 
     /// The next batch for an asynchronous caller. If something that it reads has not arrived yet, the returned value
@@ -244,6 +277,21 @@ impl Iterator for Batches {
 }
 
 impl core::iter::FusedIterator for Batches {}
+
+/// Boxes that read each tile more often than this, on average, cost more than finding out first which cells count.
+const MOST_REPEATS: f64 = 1.5;
+
+/// Whether it is better to find out which cells count before any batch is made: not for a caller who may need the first cells only, and not
+/// where tiles come from afar, because coordinates are then fetched twice.
+fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
+    let context = plan.array.context();
+    let near = context.ahead.is_none() && context.deferred.is_none();
+    let contested = plan.array.schema().array_type == ArrayType::Sparse
+        && plan.order == Layout::Unordered
+        && plan.contests.any()
+        && plan.chosen.is_none();
+    contested && near && sizes.first.is_none() && parts.repeats(plan) > MOST_REPEATS
+}
 
 /// What the cells of batches may take while they are made, if the caller has limited it.
 #[derive(Clone, Copy, Debug, Default)]

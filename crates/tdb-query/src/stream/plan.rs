@@ -13,6 +13,7 @@ use super::keys::Taken;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
 use crate::budget::MemoryBudget;
+use crate::condition::Sources;
 use crate::dense::dense_order;
 use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
@@ -20,6 +21,8 @@ use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
 use crate::share::{BatchScope, Room, too_small};
 use crate::sparse::Sorting;
+use crate::sparse::candidate::{all_candidates, matching};
+use crate::sparse::filter::Filter;
 use crate::{Error, Result};
 
 /// The parts of a query that are still to be read.
@@ -31,8 +34,10 @@ pub(crate) struct Parts {
     /// The same for the next batch, while batches grow.
     growing: Option<MemoryBudget>,
     cost: CellCost,
-    /// How much of the room is used for planning, in 64ths: reduced after estimates were too low.
+    /// How much of the room is used for planning, in 64ths: less after estimates were too low.
     scale: u64,
+    /// The most of it: more than the room if a condition leaves few cells.
+    most: u64,
     kind: Kind,
 }
 
@@ -72,6 +77,10 @@ pub(super) enum What {
 pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
 
 const SCALE: u64 = 64;
+/// So many times as many cells may satisfy a condition as estimated.
+const DOUBT: u64 = 4;
+/// The most by which rare matches let parts grow.
+const MOST_RARE: u64 = 16;
 /// How much more than the batch before a batch may take, while batches grow.
 const GROWTH: u64 = 4;
 
@@ -109,7 +118,8 @@ impl Parts {
             }
         }
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
-        let this = Self { budget, batch, growing: None, cost, scale: SCALE, kind };
+        let most = most_scale(plan)?;
+        let this = Self { budget, batch, growing: None, cost, scale: most, most, kind };
         // A budget that is too small for anything is rejected before anything is read.
         match (&this.kind, this.room(plan, this.held())) {
             (_, Ok(_)) => Ok((this, progress)),
@@ -122,6 +132,34 @@ impl Parts {
                 Err(too_small(budget, min).into())
             }
             (_, Err(error)) => Err(error),
+        }
+    }
+
+    /// The most that the cells of a batch may take, if the caller has limited it.
+    pub(super) const fn batch(&self) -> Option<MemoryBudget> {
+        self.batch
+    }
+
+    /// Whether each part may have a tile with all its cells.
+    pub(super) fn fit_tiles(&self, plan: &Plan) -> bool {
+        let threads = to_u64(plan.array.context().threads);
+        let dearest = Runs::default().dearest(plan, &self.cost, threads);
+        let room = self.room_of_budget(plan, 0);
+        room.is_ok_and(|room| dearest.is_ok_and(|dearest| dearest <= room.bytes()))
+    }
+
+    /// How often a tile is read, on average, if nothing needs more memory than estimated.
+    pub(super) fn repeats(&self, plan: &Plan) -> f64 {
+        let Ok(room) = self.room(plan, self.held()) else { return 1.0 };
+        match &self.kind {
+            Kind::Boxes(boxes) => boxes.repeats(room.bytes()),
+            // To list the keys, coordinates are decoded once more.
+            Kind::Untried(_) => {
+                let cells = plan.array.fragments().iter().map(|fragment| fragment.cell_count());
+                let cells = cells.fold(0, u64::saturating_add);
+                if cells.saturating_mul(self.cost.per_cell()) > room.bytes() { 2.0 } else { 1.0 }
+            }
+            _ => 1.0,
         }
     }
 
@@ -219,8 +257,9 @@ impl Parts {
                 else {
                     return Ok(None);
                 };
-                let min = run.bytes.max(Room::min(run.threads));
-                if min > all.bytes() {
+                // Several tiles may be planned to take more, if a condition leaves few of their cells.
+                let min = if run.len() > 1 { run.threads } else { run.bytes };
+                if min.max(Room::min(run.threads)) > all.bytes() {
                     return Err(self.too_small_for_runs(plan));
                 }
                 let room = self.room_beside(plan, run.threads)?;
@@ -320,7 +359,7 @@ impl Parts {
     /// Continues after a part that was read.
     pub(crate) fn done(&mut self, plan: &Plan, part: &Part) {
         self.grow();
-        self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(SCALE);
+        self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(self.most);
         let mut gone: Vec<usize> = part.touched.clone();
         match (&mut self.kind, &part.what) {
             (Kind::Boxes(boxes), _) => gone = boxes.done(part),
@@ -335,6 +374,23 @@ impl Parts {
             fragment.forget();
         }
     }
+}
+
+/// How much of the room may be planned with: sparse cells that fail a condition take none of it, and statistics tell about how many do. If
+/// they are wrong, a part turns out to be too large, and is cut.
+fn most_scale(plan: &Plan) -> Result<u64> {
+    let Some(program) = plan.condition.as_ref().filter(|_| !plan.fields.is_empty()) else { return Ok(SCALE) };
+    let context = plan.array.context();
+    let is_near = context.ahead.is_none() && context.deferred.is_none();
+    if plan.array.schema().array_type == ArrayType::Dense || !is_near {
+        return Ok(SCALE);
+    }
+    let tiles = all_candidates(plan, Filter::All)?;
+    let sources = Sources::new(context, program, plan.array.fragments());
+    let cells = tiles.iter().fold(1u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));
+    let Some(matching) = matching(&sources, &tiles)? else { return Ok(SCALE) };
+    let rarity = cells.checked_div(matching.saturating_mul(DOUBT)).unwrap_or(MOST_RARE);
+    Ok(SCALE.saturating_mul(rarity.clamp(1, MOST_RARE)))
 }
 
 /// The greatest number of fragments that overlap along the first dimension.

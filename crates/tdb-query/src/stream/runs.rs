@@ -28,6 +28,8 @@ struct Tile {
     fragment: usize,
     tile: usize,
     cells: u64,
+    /// All its cells; a read may take fewer of them (`cells`).
+    whole: u64,
     /// Bytes of its values of variable length: counted as often as they are held, and counted once.
     held: u64,
     values: u64,
@@ -95,7 +97,7 @@ impl Runs {
             let cells = tile.cells.saturating_mul(cost.per_cell());
             let more =
                 bytes.saturating_add(cells).saturating_add(tile.held).saturating_add(super::whole(touch));
-            let (wider, longer) = (largest.max(tile.cells), values.max(tile.values));
+            let (wider, longer) = (largest.max(tile.whole), values.max(tile.values));
             let working = cost.thread(wider, longer).saturating_mul(threads);
             let all = more.saturating_add(working);
             let fits = more <= limit.cells && all <= limit.all && run.tiles.len() < max;
@@ -151,12 +153,14 @@ impl Runs {
             }
             let sizes = cost.var_sizes(plan.array.context(), fragment)?;
             for candidate in tiles {
-                let (tile, cells) = (candidate.tile, to_u64(candidate.tile_cells));
+                let (tile, whole) = (candidate.tile, candidate.tile_cells);
+                let cells = plan.chosen.as_ref().map_or(whole, |chosen| chosen.most(number, tile, whole));
+                let (cells, whole) = (to_u64(cells), to_u64(whole));
                 let of = |list: &[u64]| list.get(tile).copied().unwrap_or(0);
                 let held = sizes.iter().map(|(times, list)| of(list).saturating_mul(*times));
                 let values = sizes.iter().map(|(_, list)| of(list)).max().unwrap_or(0);
                 let held = held.fold(0u64, u64::saturating_add);
-                self.waiting.push_back(Tile { fragment: number, tile, cells, held, values });
+                self.waiting.push_back(Tile { fragment: number, tile, cells, whole, held, values });
             }
         }
         Ok(self.waiting.front().copied())

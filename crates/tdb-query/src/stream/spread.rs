@@ -272,6 +272,22 @@ impl Spread {
         touched
     }
 
+    /// The part of a query along a dimension that a tile covers, on average.
+    pub(crate) fn covered(&self, dimension: usize, query: Option<(u64, u64)>) -> f64 {
+        let Some((line, (low, high))) = self.lines.get(dimension).zip(query) else { return 0.0 };
+        let (first, last) = (line.position(low), line.position(high));
+        let all = half(first, last, line);
+        let (mut tiles, mut covered) = (0.0, 0.0);
+        for span in &self.spans {
+            let Some((low, high)) = span.bounds.get(dimension) else { continue };
+            let (from, to) = (low.max(first), high.min(last));
+            let share = if from > to { 0.0 } else { half(from, to, line) / all };
+            covered += span.tiles * share.clamp(0.0, 1.0);
+            tiles += span.tiles;
+        }
+        if tiles > 0.0 { covered / tiles } else { 0.0 }
+    }
+
     /// Tiles and stored cells of all spans.
     pub(crate) fn totals(&self) -> (f64, f64) {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
