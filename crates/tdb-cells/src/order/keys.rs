@@ -409,6 +409,9 @@ fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
 /// Cells that are looked at together: when all of them are in one space tile, nothing is divided.
 const BLOCK: usize = 32;
 
+/// The highest bit of a word.
+const HIGHEST: u64 = 1 << 63;
+
 /// Adds a dimension's part to the keys.
 struct Fill<'a, K> {
     values: &'a [u8],
@@ -446,15 +449,16 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
         let low = domain_low::<T>(dimension);
         let ordinal = |value: &[u8]| integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
         if slot.source == Source::Cell {
+            let mut all = 0;
             for (key, value) in cells {
-                let ordinal = ordinal(value);
-                let word = ordinal.wrapping_sub(slot.base);
-                fits &= word <= max;
+                let word = ordinal(value).wrapping_sub(slot.base);
+                all |= word;
                 *key = key.with(K::place(word, slot.shift));
             }
-            return (fits, false);
+            return (all & !max == 0, false);
         }
         let extent = dimension.extent_cells().unwrap_or(1).max(1);
+        let last = extent.wrapping_sub(1);
         let most_within = within.map_or(u64::MAX, most_of);
         let part = |tile: u64, rest: u64| {
             let part = K::place(tile.wrapping_sub(slot.base), slot.shift);
@@ -472,10 +476,15 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 (tile, start)
             };
             let (tile, start) = enter(ordinals().next().unwrap_or(0));
-            let furthest = ordinals().fold(0, |most, ordinal| most.max(ordinal.wrapping_sub(start)));
-            if furthest < extent {
+            // What is beyond the last cell of the tile, or before its first one, sets the highest bit. Nothing is compared, because few
+            // processors compare several words of 64 bits at once.
+            let all = ordinals().fold(0, |all, ordinal| {
+                let rest = ordinal.wrapping_sub(start);
+                all | rest | last.wrapping_sub(rest) & HIGHEST
+            });
+            if all & HIGHEST == 0 {
                 // All are in one tile: a loop without branches.
-                fits &= tile.wrapping_sub(slot.base) <= max && furthest <= most_within;
+                fits &= tile.wrapping_sub(slot.base) <= max && all & !most_within == 0;
                 for (key, ordinal) in keys.iter_mut().zip(ordinals()) {
                     *key = key.with(part(tile, ordinal.wrapping_sub(start)));
                 }

@@ -147,6 +147,13 @@ fn bands<K: Key, S: Source<K>>(
     Ok(Some(bands))
 }
 
+impl<K: Key> Band<K> {
+    /// Whether keys from `min` to `max` belong to it. Its cells were found by a binary search in runs that may not be sorted.
+    fn contains(&self, min: K, max: K) -> bool {
+        self.min.is_none_or(|start| start <= min) && self.end.is_none_or(|end| max < end)
+    }
+}
+
 impl<K: Key> Run<K> {
     /// For each splitter the first cell whose key is not below it, if the run is sorted.
     fn cut<S: Source<K>>(
@@ -188,37 +195,48 @@ struct Doubtful {
     once: Vec<u64>,
     /// A bit for each hash that several keys have.
     again: Vec<u64>,
+    /// So many lowest bits of a product are no part of the hash.
+    rest: u32,
 }
 
 /// Hashes for each key: one key in sixteen shares its hash with another one.
 const HASHES: usize = 16;
 
 impl Doubtful {
-    /// Keeps the words whose keys, above the lowest `places` bits, may be equal to another one's.
-    fn only(&mut self, words: &mut Vec<u64>, places: u32) {
-        let hashes = words.len().saturating_mul(HASHES).next_power_of_two().max(64);
-        let rest = u64::BITS.saturating_sub(hashes.trailing_zeros());
-        // Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far apart.
-        let hash = |word: u64| {
-            let key = word.checked_shr(places).unwrap_or(0);
-            let hash = key.wrapping_mul(0x9E37_79B9_7F4A_7C15).checked_shr(rest).unwrap_or(0);
-            (to_usize(hash / 64).unwrap_or(0), hash % 64)
-        };
+    /// Notes the keys of a band, and returns the least and the greatest of them.
+    fn note<K: Key>(&mut self, keys: &[K]) -> (K, K) {
+        let hashes = keys.len().saturating_mul(HASHES).next_power_of_two().max(64);
+        self.rest = u64::BITS.saturating_sub(hashes.trailing_zeros());
         for bits in [&mut self.once, &mut self.again] {
             bits.clear();
             bits.resize(hashes / 64, 0);
         }
-        for word in words.iter() {
-            let (at, bit) = hash(*word);
+        let first = keys.first().copied().unwrap_or_default();
+        let (mut min, mut max) = (first, first);
+        for key in keys {
+            (min, max) = (min.min(*key), max.max(*key));
+            let (at, bit) = self.place(*key);
             if let (Some(once), Some(again)) = (self.once.get_mut(at), self.again.get_mut(at)) {
                 *again |= *once & (1 << bit);
                 *once |= 1 << bit;
             }
         }
-        words.retain(|word| {
-            let (at, bit) = hash(*word);
-            self.again.get(at).is_none_or(|again| again & (1 << bit) != 0)
-        });
+        (min, max)
+    }
+
+    /// Whether another key of the band may be equal to this one.
+    #[inline]
+    fn has(&self, key: impl Key) -> bool {
+        let (at, bit) = self.place(key);
+        self.again.get(at).is_none_or(|again| again & (1 << bit) != 0)
+    }
+
+    /// The word and the bit of a key's hash. Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far apart.
+    #[inline]
+    fn place(&self, key: impl Key) -> (usize, u64) {
+        let word = key.shifted(0) ^ key.shifted(u64::BITS).rotate_left(u64::BITS / 2);
+        let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15).checked_shr(self.rest).unwrap_or(0);
+        (to_usize(hash / 64).unwrap_or(0), hash % 64)
     }
 }
 
@@ -252,7 +270,10 @@ impl<K: Key> Room<K> {
         finish: &F,
         slot: &mut [u32],
     ) -> Option<Part> {
-        let Self { keys, cells, words, pairs, doubtful } = self;
+        if slot.is_empty() {
+            return self.find_dropped(source, band, finish, slot);
+        }
+        let Self { keys, cells, words, pairs, .. } = self;
         keys.clear();
         cells.clear();
         let mut exact = true;
@@ -265,9 +286,7 @@ impl<K: Key> Room<K> {
         for key in keys.iter() {
             (min, max) = (min.min(*key), max.max(*key));
         }
-        // The cells were found by a binary search in runs that may not be sorted.
-        let inside = band.min.is_none_or(|start| start <= min) && band.end.is_none_or(|end| max < end);
-        if !inside || keys.len() != cells.len() {
+        if !band.contains(min, max) || keys.len() != cells.len() {
             return None;
         }
         let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
@@ -279,9 +298,6 @@ impl<K: Key> Room<K> {
                     .zip(0u64..)
                     .map(|(key, place)| key.above(min).shifted(0).checked_shl(places).unwrap_or(0) | place),
             );
-            if slot.is_empty() {
-                doubtful.only(words, places);
-            }
             words.sort();
             let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
             let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
@@ -297,9 +313,42 @@ impl<K: Key> Room<K> {
             finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
         }))
     }
+
+    /// [`Self::merge`] where only the dropped cells are wanted: a cell whose key no other one has is none of them.
+    fn find_dropped<S: Source<K>, F: Finish>(
+        &mut self,
+        source: &S,
+        band: &Band<K>,
+        finish: &F,
+        slot: &mut [u32],
+    ) -> Option<Part> {
+        let Self { keys, pairs, doubtful, .. } = self;
+        keys.clear();
+        pairs.clear();
+        let mut exact = true;
+        for piece in &band.pieces {
+            exact &= source.keys(piece.clone(), keys)?;
+        }
+        let (min, max) = doubtful.note(keys);
+        if !band.contains(min, max) {
+            return None;
+        }
+        let mut rest = keys.as_slice();
+        for piece in &band.pieces {
+            let (own, others) = rest.split_at_checked(piece.len())?;
+            let cells = to_u32(piece.start)?..to_u32(piece.end)?;
+            pairs.extend(own.iter().copied().zip(cells).filter(|(key, _)| doubtful.has(*key)));
+            rest = others;
+        }
+        pairs.sort_by_key(|(key, _)| *key);
+        Some(Part::of(pairs.len(), slot, |sink| {
+            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
+        }))
+    }
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 mod tests {
     use std::collections::HashSet;
 
@@ -307,21 +356,25 @@ mod tests {
 
     #[test]
     fn keys_that_occur_more_than_once_are_never_left_out_and_most_others_are() {
-        const PLACES: u32 = 20;
         let mut doubtful = Doubtful::default();
         for seed in 1..20u64 {
             // 16,411 is a prime number: these keys are all different.
             let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
             let repeated: HashSet<u64> = keys.iter().step_by(97).copied().collect();
-            let words: Vec<u64> =
-                keys.iter().chain(&repeated).zip(0..).map(|(key, place)| key << PLACES | place).collect();
-            let mut some = words.clone();
-            doubtful.only(&mut some, PLACES);
-            let of_repeated =
-                |words: &[u64]| words.iter().filter(|word| repeated.contains(&(**word >> PLACES))).count();
-            assert_eq!(of_repeated(&some), 2 * repeated.len());
-            assert!(some.is_sorted_by_key(|word| word % (1 << PLACES)), "their order stays");
-            assert!(some.len() < words.len() / 6, "{} of {} are left", some.len(), words.len());
+            let keys: Vec<u64> = keys.iter().chain(&repeated).copied().collect();
+            let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 70).collect();
+            let ends = (*keys.iter().min().unwrap(), *keys.iter().max().unwrap());
+            assert_eq!(doubtful.note(&keys), ends);
+            let check = |found: Vec<bool>| {
+                let of_repeated =
+                    keys.iter().zip(&found).filter(|(key, found)| repeated.contains(key) && **found);
+                assert_eq!(of_repeated.count(), 2 * repeated.len());
+                let found = found.iter().filter(|found| **found).count();
+                assert!(found < keys.len() / 6, "{found} of {} are left", keys.len());
+            };
+            check(keys.iter().map(|key| doubtful.has(*key)).collect());
+            doubtful.note(&wide);
+            check(wide.iter().map(|key| doubtful.has(*key)).collect());
         }
     }
 }
