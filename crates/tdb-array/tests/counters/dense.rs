@@ -68,8 +68,8 @@ fn array(written: &[RangeInclusive<i32>]) -> Array {
         let write = write.column(WriteColumn::fixed("a", &a)).column(WriteColumn::fixed("b", &b));
         write.column(WriteColumn::fixed("n", &n).nullable(&valid)).column(s.column("s")).commit().unwrap();
     }
-    // One thread: several cut rows of tiles among them, and then both decode the chunk that is cut.
-    OpenOptions::new().threads(1).open_storage(storage).unwrap()
+    // Several threads cut rows of tiles among them, and no chunk.
+    OpenOptions::new().threads(3).open_storage(storage).unwrap()
 }
 
 /// The chunks of a field that have some cells.

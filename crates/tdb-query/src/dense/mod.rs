@@ -46,7 +46,7 @@ use tdb_schema::FieldKind;
 
 use self::condition::Begun;
 use self::paint::{Target, VarTarget};
-use self::space::Region;
+use self::space::{ChunkRows, Region};
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::fragment::Fragment;
 use crate::gather::concat;
@@ -72,9 +72,16 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     for field in plan.fields.iter().filter_map(|kind| array.schema().field_of(*kind)) {
         check_room(space.bytes(field.cell_size().unwrap_or(8))?)?;
     }
-    let regions = space.regions(context.threads);
+    let schema = array.schema();
+    let attributes = plan.fields.iter().filter(|kind| matches!(kind, FieldKind::Attribute(_)));
+    let stored = attributes.filter_map(|kind| schema.field_of(*kind)).flat_map(|field| {
+        let validity = field.nullable.then_some((1, &schema.validity_filters));
+        field.cell_size().map(|size| (size, field.filters)).into_iter().chain(validity)
+    });
+    let chunks = ChunkRows::of(&space, stored);
+    let regions = space.regions(context.threads, chunks);
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
-    let rows = space.regions(1);
+    let rows = space.regions(1, ChunkRows::default());
     let overlays = overlays(plan, &space)?;
     let (wanted, mut begun) = match &plan.condition {
         Some(program) => {

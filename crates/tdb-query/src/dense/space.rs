@@ -1,6 +1,7 @@
 //! The space of a dense query: its box, its tiles, and the regions that jobs own.
 
 use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_filters::{Filter, Pipeline};
 use tdb_schema::Dimension;
 
 use super::arrange::Arrangement;
@@ -338,7 +339,9 @@ impl Space {
 
     /// Cuts the query into regions, in result order. In global order each tile is one; otherwise each row of tiles
     /// along the result's slowest dimension is, cut further where there are too few rows for the threads.
-    pub(crate) fn regions(&self, threads: usize) -> Vec<Region> {
+    ///
+    /// A further cut lies between chunks, as far as `chunks` tells where these end.
+    pub(crate) fn regions(&self, threads: usize, chunks: ChunkRows) -> Vec<Region> {
         if self.order == Layout::GlobalOrder {
             let mut regions = Vec::new();
             let all: Result<(), ()> = self.for_each_tile_of(&self.axes, |_, bounds| {
@@ -353,18 +356,11 @@ impl Space {
         let mut parts = self.tile_rows(slow, axis);
         // If tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each part
         // decodes its own chunks.
-        let wanted = threads.saturating_mul(2);
         let same_order = self.cell_order == self.order || self.axes.len() == 1;
+        let wanted = threads.saturating_mul(2);
         if threads > 1 && parts.len() < wanted && self.cells > SMALL && same_order {
             let each = wanted.div_ceil(parts.len().max(1));
-            let cut = |part: Axis| {
-                let step = part.count().div_ceil(each).max(1);
-                let starts = (0..part.count()).step_by(step);
-                let slices =
-                    starts.filter_map(|from| part.slice(from, part.count().min(from.saturating_add(step))));
-                slices.collect::<Vec<_>>()
-            };
-            parts = parts.into_iter().flat_map(cut).collect();
+            parts = parts.into_iter().flat_map(|part| self.cut(slow, &part, each, chunks)).collect();
         }
         let region = |part| {
             let mut axes = self.axes.clone();
@@ -372,6 +368,31 @@ impl Space {
             Region::new(axes, self.order)
         };
         parts.into_iter().filter_map(region).collect()
+    }
+
+    /// Cuts a part of an axis in at most so many pieces. Where the part is one run, they end with a chunk of its tile.
+    fn cut(&self, dimension: usize, part: &Axis, pieces: usize, ChunkRows(rows): ChunkRows) -> Vec<Axis> {
+        let (count, rows) = (part.count(), rows.max(1));
+        let step = count.div_ceil(pieces.max(1)).max(1);
+        // How far into its tile it begins.
+        let before = match part.runs() {
+            [run] => {
+                let tile = self.tile_index(dimension, run.low);
+                to_usize(run.low.saturating_sub(self.tile_span(dimension, tile).0))
+            }
+            _ => None,
+        };
+        let mut slices = Vec::new();
+        let mut from = 0usize;
+        while from < count {
+            let even = from.saturating_add(step);
+            let end = before.map_or(even, |before| {
+                before.saturating_add(even).div_ceil(rows).saturating_mul(rows).saturating_sub(before)
+            });
+            slices.extend(part.slice(from, end.min(count)));
+            from = end;
+        }
+        slices
     }
 
     /// Cuts an axis at the borders of rows of tiles or, if there are many rows, of groups of rows: painting loops
@@ -426,5 +447,27 @@ struct TileStep {
 /// About the largest number of regions that a query is cut into: each costs some memory.
 const MOST_REGIONS: u64 = 1 << 16;
 
-/// A query with fewer cells is not cut finer than tiles.
+/// A query with fewer cells is not cut finer than tiles: a thread that has just begun may have to wait longer for a processor than the rest
+/// of the query takes.
 const SMALL: usize = 1 << 16;
+
+/// How far apart pieces of a tile may be cut without cutting a chunk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChunkRows(usize);
+
+impl ChunkRows {
+    /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the longest chunks. Fields are given by the
+    /// size of their cells, and their filters.
+    pub(crate) fn of<'f>(space: &Space, fields: impl Iterator<Item = (usize, &'f Pipeline)>) -> Self {
+        let slow = if space.order == Layout::ColMajor { space.axes.len().saturating_sub(1) } else { 0 };
+        let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);
+        let rows = fields.map(|(size, pipeline)| {
+            let whole = pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP { .. }));
+            // A tile is one chunk where its pipeline says so, and where it is an image.
+            let chunk = Some(u64::from(pipeline.max_chunk_size)).filter(|size| *size > 0 && !whole);
+            let chunk = chunk.and_then(to_usize).unwrap_or(usize::MAX);
+            chunk.checked_div(cells.saturating_mul(size)).unwrap_or(1)
+        });
+        Self(rows.max().unwrap_or(1))
+    }
+}
