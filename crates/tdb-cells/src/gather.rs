@@ -18,7 +18,7 @@ pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<(Buffer, usize)
     let slots = split_lengths(data.as_mut_slice(), lengths);
     let jobs = slots.into_iter().zip(pieces).collect();
     parallel::run(
-        threads,
+        parallel::worth(threads, moved),
         jobs,
         || (),
         |(slot, piece): (&mut [u8], Buffer), ()| {

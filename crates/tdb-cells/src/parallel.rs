@@ -14,6 +14,15 @@ pub fn available() -> usize {
     *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
+/// Fewer bytes are decoded or copied before a second thread has begun.
+const LEAST: usize = 1 << 19;
+
+/// As many of some threads as are worth it for work that decodes or copies so many bytes.
+#[must_use]
+pub const fn worth(threads: usize, bytes: usize) -> usize {
+    if bytes < LEAST { 1 } else { threads }
+}
+
 /// Runs `run` on every job with at most `threads` threads (including the caller's), each with its own scratch value.
 /// Results are in job order; the first error in job order is returned.
 pub fn run<J: Send, S, R: Send>(

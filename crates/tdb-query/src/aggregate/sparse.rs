@@ -105,7 +105,10 @@ pub(super) fn run(
         Ok(selections)
     };
     let tally = |selections: Vec<TileSelection>, keep: &Keep<'_>| {
-        parallel::run(context.threads, selections, Worker::default, |selection, worker| {
+        let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
+        let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
+        let threads = parallel::worth(context.threads, bytes);
+        parallel::run(threads, selections, Worker::default, |selection, worker| {
             Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, keep, worker)?))
         })
     };

@@ -1,7 +1,6 @@
 //! Columns of strings that stay as they are stored: each string once, and for each cell which one it has.
 
 use tdb_codec::{Buffer, to_u32, to_u64};
-use tdb_schema::FieldKind;
 
 use super::select::TileSelection;
 use super::stage::Stage;
@@ -44,7 +43,8 @@ impl Stage<'_> {
             self.validity(selection, None, valid.as_deref_mut(), worker)?;
             self.tile_codes(selection, slot, worker)
         };
-        let tiles = parallel::run(self.context.threads, jobs, Worker::default, decode)?;
+        let threads = self.threads(selections, size_of::<u32>());
+        let tiles = parallel::run(threads, jobs, Worker::default, decode)?;
         let Some(tiles) = tiles.into_iter().collect::<Option<Vec<TileStrings>>>() else { return Ok(None) };
         // Strings of later tiles have later codes.
         let mut first = 0usize;
@@ -65,15 +65,8 @@ impl Stage<'_> {
 
     /// Whether a selection's strings may be stored as codes, are not decoded yet, and are enough to take all strings of their tile.
     fn may_be_coded(&self, selection: &TileSelection) -> bool {
-        let at_hand = match self.kind {
-            FieldKind::Dimension(at) => selection.coordinates.len() > at,
-            FieldKind::Attribute(_) => false,
-        };
         let few = selection.len() < selection.tile_cells / FEW;
-        !at_hand
-            && !few
-            && !selection.only_replaces
-            && !self.keep.has(selection, self.kind)
+        !few && !self.is_at_hand(selection)
             && self.tiles_of(selection).is_some_and(FieldTiles::may_have_codes)
     }
 

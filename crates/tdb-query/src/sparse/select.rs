@@ -144,7 +144,14 @@ pub(crate) fn select_in(
             &need::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
         );
     }
-    parallel::run(context.threads, candidates, Worker::default, |candidate, worker| {
+    // What is decoded at least: a coordinate of each cell that is looked at.
+    let bytes = |candidate: &Candidate| {
+        let is_looked_at = !candidate.whole || coordinates != Wanted::No || !matches!(filter, Filter::All);
+        if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
+    };
+    let threads =
+        parallel::worth(context.threads, candidates.iter().map(bytes).fold(0, usize::saturating_add));
+    parallel::run(threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
         let (ranges, share, chosen) = (&plan.ranges, &plan.share, plan.chosen.as_ref());

@@ -110,13 +110,13 @@ pub(super) fn stage(
         }
         let slots = split_lengths(&mut offsets, lengths());
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
-        let values =
-            parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
-                let values = stage.values(selection, slot, valid, worker)?;
-                // Held twice: as pieces, and joined or in order.
-                keep.charge(to_u64(values.len()).saturating_mul(2))?;
-                Ok(values)
-            })?;
+        let threads = stage.threads(selections, size_of::<u64>());
+        let values = parallel::run(threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+            let values = stage.values(selection, slot, valid, worker)?;
+            // Held twice: as pieces, and joined or in order.
+            keep.charge(to_u64(values.len()).saturating_mul(2))?;
+            Ok(values)
+        })?;
         lengths_to_offsets(&mut offsets)?;
         let (data, moved) = concat(context.threads, values)?;
         context.counters.copied(moved);
@@ -127,9 +127,12 @@ pub(super) fn stage(
     let mut data = spare.take(bytes)?;
     let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
-    parallel::run(context.threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
-        stage.fixed(selection, size, slot, valid, worker)
-    })?;
+    parallel::run(
+        stage.threads(selections, size),
+        jobs,
+        Worker::default,
+        |(selection, (slot, valid)), worker| stage.fixed(selection, size, slot, valid, worker),
+    )?;
     Ok(spec.column(data, None, validity))
 }
 
@@ -140,18 +143,31 @@ impl Stage<'_> {
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
 
+    /// The threads that are worth it for some tiles: cells that are at hand are only copied, of other tiles whole ones are decoded.
+    pub(super) fn threads(&self, selections: &[TileSelection], size: usize) -> usize {
+        let cells = selections.iter().map(|selection| match self.is_at_hand(selection) {
+            true => selection.len(),
+            false => selection.tile_cells,
+        });
+        parallel::worth(self.context.threads, cells.fold(0, usize::saturating_add).saturating_mul(size))
+    }
+
+    /// Whether nothing of a selection must be decoded: its cells were decoded before, or will be dropped.
+    pub(super) fn is_at_hand(&self, selection: &TileSelection) -> bool {
+        let is_coordinate = match self.kind {
+            FieldKind::Dimension(at) => selection.coordinates.len() > at,
+            FieldKind::Attribute(_) => false,
+        };
+        is_coordinate || selection.only_replaces || self.keep.has(selection, self.kind)
+    }
+
     /// The bytes of each selection's values, if all selections are tiles that are decoded whole, and their values have a size that is
     /// known beforehand and likely enough to be relied on.
     fn sizes_of_whole_tiles(&self, selections: &[TileSelection]) -> Result<Option<Vec<usize>>> {
         let mut sizes = Vec::with_capacity(selections.len());
         let (mut all, mut stored) = (0u64, 0u64);
         for selection in selections {
-            let at_hand = match self.kind {
-                FieldKind::Dimension(at) => selection.coordinates.len() > at,
-                FieldKind::Attribute(_) => false,
-            };
-            let is_picked = selection.cells.is_some() || selection.only_replaces;
-            if at_hand || is_picked || self.keep.has(selection, self.kind) {
+            if selection.cells.is_some() || self.is_at_hand(selection) {
                 return Ok(None);
             }
             let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
@@ -188,7 +204,8 @@ impl Stage<'_> {
         });
         let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
         type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
-        parallel::run(self.context.threads, jobs, Worker::default, |job: Job<'_>, worker| {
+        let threads = parallel::worth(self.context.threads, all);
+        parallel::run(threads, jobs, Worker::default, |job: Job<'_>, worker| {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, worker)?;
             let Some(tiles) = self.tiles_of(selection) else { return Ok(()) };

@@ -216,9 +216,12 @@ impl Doubtful {
         for key in keys {
             (min, max) = (min.min(*key), max.max(*key));
             let (at, bit) = self.place(*key);
-            if let (Some(once), Some(again)) = (self.once.get_mut(at), self.again.get_mut(at)) {
-                *again |= *once & (1 << bit);
-                *once |= 1 << bit;
+            let Some(once) = self.once.get_mut(at) else { continue };
+            let known = *once & (1 << bit);
+            *once |= 1 << bit;
+            // Few are known: the other bits are seldom looked at.
+            if known != 0 {
+                self.again.get_mut(at).into_iter().for_each(|again| *again |= known);
             }
         }
         (min, max)
