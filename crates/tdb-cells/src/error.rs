@@ -172,7 +172,7 @@ pub enum QueryError {
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error(
-        "a part that is made of tiles cannot be described for another process: cut the query with `partitions`"
+        "a part that is made of tiles cannot be described for another process, and takes no further ranges: give the query its ranges before it is cut, or cut it with `partitions`"
     )]
     MadeOfTiles,
     #[error("the result has no field \"{0}\"")]

@@ -319,8 +319,8 @@ impl TdbAggregateExec {
     }
 }
 
-/// Computes aggregates of the query, with a thread for each partition; if it was cut into boxes, of each of them at the same time, and adds
-/// them up. `None` if memory is too small.
+/// Computes aggregates of the query: if its parts are made of tiles, of the whole, with a thread for each part; of boxes, of each of them at
+/// the same time, and adds them up. `None` if memory is too small.
 async fn compute(
     scan: Arc<Scan>,
     needs: Vec<Aggregate>,

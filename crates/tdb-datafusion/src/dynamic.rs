@@ -5,7 +5,7 @@
 //! in several parts, each with what is known by then.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::common::Column as Name;
 use datafusion::logical_expr::expr::InList;
@@ -28,13 +28,15 @@ const MOST_DEPTH: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dynamic {
     filters: Vec<Arc<dyn PhysicalExpr>>,
+    /// Whether they said something when the first partition began.
+    known: Arc<OnceLock<bool>>,
 }
 
 impl Dynamic {
     /// Adds those of the filters that change while a plan runs: they count their states, beginning at 1.
     pub(crate) fn and(&self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) -> Self {
         let more = filters.into_iter().filter(|filter| snapshot_generation(filter) != 0);
-        Self { filters: self.filters.iter().cloned().chain(more).collect() }
+        Self { filters: self.filters.iter().cloned().chain(more).collect(), known: Arc::default() }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -47,6 +49,12 @@ impl Dynamic {
 
     pub(crate) fn filters(&self) -> &[Arc<dyn PhysicalExpr>] {
         &self.filters
+    }
+
+    /// Whether the filters said something before the first row of the scan: then they are those of a join, which knows its other side, and
+    /// stay as they are.
+    pub(crate) fn is_known(&self, state: &State) -> bool {
+        *self.known.get_or_init(|| self.now(state).is_some())
     }
 
     /// What the filters say now of the cells of a sparse array. `None` if nothing can be left out.

@@ -45,7 +45,7 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
     let consumer = MemoryConsumer::new(format!("TdbExec[{}]", part.partition));
     let reservation = reserve(consumer.register(context.memory_pool()), part.scan.parts.len(), context)?;
     let mut left = part.limit.unwrap_or(usize::MAX);
-    let known = part.dynamic.now(&part.scan.state).is_some();
+    let known = part.dynamic.is_known(&part.scan.state);
     for read in parts(&part, known)? {
         if left == 0 {
             break;
@@ -92,7 +92,8 @@ fn send(
 ) -> Result<bool> {
     let elapsed = part.metrics.elapsed_compute().clone();
     let timer = elapsed.timer();
-    let mut cells = open(part, read.clone(), reservation)?;
+    let mut least = 0;
+    let mut cells = open(part, read.clone(), reservation, &mut least)?;
     timer.done();
     while *left > 0 {
         let timer = elapsed.timer();
@@ -100,8 +101,8 @@ fn send(
         let found = match found {
             // Nothing was sent yet: more memory may be had.
             Err(Error::Query(QueryError::BudgetTooSmall { budget, min })) if cells.progress().cells == 0 => {
-                grow(reservation, budget, min)?;
-                cells = open(part, read.clone(), reservation)?;
+                grow(reservation, &mut least, budget, min)?;
+                cells = open(part, read.clone(), reservation, &mut least)?;
                 continue;
             }
             found => found.and_then(Cells::into_selected).map_err(of_array)?,
@@ -155,9 +156,8 @@ pub(crate) fn reserve(
 }
 
 /// Begins the read within the reserved memory; if that is too little for a single batch, within a larger reservation
-/// that is enough.
-fn open(part: &Part, read: Read, reservation: &MemoryReservation) -> Result<Batches> {
-    let budget = |bytes: usize| MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX));
+/// that is enough. A batch may take `least` bytes even where that is more than its share.
+fn open(part: &Part, read: Read, reservation: &MemoryReservation, least: &mut usize) -> Result<Batches> {
     // No batch is held yet. If this is too little, the read says how much it needs.
     match read.clone().memory(budget(reservation.size())).prepare() {
         Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) | Ok(()) => {}
@@ -165,30 +165,51 @@ fn open(part: &Part, read: Read, reservation: &MemoryReservation) -> Result<Batc
     }
     loop {
         let memory = reservation.size();
-        let mut batch = memory / OF_BATCH;
+        let batch = (memory / OF_BATCH).max(*least);
+        let mut read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         if let Some(limit) = part.limit {
-            // No more than the requested rows, and room for those that a condition rejects.
+            // At first no more than the requested rows, with room for those that a condition rejects.
             let bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(part.scan.row_bytes);
             let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
-            batch = batch.min(bytes.max(64 << 10));
+            read = read.first_batch(budget(bytes.max(64 << 10)));
         }
-        let read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         match read.batches() {
             Ok(batches) => return Ok(batches),
-            Err(Error::Query(QueryError::BudgetTooSmall { budget, min })) => grow(reservation, budget, min)?,
+            Err(Error::Query(QueryError::BudgetTooSmall { budget, min })) => {
+                grow(reservation, least, budget, min)?;
+            }
             Err(error) => return Err(of_array(error)),
         }
     }
 }
 
-/// Reserves so much more that the share of it which was too small, `budget`, is at least `min`.
-fn grow(reservation: &MemoryReservation, budget: MemoryBudget, min: MemoryBudget) -> Result<()> {
+fn budget(bytes: usize) -> MemoryBudget {
+    MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
+}
+
+/// Makes room for what was too large for `budget`, which is that of the query or of a batch: the query gets at least `min`, and so may a
+/// batch. More memory is reserved only where the query's share is too small for that.
+fn grow(
+    reservation: &MemoryReservation,
+    least: &mut usize,
+    budget: MemoryBudget,
+    min: MemoryBudget,
+) -> Result<()> {
     let bytes = |budget: MemoryBudget| usize::try_from(budget.bytes()).unwrap_or(usize::MAX);
-    let memory = reservation.size();
-    let enough = memory.div_ceil(bytes(budget).max(1)).saturating_mul(bytes(min));
-    if enough <= memory {
-        let what = format!("a batch needs {min} of memory, and has {budget}");
+    let (memory, budget, min) = (reservation.size(), bytes(budget), bytes(min));
+    let is_of_batch = budget < memory / OF_QUERY;
+    // Beside a batch, the query has threads and a plan.
+    let of_query = if is_of_batch { min.saturating_mul(2) } else { min };
+    let enough = of_query.saturating_mul(OF_QUERY);
+    if min <= budget || (is_of_batch && min <= *least) {
+        let what = format!("a batch needs {min} bytes of memory, and has {budget}");
         return Err(DataFusionError::ResourcesExhausted(what));
     }
-    reservation.try_grow(enough.saturating_sub(memory))
+    if is_of_batch {
+        *least = min;
+    }
+    if enough > memory {
+        reservation.try_grow(enough.saturating_sub(memory))?;
+    }
+    Ok(())
 }

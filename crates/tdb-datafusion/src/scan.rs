@@ -20,6 +20,9 @@ use crate::ranges::{Coordinates, of_bounds, of_current_domain};
 use crate::state::State;
 use crate::statistics;
 
+/// The memory of a session is enough for so many tiles of each partition, or it is scarce.
+const TILES_OF_MEMORY: u64 = 16;
+
 /// What a query requests from a table.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -28,6 +31,8 @@ pub(crate) struct Asked {
     pub(crate) limit: Option<usize>,
     pub(crate) partitions: usize,
     pub(crate) batch_rows: usize,
+    /// The memory of the session, if it is limited.
+    pub(crate) memory: Option<usize>,
     /// Of how many rows in 100 the session believes that they pass a filter of which nothing is known.
     pub(crate) selectivity: u8,
 }
@@ -37,7 +42,7 @@ pub(crate) struct Asked {
 pub(crate) struct Scan {
     /// Empty if there can be no rows.
     pub(crate) parts: Vec<Read>,
-    /// If the parts may be made of tiles: the query that was cut. Other parts are boxes.
+    /// If the parts are made of tiles: the query that was cut. Other parts are boxes.
     pub(crate) whole: Option<Read>,
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
@@ -66,7 +71,14 @@ impl Scan {
     /// The parts, as boxes: queries that can be put in order, and described for other processes.
     pub(crate) fn in_boxes(&self) -> Result<Vec<Read>> {
         match &self.whole {
-            Some(whole) => whole.clone().partitions(self.parts.len()).map_err(of_array),
+            Some(whole) => {
+                let mut boxes = whole.clone().partitions(self.parts.len()).map_err(of_array)?;
+                // There are as many as were planned, some of them without cells.
+                let dimension = self.state.array.schema().domain.dimensions.first();
+                let nothing = dimension.map(|own| whole.clone().points::<i64>(own.name.as_str(), []));
+                boxes.resize(self.parts.len(), nothing.unwrap_or_else(|| whole.clone()));
+                Ok(boxes)
+            }
             None => Ok(self.parts.clone()),
         }
     }
@@ -159,10 +171,13 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
         0 | 1 => vec![read],
         _ if few => vec![read],
         // A reader that may end early begins with a box, which needs nothing of other tiles.
-        max if state.for_others || asked.limit.is_some() => read.partitions(max).map_err(of_array)?,
+        max if state.for_others || asked.limit.is_some() || is_scarce(state, &scan, &asked) => {
+            read.partitions(max).map_err(of_array)?
+        }
         max => {
-            scan.whole = Some(read.clone());
-            read.tile_partitions(max).map_err(of_array)?
+            let parts = read.clone().tile_partitions(max).map_err(of_array)?;
+            scan.whole = parts.iter().any(Read::is_made_of_tiles).then_some(read);
+            parts
         }
     };
     if scan.parts.is_empty() {
@@ -170,6 +185,22 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     }
     let ordering = state.table.dense.then(|| ordering(state, &asked.columns, &scan)).flatten();
     Ok(TdbExec::new(scan, asked.limit, ordering))
+}
+
+/// What a cell takes while its tile is read, besides two copies of its row: keys, and what selects it.
+const BESIDE_ROW: u64 = 100;
+
+/// Whether memory may be too little for whole tiles in each partition. Boxes are cut inside tiles.
+fn is_scarce(state: &State, scan: &Scan, asked: &Asked) -> bool {
+    let Some(memory) = asked.memory.and_then(|memory| u64::try_from(memory).ok()) else { return false };
+    let cells = state.array.fragments().iter().map(|fragment| {
+        let (footer, capacity) = (fragment.footer(), fragment.schema().capacity);
+        footer.sparse_tile_cells(0, capacity)
+    });
+    let each = scan.row_bytes.saturating_mul(2).saturating_add(BESIDE_ROW);
+    let tile = cells.max().unwrap_or(0).saturating_mul(each);
+    let partitions = u64::try_from(asked.partitions).unwrap_or(u64::MAX);
+    tile.saturating_mul(partitions).saturating_mul(TILES_OF_MEMORY) > memory
 }
 
 fn names(state: &State, columns: &[usize]) -> Vec<String> {

@@ -8,6 +8,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, Statistics, not_impl_err};
 use datafusion::datasource::sink::DataSinkExec;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
@@ -116,6 +117,10 @@ impl TableProvider for TdbTable {
             limit,
             partitions: session.config().target_partitions(),
             batch_rows: session.config().batch_size(),
+            memory: match session.runtime_env().memory_pool.memory_limit() {
+                MemoryLimit::Finite(limit) => Some(limit),
+                MemoryLimit::Infinite | MemoryLimit::Unknown => None,
+            },
             selectivity: session.config().options().optimizer.default_filter_selectivity,
         };
         let state = self.states.of_query(session);

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -233,6 +234,65 @@ async fn a_limit_of_several_partitions_is_that_of_all_of_them() {
     );
     assert!(explain(&session, "SELECT x FROM t LIMIT 50").await.contains("partitions=4"));
     assert!(explain(&session, "SELECT x FROM t LIMIT 5").await.contains("partitions=1"));
+}
+
+/// Fragments of one large tile each, whose cells lie between each other's.
+fn large_tiles(duplicates: bool, fragments: i64) -> MemoryStorage {
+    let mut schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i64..=1_000_000).with_tile(1_000_000i64))
+        .attribute(Attribute::new("s", Datatype::StringUtf8, CellValNum::Var))
+        .capacity(100_000);
+    if duplicates {
+        schema = schema.allow_duplicates();
+    }
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
+    for fragment in 0..fragments {
+        let xs: Vec<i64> = (0..40_000).map(|cell| cell * fragments + fragment).collect();
+        let text: String = xs.iter().map(|x| format!("{x:07}")).collect();
+        let ends: Vec<u64> = (0..=40_000).map(|cell| cell * 7).collect();
+        let writer =
+            WriteOptions::new().timestamp(1 + fragment.unsigned_abs()).open_storage(storage.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::fixed("x", &xs));
+        write.column(WriteColumn::var("s", text.as_bytes(), &ends)).commit().unwrap();
+    }
+    storage
+}
+
+#[tokio::test]
+async fn a_few_rows_are_found_in_tiles_that_are_much_larger() {
+    for (duplicates, fragments) in [(true, 1), (true, 3), (false, 1), (false, 3)] {
+        let storage = large_tiles(duplicates, fragments);
+        for (partitions, memory) in [(1, 64 << 20), (4, 256 << 20), (2, 128 << 20)] {
+            let runtime = RuntimeEnvBuilder::new().with_memory_limit(memory, 1.0).build_arc().unwrap();
+            let config = SessionConfig::new().with_target_partitions(partitions);
+            let session = SessionContext::new_with_config_rt(config, runtime);
+            let (session, _) = with(session, "t", stored(&storage));
+            for (sql, rows) in [
+                ("SELECT x, s FROM t LIMIT 5", 5),
+                ("SELECT s FROM t LIMIT 9000", 9000),
+                ("SELECT x FROM t WHERE s >= '0030000' LIMIT 3", 3),
+                ("SELECT s FROM t WHERE x > 20000 LIMIT 10000", 10_000),
+                ("SELECT x, s FROM t ORDER BY s LIMIT 7", 7),
+                ("SELECT s FROM t ORDER BY x LIMIT 7", 7),
+            ] {
+                let found = ask(&session, sql).await;
+                let place = format!("{sql}, {fragments} fragments, {duplicates}, {partitions} partitions");
+                assert_eq!(found.len(), rows, "{place}");
+                assert_eq!(
+                    found.iter().collect::<HashSet<_>>().len(),
+                    rows,
+                    "{place}: rows are not the same"
+                );
+                if sql.contains("ORDER BY s") {
+                    assert_eq!(found[6], "6 | 0000006", "{place}");
+                }
+            }
+            let all = ask(&session, "SELECT count(*), max(s) FROM t WHERE s > '0000009'").await;
+            let last = 40_000 * fragments - 1;
+            assert_eq!(all, [format!("{} | {last:07}", last - 9)]);
+        }
+    }
 }
 
 #[tokio::test]

@@ -326,7 +326,8 @@ impl Read {
         self
     }
 
-    /// Uses at most this many threads for the query, instead of as many as the array was opened with.
+    /// Uses at most this many threads for the query, instead of as many as the array was opened with. A part that is made of tiles
+    /// ([`Self::tile_partitions`]) may use those of the other parts while these wait for it.
     pub fn threads(self, threads: usize) -> Self {
         Self { array: self.array.with_threads(threads).into(), ..self }
     }
@@ -399,6 +400,9 @@ impl Read {
     }
 
     pub(crate) fn plan(mut self) -> Result<Plan> {
+        if self.tiles.is_some() && !(self.ranges.is_empty() && self.labels.is_empty()) {
+            return Err(QueryError::MadeOfTiles.into());
+        }
         let array = self.array.for_query();
         let schema = array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());

@@ -123,7 +123,7 @@ pub(super) fn run(
     };
     let mut plan = plan.clone();
     let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
-    plan.share.beside = to_u64(listed).saturating_add(sources.held());
+    plan.share.beside = plan.share.beside.saturating_add(to_u64(listed)).saturating_add(sources.held());
     let overlapping = (!contested.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));

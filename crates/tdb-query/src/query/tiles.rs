@@ -6,6 +6,7 @@ use tdb_codec::{ArrayType, Layout, to_u64};
 
 use super::{Read, both};
 use crate::condition::Sources;
+use crate::partition;
 use crate::plan::Plan;
 use crate::sparse::candidate::matching;
 use crate::sparse::filter::Filter;
@@ -44,7 +45,7 @@ impl Read {
     /// work that there is.
     ///
     /// A query of a dense array, in an order, or of an array in a storage that is asked from afar is cut as [`Self::partitions`] cuts it: into
-    /// boxes. Parts that are made of tiles cannot be [described](Self::describe), and no ranges can be added to them.
+    /// boxes. Parts that are made of tiles cannot be [described](Self::describe), and take no further ranges ([`QueryError::MadeOfTiles`]).
     ///
     /// ```
     /// use tdb_array::Array;
@@ -70,7 +71,9 @@ impl Read {
         let tiles = all_candidates(&plan, Filter::All)?;
         let rare = plan.contests.any() && is_rare(&plan, &tiles)?;
         if rare && self.tiles.is_none() {
-            let threads = context.threads.saturating_mul(max.max(1));
+            // Each thread needs memory of its own.
+            let threads = if self.memory.is_some() { 1 } else { max.max(1) };
+            let threads = context.threads.saturating_mul(threads);
             return Ok(vec![self.threads(threads)]);
         }
         // The parts of a part follow each other; it is made of stripes already.
@@ -80,11 +83,19 @@ impl Read {
             Some(own) => (own.common.clone(), own.threads),
             None => (Arc::default(), context.threads.saturating_mul(sets.len())),
         };
+        let resolved = Some(Arc::new(partition::ranges(&plan)));
+        let whole = Self { ranges: Vec::new(), labels: Vec::new(), resolved, ..self };
         let part = |tiles: TileSet| Self {
             tiles: Some(TilePart { tiles: Arc::new(tiles), common: common.clone(), threads }),
-            ..self.clone()
+            ..whole.clone()
         };
         Ok(sets.into_iter().map(part).collect())
+    }
+
+    /// Whether the query is a part that is made of tiles.
+    #[must_use]
+    pub const fn is_made_of_tiles(&self) -> bool {
+        self.tiles.is_some()
     }
 
     /// Asks for the cells that satisfy one more condition. It is the same as [`Self::condition`], but if the query is a part that is made of

@@ -186,6 +186,9 @@ impl Cells {
     }
 }
 
+/// The most ranges and conditions of which it is remembered which cells count.
+const MOST_KNOWN: usize = 2;
+
 /// What the parts of a query have found out together.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
@@ -218,6 +221,10 @@ impl Common {
         // What is still on its way was not looked at.
         if plan.array.context().deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting()) {
             let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
+            // A plan may be run again and again, with other ranges each time.
+            if found.len() >= MOST_KNOWN {
+                found.remove(0);
+            }
             found.push(Found { ranges, condition, cells: cells.clone() });
         }
         Ok(cells)

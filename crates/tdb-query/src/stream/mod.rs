@@ -118,6 +118,10 @@ impl Batches {
             fetch_sections(&plan, ahead);
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
+        if plan.share.tiles.is_some() && sizes.first.is_none() && plan.array.context().ahead.is_none() {
+            // Before anything is returned: another budget can still be asked for.
+            parts.check_tiles(&plan)?;
+        }
         parts.grow_from(sizes.first);
         let chooses = chooses(&plan, sizes, &parts);
         Ok(Self { plan, budget, parts, chooses, done: false, progress, on_progress, any: false })
@@ -221,8 +225,11 @@ impl Batches {
     fn choose(&mut self) -> Result<()> {
         let mut plan = self.plan.clone();
         plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
-        let tiles = Parts::new(&plan, self.budget, self.parts.batch());
-        if !tiles.is_ok_and(|(parts, _)| parts.fit_tiles(&plan)) {
+        let by_tiles = |plan: &Plan| {
+            let found = Parts::new(plan, self.budget, self.parts.batch())?;
+            found.0.check_tiles(plan).map(|()| found)
+        };
+        if by_tiles(&plan).is_err() {
             return Ok(());
         }
         let memory = Allowance { budget: self.budget, batch: None };
@@ -235,7 +242,7 @@ impl Batches {
         };
         plan.share.beside = plan.share.beside.saturating_add(cells.held());
         plan.chosen = Some(Choice { cells, exact: true });
-        if let Ok((parts, progress)) = Parts::new(&plan, self.budget, self.parts.batch()) {
+        if let Ok((parts, progress)) = by_tiles(&plan) {
             (self.plan, self.parts, self.progress) = (plan, parts, progress);
         }
         Ok(())

@@ -77,6 +77,8 @@ pub(super) enum What {
 pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
 
 const SCALE: u64 = 64;
+/// About the bytes that rectangles and extremes of a tile take.
+const TILE_STATISTICS: u64 = 256;
 /// So many times as many cells may satisfy a condition as estimated.
 const DOUBT: u64 = 4;
 /// The most by which rare matches let parts grow.
@@ -118,7 +120,7 @@ impl Parts {
             }
         }
         progress.bytes_estimate = progress.cells_estimate.saturating_mul(cost.per_result_cell());
-        let most = most_scale(plan)?;
+        let most = most_scale(plan, budget)?;
         let this = Self { budget, batch, growing: None, cost, scale: most, most, kind };
         // A budget that is too small for anything is rejected before anything is read.
         match (&this.kind, this.room(plan, this.held())) {
@@ -140,12 +142,19 @@ impl Parts {
         self.batch
     }
 
-    /// Whether each part may have a tile with all its cells.
-    pub(super) fn fit_tiles(&self, plan: &Plan) -> bool {
-        let threads = to_u64(plan.array.context().threads);
-        let dearest = Runs::default().dearest(plan, &self.cost, threads);
-        let room = self.room_of_budget(plan, 0);
-        room.is_ok_and(|room| dearest.is_ok_and(|dearest| dearest <= room.bytes()))
+    /// Fails if some tile does not fit a batch with all its cells: tiles are not cut.
+    pub(super) fn check_tiles(&self, plan: &Plan) -> Result<()> {
+        let dearest = |threads| Runs::default().dearest(plan, &self.cost, threads);
+        let all = dearest(to_u64(plan.array.context().threads))?;
+        if all > self.room_of_budget(plan, 0)?.bytes() {
+            return Err(self.too_small_for_runs(plan));
+        }
+        let cells = dearest(0)?;
+        // A batch may always take a little.
+        match self.batch.filter(|batch| batch.bytes().max(Room::min(0)) < cells) {
+            Some(batch) => Err(too_small(batch, cells).into()),
+            None => Ok(()),
+        }
     }
 
     /// How often a tile is read, on average, if nothing needs more memory than estimated.
@@ -257,9 +266,8 @@ impl Parts {
                 else {
                     return Ok(None);
                 };
-                // Several tiles may be planned to take more, if a condition leaves few of their cells.
-                let min = if run.len() > 1 { run.threads } else { run.bytes };
-                if min.max(Room::min(run.threads)) > all.bytes() {
+                let min = run.bytes.max(Room::min(run.threads));
+                if min > all.bytes() {
                     return Err(self.too_small_for_runs(plan));
                 }
                 let room = self.room_beside(plan, run.threads)?;
@@ -378,8 +386,14 @@ impl Parts {
 
 /// How much of the room may be planned with: sparse cells that fail a condition take none of it, and statistics tell about how many do. If
 /// they are wrong, a part turns out to be too large, and is cut.
-fn most_scale(plan: &Plan) -> Result<u64> {
-    let Some(program) = plan.condition.as_ref().filter(|_| !plan.fields.is_empty()) else { return Ok(SCALE) };
+fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
+    // Only boxes grow: what runs of tiles touch is not counted again when they are read.
+    let is_cut_in_boxes = plan.contests.any() && plan.chosen.is_none() && !plan.fields.is_empty();
+    let Some(program) = plan.condition.as_ref().filter(|_| is_cut_in_boxes) else { return Ok(SCALE) };
+    let tiles = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
+    if tiles.fold(0, u64::saturating_add).saturating_mul(TILE_STATISTICS) > budget.bytes() / 8 {
+        return Ok(SCALE);
+    }
     let context = plan.array.context();
     let is_near = context.ahead.is_none() && context.deferred.is_none();
     if plan.array.schema().array_type == ArrayType::Dense || !is_near {

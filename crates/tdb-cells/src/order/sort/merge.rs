@@ -351,7 +351,6 @@ impl<K: Key> Room<K> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test that panics has failed, as it should")]
 mod tests {
     use std::collections::HashSet;
 
