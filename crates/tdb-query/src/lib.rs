@@ -30,6 +30,7 @@
 mod aggregate;
 mod array;
 mod awaited;
+mod chosen;
 pub mod condition;
 mod contests;
 mod deletion;

@@ -6,12 +6,12 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{ArraySchema, Dimension, FieldKind};
 
 use crate::asked::{Ends, Wanted};
+use crate::chosen::Choice;
 use crate::condition::Program;
 use crate::contests::{Contests, Rivals};
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
-use crate::sparse::Choice;
 use crate::storage::{Ahead, Needs};
 use crate::{QueryError, Result, Snapshot};
 

@@ -3,6 +3,7 @@
 mod ahead;
 mod asynchronous;
 mod description;
+mod labels;
 mod parts;
 mod tiles;
 
@@ -15,16 +16,16 @@ use tdb_schema::{ArraySchema, FieldKind};
 pub use self::ahead::BatchStream;
 pub use self::asynchronous::AsyncBatches;
 pub use self::description::QueryDescription;
+use self::labels::label_dimension;
 use self::tiles::TilePart;
 use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::condition::Program;
 use crate::coordinate::Coordinate;
-use crate::engine::{LabelValues, label_values, run};
+use crate::engine::run;
 use crate::explain::{Explain, explain};
 use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
-use crate::ranges::check_ends;
 use crate::stats::QueryStats;
 use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError, Result};
@@ -460,25 +461,6 @@ impl Read {
         }
         Ok(asked)
     }
-
-    /// Ranges that were given in labels, as ranges of their dimensions.
-    fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<Wanted>)>> {
-        let schema = self.array.schema();
-        let mut found = Vec::with_capacity(self.labels.len());
-        for (name, range) in &self.labels {
-            let number = schema.labels.iter().position(|label| label.name == *name);
-            let label = number.and_then(|number| Some((number, schema.labels.get(number)?)));
-            let (number, label) = label.ok_or_else(|| {
-                let known = schema.labels.iter().map(|label| label.name.as_str());
-                QueryError::UnknownLabel { name: name.clone(), known: known.collect::<Vec<_>>().join(", ") }
-            })?;
-            let as_dimension = LabelValues::dimension(label);
-            let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let positions = label_values(&self.array, label)?.positions(&ends);
-            found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
-        }
-        Ok(found)
-    }
 }
 
 /// Ranges that were checked before, in the form of requested ranges.
@@ -488,12 +470,6 @@ fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<Wante
     }
     let wanted = |ends: &Vec<Ends>| ends.iter().cloned().map(Wanted::Bytes).collect();
     Ok(resolved.iter().map(|ends| ends.as_ref().map(wanted)).collect())
-}
-
-/// The number of a label's dimension.
-fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
-    let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
-    dimension.unwrap_or(usize::MAX)
 }
 
 /// Both of two conditions.

@@ -84,6 +84,7 @@ const LAYERS: [Layers; 5] = [
         modules: &[
             // Code that all engines run.
             "condition",
+            "chosen",
             "contests",
             "plan",
             // The engines, what they would read, and which of them is used.

@@ -409,7 +409,6 @@ fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
 /// Cells that are looked at together: when all of them are in one space tile, nothing is divided.
 const BLOCK: usize = 32;
 
-/// The highest bit of a word.
 const HIGHEST: u64 = 1 << 63;
 
 /// Adds a dimension's part to the keys.
@@ -476,8 +475,7 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 (tile, start)
             };
             let (tile, start) = enter(ordinals().next().unwrap_or(0));
-            // What is beyond the last cell of the tile, or before its first one, sets the highest bit. Nothing is compared, because few
-            // processors compare several words of 64 bits at once.
+            // What lies outside the tile sets the highest bit: few processors compare several words of 64 bits at once.
             let all = ordinals().fold(0, |all, ordinal| {
                 let rest = ordinal.wrapping_sub(start);
                 all | rest | last.wrapping_sub(rest) & HIGHEST

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout, to_u64};
 
 use super::{Read, both};
+use crate::chosen::Choice;
 use crate::condition::Sources;
 use crate::partition;
 use crate::plan::Plan;
 use crate::sparse::candidate::matching;
 use crate::sparse::filter::Filter;
-use crate::sparse::{Candidate, Choice, Common, all_candidates};
-use crate::stream::{Allowance, TileSet};
+use crate::sparse::{Candidate, all_candidates};
+use crate::stream::{Allowance, Common, TileSet};
 use crate::{Error, QueryCondition, QueryError, Result};
 
 /// A part of a query that is made of tiles.

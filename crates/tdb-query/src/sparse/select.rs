@@ -6,13 +6,13 @@ use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
-use super::chosen::Choice;
 use super::filter::{Filter, Judged};
 use super::keep::{Keep, PIECE, Part, Piece};
 use super::need;
 use super::pick::numbers_of;
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
+use crate::chosen::Choice;
 use crate::condition::{Decoded, StringView, string_at};
 use crate::context::Context;
 use crate::plan::Plan;

@@ -9,7 +9,7 @@
 //!   bytes of each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
 //!   ranges per dimension are cut by their places in the sequence that was asked for.
 //! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may replace each other's are read so, too, if
-//!   boxes would read each tile several times: then it is found out first which cells count (`sparse::chosen`).
+//!   boxes would read each tile several times: then it is found out first which cells count (`choose`).
 //! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of ranges, and for
 //!   Hilbert order. A first pass decodes coordinates and lists up to 16 keys per tile; a batch takes the cells
 //!   between two of them. Nearly empty boxes are replaced by windows: after 256 boxes of fewer than 16 cells (1,024
@@ -48,6 +48,7 @@
 //! kept): a batch may need more for those, and the error then says how much.
 
 mod boxes;
+mod choose;
 mod cost;
 mod cut;
 mod keyed;
@@ -66,6 +67,7 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
 
 pub(crate) use self::boxes::{bounds_of, lines_of, several, volume};
+pub(crate) use self::choose::Common;
 pub(crate) use self::cut::Bounds;
 pub(crate) use self::line::{Line, last_where};
 pub(crate) use self::plan::order_of;
@@ -75,13 +77,14 @@ pub(crate) use self::runs::TileSet;
 
 use self::plan::Parts;
 use crate::budget::MemoryBudget;
+use crate::chosen::Choice;
 use crate::deferred::Deferred;
 use crate::dense::dense_order;
 use crate::engine::run;
 use crate::explain::fetch_sections;
 use crate::plan::Plan;
 use crate::share;
-use crate::sparse::{Candidate, Choice, Chosen};
+use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream without an explicit one.
@@ -233,7 +236,7 @@ impl Batches {
             return Ok(());
         }
         let memory = Allowance { budget: self.budget, batch: None };
-        let cells = match Chosen::find(&self.plan, Some(memory)) {
+        let cells = match choose::find(&self.plan, Some(memory)) {
             Ok(cells) => Arc::new(cells),
             Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
                 return Ok(());

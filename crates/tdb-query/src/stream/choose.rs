@@ -1,0 +1,135 @@
+//! Which cells of an unordered query count: of several with the same coordinates the newest, and of these the ones that satisfy the
+//! condition. Found once, for all parts of the query.
+//!
+//! A query is usually cut into boxes, because all versions of a cell lie in the same box. But a tile that many boxes meet is decoded for
+//! each of them, and tiles of fragments that were written everywhere meet all boxes. Once it is known which of its cells count, a tile can
+//! be read by itself, like one of an array that allows duplicates. So the coordinates of *contested* tiles (those that may hold cells of
+//! other fragments) are decoded first, in as few boxes as the memory allows, and what was found is kept as one bit a cell.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tdb_codec::{Layout, to_u64};
+
+use super::{Allowance, TileSet, for_each_part};
+use crate::buffers::index_of;
+use crate::chosen::{Chosen, TILE};
+use crate::condition::Sources;
+use crate::order::replaced;
+use crate::plan::Plan;
+use crate::ranges::RangeSet;
+use crate::share::BatchScope;
+use crate::sparse::candidate::tile_is_alone;
+use crate::sparse::filter::{Filter, Selected, selected_in};
+use crate::sparse::keep::Keep;
+use crate::sparse::select::TileSelection;
+use crate::sparse::{Candidate, all_candidates, views_of};
+use crate::{QueryCondition, Result};
+
+/// Finds the cells that count of a query, in the order of its ranges and its condition alone, whatever its fields are. With a memory
+/// limit this is done box by box.
+pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
+    let mut plan = Plan {
+        // An order in which the parts of the query are boxes.
+        order: Layout::GlobalOrder,
+        fields: Vec::new(),
+        scanned: Vec::new(),
+        timestamps: None,
+        labels: Vec::new(),
+        chosen: None,
+        share: BatchScope::default(),
+        ..plan.clone()
+    };
+    let rivals = plan.rivals();
+    let (mut chosen, mut contested) = (Chosen::default(), TileSet::new());
+    let mut bytes = 0u64;
+    for Candidate { fragment, tile, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
+        if !tile_is_alone(&plan, &rivals, fragment, tile)? {
+            contested.entry(fragment).or_default().push(tile);
+            chosen.note((fragment, tile));
+            bytes = bytes.saturating_add(to_u64(tile_cells) / 8).saturating_add(TILE);
+        }
+    }
+    if contested.is_empty() {
+        return Ok(chosen);
+    }
+    contested.values_mut().for_each(|tiles| tiles.sort_unstable());
+    plan.share.tiles = Some(Arc::new(contested));
+    plan.share.beside = bytes;
+    let context = plan.array.context();
+    let condition =
+        plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
+    let mut part = |part: &Plan| add(&mut chosen, part, condition.as_ref());
+    match memory {
+        Some(memory) => for_each_part(&plan, memory, part)?,
+        None => part(&plan)?,
+    }
+    Ok(chosen)
+}
+
+/// Adds the cells of a part of the query. If this fails, nothing was added.
+fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Result<()> {
+    let keep = Keep::nothing(part);
+    let Selected { selections, matches } =
+        selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
+    keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
+    let array = &part.array;
+    let older = replaced(array.context().threads, array.schema(), views_of(&selections))?;
+    let (mut older, mut flags) = (older.as_slice(), matches.as_deref());
+    let mut first = 0usize;
+    for selection in &selections {
+        let end = first.saturating_add(selection.len());
+        let (own, rest) = older.split_at(older.partition_point(|cell| index_of(*cell) < end));
+        let gone = own.iter().map(|cell| index_of(*cell).saturating_sub(first)).collect::<Vec<_>>();
+        (older, first) = (rest, end);
+        let matching = flags.and_then(|flags| flags.split_at_checked(selection.len()));
+        flags = matching.map(|(_, rest)| rest);
+        let cells = chosen.cells((selection.fragment, selection.tile));
+        cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own));
+    }
+    Ok(())
+}
+
+/// The most ranges and conditions of which it is remembered which cells count.
+const MOST_KNOWN: usize = 2;
+
+/// What the parts of a query have found out together.
+#[derive(Debug, Default)]
+pub(crate) struct Common {
+    found: Mutex<Vec<Found>>,
+}
+
+/// The cells that count of a query with these ranges and this condition.
+#[derive(Debug)]
+struct Found {
+    ranges: Vec<RangeSet>,
+    condition: Option<QueryCondition>,
+    cells: Arc<Chosen>,
+}
+
+impl Common {
+    /// The cells that count of a query, whose condition is `condition`. The first part that asks finds them, and others wait for it.
+    pub(crate) fn of(
+        &self,
+        plan: &Plan,
+        condition: Option<&QueryCondition>,
+        memory: Option<Allowance>,
+    ) -> Result<Arc<Chosen>> {
+        // Nothing is left half done under the lock.
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = found.iter().find(|own| own.ranges == plan.ranges && own.condition.as_ref() == condition);
+        if let Some(known) = known {
+            return Ok(known.cells.clone());
+        }
+        let cells = Arc::new(find(plan, memory)?);
+        // What is still on its way was not looked at.
+        if plan.array.context().deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting()) {
+            let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
+            // A plan may be run again and again, with other ranges each time.
+            if found.len() >= MOST_KNOWN {
+                found.remove(0);
+            }
+            found.push(Found { ranges, condition, cells: cells.clone() });
+        }
+        Ok(cells)
+    }
+}
