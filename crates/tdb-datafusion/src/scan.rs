@@ -74,9 +74,7 @@ impl Scan {
             Some(whole) => {
                 let mut boxes = whole.clone().partitions(self.parts.len()).map_err(of_array)?;
                 // There are as many as were planned, some of them without cells.
-                let dimension = self.state.array.schema().domain.dimensions.first();
-                let nothing = dimension.map(|own| whole.clone().points::<i64>(own.name.as_str(), []));
-                boxes.resize(self.parts.len(), nothing.unwrap_or_else(|| whole.clone()));
+                boxes.resize(self.parts.len(), whole.clone().nothing());
                 Ok(boxes)
             }
             None => Ok(self.parts.clone()),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{ask, fixture};
+use datafusion::arrow::array::RecordBatch;
 use datafusion::common::ScalarValue;
 use datafusion::common::stats::Precision;
 use datafusion::datasource::MemTable;
@@ -721,4 +722,33 @@ async fn tables_and_scans_that_were_described_are_opened_as_they_were() {
     assert!(factory.open_scan(&scan).unwrap_err().to_string().contains("without partitions"));
     let error = stored(&numbers(10)).describe().unwrap_err().to_string();
     assert!(error.contains("create it with a location"), "{error}");
+}
+
+#[tokio::test]
+async fn a_scan_by_tiles_is_described_in_as_many_parts_as_it_has_and_no_row_twice() {
+    let folder = std::env::temp_dir().join(format!("tdb-sql-one-place-{}", std::process::id()));
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", 0i64..=99).with_tile(100i64))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .allow_duplicates()
+        .capacity(100)
+        .build()
+        .unwrap();
+    WriteOptions::new().create(&folder, &schema).unwrap();
+    let values: Vec<i64> = (0..1000).collect();
+    let write = WriteOptions::new().open(&folder).unwrap();
+    let write = write.write().column(WriteColumn::fixed("x", &[5i64; 1000]));
+    write.column(WriteColumn::fixed("a", &values)).commit().unwrap();
+    let (session, _) = with(session(4), "t", TdbTable::open(folder.display().to_string()).unwrap());
+    let plan =
+        session.sql("SELECT a FROM t WHERE x < 50").await.unwrap().create_physical_plan().await.unwrap();
+    let scan = scan_of(&plan).unwrap();
+    let planned = scan.properties().partitioning.partition_count();
+    let description = scan.describe().unwrap();
+    // Ten tiles of cells at one place: boxes cannot be cut there.
+    assert_eq!((planned, description.parts.len()), (4, 4));
+    let opened: Arc<dyn ExecutionPlan> = Arc::new(TdbTableFactory::new().open_scan(&description).unwrap());
+    let found = datafusion::physical_plan::collect(opened, session.task_ctx()).await.unwrap();
+    assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), 1000);
+    std::fs::remove_dir_all(&folder).unwrap();
 }

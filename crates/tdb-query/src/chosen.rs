@@ -89,8 +89,8 @@ impl Chosen {
 }
 
 impl Cells {
-    /// Adds cells of a tile of so many: those that are selected, or all of them, without some of them, and if there are flags, those whose flag is set. No cell may be
-    /// added twice.
+    /// Adds cells of a tile of so many: the selected ones, or all; without those that are gone, and if there are flags, only those whose
+    /// flag is set. No cell may be added twice.
     pub(crate) fn add(
         &mut self,
         (all, selected): (usize, Option<&[u32]>),

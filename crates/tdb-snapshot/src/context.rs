@@ -43,6 +43,11 @@ impl Context {
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
     }
 
+    /// Whether the storage answers each request at once, so that it need not be told beforehand what is read, and nobody awaits its answers.
+    pub fn is_near(&self) -> bool {
+        self.ahead.is_none() && self.deferred.is_none()
+    }
+
     /// The same settings for one asynchronous task, which has its own answers.
     pub fn for_task(self: &Arc<Self>) -> Arc<Self> {
         let Some(deferred) = &self.deferred else { return self.clone() };

@@ -8,7 +8,7 @@ use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::context::Context;
 use crate::dense::boxes::{Box, intersect};
 use crate::dense::condition::{MatchField, Matcher};
-use crate::dense::space::{ChunkRows, Region, Space};
+use crate::dense::space::{Region, Space};
 use crate::dense::{Overlay, overlays};
 use crate::plan::Plan;
 use crate::storage::Needs;
@@ -89,7 +89,7 @@ fn scan(
         None => None,
     };
     // In global order every region is a part of one space tile.
-    let parts = space.regions(1, ChunkRows::default()).into_iter().map(|part| {
+    let parts = space.rows().into_iter().map(|part| {
         let index = part.bounds.iter().enumerate().map(|(at, (low, _))| space.tile_index(at, *low));
         (index.collect::<Vec<u64>>(), part)
     });

@@ -81,7 +81,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let chunks = ChunkRows::of(&space, stored);
     let regions = space.regions(context.threads, chunks);
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
-    let rows = space.regions(1, ChunkRows::default());
+    let rows = space.rows();
     let overlays = overlays(plan, &space)?;
     let (wanted, mut begun) = match &plan.condition {
         Some(program) => {

@@ -337,6 +337,11 @@ impl Space {
         steps
     }
 
+    /// The regions of the query that are not cut finer than tiles or rows of them.
+    pub(crate) fn rows(&self) -> Vec<Region> {
+        self.regions(1, ChunkRows::default())
+    }
+
     /// Cuts the query into regions, in result order. In global order each tile is one; otherwise each row of tiles
     /// along the result's slowest dimension is, cut further where there are too few rows for the threads.
     ///

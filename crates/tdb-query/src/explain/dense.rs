@@ -7,7 +7,7 @@ use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, c
 use crate::Result;
 use crate::condition::{Columns, Verdict};
 use crate::dense::condition::Matcher;
-use crate::dense::space::{ChunkRows, Region};
+use crate::dense::space::Region;
 use crate::dense::{FieldSources, Overlay, Space, domain_box, intersect};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
@@ -67,7 +67,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
         array_fragments.iter().filter_map(|fragment| domain_box(dimensions, fragment.bounds()?)).collect();
     let has_cells =
         |region: &&Region| domains.iter().any(|domain| intersect(domain, &region.bounds).is_some());
-    for region in space.regions(1, ChunkRows::default()).iter().filter(has_cells) {
+    for region in space.rows().iter().filter(has_cells) {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
             let mut verdict = Verdict::All;

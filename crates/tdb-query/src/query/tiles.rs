@@ -6,10 +6,9 @@ use tdb_codec::{ArrayType, Layout, to_u64};
 
 use super::{Read, both};
 use crate::chosen::Choice;
-use crate::condition::Sources;
 use crate::partition;
 use crate::plan::Plan;
-use crate::sparse::candidate::matching;
+use crate::sparse::candidate::rarity;
 use crate::sparse::filter::Filter;
 use crate::sparse::{Candidate, all_candidates};
 use crate::stream::{Allowance, Common, TileSet};
@@ -64,9 +63,8 @@ impl Read {
     pub fn tile_partitions(self, max: usize) -> Result<Vec<Self>> {
         let plan = self.clone().plan()?;
         let context = plan.array.context();
-        let is_near = context.ahead.is_none() && context.deferred.is_none();
         let is_sparse = plan.array.schema().array_type == ArrayType::Sparse;
-        if !is_near || !is_sparse || plan.order != Layout::Unordered {
+        if !context.is_near() || !is_sparse || plan.order != Layout::Unordered {
             return self.partitions(max);
         }
         let tiles = all_candidates(&plan, Filter::All)?;
@@ -137,15 +135,12 @@ impl Read {
     }
 }
 
-/// A condition that leaves at most this share of the cells is rare.
+/// A condition that leaves one of so many cells, or fewer, is rare.
 const RARE: u64 = 16;
 
 /// Whether only few cells of some tiles satisfy the condition, as far as metadata tells.
 fn is_rare(plan: &Plan, tiles: &[Candidate]) -> Result<bool> {
-    let Some(program) = &plan.condition else { return Ok(false) };
-    let sources = Sources::new(plan.array.context(), program, plan.array.fragments());
-    let cells = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));
-    Ok(matching(&sources, tiles)?.is_some_and(|matching| matching <= cells / RARE))
+    Ok(rarity(plan, tiles)?.is_some_and(|rarity| rarity >= RARE))
 }
 
 /// Deals tiles out to at most so many parts, each of about as many cells; there is at least one part, which may have no tiles. Parts take

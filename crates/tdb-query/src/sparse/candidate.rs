@@ -1,6 +1,6 @@
 //! Which tiles may have cells that a query wants, by metadata alone.
 
-use tdb_codec::to_usize;
+use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::Mbr;
 use tdb_schema::{FieldKind, Range};
 
@@ -147,6 +147,14 @@ pub(crate) fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile:
         }
     }
     Ok(true)
+}
+
+/// One of how many cells of some tiles satisfies a query's condition, about; `None` if it has none, or nothing is known of their values.
+pub(crate) fn rarity(plan: &Plan, tiles: &[Candidate]) -> Result<Option<u64>> {
+    let Some(program) = &plan.condition else { return Ok(None) };
+    let sources = Sources::new(plan.array.context(), program, plan.array.fragments());
+    let cells = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));
+    Ok(matching(&sources, tiles)?.map(|matching| cells.checked_div(matching).unwrap_or(u64::MAX)))
 }
 
 /// About how many cells of some tiles satisfy a query's condition; `None` if nothing is known of their values.

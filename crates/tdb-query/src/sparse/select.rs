@@ -12,12 +12,10 @@ use super::need;
 use super::pick::numbers_of;
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
-use crate::chosen::Choice;
 use crate::condition::{Decoded, StringView, string_at};
 use crate::context::Context;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::BatchScope;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
@@ -154,9 +152,7 @@ pub(crate) fn select_in(
     parallel::run(threads, candidates, Worker::default, |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
-        let (ranges, share, chosen) = (&plan.ranges, &plan.share, plan.chosen.as_ref());
-        let selector =
-            Selector { context, dimensions, ranges, window, coordinates, filter, share, chosen, keep };
+        let selector = Selector { plan, context, dimensions, window, coordinates, filter, keep };
         let selection = selector.run(candidate, source, worker)?;
         keep.charge(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
@@ -165,14 +161,12 @@ pub(crate) fn select_in(
 }
 
 struct Selector<'a> {
+    plan: &'a Plan,
     context: &'a Context,
     dimensions: &'a [Dimension],
-    ranges: &'a [RangeSet],
     window: TimeWindow,
     coordinates: Wanted,
     filter: Filter<'a>,
-    share: &'a BatchScope,
-    chosen: Option<&'a Choice>,
     keep: &'a Keep<'a>,
 }
 
@@ -199,10 +193,8 @@ impl Selector<'_> {
         let context = self.context;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let again = self.coordinates == Wanted::Again;
-        let chosen = self.chosen.and_then(|chosen| chosen.mask(fragment, tile, tile_cells));
-        let decided = self.share.window.is_none()
-            && self.chosen.is_some_and(|chosen| chosen.is_decided(fragment, tile));
-        let filter = if decided { Filter::All } else { self.filter };
+        let chosen = self.plan.chosen.as_ref().and_then(|chosen| chosen.mask(fragment, tile, tile_cells));
+        let filter = if self.plan.is_decided(fragment, tile) { Filter::All } else { self.filter };
         let Judged { wanted: mut filtered, mut looked_at } =
             filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
         if let Filter::Among(among) = self.filter {
@@ -222,10 +214,10 @@ impl Selector<'_> {
         let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
         let all = self.coordinates != Wanted::No || self.filter.needs_coordinates();
         if !whole || all {
-            for (index, (dimension, set)) in self.dimensions.iter().zip(self.ranges).enumerate() {
+            for (index, (dimension, set)) in self.dimensions.iter().zip(&self.plan.ranges).enumerate() {
                 let Some(field) = source.dimensions.get(index) else { break };
                 let kind = FieldKind::Dimension(index);
-                if !(all || is_compared(self.share, set)) {
+                if !(all || is_compared(&self.plan.share, set)) {
                     decoded.push(None);
                     continue;
                 }
@@ -372,7 +364,7 @@ impl Selector<'_> {
                 *keep &= u8::from(self.window.contains((*time, *time)));
             }
         }
-        if let Some(window) = &self.share.window {
+        if let Some(window) = &self.plan.share.window {
             window.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
         }
     }

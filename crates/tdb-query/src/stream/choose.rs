@@ -25,7 +25,7 @@ use crate::sparse::select::TileSelection;
 use crate::sparse::{Candidate, all_candidates, views_of};
 use crate::{QueryCondition, Result};
 
-/// Finds the cells that count of a query, in the order of its ranges and its condition alone, whatever its fields are. With a memory
+/// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever fields it asks for. With a memory
 /// limit this is done box by box.
 pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
     let mut plan = Plan {

@@ -294,13 +294,11 @@ const MOST_REPEATS: f64 = 1.5;
 /// Whether it is better to find out which cells count before any batch is made: not for a caller who may need the first cells only, and not
 /// where tiles come from afar, because coordinates are then fetched twice.
 fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
-    let context = plan.array.context();
-    let near = context.ahead.is_none() && context.deferred.is_none();
     let contested = plan.array.schema().array_type == ArrayType::Sparse
         && plan.order == Layout::Unordered
         && plan.contests.any()
         && plan.chosen.is_none();
-    contested && near && sizes.first.is_none() && parts.repeats(plan) > MOST_REPEATS
+    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MOST_REPEATS
 }
 
 /// What the cells of batches may take while they are made, if the caller has limited it.

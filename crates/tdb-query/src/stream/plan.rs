@@ -13,7 +13,6 @@ use super::keys::Taken;
 use super::progress::Progress;
 use super::runs::{Limit, Run, Runs, TileSet};
 use crate::budget::MemoryBudget;
-use crate::condition::Sources;
 use crate::dense::dense_order;
 use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
@@ -21,7 +20,7 @@ use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
 use crate::share::{BatchScope, Room, too_small};
 use crate::sparse::Sorting;
-use crate::sparse::candidate::{all_candidates, matching};
+use crate::sparse::candidate::{all_candidates, rarity};
 use crate::sparse::filter::Filter;
 use crate::{Error, Result};
 
@@ -389,22 +388,16 @@ impl Parts {
 fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
     // Only boxes grow: what runs of tiles touch is not counted again when they are read.
     let is_cut_in_boxes = plan.contests.any() && plan.chosen.is_none() && !plan.fields.is_empty();
-    let Some(program) = plan.condition.as_ref().filter(|_| is_cut_in_boxes) else { return Ok(SCALE) };
     let tiles = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
-    if tiles.fold(0, u64::saturating_add).saturating_mul(TILE_STATISTICS) > budget.bytes() / 8 {
+    let statistics = tiles.fold(0, u64::saturating_add).saturating_mul(TILE_STATISTICS);
+    if !is_cut_in_boxes || !plan.array.context().is_near() || statistics > budget.bytes() / 8 {
         return Ok(SCALE);
     }
-    let context = plan.array.context();
-    let is_near = context.ahead.is_none() && context.deferred.is_none();
-    if plan.array.schema().array_type == ArrayType::Dense || !is_near {
-        return Ok(SCALE);
-    }
-    let tiles = all_candidates(plan, Filter::All)?;
-    let sources = Sources::new(context, program, plan.array.fragments());
-    let cells = tiles.iter().fold(1u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));
-    let Some(matching) = matching(&sources, &tiles)? else { return Ok(SCALE) };
-    let rarity = cells.checked_div(matching.saturating_mul(DOUBT)).unwrap_or(MOST_RARE);
-    Ok(SCALE.saturating_mul(rarity.clamp(1, MOST_RARE)))
+    let rarity = match &plan.condition {
+        Some(_) => rarity(plan, &all_candidates(plan, Filter::All)?)?,
+        None => None,
+    };
+    Ok(SCALE.saturating_mul((rarity.unwrap_or(1) / DOUBT).clamp(1, MOST_RARE)))
 }
 
 /// The greatest number of fragments that overlap along the first dimension.

@@ -148,6 +148,12 @@ fn bands<K: Key, S: Source<K>>(
 }
 
 impl<K: Key> Band<K> {
+    /// Replaces `keys` by those of its cells; `None` if one does not fit, otherwise whether equal keys mean equal coordinates.
+    fn keys<S: Source<K>>(&self, source: &S, keys: &mut Vec<K>) -> Option<bool> {
+        keys.clear();
+        self.pieces.iter().try_fold(true, |exact, piece| Some(exact & source.keys(piece.clone(), keys)?))
+    }
+
     /// Whether keys from `min` to `max` belong to it. Its cells were found by a binary search in runs that may not be sorted.
     fn contains(&self, min: K, max: K) -> bool {
         self.min.is_none_or(|start| start <= min) && self.end.is_none_or(|end| max < end)
@@ -277,11 +283,9 @@ impl<K: Key> Room<K> {
             return self.find_dropped(source, band, finish, slot);
         }
         let Self { keys, cells, words, pairs, .. } = self;
-        keys.clear();
+        let exact = band.keys(source, keys)?;
         cells.clear();
-        let mut exact = true;
         for piece in &band.pieces {
-            exact &= source.keys(piece.clone(), keys)?;
             cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
         }
         let first = keys.first().copied().unwrap_or_default();
@@ -310,11 +314,7 @@ impl<K: Key> Room<K> {
         }
         pairs.clear();
         pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
-        // The sort is stable: equal keys stay in cell order.
-        pairs.sort_by_key(|(key, _)| *key);
-        Some(Part::of(pairs.len(), slot, |sink| {
-            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
-        }))
+        Some(in_order(pairs, exact, finish, slot))
     }
 
     /// [`Self::merge`] where only the dropped cells are wanted: a cell whose key no other one has is none of them.
@@ -326,12 +326,8 @@ impl<K: Key> Room<K> {
         slot: &mut [u32],
     ) -> Option<Part> {
         let Self { keys, pairs, doubtful, .. } = self;
-        keys.clear();
         pairs.clear();
-        let mut exact = true;
-        for piece in &band.pieces {
-            exact &= source.keys(piece.clone(), keys)?;
-        }
+        let exact = band.keys(source, keys)?;
         let (min, max) = doubtful.note(keys);
         if !band.contains(min, max) {
             return None;
@@ -343,11 +339,15 @@ impl<K: Key> Room<K> {
             pairs.extend(own.iter().copied().zip(cells).filter(|(key, _)| doubtful.has(*key)));
             rest = others;
         }
-        pairs.sort_by_key(|(key, _)| *key);
-        Some(Part::of(pairs.len(), slot, |sink| {
-            finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink);
-        }))
+        Some(in_order(pairs, exact, finish, slot))
     }
+}
+
+/// Passes on cells by their keys.
+fn in_order<K: Key, F: Finish>(pairs: &mut [(K, u32)], exact: bool, finish: &F, slot: &mut [u32]) -> Part {
+    // The sort is stable: equal keys stay in cell order.
+    pairs.sort_by_key(|(key, _)| *key);
+    Part::of(pairs.len(), slot, |sink| finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink))
 }
 
 #[cfg(test)]
