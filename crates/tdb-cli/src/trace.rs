@@ -279,6 +279,11 @@ impl StoredFile for TracedFile<'_> {
         let (what, len) = (format!("{}, from byte {offset}", self.file), out.len());
         report("read", &what, || self.inner.read_into(offset, out), |()| len)
     }
+
+    // Each part of `read_parts` is a read, and reported as one.
+    fn will_need(&self, range: &core::ops::Range<u64>) {
+        self.inner.will_need(range);
+    }
 }
 
 /// A file that reports when it is finished.

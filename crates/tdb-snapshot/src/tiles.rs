@@ -3,6 +3,7 @@
 mod coded;
 mod doubt;
 mod open;
+mod pieces;
 mod short;
 mod var;
 
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use self::coded::Coded;
 use self::doubt::{Doubt, Validity};
+pub use self::pieces::READ_COST;
 pub use self::short::counted_cells;
 use crate::Result;
 use crate::context::Context;
@@ -206,14 +208,15 @@ impl FieldTiles {
         self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
     }
 
-    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to `visit`; `false`
-    /// if the tile must be decoded whole.
+    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to `show`, or, where no
+    /// filter changed them, perhaps no more than the bytes of `runs`, which are all that the caller takes. `false` if
+    /// the tile must be decoded whole.
     pub fn visit_fixed(
         &self,
         context: &Context,
         tile: usize,
         len: usize,
-        wanted: impl FnMut(Range<usize>) -> bool,
+        wanted: (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         show: impl FnMut(Range<usize>, &[u8]),
         worker: &mut Worker,
     ) -> Result<bool> {

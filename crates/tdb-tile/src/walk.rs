@@ -143,6 +143,24 @@ impl ChunkWalk {
 }
 
 impl ChunkPlace {
+    /// Whether it is as long as its cells, and has no metadata. If no filter changed the tile, its body is its cells.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let len = self.body.end.saturating_sub(self.body.start);
+        self.metadata_len == 0 && len == to_u64(self.output.len())
+    }
+
+    /// Where bytes of the unfiltered tile are in the file, for chunks whose body is their cells ([`Self::is_plain`]).
+    /// What `cells` has outside of [`Self::output`] is left out.
+    #[must_use]
+    pub fn stored(&self, cells: &Range<usize>) -> Range<u64> {
+        let at = |cell: usize| {
+            let within = cell.clamp(self.output.start, self.output.end).saturating_sub(self.output.start);
+            self.body.start.saturating_add(to_u64(within)).min(self.body.end)
+        };
+        at(cells.start)..at(cells.end)
+    }
+
     /// Decodes the chunk from its `body` into `out`, which has the length of [`Self::output`].
     ///
     /// # Errors
@@ -192,6 +210,19 @@ mod tests {
         assert_eq!(places.len(), 2);
         assert_eq!((places[0].offset, places[0].body.clone()), (108, 120..123));
         assert_eq!((places[1].output.clone(), places[1].body.clone()), (3..5, 135..135));
+    }
+
+    #[test]
+    fn bytes_of_chunks_without_filters_are_found_in_the_file() {
+        let mut plain = vec![2, 0, 0, 0, 0, 0, 0, 0];
+        plain.extend([3, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, b'a', b'b', b'c']);
+        plain.extend([2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, b'd', b'e']);
+        let places = walk(&plain, 5).unwrap();
+        assert!(places.iter().all(ChunkPlace::is_plain));
+        assert_eq!([places[0].stored(&(1..5)), places[1].stored(&(1..5))], [121..123, 135..137]);
+        assert_eq!(places[1].stored(&(4..5)), 136..137);
+        assert_eq!(places[1].stored(&(0..1)), 135..135, "outside of the chunk");
+        assert!(!walk(&tile(), 5).unwrap().iter().any(ChunkPlace::is_plain));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::space::{Region, Space};
 use crate::context::Context;
-use crate::tiles::FieldTiles;
+use crate::tiles::{FieldTiles, READ_COST};
 use crate::worker::Worker;
 use crate::{Error, Result};
 
@@ -77,10 +77,13 @@ impl TilePart {
         }
         if let Some(runs) = self.runs_in_tile_order(size) {
             let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
-            let mut runs = CopyRuns { runs: &runs, size };
-            let show = |bytes: core::ops::Range<usize>, cells: &[u8]| runs.copy(&bytes, cells, target);
+            let bytes = runs.iter().map(|(from, _, cells)| {
+                from.saturating_mul(size)..from.saturating_add(*cells).saturating_mul(size)
+            });
+            let mut left = CopyRuns { runs: &runs, size };
+            let show = |bytes: core::ops::Range<usize>, cells: &[u8]| left.copy(&bytes, cells, target);
             context.tile_len(space.tile_cells, size)?;
-            if tiles.visit_fixed(context, tile, len, wanted, show, worker)? {
+            if tiles.visit_fixed(context, tile, len, (wanted, bytes), show, worker)? {
                 context.counters.copied(self.cells().saturating_mul(size));
                 return Ok(());
             }
@@ -91,13 +94,15 @@ impl TilePart {
     }
 
     /// Runs of cells of `size` bytes that are contiguous in the tile and in the region. `None` if they are not in the
-    /// tile's order, or too short to be worth a list.
+    /// tile's order, or too short and too near to each other to be worth a list.
     fn runs_in_tile_order(&self, size: usize) -> Option<Vec<(usize, usize, usize)>> {
         let mut runs = Vec::new();
-        let (mut long, mut next) = (true, 0usize);
+        let (mut long, mut next) = (true, None);
         self.map.for_each_run(|from, to, cells| {
-            long &= cells.saturating_mul(size) >= LONG_RUN && from >= next;
-            next = from.saturating_add(cells);
+            let gap = next.map_or(Some(usize::MAX), |next| from.checked_sub(next));
+            let far = gap.map(|gap| gap.saturating_mul(size) >= READ_COST);
+            long &= far.is_some_and(|far| far || cells.saturating_mul(size) >= LONG_RUN);
+            next = Some(from.saturating_add(cells));
             if long {
                 runs.push((from, to, cells));
             }

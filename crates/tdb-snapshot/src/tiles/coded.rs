@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_usize};
+use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_filters::{Decoder, Scratch};
 use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
 
+use super::pieces::{Extent, USUAL_CHUNK, pieces_in};
 use super::short::Short;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
@@ -30,6 +31,21 @@ impl Coded {
         self.short.as_ref().map_or(len, |short| short.stored(tile, chunks.original_len(), len))
     }
 
+    /// How much of a tile of `len` bytes is read. `runs` are the wanted bytes, where the caller takes no others.
+    fn extent(
+        &self,
+        location: &TileLocation,
+        len: usize,
+        wanted: &mut impl FnMut(Range<usize>) -> bool,
+        runs: Option<impl Iterator<Item = Range<usize>>>,
+    ) -> Extent {
+        if self.short.is_some() {
+            return Extent::Whole;
+        }
+        let stored = location.range.end.saturating_sub(location.range.start);
+        Extent::of(stored, len, wanted, runs.filter(|_| self.decoder.is_identity()))
+    }
+
     /// Whether few chunks of a tile are wanted, and only these need to be read.
     fn is_read_in_parts(
         &self,
@@ -37,7 +53,7 @@ impl Coded {
         len: usize,
         wanted: &mut impl FnMut(Range<usize>) -> bool,
     ) -> bool {
-        self.short.is_none() && few_are_wanted(location, len, wanted)
+        self.extent(location, len, wanted, None::<core::iter::Empty<_>>) == Extent::Chunks
     }
 
     pub(super) fn decode(
@@ -143,14 +159,15 @@ impl Coded {
 
     /// Decodes the wanted chunks of a tile of `len` bytes, one after another, and passes on each with its position in
     /// the tile. So data is copied out of a chunk while it is still in the cache, and bytes that no filter changed
-    /// are not copied before.
+    /// are not copied before. `runs` are the bytes that the caller takes out of the chunks, ascending: where no filter
+    /// changed them and they lie far apart, nothing else is read and passed on.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn visit(
         &self,
         context: &Context,
         tile: usize,
         len: usize,
-        mut wanted: impl FnMut(Range<usize>) -> bool,
+        (mut wanted, runs): (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         mut show: impl FnMut(Range<usize>, &[u8]),
         scratch: &mut Scratch,
         (raw, room): (&mut Buffer, &mut Buffer),
@@ -162,10 +179,21 @@ impl Coded {
             count = count.saturating_add(1);
             bytes = bytes.saturating_add(len);
         };
-        if self.is_read_in_parts(&location, len, &mut wanted) {
+        let extent = self.extent(&location, len, &mut wanted, Some(runs));
+        if extent != Extent::Whole {
             let fail = |error| Error::io(context.describe(&location.key), error);
             if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
-                for place in self.places(context, &location, &*file, len, wanted, raw)? {
+                if let Extent::Pieces(pieces) = &extent {
+                    hint(&location, &*file, pieces);
+                }
+                let places = self.places(context, &location, &*file, len, wanted, raw)?;
+                if let (Extent::Pieces(pieces), true) = (&extent, places.iter().all(ChunkPlace::is_plain)) {
+                    let (chunks, bytes) =
+                        read_pieces(context, &location, &*file, (pieces, &places), show, raw)?;
+                    context.counters.tile(chunks, bytes);
+                    return Ok(());
+                }
+                for place in places {
                     read_piece(context, &location, &*file, &place.body, raw)?;
                     room.reset(place.output.len());
                     let out = room.as_mut_slice();
@@ -255,6 +283,50 @@ impl Coded {
     }
 }
 
+/// Tells the file which part of it has the pieces, if they are so many that it may as well read all of that.
+fn hint(location: &TileLocation, file: &dyn StoredFile, pieces: &[Range<usize>]) {
+    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return };
+    if last.end.saturating_sub(first.start) <= pieces.len().saturating_mul(USUAL_CHUNK) {
+        // Chunk headers move bytes of cells by less than the last of these.
+        let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
+        file.will_need(&(at(first.start)..at(last.end.saturating_add(USUAL_CHUNK))));
+    }
+}
+
+/// Reads pieces of a tile that no filter changed, and passes them on, cut where chunks end. Returns the number of chunks
+/// that they are in, and their bytes.
+fn read_pieces(
+    context: &Context,
+    location: &TileLocation,
+    file: &dyn StoredFile,
+    (pieces, places): (&[Range<usize>], &[ChunkPlace]),
+    mut show: impl FnMut(Range<usize>, &[u8]),
+    raw: &mut Buffer,
+) -> Result<(usize, usize)> {
+    let (mut parts, mut stored) = (Vec::new(), Vec::new());
+    let mut chunks = 0usize;
+    for place in places {
+        let before = parts.len();
+        for part in pieces_in(pieces, &place.output) {
+            stored.push(place.stored(&part));
+            parts.push(part);
+        }
+        chunks = chunks.saturating_add(usize::from(parts.len() > before));
+    }
+    let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+    raw.reset(len);
+    let all = stored.first().map_or(0, |part| part.start)..stored.last().map_or(0, |part| part.end);
+    file.read_parts(&stored, raw.as_mut_slice())
+        .map_err(|error| Error::short_read(context.describe(&location.key), &all, error))?;
+    let mut rest = raw.as_slice();
+    for part in parts {
+        let (bytes, later) = rest.split_at_checked(part.len()).unwrap_or_default();
+        show(part, bytes);
+        rest = later;
+    }
+    Ok((chunks, len))
+}
+
 /// Reads a range of a tile into `raw`.
 fn read_piece(
     context: &Context,
@@ -267,27 +339,6 @@ fn read_piece(
     raw.reset(len);
     file.read_into(range.start, raw.as_mut_slice())
         .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
-}
-
-/// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
-const SMALL_TILE: u64 = 128 << 10;
-/// Bytes of cells in most chunks.
-const USUAL_CHUNK: usize = 64 << 10;
-
-/// Whether so few chunks of a large tile are wanted that reading its chunk headers one by one costs less than reading
-/// the tile.
-fn few_are_wanted(
-    location: &TileLocation,
-    len: usize,
-    wanted: &mut impl FnMut(Range<usize>) -> bool,
-) -> bool {
-    if location.range.end.saturating_sub(location.range.start) < SMALL_TILE {
-        return false;
-    }
-    let chunks = len.div_ceil(USUAL_CHUNK);
-    let starts = (0..len).step_by(USUAL_CHUNK);
-    let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
-    found.saturating_mul(3) <= chunks
 }
 
 /// Reads a tile's bytes into `raw`.

@@ -347,6 +347,14 @@ impl StoredFile for File {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         read_exact_at(self, offset, out)
     }
+
+    #[cfg(target_os = "linux")]
+    fn will_need(&self, range: &core::ops::Range<u64>) {
+        let len = std::num::NonZeroU64::new(range.end.saturating_sub(range.start));
+        // A file system that has no use for the hint may refuse it.
+        let _ =
+            len.map(|len| rustix::fs::fadvise(self, range.start, Some(len), rustix::fs::Advice::WillNeed));
+    }
 }
 
 #[cfg(unix)]

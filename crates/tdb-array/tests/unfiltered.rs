@@ -1,0 +1,207 @@
+//! Tiles of many chunks without filters: of few cells that lie far apart, nothing else is read, and they are the right ones.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::as_conversions,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::arithmetic_side_effects,
+    reason = "a test that panics has failed, and its numbers are small"
+)]
+
+use core::ops::RangeInclusive;
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::{
+    Array, ArraySchema, Cells, Error, Layout, LocalStorage, MemoryStorage, OpenOptions, Storage, WriteColumn,
+    WriteOptions, WriteStorage,
+};
+
+/// Rows and columns of the array.
+const SIDES: (i32, i32) = (700, 600);
+/// A tile has up to 180,000 cells: 23 chunks of eight-byte values.
+const EXTENTS: [(i32, i32); 4] = [(700, 600), (300, 600), (512, 257), (90, 599)];
+
+/// The value of a cell, different in each place and each fragment.
+fn value(y: i64, x: i64, time: i64) -> i64 {
+    (y * 1000 + x) * 10 + time
+}
+
+/// An array whose cells were written at time 1, and these rows and columns of it again at time 2.
+fn write<S: WriteStorage + Clone + 'static>(
+    storage: S,
+    (rows, columns): (i32, i32),
+    orders: (Layout, Layout),
+    again: &(RangeInclusive<i32>, RangeInclusive<i32>),
+) {
+    let zstd = Pipeline::new(vec![Filter::Zstd { level: 1 }]);
+    let three = CellValNum::Fixed(3.try_into().unwrap());
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("y", 0..=SIDES.0 - 1).with_tile(rows))
+        .dimension(Dimension::new("x", 0..=SIDES.1 - 1).with_tile(columns))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .attribute(Attribute::new("t", Datatype::Uint16, three))
+        .attribute(Attribute::new("n", Datatype::Uint32, CellValNum::ONE).with_nulls())
+        .attribute(Attribute::new("z", Datatype::Int64, CellValNum::ONE).with_filters(zstd))
+        .tile_order(orders.0)
+        .cell_order(orders.1)
+        .build()
+        .unwrap();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let whole = (0..=SIDES.0 - 1, 0..=SIDES.1 - 1);
+    for (time, (rows, columns)) in (1i64..).zip([whole, again.clone()]) {
+        let places = rows.clone().flat_map(|y| columns.clone().map(move |x| (y, x)));
+        let a: Vec<i64> = places.map(|(y, x)| value(y.into(), x.into(), time)).collect();
+        let t: Vec<u16> = a.iter().flat_map(|a| [0u16, 1, 2].map(|i| (*a as u16).wrapping_add(i))).collect();
+        let n: Vec<u32> = a.iter().map(|a| *a as u32).collect();
+        let valid: Vec<u8> = a.iter().map(|a| u8::from(a % 3 != 0)).collect();
+        let writer = WriteOptions::new().timestamp(time as u64).open_storage(storage.clone()).unwrap();
+        let write = writer.write().range("y", rows.clone()).range("x", columns.clone());
+        let write = write.column(WriteColumn::fixed("a", &a)).column(WriteColumn::fixed("t", &t));
+        let write = write.column(WriteColumn::fixed("n", &n).nullable(&valid));
+        write.column(WriteColumn::fixed("z", &a)).commit().unwrap();
+    }
+}
+
+/// Compares every field of the cells with what was written there last.
+fn check(cells: &Cells, again: &(RangeInclusive<i32>, RangeInclusive<i32>)) {
+    let numbers = |name: &str| cells.field(name).unwrap().values::<i64>().unwrap();
+    let places = |name: &str| cells.field(name).unwrap().values::<i32>().unwrap();
+    let (ys, xs) = (places("y"), places("x"));
+    let expected: Vec<i64> = ys
+        .iter()
+        .zip(xs)
+        .map(|(y, x)| {
+            let time = if again.0.contains(y) && again.1.contains(x) { 2 } else { 1 };
+            value((*y).into(), (*x).into(), time)
+        })
+        .collect();
+    assert_eq!(numbers("a"), expected);
+    assert_eq!(numbers("z"), expected);
+    let three: Vec<u16> =
+        expected.iter().flat_map(|a| [0u16, 1, 2].map(|i| (*a as u16).wrapping_add(i))).collect();
+    assert_eq!(cells.field("t").unwrap().values::<u16>().unwrap(), three);
+    let nullable = cells.field("n").unwrap();
+    assert_eq!(nullable.values::<u32>().unwrap(), expected.iter().map(|a| *a as u32).collect::<Vec<_>>());
+    let valid: Vec<u8> = expected.iter().map(|a| u8::from(a % 3 != 0)).collect();
+    assert_eq!(nullable.validity().unwrap(), valid);
+}
+
+fn layout() -> impl Strategy<Value = Layout> {
+    prop_oneof![Just(Layout::RowMajor), Just(Layout::ColMajor)]
+}
+
+/// Up to four ranges that do not overlap, mostly short ones.
+fn ranges(side: i32) -> impl Strategy<Value = Vec<RangeInclusive<i32>>> {
+    let range = (0..side, prop_oneof![Just(0), 1..20i32, 0..side]);
+    let range = range.prop_map(move |(low, more)| low..=(low + more).min(side - 1));
+    proptest::collection::vec(range, 1..5).prop_map(|mut ranges| {
+        ranges.sort_by_key(|range| *range.start());
+        let mut last = -1;
+        ranges.retain(|range| {
+            let apart = *range.start() > last;
+            last = if apart { *range.end() } else { last };
+            apart
+        });
+        ranges
+    })
+}
+
+/// Some of many rows or columns at equal distances.
+fn steps(side: i32) -> impl Strategy<Value = Vec<RangeInclusive<i32>>> {
+    (0..9i32, 1..40i32).prop_map(move |(first, step)| {
+        (first..side).step_by(step as usize).map(|place| place..=place).collect()
+    })
+}
+
+fn asked(side: i32) -> impl Strategy<Value = Vec<RangeInclusive<i32>>> {
+    prop_oneof![3 => ranges(side), 1 => steps(side), 1 => Just(vec![0..=side - 1])]
+}
+
+fn read(
+    array: &Array,
+    rows: &[RangeInclusive<i32>],
+    columns: &[RangeInclusive<i32>],
+    order: Layout,
+) -> Cells {
+    let read = array.read().fields(["y", "x", "a", "t", "n", "z"]).order(order);
+    read.ranges("y", rows.iter().cloned()).ranges("x", columns.iter().cloned()).collect().unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 20, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_cells_of_large_tiles_are_those_that_were_written(
+        extents in proptest::sample::select(EXTENTS.to_vec()),
+        orders in (layout(), layout()),
+        again in ((0..600i32, 0..200i32), (0..500i32, 0..300i32)),
+        queries in proptest::collection::vec((asked(SIDES.0), asked(SIDES.1), layout()), 6),
+        threads in 1..4usize,
+    ) {
+        let ((y, rows), (x, columns)) = again;
+        let again = (y..=(y + rows).min(SIDES.0 - 1), x..=(x + columns).min(SIDES.1 - 1));
+        let storage = MemoryStorage::default();
+        write(storage.clone(), extents, orders, &again);
+        let array = OpenOptions::new().threads(threads).open_storage(storage).unwrap();
+        for (rows, columns, order) in queries {
+            let count = |ranges: &[RangeInclusive<i32>]| -> usize { ranges.iter().cloned().map(Iterator::count).sum() };
+            if count(&rows) * count(&columns) > 100_000 {
+                continue;
+            }
+            let cells = read(&array, &rows, &columns, order);
+            prop_assert_eq!(cells.len(), count(&rows) * count(&columns));
+            check(&cells, &again);
+        }
+    }
+}
+
+const NOTHING: (RangeInclusive<i32>, RangeInclusive<i32>) = (0..=0, 0..=0);
+
+#[test]
+fn a_column_of_a_local_array_is_read_without_what_lies_between() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unfiltered");
+    if folder.exists() {
+        fs::remove_dir_all(&folder).unwrap();
+    }
+    write(LocalStorage::new(&folder), (700, 600), (Layout::RowMajor, Layout::RowMajor), &NOTHING);
+    let array = OpenOptions::new().open(&folder).unwrap();
+    let cells = read(&array, &[0..=699], &[17..=17], Layout::RowMajor);
+    check(&cells, &NOTHING);
+    let (cells, stats) = array.read().fields(["a"]).range("x", 17..=17).collect_with_stats().unwrap();
+    assert_eq!(cells.len(), 700);
+    // The tile has 52 chunk headers, and the other fragment one cell in a tile of as many.
+    assert!(stats.bytes_read < 20_000, "{stats:?}");
+    assert!(stats.requests > 750, "{stats:?}");
+}
+
+#[test]
+fn damaged_chunks_of_cells_that_are_read_alone_are_errors() {
+    let storage = MemoryStorage::default();
+    write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::RowMajor), &NOTHING);
+    let fragment = storage.list("__fragments").unwrap().into_iter().next().unwrap().name;
+    let key = format!("__fragments/{fragment}/a0.tdb");
+    let bytes = storage.read(&key).unwrap().to_vec();
+    let query = |bytes: Vec<u8>| {
+        let files = storage.keys().into_iter().map(|name| {
+            let content = if name == key { bytes.clone() } else { storage.read(&name).unwrap().to_vec() };
+            (name, content)
+        });
+        let array = OpenOptions::new().open_storage(MemoryStorage::new(files)).unwrap();
+        array.read().fields(["a"]).range("x", 17..=17).collect()
+    };
+    assert!(query(bytes.clone()).is_ok());
+    let mut longer = bytes.clone();
+    longer[8] = longer[8].wrapping_add(8);
+    assert!(
+        matches!(query(longer), Err(Error::Corrupt { .. })),
+        "a header promises more cells than were stored"
+    );
+    let mut metadata = bytes.clone();
+    (metadata[12], metadata[16]) = (metadata[12].wrapping_sub(8), 8);
+    assert!(query(metadata).is_err(), "a chunk without filters has no metadata");
+    assert!(query(bytes[..bytes.len() - 4_700].to_vec()).is_err(), "the last row is cut before its cell");
+}
