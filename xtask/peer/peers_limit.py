@@ -2,13 +2,17 @@
 
     python peers_limit.py < REQUESTS
 
-REQUESTS is a list of {"out", "array", "kind", "fields", "dimensions", "ranges", "points", "terms", "parquet", "side"}. For each, OUT
-gets the list that benches/peers/src/limit.rs reads. What is in an array is known from peers_data.py: the cells of each fragment lie
+REQUESTS is a list of {"out", "array", "kind", "fields", "dimensions", "ranges", "points", "terms", "parquet", "side", "answer",
+"duplicates"}. For each, OUT gets the list that benches/peers/src/limit.rs reads, empty if no chunk is needed. What is in an array is known from peers_data.py: the cells of each fragment lie
 in the order of the file of Parquet that has the same cells. A chunk is needed
 
 - in a dense array, if it has a wanted cell;
 - in a sparse one, for coordinates, if its tile's rectangle meets the ranges and a cell of it satisfies the ranges of the dimensions
   before; for fields of a condition, if a cell of it satisfies the terms before; for all other fields, if it has a wanted cell.
+
+Where "answer" is not "cells", no cell is returned: "groups" and "distinct" look at all cells of their fields, "totals" at the wanted
+cells of tiles that ranges cut; statistics say the rest. Without duplicates, these also need the coordinates of tiles that meet a tile of
+another fragment. (No cell is there twice, which only these show.)
 """
 
 import glob
@@ -37,6 +41,10 @@ KINDS = {
     "words_coded": [("i", "d0", 8, "zstd", 1), ("s", "a0_var", "coded", "zstd", 1)],
     "genes": [("gene", "d0_var", "coded", "rle", 1), ("i", "d1", 8, "zstd", 1), ("v", "a0", 8, "zstd", 0)],
 }
+
+
+# The fields that are looked at and not returned.
+FOLDED = {"cells": [], "totals": ["k", "v"], "groups": ["k", "v"], "distinct": ["s"]}
 
 
 def chunks(path, codec):
@@ -117,28 +125,73 @@ def satisfied(columns, request):
 def sparse(request):
     out = []
     fragments = sorted(glob.glob(request["array"] + "/__fragments/*"), key=lambda path: int(os.path.basename(path).split("_")[2]))
-    for fragment, file in zip(fragments, sorted(glob.glob(request["parquet"] + "/*.parquet"))):
-        table = pq.read_table(file)
-        columns = {name: table[name].to_numpy() for name in table.column_names}
-        count = table.num_rows
-        edges = list(range(0, count, CAPACITY)) + [count]
+    tables = [pq.read_table(file) for file in sorted(glob.glob(request["parquet"] + "/*.parquet"))]
+    tables = [{name: table[name].to_numpy() for name in table.column_names} for table in tables]
+    folded = FOLDED[request["answer"]]
+    fields = [] if folded else request["fields"]
+    sizes = [len(columns[request["dimensions"][0]]) for columns in tables]
+    unique = folded and not request["duplicates"]
+    all_contested = shared(tables, request) if unique else [np.zeros(size, bool) for size in sizes]
+    for fragment, columns, contested in zip(fragments, tables, all_contested):
+        count = len(contested)
+        edges = tile_edges(count)
         looked, before = {}, np.ones(count, bool)
         for name, holds in satisfied(columns, request):
             # A tile is looked at if some cell could satisfy its ranges: its rectangle meets them.
             candidates = before if name not in request["dimensions"] else before & meets(columns, request, edges)
+            if folded and name in request["dimensions"]:
+                candidates = candidates & (cut_tiles(columns, request, edges) | contested)
             looked[name] = candidates
             before = before & holds
+        if folded:
+            for name in request["dimensions"]:
+                looked.setdefault(name, contested)
+            wanted = before & cut_tiles(columns, request, edges) if request["answer"] == "totals" else before
+            looked.update({name: wanted for name in folded})
         for name, stem, size, codec, further in KINDS[request["kind"]]:
-            if name not in request["fields"] and name not in looked:
+            if name not in fields and name not in looked:
                 continue
             path, = glob.glob("%s/%s.*" % (fragment, stem))
             sizes = np.full(count, size) if isinstance(size, int) else np.array([len(cell.encode()) for cell in columns[name]])
             starts = [np.concatenate([[0], np.cumsum(sizes[a:b])]) for a, b in zip(edges, edges[1:])]
             cut = lambda mask: [mask[a:b] for a, b in zip(edges, edges[1:])]
-            want = before if name in request["fields"] else np.zeros(count, bool)
+            want = before if name in fields else np.zeros(count, bool)
             look = looked.get(name, np.zeros(count, bool))
             out.append({"path": path, "codec": "none" if codec == "rle" else codec, "further": further,
                         "chunks": needed(chunks(path, codec), starts, cut(want), cut(look), 8 if size == "coded" else 0)})
+    return [file for file in out if file["chunks"]] if folded else out
+
+
+def tile_edges(count):
+    """The first cell of each tile, and the number of cells."""
+    return list(range(0, count, CAPACITY)) + [count]
+
+
+def rectangles(columns, request, edges):
+    """The least and the greatest coordinate of each tile in each dimension."""
+    return [[(columns[name][a:b].min(), columns[name][a:b].max()) for name in request["dimensions"]] for a, b in zip(edges, edges[1:])]
+
+
+def shared(tables, request):
+    """For each fragment, the cells of tiles that meet a tile of another fragment."""
+    tiles = [(number, box) for number, columns in enumerate(tables)
+             for box in rectangles(columns, request, tile_edges(len(columns[request["dimensions"][0]])))]
+    owner = np.array([number for number, _ in tiles])
+    low = np.array([[ends[0] for ends in box] for _, box in tiles])
+    high = np.array([[ends[1] for ends in box] for _, box in tiles])
+    out = [[] for _ in tables]
+    for number, (own, _) in enumerate(tiles):
+        meeting = (low <= high[number]).all(axis=1) & (high >= low[number]).all(axis=1) & (owner != own)
+        out[own].append(bool(meeting.any()))
+    sizes = [np.diff(tile_edges(len(columns[request["dimensions"][0]]))) for columns in tables]
+    return [np.repeat(met, size) for met, size in zip(out, sizes)]
+
+
+def cut_tiles(columns, request, edges):
+    """The cells of tiles whose rectangle does not lie inside the ranges."""
+    out = np.zeros(edges[-1], bool)
+    for (a, b), box in zip(zip(edges, edges[1:]), rectangles(columns, request, edges)):
+        out[a:b] = any(ends is not None and (low < ends[0] or high > ends[1]) for ends, (low, high) in zip(request["ranges"], box))
     return out
 
 

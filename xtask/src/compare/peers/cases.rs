@@ -377,7 +377,13 @@ impl Case {
 
     /// What `xtask/peer/peers_limit.py` needs to list the chunks of the case; `None` if the case has no limit.
     pub(super) fn limit(&self, data: &Path, points: &Value, small: bool) -> Option<Value> {
-        let What::Cells { .. } = self.what else { return None };
+        let answer = match self.what {
+            What::Cells { .. } => "cells",
+            What::Totals => "totals",
+            What::Groups => "groups",
+            What::Distinct => "distinct",
+            What::Write { .. } => return None,
+        };
         let mut request = self.request(Side::Tdb, data, points);
         let file: String =
             self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
@@ -385,6 +391,9 @@ impl Case {
         let more = [
             ("out", json!(out.display().to_string())),
             ("kind", self.kind.into()),
+            ("answer", answer.into()),
+            // The lines and the genes were written once.
+            ("duplicates", (self.kind != "cells" || self.array.ends_with("_dups")).into()),
             ("side", if small { SMALL_SIDE } else { SIDE }.into()),
         ];
         request.as_object_mut()?.extend(more.map(|(name, value)| (name.to_owned(), value)));

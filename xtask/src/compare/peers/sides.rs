@@ -52,7 +52,7 @@ pub(super) fn points(data: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Lists the chunks that the cases need, each in a file; `None` for cases without a limit.
+/// Lists the chunks that the cases need, each in a file; `None` for cases without a limit, and for those that statistics answer.
 pub(super) fn list_limits(
     root: &Path,
     data: &Path,
@@ -67,9 +67,15 @@ pub(super) fn list_limits(
         missing.extend(request.filter(|_| file.as_ref().is_some_and(|file| !file.exists())));
         files.push(file);
     }
-    if missing.is_empty() {
-        return Ok(files);
+    if !missing.is_empty() {
+        list_missing(root, missing)?;
     }
+    // No chunk takes no time.
+    let needed = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|listed| listed.trim() != "[]");
+    Ok(files.into_iter().map(|file| file.filter(needed)).collect())
+}
+
+fn list_missing(root: &Path, missing: Vec<Value>) -> Result<(), String> {
     let script = root.join("xtask/peer/peers_limit.py");
     let failed = |error: std::io::Error| format!("{}: {error}", script.display());
     let mut child = Command::new(python()?)
@@ -82,7 +88,7 @@ pub(super) fn list_limits(
         input.write_all(Value::from(missing).to_string().as_bytes()).map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
-    if status.success() { Ok(files) } else { Err(format!("{}: {status}", script.display())) }
+    if status.success() { Ok(()) } else { Err(format!("{}: {status}", script.display())) }
 }
 
 /// The processes. zarrs and the parquet crate are in one.

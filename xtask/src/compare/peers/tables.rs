@@ -26,7 +26,8 @@ that out. The parquet crate leaves out row groups and pages by statistics and de
 *Group by* and *distinct* are tdb's crate for SQL; where the page was written with `--without-sql`, they are missing here, and in *SQL* below.
 
 *Limit*: each stored chunk that a query needs through the codec's own crate, with one copy of memory for each further filter and one for
-the result, two threads; a Python script counts the chunks without tdb (`xtask/peer/peers_limit.py` says which are needed).
+the result, two threads; a Python script counts the chunks without tdb (`xtask/peer/peers_limit.py` says which are needed). Where statistics answer,
+there is no limit. *Group by* and *distinct* have that of their fields' chunks, without the grouping.
 *Best other* is the fastest other side's time divided by tdb's: above 1, tdb is faster than all.
 ";
 
