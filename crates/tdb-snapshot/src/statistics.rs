@@ -3,15 +3,18 @@
 //! | | trusted |
 //! |---|---|
 //! | versions before [`Gate::TrustedTileStatistics`] | nothing |
-//! | integers, dates, times | extremes, sums below their limit, null counts |
-//! | reals | extremes if the sum proves that there is no NaN; never sums, whose rounding depends on the order |
+//! | integers, dates, times | extremes, null counts; sums if no order of adding can have reached their limit |
+//! | reals | extremes if the sum, where none can have reached its limit, proves that there is no NaN; never sums, whose rounding depends on the order |
 //! | `CHAR`, `STRING_ASCII` | as bounds up to a NUL; in dense fragments only of fixed size, nullable ones only late |
 //! | all others | null counts of fixed-size cells of sparse fragments |
+//!
+//! A sum that would pass its limit becomes the limit, and adding stops, but libtiledb adds the cells of a dense tile run by run: the next
+//! run begins at the limit, and may lead away from it. So a sum says nothing about itself; the extremes and the number of cells do.
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use tdb_codec::{Gate, Reader, to_u64};
+use tdb_codec::{Gate, Native, Reader, to_u64};
 use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statistics, parse_words};
 use tdb_schema::{Field, FieldKind};
 
@@ -115,7 +118,31 @@ impl Shape {
         }
     }
 
-    /// A sum, if it is the sum of all values: it must be below the limits, at which adding stops.
+    /// Whether the sum of up to `cells` values between these stays below its limit in any order.
+    fn stays_below_limit(&self, low: &[u8], high: &[u8], cells: u64) -> bool {
+        if self.float {
+            let real = |bytes: &[u8]| match (<[u8; 4]>::try_from(bytes), <[u8; 8]>::try_from(bytes)) {
+                (Ok(bytes), _) => f64::from(f32::from_le_bytes(bytes)),
+                (_, Ok(bytes)) => f64::from_le_bytes(bytes),
+                _ => f64::NAN,
+            };
+            let most = cells.to_f64() * real(low).abs().max(real(high).abs());
+            return real(low) <= real(high) && most < f64::MAX;
+        }
+        let limit = if self.signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+        [low, high].into_iter().all(|end| {
+            let most = crate::coordinate::integer(end, self.signed).saturating_abs();
+            most.saturating_mul(i128::from(cells)) < limit
+        })
+    }
+
+    /// Whether a sum of values between these that once reached its limit is still there.
+    fn stays_at_limit(&self, low: &[u8], high: &[u8]) -> bool {
+        let number = |bytes| crate::coordinate::integer(bytes, self.signed);
+        !self.float && (number(low) >= 0 || number(high) <= 0)
+    }
+
+    /// A sum, if it is the sum of all values: it must not be a limit, at which adding stops.
     fn sum(&self, bytes: [u8; 8]) -> Option<i128> {
         if self.float {
             None
@@ -128,11 +155,11 @@ impl Shape {
         }
     }
 
-    /// Whether a tile's sum proves that the tile has no NaN: a NaN would have made it NaN, unless adding had stopped
-    /// before.
-    fn proves_numbers(bytes: [u8; 8]) -> bool {
-        let sum = f64::from_le_bytes(bytes);
-        sum.is_finite() && sum.abs() < f64::MAX
+    /// Whether a tile's sum proves that none of its `cells` is a NaN: a NaN would have made it NaN, unless adding had stopped
+    /// before. The extremes are those of its other values.
+    fn proves_numbers(&self, sum: [u8; 8], (low, high): (&[u8], &[u8]), cells: u64) -> bool {
+        let sum = f64::from_le_bytes(sum);
+        sum.is_finite() && sum.abs() < f64::MAX && self.stays_below_limit(low, high, cells)
     }
 
     fn nulls(&self, count: Option<u64>, cells: Option<u64>) -> Nulls {
@@ -209,23 +236,26 @@ impl Statistics {
     /// Facts about the cells of a tile that has room for `cells`.
     pub fn facts(&self, tile: usize, cells: u64) -> Facts<'_> {
         let nulls = self.shape.nulls(self.null_count(tile), Some(cells));
-        Facts { extremes: self.extremes(tile, nulls), nulls }
+        Facts { extremes: self.extremes(tile, nulls, cells), nulls }
     }
 
-    fn extremes(&self, tile: usize, nulls: Nulls) -> Extremes<'_> {
+    fn extremes(&self, tile: usize, nulls: Nulls, cells: u64) -> Extremes<'_> {
         if nulls == Nulls::All {
             return Extremes::Nothing;
         }
-        let numbers = !self.shape.float || self.sums.get(tile).is_some_and(|sum| Shape::proves_numbers(*sum));
         // If the null count is not known, the values may be those of a tile of nulls.
-        if !self.believed.extremes || !numbers || nulls == Nulls::Unknown {
+        if !self.believed.extremes || nulls == Nulls::Unknown {
             return Extremes::Unknown;
         }
         let value = |values| TileValues::value(values, tile, self.shape.cell_size);
-        match (value(&self.mins), value(&self.maxes)) {
-            (Some(low), Some(high)) => self.shape.extremes(low, high),
-            _ => Extremes::Unknown,
+        let (Some(low), Some(high)) = (value(&self.mins), value(&self.maxes)) else {
+            return Extremes::Unknown;
+        };
+        let proven = |sum: &[u8; 8]| self.shape.proves_numbers(*sum, (low, high), cells);
+        if self.shape.float && !self.sums.get(tile).is_some_and(proven) {
+            return Extremes::Unknown;
         }
+        self.shape.extremes(low, high)
     }
 
     /// Number of nulls of a tile; 0 for fields that are not nullable.
@@ -238,13 +268,21 @@ impl Statistics {
 
     /// The exact statistics of a tile that has room for `cells`.
     pub fn exact(&self, tile: usize, cells: u64) -> Exact {
-        let extremes = self.shape.exact_extremes(self.facts(tile, cells).extremes);
-        Exact { nulls: self.null_count(tile), sum: self.sum(tile), extremes }
+        let extremes = self.facts(tile, cells).extremes;
+        let sum = self.sum(tile, &extremes, cells);
+        Exact { nulls: self.null_count(tile), sum, extremes: self.shape.exact_extremes(extremes) }
     }
 
     /// The exact sum of a tile's integers.
-    fn sum(&self, tile: usize) -> Option<i128> {
-        self.shape.sum(*self.sums.get(tile)?)
+    fn sum(&self, tile: usize, extremes: &Extremes<'_>, cells: u64) -> Option<i128> {
+        let known = match extremes {
+            Extremes::Nothing => true,
+            Extremes::Within(low, high) => {
+                self.shape.stays_at_limit(low, high) || self.shape.stays_below_limit(low, high, cells)
+            }
+            Extremes::Unknown | Extremes::Numbers(..) => !self.shape.signed,
+        };
+        self.shape.sum(*self.sums.get(tile)?).filter(|_| known)
     }
 }
 
@@ -305,19 +343,69 @@ impl Whole {
     /// The exact sum of the fragment's integers, if no tile's sum can have stopped at its limit.
     fn sum(&self) -> Option<i128> {
         let Extremes::Within(low, high) = self.facts().extremes else { return None };
-        let number = |bytes: &[u8]| crate::coordinate::integer(bytes, self.shape.signed);
-        let cells = i128::from(self.cells);
-        let limit = if self.shape.signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
-        let fits = |end: i128| end.checked_abs()?.checked_mul(cells).filter(|total| *total < limit);
-        if !self.shape.number || self.shape.float {
-            return None;
-        }
-        fits(number(&low))?;
-        fits(number(&high))?;
-        self.shape.sum(self.found.sum)
+        let below = self.shape.number && self.shape.stays_below_limit(&low, &high, self.cells);
+        self.shape.sum(self.found.sum).filter(|_| below)
     }
 }
 
 fn corrupt(context: &Context, fragment: &Fragment, error: tdb_codec::Error) -> Error {
     Error::corrupt(context.describe(fragment.metadata_key()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTEGERS: Shape =
+        Shape { cell_size: Some(8), number: true, float: false, signed: true, nullable: false };
+    const REALS: Shape = Shape { float: true, ..INTEGERS };
+
+    /// The statistics of one tile.
+    fn of(shape: Shape, low: [u8; 8], high: [u8; 8], sum: [u8; 8]) -> Statistics {
+        let values = |value: [u8; 8]| TileValues { fixed: value.to_vec(), ..TileValues::default() };
+        let believed = Believed { extremes: true, sums: true, nulls: true };
+        Statistics {
+            believed,
+            shape,
+            mins: values(low),
+            maxes: values(high),
+            sums: vec![sum],
+            nulls: Arc::default(),
+        }
+    }
+
+    fn sum(shape: Shape, low: i64, high: i64, sum: i64, cells: u64) -> Option<i128> {
+        of(shape, low.to_le_bytes(), high.to_le_bytes(), sum.to_le_bytes()).exact(0, cells).sum
+    }
+
+    #[test]
+    fn sums_are_believed_where_no_order_of_adding_reaches_their_limit() {
+        assert_eq!(sum(INTEGERS, -3, 5, 40, 100), Some(40));
+        // What libtiledb makes of MAX, MAX and -7, where the first two are a run: it stops at MAX, and goes on from there.
+        assert_eq!(sum(INTEGERS, -7, i64::MAX, i64::MAX - 7, 3), None);
+        assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 4), Some(9));
+        assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 5), None);
+        assert_eq!(sum(INTEGERS, i64::MIN, 1, 9, 1), None);
+        assert_eq!(sum(INTEGERS, i64::MIN, 1, 9, u64::MAX), None);
+        // Values of one sign stay at the limit that they reach.
+        assert_eq!(sum(INTEGERS, 0, i64::MAX, i64::MAX - 7, 3), Some(i128::from(i64::MAX - 7)));
+        assert_eq!(sum(INTEGERS, i64::MIN, 0, i64::MIN, 3), None);
+        let unsigned = Shape { signed: false, ..INTEGERS };
+        assert_eq!(sum(unsigned, 0, -1, 7, 3), Some(7));
+        assert_eq!(sum(unsigned, 0, -1, -1, 3), None);
+    }
+
+    #[test]
+    fn extremes_of_reals_are_believed_where_adding_cannot_have_stopped_before_a_nan() {
+        let extremes = |low: f64, high: f64, sum: f64, cells| {
+            let found = of(REALS, low.to_le_bytes(), high.to_le_bytes(), sum.to_le_bytes());
+            found.exact(0, cells).extremes.is_some()
+        };
+        assert!(extremes(-1.0, 2.0, 5.0, 10));
+        assert!(!extremes(-1.0, 2.0, f64::NAN, 10));
+        assert!(!extremes(-1.0, f64::INFINITY, f64::MAX, 10));
+        // 1e308 and 1e308 reach the limit, a NaN after them is not seen, and -1e308 of the next run leads away.
+        assert!(!extremes(-1e308, 1e308, 7e307, 4));
+        assert!(extremes(-1e307, 1e307, 7e306, 4));
+    }
 }
