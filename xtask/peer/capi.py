@@ -191,8 +191,11 @@ class Lib:
             self.call("attribute_set_cell_val_num", h, u32(VAR if cvn == "var" else cvn))
         if a.get("nullable"):
             self.call("attribute_set_nullable", h, C.c_uint8(1))
-        if a.get("filters"):
-            self.call("attribute_set_filter_list", h, self.chunked_filter_list(a["filters"]))
+        if a.get("filters") or a.get("max_chunk_size"):
+            fl = self.chunked_filter_list(a.get("filters") or [])
+            if a.get("max_chunk_size"):
+                self.call("filter_list_set_max_chunk_size", fl, u32(a["max_chunk_size"]))
+            self.call("attribute_set_filter_list", h, fl)
         if a.get("fill") is not None:
             data = bytes.fromhex(a["fill"])
             if a.get("nullable"):

@@ -3,8 +3,8 @@
     python peers_limit.py < REQUESTS
 
 REQUESTS is a list of {"out", "array", "kind", "fields", "dimensions", "ranges", "points", "terms", "parquet", "side", "answer",
-"duplicates"}. For each, OUT gets the list that benches/peers/src/limit.rs reads, empty if no chunk is needed. What is in an array is known from peers_data.py: the cells of each fragment lie
-in the order of the file of Parquet that has the same cells. A chunk is needed
+"duplicates"}. For each, OUT gets the list that benches/peers/src/limit.rs reads, empty if no chunk is needed. What is in an array is
+known from peers_data.py: the cells of each fragment lie in the order of the file of Parquet that has the same cells. A chunk is needed
 
 - in a dense array, if it has a wanted cell;
 - in a sparse one, for coordinates, if its tile's rectangle meets the ranges and a cell of it satisfies the ranges of the dimensions

@@ -6,7 +6,7 @@ Used by reads_cases.py and version_cases.py. Nothing here asks a library; what o
 
 import random_cases
 import wild
-from cases import Rng, attr, dim, flt, vt
+from cases import Rng, attr, dim, flt, hx, vt
 
 DEFAULT = -1
 CONTIGS = ["chr1", "chr1_alt", "chr10", "chr2", "chrX", "1", "MT"]
@@ -272,6 +272,34 @@ def image(p):
     return c
 
 
+def plane(p):
+    """A grid of numbers in tiles of many chunks, of which queries want windows and columns; mostly without filters."""
+    rng = p.rng
+    kind = rng.pick(["FLOAT64", "FLOAT64", "INT64", "INT32", "UINT16"])
+    sizes = [rng.between(200, 330), rng.between(200, 330)]
+    extents = [rng.pick([size, size, -(-size // 2)]) for size in sizes]
+    filters = rng.pick([None, None, None, zstd(), shuffled(), [flt("byteshuffle")]])
+    type_ = rng.pick(["INT32", "UINT64"])
+    dims = [dim(name, type_, 0, size - 1, extent) for name, size, extent in zip("YX", sizes, extents)]
+    attrs = [attr("value", kind, 1, p.nullable(4), filters, profile=rng.pick(["mixed", "wave"]))]
+    if rng.below(4) == 0:
+        attrs[0]["max_chunk_size"] = rng.pick([5000, 20000, 1 << 20])
+    c = p.case("plane", dims, attrs, True, [(0, size - 1) for size in sizes], tile_order=rng.pick(["row-major", "col-major"]),
+               cell_order=rng.pick(["row-major", "row-major", "col-major"]))
+    p.dense([[0, size - 1] for size in sizes])
+    for _ in range(rng.below(3)):
+        starts = [rng.between(0, size - 1) for size in sizes]
+        p.dense([[start, min(size - 1, start + rng.between(0, 60))] for start, size in zip(starts, sizes)])
+    for _ in range(2):
+        axis, place = rng.below(2), [rng.between(0, size - 1) for size in sizes]
+        box = [[at, at] if k == axis else [0, size - 1] for k, (at, size) in enumerate(zip(place, sizes))]
+        if rng.below(2):
+            box = [[at, min(size - 1, at + rng.between(0, 40))] for at, size in zip(place, sizes)]
+        c.d["queries"].append({"kind": "subarray", "ranges": [[hx(d["type"], lo), hx(d["type"], hi)] for d, (lo, hi) in zip(dims, box)],
+                               "layout": rng.pick(["row-major", "col-major", "global-order"])})
+    return c
+
+
 def weights(p):
     """A model: one cell that is a pickle, or a tensor for each layer, whole in one tile."""
     rng = p.rng
@@ -291,14 +319,14 @@ def weights(p):
     return c
 
 
-FAMILIES = [frame_of_cells, matrix, variants, points, frame, raster, image, weights]
+FAMILIES = [frame_of_cells, matrix, variants, points, frame, raster, image, plane, weights]
 
 
 def case(version, seed, number, kind=None):
     """Case `number` of a seed in the layout of cases.py; `kind` is "dense" or "sparse" where it matters."""
     p = Program(version, seed, number)
     families = [f for f in FAMILIES if f is not variants or p.n >= (2, 0)]
-    families = families if kind is None else [f for f in families if (f in (raster, image, weights)) == (kind == "dense")]
+    families = families if kind is None else [f for f in families if (f in (raster, image, plane, weights)) == (kind == "dense")]
     c = p.rng.pick(families)(p)
     p.maintained()
     random_cases.queries(p.rng, c, p.ends)

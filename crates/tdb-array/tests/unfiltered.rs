@@ -1,4 +1,4 @@
-//! Tiles of many chunks without filters: of few cells that lie far apart, nothing else is read, and they are the right ones.
+//! Tiles of many chunks without filters: few cells that lie far apart are read alone, and correctly.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -10,6 +10,7 @@
 )]
 
 use core::ops::RangeInclusive;
+use core::slice;
 use std::fs;
 use std::path::Path;
 
@@ -173,35 +174,94 @@ fn a_column_of_a_local_array_is_read_without_what_lies_between() {
     check(&cells, &NOTHING);
     let (cells, stats) = array.read().fields(["a"]).range("x", 17..=17).collect_with_stats().unwrap();
     assert_eq!(cells.len(), 700);
-    // The tile has 52 chunk headers, and the other fragment one cell in a tile of as many.
+    // The tile has 52 chunk headers. Of the second fragment, no cell is in the column.
     assert!(stats.bytes_read < 20_000, "{stats:?}");
     assert!(stats.requests > 750, "{stats:?}");
+}
+
+/// The data file of the first fragment's field `a`, and the array with other bytes in it.
+fn with_other_chunks(storage: &MemoryStorage, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Array {
+    let fragment = storage.list("__fragments").unwrap().into_iter().next().unwrap().name;
+    let key = format!("__fragments/{fragment}/a0.tdb");
+    let mut changed = Some(change(storage.read(&key).unwrap().to_vec()));
+    let files = storage.keys().into_iter().map(|name| {
+        let other = (name == key).then(|| changed.take().unwrap());
+        let content = other.unwrap_or_else(|| storage.read(&name).unwrap().to_vec());
+        (name, content)
+    });
+    OpenOptions::new().open_storage(MemoryStorage::new(files)).unwrap()
+}
+
+/// The cells of an unfiltered tile, cut into as many chunks of these lengths as fit, and the last one.
+fn cut(tile: &[u8], lengths: &[usize]) -> Vec<u8> {
+    let count = u64::from_le_bytes(tile[..8].try_into().unwrap());
+    let (mut cells, mut at) = (Vec::new(), 8);
+    for _ in 0..count {
+        let len = u32::from_le_bytes(tile[at..at + 4].try_into().unwrap()) as usize;
+        cells.extend_from_slice(&tile[at + 12..at + 12 + len]);
+        at += 12 + len;
+    }
+    let mut rest = &cells[..];
+    let mut out = tile[..8].to_vec();
+    for number in 0..count as usize {
+        let wanted = lengths[number % lengths.len()];
+        let len = if number + 1 == count as usize { rest.len() } else { wanted.min(rest.len()) };
+        let (chunk, later) = rest.split_at(len);
+        out.extend((len as u32).to_le_bytes());
+        out.extend((len as u32).to_le_bytes());
+        out.extend([0; 4]);
+        out.extend_from_slice(chunk);
+        rest = later;
+    }
+    out
+}
+
+#[test]
+fn chunks_of_any_lengths_have_the_same_cells() {
+    let storage = MemoryStorage::default();
+    write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::ColMajor), &NOTHING);
+    for lengths in [&[1, 0, 131_071, 7][..], &[0, 65_536], &[200_000], &[65_533, 65_541], &[3]] {
+        let array = with_other_chunks(&storage, |tile| cut(&tile, lengths));
+        for (rows, columns) in
+            [(0..=699, 17..=17), (17..=17, 0..=599), (100..=199, 300..=399), (699..=699, 599..=599)]
+        {
+            let cells = read(&array, slice::from_ref(&rows), slice::from_ref(&columns), Layout::RowMajor);
+            assert_eq!(cells.len(), rows.count() * columns.count());
+            check(&cells, &NOTHING);
+        }
+    }
 }
 
 #[test]
 fn damaged_chunks_of_cells_that_are_read_alone_are_errors() {
     let storage = MemoryStorage::default();
     write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::RowMajor), &NOTHING);
-    let fragment = storage.list("__fragments").unwrap().into_iter().next().unwrap().name;
-    let key = format!("__fragments/{fragment}/a0.tdb");
-    let bytes = storage.read(&key).unwrap().to_vec();
-    let query = |bytes: Vec<u8>| {
-        let files = storage.keys().into_iter().map(|name| {
-            let content = if name == key { bytes.clone() } else { storage.read(&name).unwrap().to_vec() };
-            (name, content)
+    let query = |change: &dyn Fn(&mut Vec<u8>)| {
+        let array = with_other_chunks(&storage, |mut bytes| {
+            change(&mut bytes);
+            bytes
         });
-        let array = OpenOptions::new().open_storage(MemoryStorage::new(files)).unwrap();
         array.read().fields(["a"]).range("x", 17..=17).collect()
     };
-    assert!(query(bytes.clone()).is_ok());
-    let mut longer = bytes.clone();
-    longer[8] = longer[8].wrapping_add(8);
+    let number =
+        |bytes: &mut Vec<u8>, at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    assert!(query(&|_| ()).is_ok());
+    // Both chunks have 65,536 bytes, and the lengths that they promise still add up.
+    let longer = query(&|bytes| {
+        number(bytes, 8, 65_544);
+        number(bytes, 8 + 12 + 65_536, 65_528);
+    });
+    assert!(matches!(longer, Err(Error::Corrupt { .. })), "{longer:?}: a chunk has fewer bytes than cells");
+    let metadata = query(&|bytes| {
+        number(bytes, 12, 65_528);
+        number(bytes, 16, 8);
+    });
     assert!(
-        matches!(query(longer), Err(Error::Corrupt { .. })),
-        "a header promises more cells than were stored"
+        matches!(metadata, Err(Error::Corrupt { .. })),
+        "{metadata:?}: without filters there is no metadata"
     );
-    let mut metadata = bytes.clone();
-    (metadata[12], metadata[16]) = (metadata[12].wrapping_sub(8), 8);
-    assert!(query(metadata).is_err(), "a chunk without filters has no metadata");
-    assert!(query(bytes[..bytes.len() - 4_700].to_vec()).is_err(), "the last row is cut before its cell");
+    let huge = query(&|bytes| number(bytes, 8 + 12 + 65_536 + 4, u32::MAX));
+    assert!(matches!(huge, Err(Error::Corrupt { .. })), "{huge:?}: a chunk ends after its tile");
+    let cut = query(&|bytes| bytes.truncate(bytes.len() - 4_700));
+    assert!(cut.is_err(), "the last row is cut before its cell");
 }

@@ -281,8 +281,8 @@ impl StoredFile for TracedFile<'_> {
     }
 
     // Each part of `read_parts` is a read, and reported as one.
-    fn will_need(&self, range: &core::ops::Range<u64>) {
-        self.inner.will_need(range);
+    fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
+        self.inner.will_need(range)
     }
 }
 

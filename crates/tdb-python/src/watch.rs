@@ -154,12 +154,8 @@ impl StoredFile for WatchedFile<'_> {
         self.0.read_into(offset, out)
     }
 
-    fn read_parts(&self, parts: &[core::ops::Range<u64>], out: &mut [u8]) -> io::Result<()> {
-        look()?;
-        self.0.read_parts(parts, out)
-    }
-
-    fn will_need(&self, range: &core::ops::Range<u64>) {
-        self.0.will_need(range);
+    // Each part of `read_parts` looks again: there may be thousands.
+    fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
+        self.0.will_need(range)
     }
 }

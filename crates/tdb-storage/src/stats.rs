@@ -23,8 +23,8 @@ use crate::storage::{
 pub struct QueryStats {
     /// Reads from the storage, including listings; reads answered by a cache are not counted.
     pub requests: u64,
-    /// Calls to the storage, each of which may make many requests at once. If one thread makes all calls, this is the
-    /// number of waits.
+    /// Calls to the storage, each of which may make many requests at once; small reads of an open file count one by one. If one
+    /// thread makes all calls, this is the number of waits.
     pub rounds: u64,
     /// Attempts of requests that failed, because a server was too busy or a connection broke, so that the request was made
     /// again. They are not counted as requests. Only storages that know about them report them.
@@ -37,9 +37,9 @@ pub struct QueryStats {
     pub cache_bytes: u64,
     /// Tiles decoded, at least in part; offsets, values and validity each count as one.
     pub tiles: u64,
-    /// Chunks decoded.
+    /// Chunks decoded, at least in part.
     pub chunks: u64,
-    /// Bytes of cells decoded.
+    /// Bytes of cells decoded; where no filter changed a tile, those that were read.
     pub bytes_decoded: u64,
     /// Bytes of cells (values, validity, codes of strings) that were moved after they were decoded: out of a tile into the
     /// result, aside until they are collected, or to another order. Each move counts. What is decoded where it stays was not
@@ -351,7 +351,7 @@ impl StoredFile for CountedFile<'_> {
         self.file.read_parts(parts, out)
     }
 
-    fn will_need(&self, range: &core::ops::Range<u64>) {
-        self.file.will_need(range);
+    fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
+        self.file.will_need(range)
     }
 }

@@ -9,7 +9,7 @@ use crate::chunks::CHUNK_HEADER_LEN;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Number of bytes of the chunk count before the first header.
-const COUNT_LEN: usize = 8;
+pub const COUNT_LEN: usize = 8;
 
 /// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
 /// position of a chunk is known only from the headers before it.

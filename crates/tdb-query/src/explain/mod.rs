@@ -30,7 +30,7 @@ use crate::{Layout, Result, Snapshot};
 /// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
 ///
 /// No data file is opened for it. Tiles, bytes and requests are those of whole tiles: if only few chunks of a large
-/// tile are wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read. With a
+/// tile are wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read, in more requests. With a
 /// condition, all of them are upper bounds: the tiles that statistics cannot decide are decided by the condition's
 /// columns, tile by tile, and other fields are not read where no cell satisfies it. So is what deletes look at.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -182,14 +182,14 @@ impl Coded {
         let extent = self.extent(&location, len, &mut wanted, Some(runs));
         if extent != Extent::Whole {
             let fail = |error| Error::io(context.describe(&location.key), error);
-            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
-                if let Extent::Pieces(pieces) = &extent {
-                    hint(&location, &*file, pieces);
-                }
+            let file = context.storage.open(&location.key).map_err(fail)?;
+            if let Some(file) = file.filter(|file| announce(&extent, &location, &**file)) {
                 let places = self.places(context, &location, &*file, len, wanted, raw)?;
-                if let (Extent::Pieces(pieces), true) = (&extent, places.iter().all(ChunkPlace::is_plain)) {
+                if let Extent::Pieces { ranges, .. } = &extent
+                    && places.iter().all(ChunkPlace::is_plain)
+                {
                     let (chunks, bytes) =
-                        read_pieces(context, &location, &*file, (pieces, &places), show, raw)?;
+                        read_pieces(context, &location, &*file, (ranges, &places), show, raw)?;
                     context.counters.tile(chunks, bytes);
                     return Ok(());
                 }
@@ -283,14 +283,21 @@ impl Coded {
     }
 }
 
-/// Tells the file which part of it has the pieces, if they are so many that it may as well read all of that.
-fn hint(location: &TileLocation, file: &dyn StoredFile, pieces: &[Range<usize>]) {
-    let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return };
-    if last.end.saturating_sub(first.start) <= pieces.len().saturating_mul(USUAL_CHUNK) {
-        // Chunk headers move bytes of cells by less than the last of these.
-        let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
-        file.will_need(&(at(first.start)..at(last.end.saturating_add(USUAL_CHUNK))));
+/// Tells the file what is going to be read of it in small parts. `false` if that may take much longer than one read of all, because the
+/// file does not read ahead.
+fn announce(extent: &Extent, location: &TileLocation, file: &dyn StoredFile) -> bool {
+    let Extent::Pieces { ranges, else_whole } = extent else { return true };
+    if *else_whole {
+        return file.will_need(&location.range);
     }
+    let (first, last) =
+        (ranges.first().map_or(0, |range| range.start), ranges.last().map_or(0, |range| range.end));
+    if ranges.len() > 1 && last.saturating_sub(first) <= ranges.len().saturating_mul(USUAL_CHUNK) {
+        // Headers move cells by little: what is announced need not be exact.
+        let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
+        file.will_need(&(at(first)..at(last.saturating_add(USUAL_CHUNK))));
+    }
+    true
 }
 
 /// Reads pieces of a tile that no filter changed, and passes them on, cut where chunks end. Returns the number of chunks
@@ -314,10 +321,15 @@ fn read_pieces(
         chunks = chunks.saturating_add(usize::from(parts.len() > before));
     }
     let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
+    let end = stored.last().map_or(0, |part| part.end);
+    check_claim(context, location, len, end, raw)?;
     raw.reset(len);
-    let all = stored.first().map_or(0, |part| part.start)..stored.last().map_or(0, |part| part.end);
-    file.read_parts(&stored, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), &all, error))?;
+    file.read_parts(&stored, raw.as_mut_slice()).map_err(|error| {
+        // The part that is not there whole.
+        let size = context.storage.size(&location.key).unwrap_or(0);
+        let missing = stored.iter().find(|part| part.end > size).cloned().unwrap_or(end..end);
+        Error::short_read(context.describe(&location.key), &missing, error)
+    })?;
     let mut rest = raw.as_slice();
     for part in parts {
         let (bytes, later) = rest.split_at_checked(part.len()).unwrap_or_default();
@@ -336,9 +348,20 @@ fn read_piece(
     raw: &mut Buffer,
 ) -> Result<()> {
     let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+    check_claim(context, location, len, range.end, raw)?;
     raw.reset(len);
     file.read_into(range.start, raw.as_mut_slice())
         .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
+}
+
+/// Before memory is allocated for a long read that ends at `end`: whether the file is as long.
+fn check_claim(context: &Context, location: &TileLocation, len: usize, end: u64, raw: &Buffer) -> Result<()> {
+    if len > TRUSTED_READ && len > raw.capacity() {
+        let fail = |error| Error::io(context.describe(&location.key), error);
+        let size = context.storage.size(&location.key).map_err(fail)?;
+        crate::storage::range_len(&(location.range.start..end), size).map_err(fail)?;
+    }
+    Ok(())
 }
 
 /// Reads a tile's bytes into `raw`.
@@ -346,10 +369,7 @@ pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer
     let fail = |error| Error::io(context.describe(&location.key), error);
     let len = location.range.end.saturating_sub(location.range.start);
     let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
-    if len > TRUSTED_READ && len > raw.capacity() {
-        let size = context.storage.size(&location.key).map_err(fail)?;
-        crate::storage::range_len(&location.range, size).map_err(fail)?;
-    }
+    check_claim(context, location, len, location.range.end, raw)?;
     raw.reset(len);
     context
         .storage

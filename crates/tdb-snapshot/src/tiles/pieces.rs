@@ -2,11 +2,14 @@
 
 use core::ops::Range;
 
+use tdb_codec::{to_u64, to_usize};
+use tdb_tile::{CHUNK_HEADER_LEN, COUNT_LEN};
+
 /// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
 const SMALL_TILE: u64 = 128 << 10;
 /// Bytes of cells in most chunks.
 pub(super) const USUAL_CHUNK: usize = 64 << 10;
-/// A read of few bytes of an open file takes about as long as it takes to copy as many as these.
+/// About as many bytes as can be copied in the time that one small read of an open file takes.
 pub const READ_COST: usize = 2 << 10;
 
 /// How much of a tile is read.
@@ -18,7 +21,11 @@ pub(super) enum Extent {
     Chunks,
     /// Chunk headers, one by one, and these ranges of the unfiltered tile, ascending and apart. Only where no filter
     /// changed it.
-    Pieces(Vec<Range<usize>>),
+    Pieces {
+        ranges: Vec<Range<usize>>,
+        /// Whether reading the whole tile would be the other choice: then a file that is not in memory must be read ahead.
+        else_whole: bool,
+    },
 }
 
 impl Extent {
@@ -34,6 +41,7 @@ impl Extent {
             return Self::Whole;
         }
         let chunks = len.div_ceil(USUAL_CHUNK);
+        let headers = if runs.is_some() { headers_of(stored, len) } else { None };
         let starts = (0..len).step_by(USUAL_CHUNK);
         let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
         let few = found.saturating_mul(3) <= chunks;
@@ -43,13 +51,21 @@ impl Extent {
         } else {
             reads(1, len)
         };
-        let most = most.saturating_sub(reads(chunks, 0));
-        match runs.and_then(|runs| joined(runs, most)) {
-            Some(pieces) => Self::Pieces(pieces),
+        let most = headers.map(|headers| most.saturating_sub(reads(headers, 0)));
+        match runs.zip(most).and_then(|(runs, most)| joined(runs, most)) {
+            Some(ranges) => Self::Pieces { ranges, else_whole: !few },
             None if few => Self::Chunks,
             None => Self::Whole,
         }
     }
+}
+
+/// The number of chunks of a tile of `len` bytes that no filter changed, from the bytes that it takes in its file; `None` if these are
+/// not a header for each chunk and the cells.
+fn headers_of(stored: u64, len: usize) -> Option<usize> {
+    let headers = stored.checked_sub(to_u64(COUNT_LEN))?.checked_sub(to_u64(len))?;
+    let each = to_u64(CHUNK_HEADER_LEN);
+    to_usize(headers.checked_div(each)?).filter(|_| headers.checked_rem(each) == Some(0))
 }
 
 /// The parts of `pieces` that lie in `range`.
@@ -88,33 +104,40 @@ fn joined(runs: impl Iterator<Item = Range<usize>>, most: usize) -> Option<Vec<R
 }
 
 #[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
 mod tests {
     use super::*;
 
     const MIB: usize = 1 << 20;
+    /// A tile of 2 MiB in 32 chunks.
+    const STORED: u64 = 8 + 32 * 12 + (2 << 20);
 
     fn extent(runs: &[Range<usize>], plain: bool) -> Extent {
         let mut wanted =
             |range: Range<usize>| runs.iter().any(|run| run.start < range.end && range.start < run.end);
-        Extent::of(2 << 20, 2 * MIB, &mut wanted, plain.then(|| runs.iter().cloned()))
+        Extent::of(STORED, 2 * MIB, &mut wanted, plain.then(|| runs.iter().cloned()))
+    }
+
+    fn pieces(ranges: Vec<Range<usize>>, else_whole: bool) -> Extent {
+        Extent::Pieces { ranges, else_whole }
     }
 
     #[test]
     fn cells_that_lie_far_apart_are_read_alone_if_no_filter_changed_them() {
         let column: Vec<_> = (0..256).map(|row| row * 8192 + 40..row * 8192 + 48).collect();
-        assert_eq!(extent(&column, true), Extent::Pieces(column.clone()));
+        assert_eq!(extent(&column, true), pieces(column.clone(), true));
         assert_eq!(extent(&column, false), Extent::Whole, "each chunk has some");
         assert_eq!(extent(&column[..64], false), Extent::Chunks, "a quarter of the chunks have some");
-        assert_eq!(extent(&column[..1], true), Extent::Pieces(vec![40..48]));
+        assert_eq!(extent(&column[..1], true), pieces(vec![40..48], false));
     }
 
     #[test]
     fn runs_with_small_gaps_are_read_together() {
         let rows: Vec<_> = (0..64).map(|row| row * 2048..row * 2048 + 100).collect();
-        assert_eq!(extent(&rows, true), Extent::Pieces(vec![0..63 * 2048 + 100]));
+        assert_eq!(extent(&rows, true), pieces(vec![0..63 * 2048 + 100], false));
         assert_eq!(
             extent(&[0..8, 8 + READ_COST..9000], true),
-            Extent::Pieces(vec![0..8, 8 + READ_COST..9000])
+            pieces(vec![0..8, 8 + READ_COST..9000], false)
         );
     }
 
@@ -128,6 +151,16 @@ mod tests {
             Extent::Whole,
             "reading between runs costs less than a read for each"
         );
+    }
+
+    #[test]
+    fn a_tile_of_very_many_chunks_or_of_a_wrong_length_is_read_whole() {
+        let column = || (0..256).map(|row| row * 8192..row * 8192 + 8);
+        let of = |stored| Extent::of(stored, 2 * MIB, &mut |_| true, Some(column()));
+        assert_eq!(of(STORED), pieces(column().collect(), true));
+        assert_eq!(of(STORED + 900 * 12), Extent::Whole, "932 headers");
+        assert_eq!(of(STORED + 1), Extent::Whole, "chunks have more than headers and cells");
+        assert_eq!(of(STORED - (1 << 20)), Extent::Whole, "chunks have fewer bytes than cells");
     }
 
     #[test]

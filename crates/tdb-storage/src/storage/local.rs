@@ -349,13 +349,22 @@ impl StoredFile for File {
     }
 
     #[cfg(target_os = "linux")]
-    fn will_need(&self, range: &core::ops::Range<u64>) {
-        let len = std::num::NonZeroU64::new(range.end.saturating_sub(range.start));
-        // A file system that has no use for the hint may refuse it.
-        let _ =
-            len.map(|len| rustix::fs::fadvise(self, range.start, Some(len), rustix::fs::Advice::WillNeed));
+    fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
+        let mut start = range.start;
+        while let Some(left) = std::num::NonZeroU64::new(range.end.saturating_sub(start)) {
+            let len = left.min(LONGEST_HINT);
+            if rustix::fs::fadvise(self, start, Some(len), rustix::fs::Advice::WillNeed).is_err() {
+                return false;
+            }
+            start = start.saturating_add(len.get());
+        }
+        true
     }
 }
+
+/// Of a longer range, Linux begins to read no more than what the device reads ahead, usually at least this.
+#[cfg(target_os = "linux")]
+const LONGEST_HINT: std::num::NonZeroU64 = std::num::NonZeroU64::new(128 << 10).unwrap();
 
 #[cfg(unix)]
 fn read_exact_at(file: &File, offset: u64, out: &mut [u8]) -> io::Result<()> {

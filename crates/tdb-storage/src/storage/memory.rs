@@ -121,6 +121,10 @@ impl StoredFile for MemoryFile {
         out.copy_from_slice(bytes.ok_or(io::ErrorKind::UnexpectedEof)?);
         Ok(())
     }
+
+    fn will_need(&self, _: &core::ops::Range<u64>) -> bool {
+        true
+    }
 }
 
 impl Storage for MemoryStorage {

@@ -230,10 +230,11 @@ pub trait StoredFile: Debug {
         if out.is_empty() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
-    /// A hint that much of `range` will be read, in small parts: a file system may begin to read it. The default does
-    /// nothing.
-    fn will_need(&self, range: &Range<u64>) {
+    /// A hint that much of `range` will be read, in small parts: a file system may begin to read it. Whether many small parts then
+    /// take no longer than reading the range at once. The default does nothing, and says no.
+    fn will_need(&self, range: &Range<u64>) -> bool {
         let _ = range;
+        false
     }
 }
 

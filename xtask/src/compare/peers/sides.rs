@@ -70,9 +70,13 @@ pub(super) fn list_limits(
     if !missing.is_empty() {
         list_missing(root, missing)?;
     }
-    // No chunk takes no time.
-    let needed = |file: &PathBuf| fs::read_to_string(file).is_ok_and(|listed| listed.trim() != "[]");
-    Ok(files.into_iter().map(|file| file.filter(needed)).collect())
+    // Where no chunk is needed, there is nothing to time.
+    let needed = |file: Option<PathBuf>| -> Result<Option<PathBuf>, String> {
+        let Some(file) = file else { return Ok(None) };
+        let listed = fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok(Some(file).filter(|_| listed.trim() != "[]"))
+    };
+    files.into_iter().map(needed).collect()
 }
 
 fn list_missing(root: &Path, missing: Vec<Value>) -> Result<(), String> {
