@@ -1,5 +1,6 @@
 """Random arrays of the shapes that programs on libtiledb make: single-cell data, genomic variants, rasters, point clouds, microscope
-images, models, data frames. Domains, extents, filters and ways of writing are those that the programs choose; cells are few.
+images, models, data frames. Domains, extents, filters and ways of writing are those that the programs choose; cells are few, but in
+grids (`plane`) and clouds of events (`cloud`), whose tiles have many chunks.
 
 Used by reads_cases.py and version_cases.py. Nothing here asks a library; what one refuses, it refuses.
 """
@@ -172,6 +173,28 @@ def points(p):
     return c
 
 
+def cloud(p):
+    """Places of events in tiles of many chunks, appended in batches that overlap, some of which write cells again."""
+    rng = p.rng
+    side, kind = rng.pick([200, 3000, 10 ** 6]), rng.pick(["INT32", "INT64", "UINT32"])
+    dims = [dim(name, kind, 0, side - 1, rng.pick([side, -(-side // 4)]), rng.pick([None, zstd(), shuffled()])) for name in ("y", "x")]
+    attrs = [attr("n", rng.pick(["INT64", "INT32", "UINT8"]), 1, p.nullable(4), rng.pick([None, zstd(), shuffled()]), profile=rng.pick(["mixed", "small", "runs"])),
+             attr("v", "FLOAT64", 1, False, rng.pick([None, zstd()]), profile=rng.pick(["mixed", "wave"])),
+             attr("name", "STRING_ASCII", "var", p.nullable(4), rng.pick([zstd()] + ([[flt("dictionary", level=DEFAULT)] + zstd(), [flt("rle", level=DEFAULT)]]
+                                                                                    if p.n >= (2, 17) else [])))]
+    dups = rng.below(2) == 0
+    c = p.case("cloud", dims, rng.sample(attrs, rng.between(1, 3)), False, [(0, side - 1)] * 2, capacity=rng.pick([2000, 10000, 100000]), allows_dups=dups,
+               tile_order=rng.pick(["row-major", "col-major"]), offsets_filters=rng.pick([[], offsets()]))
+    known = []
+    for _ in range(rng.between(1, 3)):
+        cells = [(rng.between(0, side - 1), rng.between(0, side - 1)) for _ in range(rng.between(3000, 12000))]
+        cells += rng.sample(known, min(len(known), rng.below(500)))
+        cells = cells if dups else sorted(set(cells))
+        p.sparse(cells, words=SAMPLES + CONTIGS)
+        known = cells
+    return c
+
+
 def frame(p):
     """A data frame of TileDB-Py's from_pandas: by number of row, or by an index of text, time or numbers, over the whole of its type."""
     rng = p.rng
@@ -319,7 +342,7 @@ def weights(p):
     return c
 
 
-FAMILIES = [frame_of_cells, matrix, variants, points, frame, raster, image, plane, weights]
+FAMILIES = [frame_of_cells, matrix, variants, points, cloud, frame, raster, image, plane, weights]
 
 
 def case(version, seed, number, kind=None):
