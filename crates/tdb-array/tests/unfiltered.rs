@@ -179,6 +179,23 @@ fn a_column_of_a_local_array_is_read_without_what_lies_between() {
     assert!(stats.requests > 750, "{stats:?}");
 }
 
+#[test]
+fn rows_of_column_major_tiles_and_scattered_cells_are_read_alone_too() {
+    let storage = MemoryStorage::default();
+    write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::ColMajor), &NOTHING);
+    let array = OpenOptions::new().open_storage(storage).unwrap();
+    // In this order a column of the tile has 5,600 bytes, and a row lies as far apart.
+    let row = array.read().fields(["a"]).order(Layout::ColMajor).range("y", 17..=17);
+    let some = |side: i32, step: usize| (3..side).step_by(step).map(|place| place..=place);
+    let scattered = array.read().fields(["a"]).order(Layout::ColMajor);
+    let scattered = scattered.ranges("y", some(SIDES.0, 300)).ranges("x", some(SIDES.1, 97));
+    for (read, count) in [(row, 600), (scattered, 21)] {
+        let (cells, stats) = read.collect_with_stats().unwrap();
+        assert_eq!(cells.len(), count);
+        assert!(stats.bytes_read < 20_000, "{stats:?}");
+    }
+}
+
 /// The data file of the first fragment's field `a`, and the array with other bytes in it.
 fn with_other_chunks(storage: &MemoryStorage, change: impl FnOnce(Vec<u8>) -> Vec<u8>) -> Array {
     let fragment = storage.list("__fragments").unwrap().into_iter().next().unwrap().name;

@@ -341,8 +341,7 @@ struct CountedFile<'a> {
 
 impl StoredFile for CountedFile<'_> {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.counters.round();
-        self.counters.request(out.len());
+        self.counters.requests(1, out.len());
         self.file.read_into(offset, out)
     }
 

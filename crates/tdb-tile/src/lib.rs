@@ -56,4 +56,4 @@ pub use encode::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use generic::{Encryption, GENERIC_HEADER_LEN, GenericTile};
-pub use walk::{COUNT_LEN, ChunkPlace, ChunkWalk};
+pub use walk::{ChunkPlace, ChunkWalk, plain_chunks};

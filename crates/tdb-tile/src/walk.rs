@@ -9,7 +9,7 @@ use crate::chunks::CHUNK_HEADER_LEN;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Number of bytes of the chunk count before the first header.
-pub const COUNT_LEN: usize = 8;
+const COUNT_LEN: usize = 8;
 
 /// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
 /// position of a chunk is known only from the headers before it.
@@ -59,6 +59,21 @@ pub struct ChunkPlace {
     /// Absolute file range of its metadata and data.
     pub body: Range<u64>,
     metadata_len: usize,
+}
+
+/// The number of chunks of a tile that no filter changed, from the bytes that it takes in its file and those of its cells. `None` if
+/// these do not differ by the count and whole headers.
+///
+/// ```
+/// // Two headers of 12 bytes, and the count.
+/// assert_eq!(tdb_tile::plain_chunks(8 + 2 * 12 + 5, 5), Some(2));
+/// assert_eq!(tdb_tile::plain_chunks(8 + 2 * 12 + 6, 5), None);
+/// ```
+#[must_use]
+pub fn plain_chunks(stored: u64, cells: u64) -> Option<u64> {
+    let headers = stored.checked_sub(to_u64(COUNT_LEN))?.checked_sub(cells)?;
+    let each = to_u64(CHUNK_HEADER_LEN);
+    headers.checked_div(each).filter(|_| headers.checked_rem(each) == Some(0))
 }
 
 impl ChunkWalk {

@@ -3,8 +3,8 @@
 //! It walks through the same steps as a read, with the same functions, and stops before the data files: the
 //! candidates of each sparse fragment, those that statistics leave to the condition, those that may contain other
 //! versions of their cells, and the layers of each tile of a dense query. A read then takes exactly the requests and
-//! bytes that are shown, unless only few chunks of large tiles are wanted; with a condition, a read takes at most
-//! what is shown. Chunks are counted as writers cut them, by the sizes in the schema.
+//! bytes that are shown, unless only few chunks of large tiles are wanted, or cells that lie far apart: then it reads less,
+//! in more requests. With a condition, a read takes at most the bytes that are shown. Chunks are counted as writers cut them, by the sizes in the schema.
 
 mod ahead;
 mod dense;

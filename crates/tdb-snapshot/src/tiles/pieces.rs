@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tdb_codec::{to_u64, to_usize};
-use tdb_tile::{CHUNK_HEADER_LEN, COUNT_LEN};
+use tdb_tile::plain_chunks;
 
 /// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
 const SMALL_TILE: u64 = 128 << 10;
@@ -41,7 +41,6 @@ impl Extent {
             return Self::Whole;
         }
         let chunks = len.div_ceil(USUAL_CHUNK);
-        let headers = if runs.is_some() { headers_of(stored, len) } else { None };
         let starts = (0..len).step_by(USUAL_CHUNK);
         let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
         let few = found.saturating_mul(3) <= chunks;
@@ -51,21 +50,16 @@ impl Extent {
         } else {
             reads(1, len)
         };
-        let most = headers.map(|headers| most.saturating_sub(reads(headers, 0)));
-        match runs.zip(most).and_then(|(runs, most)| joined(runs, most)) {
+        let pieces = |runs| {
+            let headers = to_usize(plain_chunks(stored, to_u64(len))?)?;
+            joined(runs, most.saturating_sub(reads(headers, 0)))
+        };
+        match runs.and_then(pieces) {
             Some(ranges) => Self::Pieces { ranges, else_whole: !few },
             None if few => Self::Chunks,
             None => Self::Whole,
         }
     }
-}
-
-/// The number of chunks of a tile of `len` bytes that no filter changed, from the bytes that it takes in its file; `None` if these are
-/// not a header for each chunk and the cells.
-fn headers_of(stored: u64, len: usize) -> Option<usize> {
-    let headers = stored.checked_sub(to_u64(COUNT_LEN))?.checked_sub(to_u64(len))?;
-    let each = to_u64(CHUNK_HEADER_LEN);
-    to_usize(headers.checked_div(each)?).filter(|_| headers.checked_rem(each) == Some(0))
 }
 
 /// The parts of `pieces` that lie in `range`.
