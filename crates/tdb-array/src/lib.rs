@@ -83,7 +83,8 @@ pub use tdb_maintain::{
 };
 pub use tdb_query::{
     AggregateValue, Array, AsyncBatches, BatchStream, Batches, DeleteCounts, Explain, FieldPlan,
-    FragmentPlan, OpenOptions, Outcome, Progress, Purpose, QueryDescription, Read,
+    FragmentPlan, GroupBy, Grouped, GroupedValues, OpenOptions, Outcome, Progress, Purpose, QueryDescription,
+    Read,
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{

@@ -169,6 +169,8 @@ pub enum QueryError {
     OverBudget { budget: MemoryBudget, needed: MemoryBudget },
     #[error("a memory budget of {budget} is too small for this query, which needs at least {min}")]
     BudgetTooSmall { budget: MemoryBudget, min: MemoryBudget },
+    #[error("the cells make more than {most} groups, which is the most that was allowed")]
+    TooManyGroups { most: usize },
     #[error("field \"{field}\" holds {datatype} values, not {asked}")]
     ValueType { field: String, datatype: &'static str, asked: &'static str },
     #[error(

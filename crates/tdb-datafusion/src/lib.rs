@@ -58,7 +58,7 @@
 //!
 //! Filters that other operators make while a query runs (the keys of a join's other side, the last row of a top-k sort) leave out
 //! tiles of sparse arrays. In sessions that [`register`] prepared, aggregates without groups are read from statistics of tiles where
-//! these are exact.
+//! these are exact, and groups are made where tiles are decoded.
 //!
 //! # Memory
 //!

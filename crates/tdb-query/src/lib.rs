@@ -54,8 +54,9 @@ use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment,
 use tdb_storage::{deferred, stats, storage};
 
 pub use aggregate::AggregateValue;
+pub use aggregate::groups::{Grouped, GroupedValues};
 pub use array::{Array, OpenOptions};
 pub use deletion::DeleteCounts;
 pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use query::{AsyncBatches, BatchStream, QueryDescription, Read};
+pub use query::{AsyncBatches, BatchStream, GroupBy, QueryDescription, Read};
 pub use stream::{Batches, Progress};

@@ -3,6 +3,7 @@
 mod ahead;
 mod asynchronous;
 mod description;
+mod groups;
 mod labels;
 mod parts;
 mod tiles;
@@ -16,6 +17,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 pub use self::ahead::BatchStream;
 pub use self::asynchronous::AsyncBatches;
 pub use self::description::QueryDescription;
+pub use self::groups::GroupBy;
 use self::labels::label_dimension;
 use self::tiles::TilePart;
 use crate::asked::{AskedRange, Ends, Wanted};

@@ -61,6 +61,8 @@ pub enum AggregateError {
     NotOrdered { aggregate: Aggregate, cells: String },
     #[error("{aggregate}: aggregates of the coordinates of dense arrays are not supported")]
     DenseDimension { aggregate: Aggregate },
+    #[error("groups of the cells of dense arrays are not supported: read the cells")]
+    DenseGroups,
 }
 
 impl AggregateFunction {

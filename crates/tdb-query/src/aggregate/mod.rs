@@ -11,6 +11,7 @@
 //! tiles, whose newest cells must be found, in the parts of a stream.
 
 mod dense;
+pub(crate) mod groups;
 mod sparse;
 mod tally;
 
@@ -18,9 +19,9 @@ mod tally;
 mod tests;
 
 use tdb_codec::{ArrayType, CellValNum, Datatype, Native};
-use tdb_schema::FieldKind;
+use tdb_schema::{ArraySchema, FieldKind};
 
-use self::tally::{Tally, Total, WantedField};
+use self::tally::{Tally, WantedField};
 use crate::condition::Program;
 use crate::explain::fetch_sections;
 use crate::expression::{Aggregate, AggregateError, AggregateFunction};
@@ -129,10 +130,7 @@ fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError
             places.push(None);
             continue;
         };
-        let field = schema.field(name).ok_or_else(|| {
-            let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
-            QueryError::Aggregate(AggregateError::UnknownField { name: name.to_owned(), known })
-        })?;
+        let field = schema.field(name).ok_or_else(|| unknown_field(schema, name))?;
         let place = program.field(schema, &field);
         if place == wanted.len() {
             wanted.push(WantedField::new(ColumnSpec::new(schema, &field)));
@@ -161,6 +159,11 @@ fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError
     Ok((program, wanted, places))
 }
 
+fn unknown_field(schema: &ArraySchema, name: &str) -> QueryError {
+    let known = schema.fields().map(|field| field.name).collect::<Vec<_>>().join(", ");
+    QueryError::Aggregate(AggregateError::UnknownField { name: name.to_owned(), known })
+}
+
 fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>) -> AggregateValue {
     let counted = |count: u64| (Datatype::Uint64, Some(count.to_le_bytes().to_vec()), false);
     let mut cell_val_num = CellValNum::ONE;
@@ -172,11 +175,7 @@ fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>
             (datatype, Some(bytes).filter(|_| tally.valid > 0 || !field.spec.nullable), overflowed)
         }
         (AggregateFunction::Mean, Some((_, tally))) => {
-            let sum = match tally.total {
-                Total::Integer(sum) => sum as f64,
-                Total::Real(sum) => sum,
-            };
-            let mean = (tally.valid > 0).then(|| sum / tally.valid as f64);
+            let mean = tally.total.mean(tally.valid);
             (Datatype::Float64, mean.map(|mean| mean.to_le_bytes().to_vec()), false)
         }
         (AggregateFunction::Min | AggregateFunction::Max, Some((field, tally))) => {

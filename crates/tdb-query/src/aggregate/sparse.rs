@@ -10,7 +10,7 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
-use crate::condition::{Columns, Program, Sources, Verdict};
+use crate::condition::{ColumnView, Columns, Program, Sources, TileColumns, Verdict};
 use crate::fragment::Fragment;
 use crate::order::replaced;
 use crate::plan::Plan;
@@ -34,21 +34,33 @@ pub(super) fn run(
     wanted: &[WantedField],
     memory: Option<Allowance>,
 ) -> Result<(u64, Vec<Tally>)> {
+    let context = plan.array.context();
+    let sources = Sources::new(context, program, plan.array.fragments());
+    let tallies = wanted.iter().map(WantedField::nothing).collect();
+    let mut totals = Totals { threads: context.threads, sources: &sources, wanted, count: 0, tallies };
+    visit(plan, sources.held(), &mut totals, memory)?;
+    Ok((totals.count, totals.tallies))
+}
+
+/// What takes the cells that count.
+pub(super) trait Taker {
+    /// Takes all cells of a fragment, if its statistics are enough for that.
+    fn whole_fragment(&mut self, index: usize, fragment: &Fragment) -> Result<bool>;
+
+    /// Takes all cells of a tile, if its statistics are enough for that.
+    fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool>;
+
+    /// Takes the selected cells of some tiles. If it fails, it has taken none.
+    fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()>;
+}
+
+/// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker holds for statistics.
+pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Option<Allowance>) -> Result<()> {
     let array = &plan.array;
-    let context = array.context();
-    let sources = Sources::new(context, program, array.fragments());
-    let condition =
-        plan.condition.as_ref().map(|condition| Sources::new(context, condition, array.fragments()));
+    let condition = plan.condition.as_ref().map(|own| Sources::new(array.context(), own, array.fragments()));
     let condition = condition.as_ref();
     let rivals = plan.rivals();
     let deletes = applies(plan);
-    let (mut count, mut tallies) = (0u64, wanted.iter().map(WantedField::nothing).collect::<Vec<_>>());
-    let mut add = |cells: u64, more: Vec<Tally>| {
-        count = count.saturating_add(cells);
-        for ((field, tally), more) in wanted.iter().zip(&mut tallies).zip(more) {
-            field.add(tally, more);
-        }
-    };
     let (mut free, mut contested) = (Vec::new(), Vec::new());
     for (index, fragment) in array.fragments().iter().enumerate() {
         let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
@@ -65,13 +77,8 @@ pub(super) fn run(
         if alone && all && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
                 Verdict::None => continue,
-                Verdict::All => {
-                    if let Some((cells, found)) = whole_fragment(&sources, wanted, index, fragment)? {
-                        add(cells, found);
-                        continue;
-                    }
-                }
-                Verdict::Some => {}
+                Verdict::All if taker.whole_fragment(index, fragment)? => continue,
+                Verdict::All | Verdict::Some => {}
             }
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
@@ -83,11 +90,13 @@ pub(super) fn run(
             }
             match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
                 Verdict::None => continue,
-                Verdict::All if whole && !deletes && takes_all(plan, &candidate) => {
-                    if let Some(found) = whole_tile(&sources, wanted, &candidate)? {
-                        add(to_u64(tile_cells), found);
-                        continue;
-                    }
+                Verdict::All
+                    if whole
+                        && !deletes
+                        && takes_all(plan, &candidate)
+                        && taker.whole_tile(&candidate)? =>
+                {
+                    continue;
                 }
                 _ => {}
             }
@@ -104,26 +113,15 @@ pub(super) fn run(
         need::columns(plan, &plan.scanned, &selections, keep)?;
         Ok(selections)
     };
-    let tally = |selections: Vec<TileSelection>, keep: &Keep<'_>| {
-        let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
-        let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
-        let threads = parallel::worth(context.threads, bytes);
-        parallel::run(threads, selections, Worker::default, |selection, worker| {
-            Ok((to_u64(selection.len()), of_selection(&sources, wanted, &selection, keep, worker)?))
-        })
-    };
-    let mut add_all =
-        |found: Vec<(u64, Vec<Tally>)>| found.into_iter().for_each(|(cells, more)| add(cells, more));
     let Some(memory) = memory else {
         let keep = Keep::scanned(plan);
         let mut selections = of_free(plan, free, &keep)?;
         selections.extend(newest(plan, contested, condition, &keep)?);
-        add_all(tally(selections, &keep)?);
-        return Ok((count, tallies));
+        return taker.take(selections, &keep);
     };
     let mut plan = plan.clone();
     let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
-    plan.share.beside = plan.share.beside.saturating_add(to_u64(listed)).saturating_add(sources.held());
+    plan.share.beside = plan.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
     let overlapping = (!contested.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
@@ -134,8 +132,7 @@ pub(super) fn run(
     });
     let alone = stream::for_each_group(&plan, memory, free, |part, group| {
         let keep = Keep::scanned(part);
-        add_all(tally(of_free(part, group, &keep)?, &keep)?);
-        Ok(())
+        taker.take(of_free(part, group, &keep)?, &keep)
     });
     // The least memory that an error names must be enough for both.
     alone.map_err(|error| match &overlapping {
@@ -146,11 +143,53 @@ pub(super) fn run(
         stream::for_each_part(&plan, memory, |part| {
             let keep = Keep::scanned(part);
             let candidates = all_candidates(part, Filter::All)?;
-            add_all(tally(newest(part, candidates, condition, &keep)?, &keep)?);
-            Ok(())
+            taker.take(newest(part, candidates, condition, &keep)?, &keep)
         })?;
     }
-    Ok((count, tallies))
+    Ok(())
+}
+
+/// Adds up fields.
+struct Totals<'s> {
+    threads: usize,
+    sources: &'s Sources<'s>,
+    wanted: &'s [WantedField],
+    count: u64,
+    tallies: Vec<Tally>,
+}
+
+impl Totals<'_> {
+    fn add(&mut self, cells: u64, more: Vec<Tally>) {
+        self.count = self.count.saturating_add(cells);
+        for ((field, tally), more) in self.wanted.iter().zip(&mut self.tallies).zip(more) {
+            field.add(tally, more);
+        }
+    }
+}
+
+impl Taker for Totals<'_> {
+    fn whole_fragment(&mut self, index: usize, fragment: &Fragment) -> Result<bool> {
+        let found = whole_fragment(self.sources, self.wanted, index, fragment)?;
+        Ok(found.map(|(cells, found)| self.add(cells, found)).is_some())
+    }
+
+    fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool> {
+        let found = whole_tile(self.sources, self.wanted, candidate)?;
+        Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).is_some())
+    }
+
+    fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
+        let (sources, wanted) = (self.sources, self.wanted);
+        let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
+        let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
+        let threads = parallel::worth(self.threads, bytes);
+        let tally = |selection: TileSelection, worker: &mut Worker| {
+            Ok((to_u64(selection.len()), of_selection(sources, wanted, &selection, keep, worker)?))
+        };
+        let found = parallel::run(threads, selections, Worker::default, tally)?;
+        found.into_iter().for_each(|(cells, more)| self.add(cells, more));
+        Ok(())
+    }
 }
 
 /// The newest versions of the cells of some tiles that satisfy the condition and were not deleted.
@@ -219,13 +258,7 @@ fn of_selection(
     worker: &mut Worker,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;
-    let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
-    for cell in selection.cells.iter().flatten() {
-        if let Some(slot) = mask.get_mut(index_of(*cell)) {
-            *slot = 1;
-        }
-    }
-    let mut columns = sources.tile(fragment, tile, tile_cells, worker)?;
+    let mut looked = Looked::new(sources, selection, keep, worker)?;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
         // For a whole tile, statistics may be enough for one field and not for another.
@@ -236,17 +269,59 @@ fn of_selection(
                 continue;
             }
         }
-        let kept = sources.program.fields.get(index);
-        if let Some(kept) = kept.and_then(|program| keep.take_selected(selection, program.kind)) {
-            tallies.push(field.of_column(kept.view(), selection.len(), None));
-            continue;
-        }
-        tallies.push(match columns.column(index, &mask)? {
-            Some(view) => field.of_column(view, tile_cells, selection.cells.as_deref()),
-            None => field.of_fill(selection.len()),
-        });
+        let tally = looked.look(index, |view, cells, chosen| field.of_column(view, cells, chosen))?;
+        tallies.push(tally.unwrap_or_else(|| field.of_fill(selection.len())));
     }
     Ok(tallies)
+}
+
+/// The selected cells of a tile, field by field.
+pub(super) struct Looked<'s> {
+    program: &'s Program,
+    selection: &'s TileSelection,
+    keep: &'s Keep<'s>,
+    mask: Vec<u8>,
+    columns: TileColumns<'s>,
+}
+
+impl<'s> Looked<'s> {
+    pub(super) fn new(
+        sources: &'s Sources<'_>,
+        selection: &'s TileSelection,
+        keep: &'s Keep<'_>,
+        worker: &'s mut Worker,
+    ) -> Result<Self> {
+        let TileSelection { fragment, tile, tile_cells, .. } = *selection;
+        let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
+        for cell in selection.cells.iter().flatten() {
+            if let Some(slot) = mask.get_mut(index_of(*cell)) {
+                *slot = 1;
+            }
+        }
+        let columns = sources.tile(fragment, tile, tile_cells, worker)?;
+        Ok(Self { program: sources.program, selection, keep, mask, columns })
+    }
+
+    /// The number of selected cells.
+    pub(super) fn len(&self) -> usize {
+        self.selection.len()
+    }
+
+    /// Runs a function on a column of the field and the numbers of the selected cells in it: `None` for all of as many as the function
+    /// is told. `None` if the fragment does not have the field, and its cells the fill value.
+    pub(super) fn look<R>(
+        &mut self,
+        field: usize,
+        run: impl FnOnce(ColumnView<'_>, usize, Option<&[u32]>) -> R,
+    ) -> Result<Option<R>> {
+        let selection = self.selection;
+        let kept = self.program.fields.get(field);
+        if let Some(kept) = kept.and_then(|program| self.keep.take_selected(selection, program.kind)) {
+            return Ok(Some(run(kept.view(), selection.len(), None)));
+        }
+        let view = self.columns.column(field, &self.mask)?;
+        Ok(view.map(|view| run(view, selection.tile_cells, selection.cells.as_deref())))
+    }
 }
 
 /// Whether no cell of a tile is left out because it is an older version of another.

@@ -219,6 +219,15 @@ fn text_ends<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> Option<(&'v [u8]
 }
 
 impl Total {
+    /// The mean of as many values; `None` if there are none.
+    pub(super) fn mean(self, values: u64) -> Option<f64> {
+        let sum = match self {
+            Self::Integer(sum) => sum as f64,
+            Self::Real(sum) => sum,
+        };
+        (values > 0).then(|| sum / values as f64)
+    }
+
     /// Type and bytes of the sum, and whether it is the limit of its type instead.
     pub(super) fn value(self, unsigned: bool) -> (Datatype, Vec<u8>, bool) {
         match self {

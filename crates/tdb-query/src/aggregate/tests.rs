@@ -1,6 +1,7 @@
 use tdb_codec::{ArrayType, Layout};
 
 use super::*;
+use crate::aggregate::tally::Total;
 use crate::budget::MemoryBudget;
 use crate::expression::{Operand, field};
 use crate::{Array, Cells, Column, Error};

@@ -28,4 +28,4 @@ pub use self::evaluate::{ColumnView, Columns, typed};
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
 pub(crate) use self::strings::{StringView, string_at};
-pub(crate) use self::tiles::{Decoded, Sources};
+pub(crate) use self::tiles::{Decoded, Sources, TileColumns};

@@ -72,7 +72,7 @@ impl Read {
     }
 
     /// The same query on the given array.
-    fn of(self, array: &Snapshot) -> Self {
+    pub(super) fn of(self, array: &Snapshot) -> Self {
         Self { array: array.clone().into(), ..self }
     }
 }

@@ -323,6 +323,11 @@ impl Allowance {
         budget.or(batch)?;
         Some(Self { budget: budget.unwrap_or(DEFAULT_BUDGET), batch })
     }
+
+    /// The budget of the query.
+    pub(crate) const fn budget(self) -> MemoryBudget {
+        self.budget
+    }
 }
 
 /// Runs a query without a result part by part, each with a share of the memory. If a part turns out to be too large

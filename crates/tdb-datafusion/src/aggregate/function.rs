@@ -1,0 +1,251 @@
+//! What aggregate functions of SQL need of an array, and their values.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::ScalarValue;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
+use tdb_array::{Aggregate, AggregateValue, GroupedValues};
+
+use crate::columns::Comparable;
+use crate::scan::Scan;
+use crate::statistics::scalar;
+
+/// The largest sum of integers that is exact as a double, and so are all sums on the way to it.
+const EXACT: i128 = 1 << 53;
+
+/// What a function needs of a column.
+#[derive(Clone, Debug)]
+pub(super) enum Function {
+    /// The number of rows.
+    Rows,
+    /// The number of rows in which a column is not null.
+    NotNull(String),
+    /// The sum of a column.
+    Sum(String),
+    /// The sum of a column divided by the number of values; `bounded` if the column has integers, whose sum must be
+    /// exact.
+    Mean { column: String, bounded: bool },
+    /// The smallest value of a column.
+    Min(String),
+    /// The largest value of a column.
+    Max(String),
+}
+
+impl Function {
+    /// A function of a scan's columns; `None` if it means something else in SQL.
+    pub(super) fn of(function: &AggregateFunctionExpr, scan: &Scan, grouped: bool) -> Option<Self> {
+        let arguments = function.expressions();
+        let [argument] = arguments.as_slice() else { return None };
+        if function.is_distinct() || !function.order_bys().is_empty() {
+            return None;
+        }
+        let name = function.fun().name();
+        if let Some(literal) = argument.downcast_ref::<Literal>() {
+            return (name == "count" && !literal.value().is_null()).then_some(Self::Rows);
+        }
+        let to = argument.downcast_ref::<CastExpr>();
+        let inner = to.map_or(argument, CastExpr::expr);
+        let column = inner.downcast_ref::<Column>()?;
+        let table = &scan.state.table;
+        let position = table.position(column.name())?;
+        let (from, comparable) = (table.data_type(position), table.comparable(position));
+        let same = to.is_none_or(|cast| is_exact(from, cast.cast_type()));
+        let column = column.name().to_owned();
+        match (name, comparable) {
+            _ if !same => None,
+            ("count", Comparable::Integer | Comparable::Real | Comparable::Boolean | Comparable::Bytes) => {
+                Some(if table.may_be_null(position) { Self::NotNull(column) } else { Self::Rows })
+            }
+            ("sum", Comparable::Integer) if from.is_integer() => Some(Self::Sum(column)),
+            ("sum", Comparable::Real) => Some(Self::Sum(column)),
+            ("avg", Comparable::Integer) if from.is_integer() => Some(Self::Mean { column, bounded: true }),
+            ("avg", Comparable::Real) => Some(Self::Mean { column, bounded: false }),
+            ("min", Comparable::Integer) => Some(Self::Min(column)),
+            ("max", Comparable::Integer) => Some(Self::Max(column)),
+            // Groups say whether there are NaNs, which SQL orders.
+            ("min", Comparable::Real) if grouped => Some(Self::Min(column)),
+            ("max", Comparable::Real) if grouped => Some(Self::Max(column)),
+            _ => None,
+        }
+    }
+
+    /// The aggregates of the array from which it is computed.
+    pub(super) fn needs(&self) -> Vec<Aggregate> {
+        match self {
+            Self::Rows => vec![Aggregate::count()],
+            Self::NotNull(column) => vec![Aggregate::count(), Aggregate::null_count(column)],
+            Self::Sum(column) => {
+                vec![Aggregate::count(), Aggregate::null_count(column), Aggregate::sum(column)]
+            }
+            Self::Mean { column, bounded } => {
+                let mut needs = Self::Sum(column.clone()).needs();
+                if *bounded {
+                    needs.extend([Aggregate::min(column), Aggregate::max(column)]);
+                }
+                needs
+            }
+            Self::Min(column) => vec![Aggregate::min(column)],
+            Self::Max(column) => vec![Aggregate::max(column)],
+        }
+    }
+
+    /// The aggregates that some functions need, each once.
+    pub(super) fn all_needs(functions: &[Self]) -> Vec<Aggregate> {
+        let mut needs: Vec<Aggregate> = Vec::new();
+        for aggregate in functions.iter().flat_map(Self::needs) {
+            if !needs.contains(&aggregate) {
+                needs.push(aggregate);
+            }
+        }
+        needs
+    }
+
+    /// The names of these aggregates, for plans.
+    pub(super) fn names(functions: &[Self]) -> String {
+        Self::all_needs(functions).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Where the aggregates that it needs are among those of all functions.
+    pub(super) fn places(&self, all: &[Aggregate]) -> Vec<usize> {
+        let own = self.needs();
+        own.iter().filter_map(|need| all.iter().position(|aggregate| aggregate == need)).collect()
+    }
+
+    /// Of an average, the number of values and their sum, which DataFusion adds up to that of larger groups; of everything else, the value.
+    pub(super) fn state(&self, found: &[Found], types: &[DataType]) -> Option<Vec<ScalarValue>> {
+        match (self, types) {
+            (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
+                let (values, sum) = self.values_and_sum(found)?;
+                Some(vec![ScalarValue::UInt64(Some(u64::try_from(values).ok()?)), ScalarValue::Float64(sum)])
+            }
+            (Self::Mean { .. }, _) => None,
+            (_, [data_type]) => {
+                let value = self.value(found, data_type)?;
+                (value.data_type() == *data_type).then(|| vec![value])
+            }
+            _ => None,
+        }
+    }
+
+    /// Of an average, the number of values and their sum, if there are any. `None` if DataFusion's sum may differ.
+    fn values_and_sum(&self, found: &[Found]) -> Option<(i128, Option<f64>)> {
+        let Self::Mean { bounded, .. } = self else { return None };
+        let integer = |at: usize| found.get(at).copied().and_then(Found::integer);
+        let values = integer(0)?.saturating_sub(integer(1)?);
+        if values == 0 {
+            return Some((0, None));
+        }
+        let sum = match found.get(2)? {
+            Found::Integer(sum) if *bounded => {
+                let largest = integer(3)?.abs().max(integer(4)?.abs());
+                largest.checked_mul(values).filter(|most| *most < EXACT)?;
+                (*sum)? as f64
+            }
+            Found::Real(sum) => (*sum)?,
+            _ => return None,
+        };
+        Some((values, Some(sum)))
+    }
+
+    /// The value of the function, given those of the aggregates that it needs. `None` if DataFusion's value may differ.
+    pub(super) fn value(&self, found: &[Found], data_type: &DataType) -> Option<ScalarValue> {
+        let null = || ScalarValue::try_from(data_type).ok();
+        let count = |at: usize| found.get(at).copied().and_then(Found::integer);
+        let values = || Some(count(0)?.saturating_sub(count(1)?));
+        let integer = |value: i128| scalar(value, data_type);
+        match self {
+            Self::Rows => integer(count(0)?),
+            Self::NotNull(_) => integer(values()?),
+            Self::Sum(_) if values()? == 0 => null(),
+            Self::Sum(_) => match found.get(2)? {
+                Found::Integer(sum) => integer((*sum)?),
+                Found::Real(sum) => Some(ScalarValue::Float64(Some((*sum)?))),
+                Found::Unknown => None,
+            },
+            Self::Mean { .. } => match self.values_and_sum(found)? {
+                (values, Some(sum)) => Some(ScalarValue::Float64(Some(sum / values as f64))),
+                (_, None) => null(),
+            },
+            Self::Min(_) | Self::Max(_) => match found.first()? {
+                Found::Integer(Some(value)) => integer(*value),
+                Found::Integer(None) | Found::Real(None) => null(),
+                Found::Real(Some(value)) => ScalarValue::Float64(Some(*value)).cast_to(data_type).ok(),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// Whether a cast changes no value: what DataFusion puts around the arguments of sums and averages.
+fn is_exact(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    let narrow = matches!(from, D::Int8 | D::Int16 | D::Int32 | D::UInt8 | D::UInt16 | D::UInt32);
+    match to {
+        D::Int64 => narrow || *from == D::Int64,
+        D::UInt64 => matches!(from, D::UInt8 | D::UInt16 | D::UInt32 | D::UInt64),
+        // Averages of wide integers are checked when they are known.
+        D::Float64 => from.is_integer() || matches!(from, D::Float32 | D::Float64),
+        _ => false,
+    }
+}
+
+/// An aggregate of some parts of an array.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Found {
+    /// `None` if there is no value.
+    Integer(Option<i128>),
+    Real(Option<f64>),
+    /// It does not fit.
+    Unknown,
+}
+
+impl Found {
+    /// The values of an aggregate of groups, none of which was too large.
+    pub(super) fn of_groups(values: &GroupedValues) -> Vec<Self> {
+        match (values.integers(), values.reals()) {
+            (Some(integers), _) => integers.into_iter().map(Self::Integer).collect(),
+            (None, Some(reals)) => reals.into_iter().map(Self::Real).collect(),
+            // No value is known.
+            (None, None) => Vec::new(),
+        }
+    }
+
+    pub(super) fn of(value: &AggregateValue) -> Self {
+        if value.overflowed() {
+            Self::Unknown
+        } else if value.datatype.physical().is_float() {
+            Self::Real(value.as_f64())
+        } else {
+            let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+            Self::Integer(integer)
+        }
+    }
+
+    const fn integer(self) -> Option<i128> {
+        match self {
+            Self::Integer(value) => value,
+            Self::Real(_) | Self::Unknown => None,
+        }
+    }
+
+    /// The aggregate of two sets of cells.
+    pub(super) fn and(self, other: Self, aggregate: &Aggregate) -> Self {
+        use tdb_array::AggregateFunction::{Max, Min};
+        let of_two = |a: i128, b: i128| match aggregate.function() {
+            Min => a.min(b),
+            Max => a.max(b),
+            _ => a.saturating_add(b),
+        };
+        match (self, other) {
+            (Self::Integer(a), Self::Integer(b)) => Self::Integer(match (a, b) {
+                (Some(a), Some(b)) => Some(of_two(a, b)),
+                (one, other) => one.or(other),
+            }),
+            (Self::Real(a), Self::Real(b)) => Self::Real(match (a, b) {
+                (Some(a), Some(b)) => Some(a + b),
+                (one, other) => one.or(other),
+            }),
+            _ => Self::Unknown,
+        }
+    }
+}

@@ -1,0 +1,467 @@
+//! What the aggregates of groups add up: counts, sums and extremes of a field, for each group.
+
+use bytemuck::Pod;
+use tdb_codec::{Buffer, CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
+
+use super::super::tally::{Total, WantedField};
+use super::GroupedValues;
+use crate::Column;
+use crate::buffers::index_of;
+use crate::condition::{ColumnView, typed};
+use crate::expression::{Aggregate, AggregateFunction};
+
+/// The counts, sums and extremes of a field.
+#[derive(Debug)]
+pub(super) struct Fold {
+    /// Null cells of each group; empty if there are none.
+    nulls: Vec<u64>,
+    sums: Sums,
+    least: Ends,
+    greatest: Ends,
+    /// Whether a NaN was left out of extremes.
+    has_nan: bool,
+}
+
+#[derive(Debug)]
+enum Sums {
+    None,
+    Integers(Vec<i128>),
+    Reals(Vec<f64>),
+}
+
+/// The smallest or the largest value of each group.
+#[derive(Debug)]
+enum Ends {
+    None,
+    /// As words that have the same order ([`word`]).
+    Numbers(Vec<u64>),
+    Strings(Vec<Option<Vec<u8>>>),
+}
+
+impl Ends {
+    fn new(wanted: bool, field: &WantedField) -> Self {
+        match wanted {
+            true if field.is_number() => Self::Numbers(Vec::new()),
+            true => Self::Strings(Vec::new()),
+            false => Self::None,
+        }
+    }
+
+    /// `none` is the word that any other replaces.
+    fn grow(&mut self, groups: usize, none: u64) {
+        match self {
+            Self::None => {}
+            Self::Numbers(ends) => ends.resize(groups, none),
+            Self::Strings(ends) => ends.resize(groups, None),
+        }
+    }
+
+    fn held(&self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::Numbers(ends) => ends.capacity().saturating_mul(8),
+            Self::Strings(ends) => {
+                let bytes = ends.iter().flatten().map(Vec::capacity).fold(0, usize::saturating_add);
+                bytes.saturating_add(ends.capacity().saturating_mul(size_of::<Option<Vec<u8>>>()))
+            }
+        }
+    }
+
+    /// Adds those of other groups, of which `groups` are the numbers here.
+    fn merge(&mut self, other: Self, groups: &[u32], numbers: fn(u64, u64) -> u64, is_end: IsEnd) {
+        match (self, other) {
+            (Self::Numbers(ends), Self::Numbers(more)) => {
+                each(ends, groups, more, |end, more| *end = numbers(*end, more));
+            }
+            (Self::Strings(ends), Self::Strings(more)) => each(ends, groups, more, |end, more| {
+                let replaces = |end: &Vec<u8>, more: &Vec<u8>| is_end(more, end);
+                if let Some(more) = more
+                    && end.as_ref().is_none_or(|end| replaces(end, &more))
+                {
+                    *end = Some(more);
+                }
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// Whether the first string is before (or after) the second.
+type IsEnd = fn(&[u8], &[u8]) -> bool;
+
+const LESS: IsEnd = |a, b| a < b;
+const GREATER: IsEnd = |a, b| a > b;
+
+/// Runs a function on the slot of each group and its value.
+fn each<S, V>(
+    slots: &mut [S],
+    groups: &[u32],
+    values: impl IntoIterator<Item = V>,
+    mut run: impl FnMut(&mut S, V),
+) {
+    for (group, value) in groups.iter().zip(values) {
+        if let Some(slot) = slots.get_mut(index_of(*group)) {
+            run(slot, value);
+        }
+    }
+}
+
+/// Replaces the slot of each group by what a function makes of it and a value.
+pub(super) fn each_group<S: Copy + Default, V>(
+    slots: &mut [S],
+    groups: &[u32],
+    values: impl IntoIterator<Item = V>,
+    mut run: impl FnMut(S, V) -> S,
+) {
+    let changes = groups.iter().zip(groups.iter().skip(1)).filter(|(group, next)| group != next).count();
+    if changes > groups.len() / 4 {
+        return each(slots, groups, values, |slot, value| *slot = run(*slot, value));
+    }
+    // The slot is held while the group is the same: to write and read it again takes longer than to compute.
+    let (mut at, mut held) = (usize::MAX, S::default());
+    for (group, value) in groups.iter().zip(values) {
+        let group = index_of(*group);
+        if group != at {
+            slots.get_mut(at).into_iter().for_each(|slot| *slot = held);
+            held = slots.get(group).copied().unwrap_or_default();
+            at = group;
+        }
+        held = run(held, value);
+    }
+    slots.get_mut(at).into_iter().for_each(|slot| *slot = held);
+}
+
+impl Fold {
+    /// Of no groups, for what the aggregates of the field need.
+    pub(super) fn new(field: &WantedField, aggregates: &[Aggregate]) -> Self {
+        let needs = |function: AggregateFunction| {
+            let own = |aggregate: &&Aggregate| aggregate.field() == Some(field.spec.name.as_str());
+            aggregates.iter().filter(own).any(|aggregate| aggregate.function() == function)
+        };
+        let sums = needs(AggregateFunction::Sum) || needs(AggregateFunction::Mean);
+        let sums = match field.nothing().total {
+            _ if !sums => Sums::None,
+            Total::Integer(_) => Sums::Integers(Vec::new()),
+            Total::Real(_) => Sums::Reals(Vec::new()),
+        };
+        let least = Ends::new(needs(AggregateFunction::Min), field);
+        let greatest = Ends::new(needs(AggregateFunction::Max), field);
+        Self { nulls: Vec::new(), sums, least, greatest, has_nan: false }
+    }
+
+    /// Approximate bytes that it takes.
+    pub(super) fn held(&self) -> usize {
+        let sums = match &self.sums {
+            Sums::None => 0,
+            Sums::Integers(sums) => sums.capacity().saturating_mul(16),
+            Sums::Reals(sums) => sums.capacity().saturating_mul(8),
+        };
+        let nulls = self.nulls.capacity().saturating_mul(8);
+        let ends = self.least.held().saturating_add(self.greatest.held());
+        sums.saturating_add(nulls).saturating_add(ends)
+    }
+
+    pub(super) fn grow(&mut self, groups: usize) {
+        match &mut self.sums {
+            Sums::None => {}
+            Sums::Integers(sums) => sums.resize(groups, 0),
+            Sums::Reals(sums) => sums.resize(groups, 0.0),
+        }
+        self.least.grow(groups, u64::MAX);
+        self.greatest.grow(groups, 0);
+        if !self.nulls.is_empty() {
+            self.nulls.resize(groups, 0);
+        }
+    }
+
+    /// Adds cells of the field: those with the numbers `chosen`, or all `cells`. `groups` has the group of each of them.
+    pub(super) fn add(
+        &mut self,
+        field: &WantedField,
+        view: ColumnView<'_>,
+        (cells, chosen): (usize, Option<&[u32]>),
+        (groups, count): (&[u32], usize),
+    ) {
+        let is_null = |cell: u32| view.validity.is_some_and(|own| own.get(index_of(cell)) == Some(&0));
+        let any_null = match (chosen, view.validity) {
+            (_, None) => false,
+            (None, Some(validity)) => validity.iter().take(cells).any(|valid| *valid == 0),
+            (Some(chosen), Some(_)) => chosen.iter().any(|cell| is_null(*cell)),
+        };
+        if !any_null {
+            return self.add_valid(field, view, (cells, chosen), groups);
+        }
+        self.nulls.resize(count, 0);
+        let all: Vec<u32> = chosen.map_or_else(|| (0u32..).take(cells).collect(), <[u32]>::to_vec);
+        let (mut valid, mut groups_of_valid) = (Vec::new(), Vec::new());
+        for (cell, group) in all.iter().zip(groups) {
+            if is_null(*cell) {
+                self.nulls
+                    .get_mut(index_of(*group))
+                    .into_iter()
+                    .for_each(|nulls| *nulls = nulls.saturating_add(1));
+            } else {
+                valid.push(*cell);
+                groups_of_valid.push(*group);
+            }
+        }
+        self.add_valid(field, view, (cells, Some(&valid)), &groups_of_valid);
+    }
+
+    fn add_valid(
+        &mut self,
+        field: &WantedField,
+        view: ColumnView<'_>,
+        (cells, chosen): (usize, Option<&[u32]>),
+        groups: &[u32],
+    ) {
+        if field.is_number() {
+            let physical = field.spec.datatype.physical();
+            physical.visit(AddNumbers { fold: self, bytes: view.values, cells, chosen, groups });
+            return;
+        }
+        let ends = [(&mut self.least, LESS), (&mut self.greatest, GREATER)];
+        for (ends, is_end) in ends {
+            let Ends::Strings(ends) = ends else { continue };
+            let cell = |at: usize| {
+                let cell = chosen.map_or(Some(at), |chosen| chosen.get(at).map(|cell| index_of(*cell)));
+                string_of(view, field.spec.cell_size, cell?)
+            };
+            each(ends, groups, 0.., |end, at| {
+                let Some(value) = cell(at) else { return };
+                match end {
+                    None => *end = Some(value.to_vec()),
+                    Some(end) if is_end(value, end) => {
+                        end.clear();
+                        end.extend_from_slice(value);
+                    }
+                    Some(_) => {}
+                }
+            });
+        }
+    }
+
+    /// Adds other groups, of which `groups` are the numbers here.
+    pub(super) fn merge(&mut self, other: Self, groups: &[u32], count: usize) {
+        self.grow(count);
+        self.has_nan |= other.has_nan;
+        match (&mut self.sums, other.sums) {
+            (Sums::Integers(sums), Sums::Integers(more)) => {
+                each(sums, groups, more, |sum, more| *sum = sum.saturating_add(more));
+            }
+            (Sums::Reals(sums), Sums::Reals(more)) => each(sums, groups, more, |sum, more| *sum += more),
+            _ => {}
+        }
+        self.least.merge(other.least, groups, u64::min, LESS);
+        self.greatest.merge(other.greatest, groups, u64::max, GREATER);
+        if !other.nulls.is_empty() {
+            self.nulls.resize(count, 0);
+            each(&mut self.nulls, groups, other.nulls, |nulls, more| *nulls = nulls.saturating_add(more));
+        }
+    }
+
+    /// The values of an aggregate that looks at the field. `counts` is the number of cells of each group.
+    pub(super) fn values(&self, field: &WantedField, aggregate: &Aggregate, counts: &[u64]) -> GroupedValues {
+        let nulls = |group: usize| self.nulls.get(group).copied().unwrap_or(0);
+        let valid = |group: usize| counts.get(group).copied().unwrap_or(0).saturating_sub(nulls(group));
+        let groups = 0..counts.len();
+        let (mut data, mut offsets, mut overflowed) = (Vec::new(), Vec::new(), false);
+        let mut datatype = Datatype::Uint64;
+        let mut cell_val_num = CellValNum::ONE;
+        for group in groups.clone() {
+            match aggregate.function() {
+                AggregateFunction::Count | AggregateFunction::NullCount => {
+                    data.extend_from_slice(&nulls(group).to_le_bytes());
+                }
+                AggregateFunction::Sum => {
+                    let (own, bytes, over) = self.total(group).value(field.is_unsigned());
+                    (datatype, overflowed) = (own, overflowed | over);
+                    data.extend_from_slice(&bytes);
+                }
+                AggregateFunction::Mean => {
+                    datatype = Datatype::Float64;
+                    let mean = self.total(group).mean(valid(group)).unwrap_or(0.0);
+                    data.extend_from_slice(&mean.to_le_bytes());
+                }
+                AggregateFunction::Min | AggregateFunction::Max => {
+                    (datatype, cell_val_num) = (field.spec.datatype, field.spec.cell_val_num);
+                    offsets.push(to_u64(data.len()));
+                    let min = aggregate.function() == AggregateFunction::Min;
+                    self.push_end(field, group, min, &mut data);
+                }
+            }
+        }
+        offsets.push(to_u64(data.len()));
+        let counts_cells =
+            matches!(aggregate.function(), AggregateFunction::Count | AggregateFunction::NullCount);
+        let validity = (field.spec.nullable && !counts_cells)
+            .then(|| groups.map(|group| u8::from(valid(group) > 0)).collect());
+        let column = Column {
+            name: aggregate.to_string(),
+            datatype,
+            cell_val_num,
+            data: Buffer::from(data.as_slice()),
+            offsets: (cell_val_num == CellValNum::Var).then_some(offsets),
+            validity,
+            codes: None,
+        };
+        GroupedValues { aggregate: aggregate.clone(), column, overflowed, has_nan: self.has_nan }
+    }
+
+    fn total(&self, group: usize) -> Total {
+        match &self.sums {
+            Sums::Integers(sums) => Total::Integer(sums.get(group).copied().unwrap_or(0)),
+            Sums::Reals(sums) => Total::Real(sums.get(group).copied().unwrap_or(0.0)),
+            Sums::None => Total::Integer(0),
+        }
+    }
+
+    /// Appends the smallest or largest value of a group; zeros or nothing if it has none.
+    fn push_end(&self, field: &WantedField, group: usize, min: bool, data: &mut Vec<u8>) {
+        match if min { &self.least } else { &self.greatest } {
+            Ends::None => {}
+            Ends::Numbers(ends) => {
+                let none = if min { u64::MAX } else { 0 };
+                let end = ends.get(group).copied().unwrap_or(none);
+                field.spec.datatype.physical().visit(PushWord { word: end, none, data });
+            }
+            Ends::Strings(ends) => match ends.get(group) {
+                Some(Some(end)) => data.extend_from_slice(end),
+                _ => data.resize(data.len().saturating_add(field.spec.cell_size.unwrap_or(0)), 0),
+            },
+        }
+    }
+}
+
+fn string_of<'v>(view: ColumnView<'v>, size: Option<usize>, cell: usize) -> Option<&'v [u8]> {
+    let cell = match view.codes {
+        Some(codes) => index_of(*codes.get(cell)?),
+        None => cell,
+    };
+    let (start, end) = match (view.offsets, size) {
+        (Some(offsets), _) => {
+            (to_usize(*offsets.get(cell)?)?, to_usize(*offsets.get(cell.checked_add(1)?)?)?)
+        }
+        (None, size) => (cell.checked_mul(size?)?, cell.checked_add(1)?.checked_mul(size?)?),
+    };
+    view.values.get(start..end)
+}
+
+struct AddNumbers<'a> {
+    fold: &'a mut Fold,
+    bytes: &'a [u8],
+    cells: usize,
+    chosen: Option<&'a [u32]>,
+    groups: &'a [u32],
+}
+
+impl AddNumbers<'_> {
+    fn run<T: Pod>(self, word: impl Fn(T) -> Option<u64>, add: impl Fn(&mut Sums, &[u32], &[T])) {
+        let all: &[T] = typed(self.bytes);
+        let picked: Vec<T>;
+        let values = match self.chosen {
+            Some(chosen) => {
+                picked = chosen.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
+                picked.as_slice()
+            }
+            None => all.get(..self.cells).unwrap_or(all),
+        };
+        add(&mut self.fold.sums, self.groups, values);
+        // A NaN has no word, and replaces nothing.
+        let mut has_nan = false;
+        let mut word = |value: T, none: u64| {
+            word(value).unwrap_or_else(|| {
+                has_nan = true;
+                none
+            })
+        };
+        if let Ends::Numbers(ends) = &mut self.fold.least {
+            each_group(ends, self.groups, values, |end, value| end.min(word(*value, u64::MAX)));
+        }
+        if let Ends::Numbers(ends) = &mut self.fold.greatest {
+            each_group(ends, self.groups, values, |end, value| end.max(word(*value, 0)));
+        }
+        self.fold.has_nan |= has_nan;
+    }
+
+    fn integers<T: Pod>(self, wide: impl Fn(T) -> i128, word: impl Fn(T) -> u64) {
+        self.run(
+            |value| Some(word(value)),
+            |sums, groups, values: &[T]| {
+                if let Sums::Integers(sums) = sums {
+                    each_group(sums, groups, values, |sum, value| sum.wrapping_add(wide(*value)));
+                }
+            },
+        );
+    }
+
+    fn reals<T: Pod>(self, wide: impl Fn(T) -> f64, word: impl Fn(T) -> Option<u64>) {
+        self.run(word, |sums, groups, values: &[T]| {
+            if let Sums::Reals(sums) = sums {
+                each_group(sums, groups, values, |sum, value| sum + wide(*value));
+            }
+        });
+    }
+}
+
+const SIGN: u64 = 1 << 63;
+
+/// A word that has the order of the number: two numbers of different order have different words. `None` for NaN.
+fn word_of_real(value: f64) -> Option<u64> {
+    let bits = value.to_bits();
+    let word = if bits & SIGN == 0 { bits | SIGN } else { !bits };
+    (!value.is_nan()).then_some(word)
+}
+
+fn word_of_integer(value: i64) -> u64 {
+    value.cast_unsigned() ^ SIGN
+}
+
+impl PhysicalVisitor for AddNumbers<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        match T::PHYSICAL {
+            Physical::I8 => self.integers(|value: i8| value.into(), |value| word_of_integer(value.into())),
+            Physical::I16 => self.integers(|value: i16| value.into(), |value| word_of_integer(value.into())),
+            Physical::I32 => self.integers(|value: i32| value.into(), |value| word_of_integer(value.into())),
+            Physical::I64 => self.integers(|value: i64| value.into(), word_of_integer),
+            Physical::U8 => self.integers(|value: u8| value.into(), u64::from),
+            Physical::U16 => self.integers(|value: u16| value.into(), u64::from),
+            Physical::U32 => self.integers(|value: u32| value.into(), u64::from),
+            Physical::U64 => self.integers(|value: u64| value.into(), core::convert::identity),
+            Physical::F32 => self.reals(|value: f32| value.into(), |value| word_of_real(value.into())),
+            Physical::F64 => self.reals(|value: f64| value, word_of_real),
+        }
+    }
+}
+
+/// Appends the number that a word stands for; NaN if it is the word of no number.
+struct PushWord<'a> {
+    word: u64,
+    none: u64,
+    data: &'a mut Vec<u8>,
+}
+
+impl PhysicalVisitor for PushWord<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        let physical = T::PHYSICAL;
+        if !physical.is_float() {
+            let bits = if physical.is_signed_integer() { self.word ^ SIGN } else { self.word };
+            self.data.extend(bits.to_le_bytes().iter().take(T::SIZE));
+            return;
+        }
+        let real = match self.word {
+            word if word == self.none => f64::NAN,
+            word if word & SIGN != 0 => f64::from_bits(word ^ SIGN),
+            word => f64::from_bits(!word),
+        };
+        match physical {
+            #[expect(clippy::cast_possible_truncation, reason = "it was a number of 32 bits")]
+            Physical::F32 => self.data.extend_from_slice(&(real as f32).to_le_bytes()),
+            _ => self.data.extend_from_slice(&real.to_le_bytes()),
+        }
+    }
+}
