@@ -185,7 +185,6 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             max(ident("small")),
             min(ident("time")),
             max(ident("time")),
-            max(ident("real")),
         ];
         all
     };

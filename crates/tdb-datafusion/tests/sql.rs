@@ -461,6 +461,93 @@ async fn aggregates_are_read_from_statistics_where_these_are_exact() {
     }
 }
 
+/// Cells of few keys (`a` from 0 to 99), with integers and reals of both signs; the last real may be NaN.
+fn keyed(count: i64, nan: bool) -> MemoryStorage {
+    let storage = numbers(1);
+    let xs: Vec<i64> = (1..count).collect();
+    let keys: Vec<i64> = xs.iter().map(|x| x % 100).collect();
+    let mut reals: Vec<f64> = xs.iter().map(|x| (x * 37 % 1001) as f64 / 8.0 - 50.0).collect();
+    if nan {
+        *reals.last_mut().unwrap() = f64::NAN;
+    }
+    let writer = WriteOptions::new().timestamp(2).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &xs)).column(WriteColumn::fixed("a", &keys));
+    write.column(WriteColumn::fixed("b", &reals)).commit().unwrap();
+    storage
+}
+
+/// Asks a session in which arrays compute aggregates, and one in which DataFusion does; returns the sorted rows and the first one's plan.
+async fn both(storage: &MemoryStorage, partitions: usize, sql: &str) -> (Vec<String>, Vec<String>, String) {
+    let (plain, _) = with(session(1), "t", stored(storage));
+    let (session, _) = with(session(partitions), "t", stored(storage));
+    register(&session);
+    let (mut mine, mut theirs) = (ask(&session, sql).await, ask(&plain, sql).await);
+    mine.sort_unstable();
+    theirs.sort_unstable();
+    (mine, theirs, explain(&session, sql).await)
+}
+
+#[tokio::test]
+async fn groups_are_made_by_the_array_where_keys_are_columns() {
+    let storage = keyed(20_000, false);
+    for (sql, step) in [
+        ("SELECT a, count(*), max(b), min(b), sum(x), avg(x), min(x) FROM t GROUP BY a", "both"),
+        ("SELECT DISTINCT a FROM t", "both"),
+        (
+            "SELECT a + 1, 2 * count(b) FROM t WHERE x BETWEEN 50 AND 7070 GROUP BY a ORDER BY a DESC LIMIT 7",
+            "both",
+        ),
+        ("SELECT a, count(*) FROM t WHERE a > 3 GROUP BY a HAVING count(*) > 90", "both"),
+        // A join relies on how groups are distributed, and DataFusion decides which reals are equal.
+        (
+            "SELECT l.a, l.n, r.m FROM (SELECT a, count(*) n FROM t GROUP BY a) l JOIN (SELECT a, max(x) m FROM t WHERE x > 500 GROUP BY a) r ON l.a = r.a",
+            "first",
+        ),
+        ("SELECT b, count(*) FROM t GROUP BY b", "first"),
+        ("SELECT a % 7, count(*) FROM t GROUP BY a % 7", "none"),
+        ("SELECT a, count(DISTINCT b) FROM t GROUP BY a", "any"),
+        ("SELECT a, max(b) FROM t GROUP BY ROLLUP (a)", "none"),
+    ] {
+        for partitions in [1, 2, 3] {
+            let (mine, theirs, shown) = both(&storage, partitions, sql).await;
+            assert_eq!(mine, theirs, "{sql}\n{shown}");
+            let found = match shown.contains("TdbGroupsExec") {
+                true if shown.contains("mode=Partial, ") && step == "first" => "first",
+                true => "both",
+                false => "none",
+            };
+            assert!(step == "any" || found == step, "{sql}: {partitions} partitions:\n{shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn groups_that_arrays_do_not_answer_are_those_of_datafusion() {
+    // More than 131,072 groups.
+    let (mine, theirs, shown) = both(&numbers(150_000), 2, "SELECT a, count(*) FROM t GROUP BY a").await;
+    assert!(mine == theirs && mine.len() == 150_000 && shown.contains("TdbGroupsExec"), "{shown}");
+    // SQL orders NaN.
+    let (mine, theirs, shown) = both(&keyed(20_000, true), 1, "SELECT a, max(b) FROM t GROUP BY a").await;
+    assert!(mine == theirs && mine.iter().any(|row| row.ends_with("NaN")), "{mine:?}\n{shown}");
+    // A sum that does not fit.
+    let storage = numbers(1);
+    let writer = WriteOptions::new().timestamp(2).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &[1i64, 2, 3]));
+    let write = write.column(WriteColumn::fixed("a", &[i64::MAX, i64::MAX, 7]));
+    write.column(WriteColumn::fixed("b", &[1.0f64, 1.0, 2.0])).commit().unwrap();
+    let (mine, theirs, shown) = both(&storage, 1, "SELECT b, sum(a), avg(a) FROM t GROUP BY b").await;
+    assert_eq!(mine, theirs, "{shown}");
+    // Memory for groups is a quarter of that of the scan.
+    let runtime = RuntimeEnvBuilder::new().with_memory_limit(16 << 20, 1.0).build_arc().unwrap();
+    let config = SessionConfig::new().with_target_partitions(2);
+    let session = SessionContext::new_with_config_rt(config, runtime);
+    let (session, _) = with(session, "t", stored(&numbers(100_000)));
+    register(&session);
+    let rows =
+        ask(&session, "SELECT count(*), sum(n) FROM (SELECT a, count(*) AS n FROM t GROUP BY a)").await;
+    assert_eq!(rows, ["100000 | 100000"]);
+}
+
 #[tokio::test]
 async fn plans_know_rows_and_extremes_and_say_when_they_are_only_estimates() {
     let (session, _) = with(session(1), "t", stored(&numbers(100_000)));

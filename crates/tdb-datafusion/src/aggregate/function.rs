@@ -116,7 +116,9 @@ impl Function {
         match (self, types) {
             (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
                 let (values, sum) = self.values_and_sum(found)?;
-                Some(vec![ScalarValue::UInt64(Some(u64::try_from(values).ok()?)), ScalarValue::Float64(sum)])
+                // Without values, DataFusion's own number of them is null.
+                let values = sum.and(u64::try_from(values).ok());
+                Some(vec![ScalarValue::UInt64(values), ScalarValue::Float64(sum)])
             }
             (Self::Mean { .. }, _) => None,
             (_, [data_type]) => {

@@ -24,7 +24,7 @@ use crate::sparse::select::{TileSelection, Wanted, select_in};
 use crate::sparse::{need, views_of};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
-use crate::{Result, parallel};
+use crate::{Error, QueryError, Result, parallel};
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are processed in groups that
 /// fit the memory, and contested tiles part by part of the query.
@@ -140,6 +140,14 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         None => error,
     })?;
     if let Some(plan) = overlapping {
+        if let Some(part) = stream::at_once(&plan, memory, &contested)? {
+            let keep = Keep::scanned(&part);
+            match newest(&part, contested, condition, &keep).and_then(|found| taker.take(found, &keep)) {
+                // Part by part it may be enough.
+                Err(Error::Query(QueryError::OverBudget { .. })) => {}
+                result => return result,
+            }
+        }
         stream::for_each_part(&plan, memory, |part| {
             let keep = Keep::scanned(part);
             let candidates = all_candidates(part, Filter::All)?;

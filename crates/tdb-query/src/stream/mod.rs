@@ -364,6 +364,38 @@ pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: All
     }
 }
 
+/// The plan with memory for some tiles at once, if that is enough for all of their cells.
+pub(crate) fn at_once(
+    plan: &Plan,
+    Allowance { budget, batch }: Allowance,
+    tiles: &[Candidate],
+) -> Result<Option<Plan>> {
+    let mut room = match plan::room_of_all(plan, budget) {
+        Ok(room) => room,
+        // Parts may need less.
+        Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(max) = batch {
+        room = room.at_most(max);
+    }
+    let bytes = tiles.iter().map(|tile| cost(tile, &room)).fold(0, u64::saturating_add);
+    if bytes > room.bytes() {
+        return Ok(None);
+    }
+    let mut part = plan.clone();
+    part.share.room = Some(Arc::new(room));
+    Ok(Some(part))
+}
+
+/// What a tile takes when all of its cells are selected: besides what cells cost, a number, a timestamp and a flag per cell, what deletes
+/// look at, and the header of a list.
+fn cost(tile: &Candidate, room: &share::Room) -> u64 {
+    to_u64(tile.tile_cells).saturating_mul(room.per_cell().saturating_add(4 + 8 + 1)).saturating_add(512)
+}
+
 /// Runs a query on groups of tiles that fit the memory, in their order.
 pub(crate) fn for_each_group(
     plan: &Plan,
@@ -375,15 +407,11 @@ pub(crate) fn for_each_group(
     if let Some(max) = batch {
         room = room.at_most(max);
     }
-    // A number, a timestamp and a flag per cell, what deletes look at, and the header of a list.
-    let cost = |tile: &Candidate| {
-        to_u64(tile.tile_cells).saturating_mul(room.per_cell().saturating_add(4 + 8 + 1)).saturating_add(512)
-    };
     let mut tiles = tiles.into_iter().peekable();
     while let Some(first) = tiles.next() {
-        let (mut bytes, mut group) = (cost(&first), vec![first]);
-        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next)) <= room.bytes()) {
-            bytes = bytes.saturating_add(cost(&next));
+        let (mut bytes, mut group) = (cost(&first, &room), vec![first]);
+        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next, &room)) <= room.bytes()) {
+            bytes = bytes.saturating_add(cost(&next, &room));
             group.push(next);
         }
         let mut part = plan.clone();

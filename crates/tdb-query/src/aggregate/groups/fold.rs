@@ -4,7 +4,7 @@ use bytemuck::Pod;
 use tdb_codec::{Buffer, CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
 
 use super::super::tally::{Total, WantedField};
-use super::GroupedValues;
+use super::result::GroupedValues;
 use crate::Column;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, typed};
@@ -113,7 +113,8 @@ pub(super) fn each_group<S: Copy + Default, V>(
     values: impl IntoIterator<Item = V>,
     mut run: impl FnMut(S, V) -> S,
 ) {
-    let changes = groups.iter().zip(groups.iter().skip(1)).filter(|(group, next)| group != next).count();
+    let changes =
+        groups.iter().zip(groups.get(1..).unwrap_or_default()).filter(|(group, next)| group != next).count();
     if changes > groups.len() / 4 {
         return each(slots, groups, values, |slot, value| *slot = run(*slot, value));
     }

@@ -1,0 +1,120 @@
+//! What a run of tiles adds to the groups.
+
+use tdb_codec::{Buffer, to_u64};
+
+use super::super::sparse::Looked;
+use super::Asked;
+use super::fold::{Fold, each_group};
+use super::table::{Fresh, Lens, Table};
+use crate::Result;
+use crate::condition::{ColumnView, Sources};
+use crate::sparse::keep::Keep;
+use crate::sparse::select::TileSelection;
+use crate::spec::ColumnSpec;
+use crate::worker::Worker;
+
+/// What a thread has: its own numbers of groups, which it keeps from run to run.
+pub(super) struct Scratch {
+    worker: Worker,
+    thread: usize,
+    table: Table,
+}
+
+impl Scratch {
+    pub(super) fn new(asked: &Asked, thread: usize) -> Self {
+        Self { worker: Worker::default(), thread, table: Table::new(asked) }
+    }
+}
+
+/// What a run of tiles adds to the groups, by the numbers of its thread.
+pub(super) struct Part {
+    pub(super) thread: usize,
+    /// How much the thread's table had before.
+    before: Lens,
+    pub(super) fresh: Fresh,
+    /// The number of cells of each group.
+    pub(super) counts: Vec<u64>,
+    pub(super) folds: Vec<Fold>,
+}
+
+impl Part {
+    pub(super) fn new(asked: &Asked, scratch: &Scratch) -> Self {
+        let folds = asked.folds();
+        let fresh = Fresh { keys: Vec::new(), pairs: Vec::new() };
+        Self { thread: scratch.thread, before: scratch.table.lens(), fresh, counts: Vec::new(), folds }
+    }
+
+    /// Adds the cells of a selection.
+    pub(super) fn add(
+        &mut self,
+        asked: &Asked,
+        sources: &Sources<'_>,
+        selection: &TileSelection,
+        keep: &Keep<'_>,
+        Scratch { worker, table, .. }: &mut Scratch,
+    ) -> Result<()> {
+        if selection.len() == 0 {
+            return Ok(());
+        }
+        let mut looked = Looked::new(sources, selection, keep, worker)?;
+        let (mut groups, mut numbers) = (vec![0u32; selection.len()], Vec::new());
+        let mut before = 1usize;
+        for (at, ((field, spec), values)) in asked.keys.iter().zip(&mut table.keys).enumerate() {
+            look(&mut looked, *field, spec, |view, cells, chosen| {
+                values.number(view, cells, chosen, &mut numbers);
+            })?;
+            before = match at.checked_sub(1).and_then(|at| table.pairs.get_mut(at)) {
+                None => {
+                    core::mem::swap(&mut groups, &mut numbers);
+                    values.len()
+                }
+                Some(pairs) => {
+                    pairs.number(&mut groups, &numbers, (before, values.len()));
+                    pairs.len()
+                }
+            };
+        }
+        let count = table.groups();
+        self.counts.resize(count, 0);
+        each_group(&mut self.counts, &groups, core::iter::repeat(()), |cells: u64, ()| cells.wrapping_add(1));
+        for (at, (field, fold)) in asked.wanted.iter().zip(&mut self.folds).enumerate() {
+            fold.grow(count);
+            look(&mut looked, at, &field.spec, |view, cells, chosen| {
+                fold.add(field, view, (cells, chosen), (&groups, count));
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Takes what the thread's table has had since the part began.
+    pub(super) fn end(mut self, scratch: &Scratch) -> Self {
+        self.fresh = scratch.table.since(&self.before);
+        self
+    }
+}
+
+/// Runs a function on the selected cells of a field, which have fill values if their fragment does not have the field.
+fn look(
+    looked: &mut Looked<'_>,
+    field: usize,
+    spec: &ColumnSpec,
+    mut run: impl FnMut(ColumnView<'_>, usize, Option<&[u32]>),
+) -> Result<()> {
+    if looked.look(field, &mut run)?.is_some() {
+        return Ok(());
+    }
+    let cells = looked.len();
+    let validity = spec.nullable.then(|| vec![spec.fill_validity; cells]);
+    let (var, offsets) = (spec.cell_size.is_none(), [0, to_u64(spec.fill.len())]);
+    let codes = var.then(|| vec![0u32; cells]);
+    let values = Buffer::from(if var { spec.fill.clone() } else { spec.fill.repeat(cells) }.as_slice());
+    let view = ColumnView {
+        values: values.as_slice(),
+        offsets: var.then_some(&offsets),
+        codes: codes.as_deref(),
+        validity: validity.as_deref(),
+        present: None,
+    };
+    run(view, cells, None);
+    Ok(())
+}

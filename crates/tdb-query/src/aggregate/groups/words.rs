@@ -1,0 +1,214 @@
+//! Numbers of single numbers.
+
+use std::hash::BuildHasher;
+
+use bytemuck::Pod;
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use tdb_codec::{Native, Physical, PhysicalVisitor, to_u64};
+
+use super::keys::{NEAR, NONE};
+use crate::buffers::index_of;
+use crate::condition::typed;
+
+/// Numbers of words that lie near each other, by a table without hashes.
+#[derive(Debug, Default)]
+struct Near {
+    /// The word of the first slot.
+    base: u64,
+    slots: Vec<u32>,
+}
+
+impl Near {
+    const fn held(&self) -> usize {
+        self.slots.capacity().saturating_mul(4)
+    }
+
+    /// Makes the table contain all words from `low` to `high`, if it can; returns whether it does.
+    fn cover(&mut self, low: u64, high: u64, known: impl Iterator<Item = (u64, u32)>) -> bool {
+        let last = |base: u64, slots: usize| base.saturating_add(to_u64(slots).saturating_sub(1));
+        let (mut first, mut end) = (low, high);
+        if !self.slots.is_empty() {
+            if low >= self.base && high <= last(self.base, self.slots.len()) {
+                return true;
+            }
+            (first, end) = (low.min(self.base), high.max(last(self.base, self.slots.len())));
+        }
+        let span = |first: u64, end: u64| usize::try_from(end.saturating_sub(first)).unwrap_or(usize::MAX);
+        if span(first, end) >= NEAR {
+            // What is far from the words of earlier tiles begins a table of its own.
+            (first, end) = (low, high);
+        }
+        if span(first, end) >= NEAR {
+            return false;
+        }
+        self.base = first;
+        self.slots.clear();
+        self.slots.resize(span(first, end).saturating_add(1).next_power_of_two(), NONE);
+        for (word, number) in known {
+            self.set(word, number);
+        }
+        true
+    }
+
+    fn set(&mut self, word: u64, number: u32) {
+        let at = usize::try_from(word.wrapping_sub(self.base)).unwrap_or(usize::MAX);
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = number;
+        }
+    }
+}
+
+/// Numbers of single numbers. A value is kept as a word that has the same order: its bits, with the sign's turned.
+#[derive(Debug)]
+pub(super) struct Words {
+    pub(super) physical: Physical,
+    /// What a word is turned into bits with.
+    bias: u64,
+    values: Vec<u64>,
+    /// The number of null, whose word is no value.
+    placeholder: Option<u32>,
+    table: HashTable<(u64, u32)>,
+    hasher: RandomState,
+    near: Near,
+}
+
+impl Words {
+    pub(super) fn new(physical: Physical) -> Self {
+        let bias = if physical.is_signed_integer() { 1 << 63 } else { 0 };
+        let (table, hasher) = (HashTable::new(), RandomState::default());
+        Self { physical, bias, values: Vec::new(), placeholder: None, table, hasher, near: Near::default() }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Approximate bytes that it takes.
+    pub(super) fn held(&self) -> usize {
+        let lists = self.values.capacity().saturating_mul(8).saturating_add(self.near.held());
+        lists.saturating_add(self.table.allocation_size())
+    }
+
+    /// The words from this number on, which cannot be searched.
+    pub(super) fn since(&self, from: usize) -> Self {
+        let values = self.values.get(from..).unwrap_or_default().to_vec();
+        Self { values, ..Self::new(self.physical) }
+    }
+
+    /// The word with a number.
+    pub(super) fn word(&self, number: u32) -> u64 {
+        self.values.get(index_of(number)).copied().unwrap_or(0)
+    }
+
+    /// Appends the bytes of a value.
+    pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) {
+        let bits = self.word(number) ^ self.bias;
+        data.extend(bits.to_le_bytes().iter().take(self.physical.size()));
+    }
+
+    /// A number for null.
+    pub(super) fn push_null(&mut self) -> u32 {
+        let number = self.push(0);
+        self.placeholder = Some(number);
+        number
+    }
+
+    fn push(&mut self, word: u64) -> u32 {
+        let number = u32::try_from(self.values.len()).unwrap_or(NONE);
+        self.values.push(word);
+        number
+    }
+
+    pub(super) fn number_of(&mut self, word: u64) -> u32 {
+        let hash = self.hasher.hash_one(word);
+        if let Some((_, number)) = self.table.find(hash, |(own, _)| *own == word) {
+            return *number;
+        }
+        let number = self.push(word);
+        let hasher = &self.hasher;
+        self.table.insert_unique(hash, (word, number), |(own, _)| hasher.hash_one(*own));
+        number
+    }
+
+    /// `word` keeps the order of values that are no reals.
+    fn number<T: Pod + PartialOrd>(
+        &mut self,
+        values: &[T],
+        word: impl Fn(T) -> u64 + Copy,
+        numbers: &mut Vec<u32>,
+    ) {
+        numbers.reserve(values.len());
+        let first = values.first().filter(|_| !self.physical.is_float());
+        let is_near = first.is_some_and(|first| {
+            // In the type of the values, the compiler vectorises the loop.
+            let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
+                (if *value < low { *value } else { low }, if *value > high { *value } else { high })
+            });
+            let known = self.values.iter().copied().zip(0u32..);
+            let known = known.filter(|(_, number)| self.placeholder != Some(*number));
+            self.near.cover(word(low), word(high), known)
+        });
+        if !is_near {
+            numbers.extend(values.iter().map(|value| self.number_of(word(*value))));
+            return;
+        }
+        let base = self.near.base;
+        numbers.extend(values.iter().map(|value| {
+            let word = word(*value);
+            let at = usize::try_from(word.wrapping_sub(base)).unwrap_or(usize::MAX);
+            match self.near.slots.get(at) {
+                Some(number) if *number != NONE => *number,
+                _ => {
+                    let number = self.number_of(word);
+                    self.near.set(word, number);
+                    number
+                }
+            }
+        }));
+    }
+}
+
+pub(super) struct NumberWords<'a> {
+    pub(super) words: &'a mut Words,
+    pub(super) bytes: &'a [u8],
+    pub(super) cells: usize,
+    pub(super) chosen: Option<&'a [u32]>,
+    pub(super) numbers: &'a mut Vec<u32>,
+}
+
+impl NumberWords<'_> {
+    fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
+        let all: &[T] = typed(self.bytes);
+        let picked: Vec<T>;
+        let values = match self.chosen {
+            Some(chosen) => {
+                picked = chosen.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
+                picked.as_slice()
+            }
+            None => all.get(..self.cells).unwrap_or(all),
+        };
+        self.words.number(values, word, self.numbers);
+    }
+}
+
+impl PhysicalVisitor for NumberWords<'_> {
+    type Output = ();
+
+    fn visit<T: Native>(self) {
+        let bias = self.words.bias;
+        let signed = move |value: i64| value.cast_unsigned() ^ bias;
+        match T::PHYSICAL {
+            Physical::I8 => self.run(move |value: i8| signed(value.into())),
+            Physical::I16 => self.run(move |value: i16| signed(value.into())),
+            Physical::I32 => self.run(move |value: i32| signed(value.into())),
+            Physical::I64 => self.run(signed),
+            Physical::U8 => self.run(|value: u8| value.into()),
+            Physical::U16 => self.run(|value: u16| value.into()),
+            Physical::U32 => self.run(|value: u32| value.into()),
+            Physical::U64 => self.run(|value: u64| value),
+            Physical::F32 => self.run(|value: f32| value.to_bits().into()),
+            Physical::F64 => self.run(f64::to_bits),
+        }
+    }
+}
