@@ -511,6 +511,8 @@ async fn groups_are_made_by_the_array_where_keys_are_columns() {
         for partitions in [1, 2, 3] {
             let (mine, theirs, shown) = both(&storage, partitions, sql).await;
             assert_eq!(mine, theirs, "{sql}\n{shown}");
+            // One partition has every group.
+            let step = if partitions == 1 && sql.contains("JOIN") { "both" } else { step };
             let found = match shown.contains("TdbGroupsExec") {
                 true if shown.contains("mode=Partial, ") && step == "first" => "first",
                 true => "both",
