@@ -217,6 +217,14 @@ fn aggregates_explanations_and_dimension_labels_are_awaited() {
     let array = opened(later(quickstart())).unwrap();
     let sums = block_on(array.read().range("rows", 1..=2).aggregate_async([Aggregate::sum("a")])).unwrap();
     assert_eq!(sums[0].as_i64(), Some(36));
+    let sparse = quickstart().join("../sparse2d_rr");
+    let (near, far) = (Array::open(&sparse).unwrap(), opened(later(sparse)).unwrap());
+    let name = near.schema().domain.dimensions[0].name.as_str();
+    let groups = block_on(far.read().group_by([name]).aggregate_async([Aggregate::count()])).unwrap();
+    let expected = near.read().group_by([name]).aggregate([Aggregate::count()]).unwrap();
+    assert!(groups.len() > 1);
+    assert_eq!(groups.keys().field(name).unwrap().bytes(), expected.keys().field(name).unwrap().bytes());
+    assert_eq!(groups.values()[0].integers(), expected.values()[0].integers());
     let explained = block_on(array.read().explain_async()).unwrap();
     assert_eq!(explained.cells, array_cells());
     let fixture = quickstart().join("../label_var");

@@ -1,7 +1,7 @@
 //! Queries made of a few bytes.
 
 use tdb_array::{
-    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, Layout, MemoryBudget, Operand,
+    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, GroupedValues, Layout, MemoryBudget, Operand,
     QueryCondition, QueryDescription, Range, Read, Result, field,
 };
 use tdb_codec::to_u64;
@@ -78,7 +78,7 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     if let (true, Ok(whole), Ok(parts)) = (sound && !reals, &whole, parts) {
         compare_parts(parts, whole);
     }
-    aggregate(read.memory(budget), schema, &mut input);
+    aggregate(read.memory(budget), schema, &mut input, sound);
 }
 
 /// Reads the parts of a query, described and as they are: together they are `whole`, if the memory is enough for each.
@@ -149,12 +149,21 @@ fn label_end(label: &DimensionLabel, input: &mut Input<'_>) -> Option<Vec<u8>> {
 }
 
 /// Asks for aggregates of one field: one that its type does not have is refused, and takes the others along.
-fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>) {
+fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>, sound: bool) {
     let names: Vec<&str> = schema.fields().map(|field| field.name).collect();
     let Some(name) = pick(&names, input).copied() else { return };
     let _ = read.clone().aggregate([Aggregate::count(), Aggregate::null_count(name)]);
     let _ = read.clone().aggregate([Aggregate::sum(name), Aggregate::mean(name)]);
-    let _ = read.aggregate([Aggregate::min(name), Aggregate::max(name)]);
+    let _ = read.clone().aggregate([Aggregate::min(name), Aggregate::max(name)]);
+    let other = pick(&names, input).copied().unwrap_or(name);
+    let _ = read.clone().group_by([name]).aggregate([Aggregate::max(other), Aggregate::sum(other)]);
+    let groups = read.clone().group_by([name, other]).aggregate([Aggregate::count(), Aggregate::null_count(name)]);
+    if let (true, Ok(groups), Ok(counted)) = (sound, groups, read.aggregate([Aggregate::count()])) {
+        let cells = groups.values().first().and_then(GroupedValues::integers).unwrap_or_default();
+        let cells: i128 = cells.into_iter().flatten().sum();
+        let counted = counted.first().and_then(AggregateValue::as_u64);
+        assert_eq!(u64::try_from(cells).ok(), counted, "each cell is in one group");
+    }
 }
 
 /// Two ends near what was written: in order, if they have one.

@@ -6,6 +6,7 @@
 //! in `answer.rs`.
 
 mod answer;
+mod groups;
 pub(super) mod live;
 mod question;
 

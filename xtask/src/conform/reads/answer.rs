@@ -9,7 +9,7 @@ use tdb_array::{
 };
 use tdb_schema::Dimension;
 
-use super::question;
+use super::{groups, question};
 use crate::conform::expected::{Cell, compare_rows, hex, list, open, rows, text, wanted_cells};
 
 /// libtiledb returns a cell once for every range that contains it; the peer found this by querying the joined ranges.
@@ -182,6 +182,9 @@ fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
         compare_rows(order, dimensions, found, wanted.clone())
             .map_err(|error| format!("in {count} batches ({how:?}), {error}"))?;
         batches = count;
+    }
+    if array.schema().array_type == ArrayType::Sparse {
+        groups::check(&ask()?, &cells)?;
     }
     match refused {
         Some(why) => Ok(Verdict::Refused(why.to_owned())),

@@ -96,7 +96,8 @@ pub(crate) fn run(
         Grouping { asked: &asked, sources: &sources, context, budget, total: Total::new(&asked) };
     let held = sources.held().saturating_add(budget.map_or(0, for_groups));
     visit(&plan, held, &mut grouping, memory).map_err(|error| match (error, budget) {
-        (Error::Query(QueryError::BudgetTooSmall { budget, min }), Some(_)) if min > budget => {
+        // A limit of batches has nothing for groups.
+        (Error::Query(QueryError::BudgetTooSmall { budget, min }), Some(own)) if own == budget => {
             QueryError::BudgetTooSmall { budget, min: with_groups(budget, min) }.into()
         }
         (error, _) => error,
@@ -146,6 +147,7 @@ impl Taker for Grouping<'_> {
             let mut part = Part::new(self.asked, scratch);
             for selection in &run {
                 part.add(self.asked, self.sources, selection, keep, scratch)?;
+                self.check(scratch.table.groups(), to_u64(scratch.table.held()))?;
             }
             Ok(part.end(scratch))
         };
@@ -153,29 +155,24 @@ impl Taker for Grouping<'_> {
         let mut fresh = Total::new(self.asked);
         let merge = |part: Part| {
             fresh.merge(part);
-            self.check(&fresh, threads)
+            // Each thread has numbers of its own.
+            self.check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
         };
         parallel::run_in_order(threads, runs(selections).into_iter(), start, add, merge)?;
         self.total.merge_all(fresh);
-        self.check(&self.total, 0)
+        self.check(self.total.groups(), self.total.held())
     }
 }
 
 impl Grouping<'_> {
-    /// Whether there are no more groups than are allowed.
-    fn check(&self, total: &Total, threads: usize) -> Result<()> {
-        if total.counts.len().max(self.total.counts.len()) > self.asked.most {
+    /// Whether there are no more groups than are allowed, and they take no more memory.
+    fn check(&self, groups: usize, held: u64) -> Result<()> {
+        if groups > self.asked.most {
             return Err(QueryError::TooManyGroups { most: self.asked.most }.into());
         }
-        let Some(budget) = self.budget else { return Ok(()) };
-        // Each thread has numbers of its own.
-        let held = total.held().saturating_mul(to_u64(threads).saturating_add(1));
-        let held = held.max(self.total.held());
-        if held > for_groups(budget) {
-            let min = MemoryBudget::from_bytes(held.saturating_mul(6));
-            return Err(QueryError::BudgetTooSmall { budget, min }.into());
-        }
-        Ok(())
+        let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
+        let min = MemoryBudget::from_bytes(held.saturating_mul(6));
+        Err(QueryError::BudgetTooSmall { budget, min }.into())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::worker::Worker;
 pub(super) struct Scratch {
     worker: Worker,
     thread: usize,
-    table: Table,
+    pub(super) table: Table,
 }
 
 impl Scratch {

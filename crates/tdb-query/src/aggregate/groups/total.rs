@@ -16,7 +16,7 @@ pub(super) struct Total {
     table: Table,
     /// For each thread the numbers here of its own numbers.
     threads: Vec<Known>,
-    pub(super) counts: Vec<u64>,
+    counts: Vec<u64>,
     folds: Vec<Fold>,
 }
 
@@ -61,6 +61,10 @@ impl Known {
 impl Total {
     pub(super) fn new(asked: &Asked) -> Self {
         Self { table: Table::new(asked), threads: Vec::new(), counts: Vec::new(), folds: asked.folds() }
+    }
+
+    pub(super) const fn groups(&self) -> usize {
+        self.counts.len()
     }
 
     /// Approximate bytes that it takes.
