@@ -1,8 +1,8 @@
 //! Queries made of a few bytes.
 
 use tdb_array::{
-    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, GroupedValues, Layout, MemoryBudget, Operand,
-    QueryCondition, QueryDescription, Range, Read, Result, field,
+    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, GroupedValues, Layout,
+    MemoryBudget, Operand, QueryCondition, QueryDescription, Range, Read, Result, field,
 };
 use tdb_codec::to_u64;
 use tdb_schema::{Dimension, DimensionLabel};
@@ -157,7 +157,8 @@ fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>, sound: boo
     let _ = read.clone().aggregate([Aggregate::min(name), Aggregate::max(name)]);
     let other = pick(&names, input).copied().unwrap_or(name);
     let _ = read.clone().group_by([name]).aggregate([Aggregate::max(other), Aggregate::sum(other)]);
-    let groups = read.clone().group_by([name, other]).aggregate([Aggregate::count(), Aggregate::null_count(name)]);
+    let groups =
+        read.clone().group_by([name, other]).aggregate([Aggregate::count(), Aggregate::null_count(name)]);
     if let (true, Ok(groups), Ok(counted)) = (sound, groups, read.aggregate([Aggregate::count()])) {
         let cells = groups.values().first().and_then(GroupedValues::integers).unwrap_or_default();
         let cells: i128 = cells.into_iter().flatten().sum();

@@ -59,50 +59,7 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let array = &plan.array;
     let condition = plan.condition.as_ref().map(|own| Sources::new(array.context(), own, array.fragments()));
     let condition = condition.as_ref();
-    let rivals = plan.rivals();
-    let deletes = applies(plan);
-    let (mut free, mut contested) = (Vec::new(), Vec::new());
-    for (index, fragment) in array.fragments().iter().enumerate() {
-        let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
-            Some(condition) => verdict(condition),
-            None => Ok(Verdict::All),
-        };
-        let alone = plan.contests.is_alone(index);
-        // A fragment without a domain is empty.
-        let Some(domain) = fragment.bounds() else { continue };
-        let inside =
-            lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
-        // Of a part that is made of tiles, the statistics of a fragment say too much.
-        let all = plan.share.tiles.is_none();
-        if alone && all && inside && !deletes && !filters_time(plan, fragment) {
-            match holds(&|condition| condition.fragment_verdict(0, index))? {
-                Verdict::None => continue,
-                Verdict::All if taker.whole_fragment(index, fragment)? => continue,
-                Verdict::All | Verdict::Some => {}
-            }
-        }
-        for candidate in candidates_of(plan, index, Filter::All)? {
-            let Candidate { tile, tile_cells, whole, .. } = candidate;
-            let decided = plan.chosen.is_some();
-            if !decided && !tile_is_alone(plan, &rivals, index, tile)? {
-                contested.push(candidate);
-                continue;
-            }
-            match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
-                Verdict::None => continue,
-                Verdict::All
-                    if whole
-                        && !deletes
-                        && takes_all(plan, &candidate)
-                        && taker.whole_tile(&candidate)? =>
-                {
-                    continue;
-                }
-                _ => {}
-            }
-            free.push(candidate);
-        }
-    }
+    let Tiles { free, contested } = tiles(plan, condition, taker)?;
     let filter = condition.map_or(Filter::All, Filter::Matching);
     let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, Wanted::No, filter, keep)?;
@@ -155,6 +112,64 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         })?;
     }
     Ok(())
+}
+
+/// The tiles that must be looked at.
+struct Tiles {
+    /// Those whose cells all count, as far as they satisfy the condition.
+    free: Vec<Candidate>,
+    /// Those that may have older versions of cells.
+    contested: Vec<Candidate>,
+}
+
+/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics are enough.
+fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
+    let array = &plan.array;
+    let rivals = plan.rivals();
+    let deletes = applies(plan);
+    let (mut free, mut contested) = (Vec::new(), Vec::new());
+    for (index, fragment) in array.fragments().iter().enumerate() {
+        let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
+            Some(condition) => verdict(condition),
+            None => Ok(Verdict::All),
+        };
+        let alone = plan.contests.is_alone(index);
+        // A fragment without a domain is empty.
+        let Some(domain) = fragment.bounds() else { continue };
+        let inside =
+            lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
+        // Of a part that is made of tiles, the statistics of a fragment say too much.
+        let all = plan.share.tiles.is_none();
+        if alone && all && inside && !deletes && !filters_time(plan, fragment) {
+            match holds(&|condition| condition.fragment_verdict(0, index))? {
+                Verdict::None => continue,
+                Verdict::All if taker.whole_fragment(index, fragment)? => continue,
+                Verdict::All | Verdict::Some => {}
+            }
+        }
+        for candidate in candidates_of(plan, index, Filter::All)? {
+            let Candidate { tile, tile_cells, whole, .. } = candidate;
+            let decided = plan.chosen.is_some();
+            if !decided && !tile_is_alone(plan, &rivals, index, tile)? {
+                contested.push(candidate);
+                continue;
+            }
+            match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
+                Verdict::None => continue,
+                Verdict::All
+                    if whole
+                        && !deletes
+                        && takes_all(plan, &candidate)
+                        && taker.whole_tile(&candidate)? =>
+                {
+                    continue;
+                }
+                _ => {}
+            }
+            free.push(candidate);
+        }
+    }
+    Ok(Tiles { free, contested })
 }
 
 /// Adds up fields.
