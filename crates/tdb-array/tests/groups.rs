@@ -381,8 +381,12 @@ fn sums_that_do_not_fit_say_so() {
     let groups = open(&storage, 1).read().group_by(["small"]).aggregate([Aggregate::sum("wide")]).unwrap();
     assert_eq!(groups.values()[0].integers().unwrap(), [Some(i64::MAX.into()), Some(i64::MAX.into())]);
     assert!(groups.values()[0].overflowed);
-    let none = open(&storage, 1).read().range("i", 5..=9).group_by(["small"]).aggregate([Aggregate::count()]);
-    assert!(none.unwrap().is_empty());
+    let wanted =
+        [Aggregate::count(), Aggregate::sum("real"), Aggregate::min("runs"), Aggregate::mean("wide")];
+    let none = open(&storage, 1).read().range("i", 5..=9).group_by(["small"]).aggregate(wanted).unwrap();
+    let types: Vec<Datatype> = none.values().iter().map(|values| values.column.datatype).collect();
+    assert!(none.is_empty());
+    assert_eq!(types, [Datatype::Uint64, Datatype::Float64, Datatype::StringUtf8, Datatype::Float64]);
 }
 
 #[test]

@@ -539,6 +539,21 @@ async fn groups_that_arrays_do_not_answer_are_those_of_datafusion() {
     write.column(WriteColumn::fixed("b", &[1.0f64, 1.0, 2.0])).commit().unwrap();
     let (mine, theirs, shown) = both(&storage, 1, "SELECT b, sum(a), avg(a) FROM t GROUP BY b").await;
     assert_eq!(mine, theirs, "{shown}");
+    // Characters of a string are numbers in SQL.
+    let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i64..=9)).attribute(Attribute::new(
+        "c",
+        Datatype::StringUtf16,
+        CellValNum::ONE,
+    ));
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
+    let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &[1i64, 2, 3]));
+    write.column(WriteColumn::fixed("c", &[7u16, 9, 8])).commit().unwrap();
+    for sql in ["SELECT x, max(c), sum(c) FROM t GROUP BY x", "SELECT max(c), sum(c) FROM t"] {
+        let (mine, theirs, shown) = both(&storage, 2, sql).await;
+        assert_eq!(mine, theirs, "{shown}");
+    }
     // Memory for groups is a quarter of that of the scan.
     let runtime = RuntimeEnvBuilder::new().with_memory_limit(16 << 20, 1.0).build_arc().unwrap();
     let config = SessionConfig::new().with_target_partitions(2);

@@ -202,7 +202,8 @@ async fn compute(
 }
 
 /// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part; if they are boxes, once for each of
-/// them, at the same time. `None` if memory is too small, or there are too many groups.
+/// them, at the same time. `None` if memory is too small, there are too many groups, or
+/// the array has no such aggregate.
 async fn of_parts<T: Send + 'static>(
     scan: &Scan,
     memory: Arc<MemoryReservation>,
@@ -221,19 +222,26 @@ async fn of_parts<T: Send + 'static>(
         })
     };
     let tasks: Vec<_> = parts.iter().map(run).collect();
-    let mut all = Vec::with_capacity(tasks.len());
+    let mut all = Some(Vec::with_capacity(tasks.len()));
+    // All of them are awaited: a task that runs has memory, which the plan that is run instead may need.
     for task in tasks {
         match task.await.map_err(|error| DataFusionError::External(Box::new(error)))? {
-            Ok(found) => all.push(found),
+            Ok(found) => {
+                if let Some(all) = &mut all {
+                    all.push(found);
+                }
+            }
             Err(Error::Query(
                 QueryError::BudgetTooSmall { .. }
                 | QueryError::OverBudget { .. }
-                | QueryError::TooManyGroups { .. },
-            )) => return Ok(None),
+                | QueryError::TooManyGroups { .. }
+                // An aggregate that a type does not have here: numbers of SQL may be characters of a string.
+                | QueryError::Aggregate(_),
+            )) => all = None,
             Err(error) => return Err(of_array(error)),
         }
     }
-    Ok(Some(all))
+    Ok(all)
 }
 
 impl DisplayAs for TdbAggregateExec {

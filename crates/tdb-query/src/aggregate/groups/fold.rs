@@ -267,25 +267,27 @@ impl Fold {
         let valid = |group: usize| counts.get(group).copied().unwrap_or(0).saturating_sub(nulls(group));
         let groups = 0..counts.len();
         let (mut data, mut offsets, mut overflowed) = (Vec::new(), Vec::new(), false);
-        let mut datatype = Datatype::Uint64;
-        let mut cell_val_num = CellValNum::ONE;
+        let (datatype, cell_val_num) = match aggregate.function() {
+            AggregateFunction::Count | AggregateFunction::NullCount => (Datatype::Uint64, CellValNum::ONE),
+            AggregateFunction::Sum => (field.nothing().total.value(field.is_unsigned()).0, CellValNum::ONE),
+            AggregateFunction::Mean => (Datatype::Float64, CellValNum::ONE),
+            AggregateFunction::Min | AggregateFunction::Max => (field.spec.datatype, field.spec.cell_val_num),
+        };
         for group in groups.clone() {
             match aggregate.function() {
                 AggregateFunction::Count | AggregateFunction::NullCount => {
                     data.extend_from_slice(&nulls(group).to_le_bytes());
                 }
                 AggregateFunction::Sum => {
-                    let (own, bytes, over) = self.total(group).value(field.is_unsigned());
-                    (datatype, overflowed) = (own, overflowed | over);
+                    let (_, bytes, over) = self.total(group).value(field.is_unsigned());
+                    overflowed |= over;
                     data.extend_from_slice(&bytes);
                 }
                 AggregateFunction::Mean => {
-                    datatype = Datatype::Float64;
                     let mean = self.total(group).mean(valid(group)).unwrap_or(0.0);
                     data.extend_from_slice(&mean.to_le_bytes());
                 }
                 AggregateFunction::Min | AggregateFunction::Max => {
-                    (datatype, cell_val_num) = (field.spec.datatype, field.spec.cell_val_num);
                     offsets.push(to_u64(data.len()));
                     let min = aggregate.function() == AggregateFunction::Min;
                     self.push_end(field, group, min, &mut data);

@@ -147,7 +147,9 @@ impl Taker for Grouping<'_> {
             let mut part = Part::new(self.asked, scratch);
             for selection in &run {
                 part.add(self.asked, self.sources, selection, keep, scratch)?;
-                self.check(scratch.table.groups(), to_u64(scratch.table.held()))?;
+                // So many parts wait to be put together.
+                let parts = part.held().saturating_mul(parallel::HELD);
+                self.check(scratch.table.groups(), to_u64(scratch.table.held().saturating_add(parts)))?;
             }
             Ok(part.end(scratch))
         };

@@ -86,6 +86,12 @@ impl Part {
         Ok(())
     }
 
+    /// Approximate bytes that it takes.
+    pub(super) fn held(&self) -> usize {
+        let counts = self.counts.capacity().saturating_mul(8);
+        self.folds.iter().map(Fold::held).fold(counts, usize::saturating_add)
+    }
+
     /// Takes what the thread's table has had since the part began.
     pub(super) fn end(mut self, scratch: &Scratch) -> Self {
         self.fresh = scratch.table.since(&self.before);

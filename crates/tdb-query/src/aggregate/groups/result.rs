@@ -5,7 +5,8 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Native, PhysicalVisitor};
 use crate::expression::Aggregate;
 use crate::{Cells, Column};
 
-/// The groups of a query's cells, in the order in which they first appear in the array, and aggregates of each.
+/// The groups of a query's cells, and aggregates of each. Their order is nearly that in which they first appear in the array, and does not
+/// depend on the number of threads.
 #[derive(Clone, Debug)]
 pub struct Grouped {
     pub(super) keys: Cells,
