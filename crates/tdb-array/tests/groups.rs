@@ -365,9 +365,22 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     assert_eq!(compare(&array.read(), &cells, &["far"], &all, "far"), 50);
     assert_eq!(compare(&array.read(), &cells, &["far", "near"], &all, "both"), 4200);
     assert_eq!(compare(&array.read(), &cells, &["near", "value"], &all, "many"), 42_000);
-    // Groups come in the order of their first cells.
-    let order = array.read().group_by(["i"]).aggregate([]).unwrap();
-    assert_eq!(order.keys().field("i").unwrap().values::<i64>().unwrap(), places);
+    // More groups than parts keep lists of; they come in the order of their first cells.
+    for threads in [1, 2, 5] {
+        let wanted = [Aggregate::count(), Aggregate::sum("value"), Aggregate::min("near")];
+        let groups = open(&storage, threads).read().group_by(["i"]).aggregate(wanted).unwrap();
+        assert_eq!(groups.keys().field("i").unwrap().values::<i64>().unwrap(), places);
+        let [counts, sums, ends] = groups.values() else { panic!("{groups:?}") };
+        assert!(counts.column.values::<u64>().unwrap().iter().all(|count| *count == 1));
+        assert_eq!(sums.column.values::<f64>().unwrap(), values);
+        assert_eq!(ends.column.values::<i32>().unwrap(), near);
+        let pairs = open(&storage, threads)
+            .read()
+            .group_by(["i", "near"])
+            .aggregate([Aggregate::max("far")])
+            .unwrap();
+        assert_eq!(pairs.values()[0].column.values::<u64>().unwrap(), far);
+    }
 
     let refused = array.read().group_by(["near"]).most_groups(4199).aggregate([]);
     assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");

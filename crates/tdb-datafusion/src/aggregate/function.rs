@@ -51,8 +51,12 @@ impl Function {
         let (from, comparable) = (table.data_type(position), table.comparable(position));
         let same = to.is_none_or(|cast| is_exact(from, cast.cast_type()));
         let column = column.name().to_owned();
+        // Integers that the result's type does not take would be found in vain.
+        let result = function.field();
+        let fits = scalar(0, result.data_type()).is_some();
         match (name, comparable) {
             _ if !same => None,
+            ("sum" | "min" | "max", Comparable::Integer) if !fits => None,
             ("count", Comparable::Integer | Comparable::Real | Comparable::Boolean | Comparable::Bytes) => {
                 Some(if table.may_be_null(position) { Self::NotNull(column) } else { Self::Rows })
             }
@@ -111,7 +115,8 @@ impl Function {
         own.iter().filter_map(|need| all.iter().position(|aggregate| aggregate == need)).collect()
     }
 
-    /// Of an average, the number of values and their sum, which DataFusion adds up to that of larger groups; of everything else, the value.
+    /// The value, as one column; or of an average, as two columns, the number of values and their sum, which DataFusion adds up to that of
+    /// larger groups. `None` if DataFusion's may differ.
     pub(super) fn state(&self, found: &[Found], types: &[DataType]) -> Option<Vec<ScalarValue>> {
         match (self, types) {
             (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
@@ -120,7 +125,6 @@ impl Function {
                 let values = sum.and(u64::try_from(values).ok());
                 Some(vec![ScalarValue::UInt64(values), ScalarValue::Float64(sum)])
             }
-            (Self::Mean { .. }, _) => None,
             (_, [data_type]) => {
                 let value = self.value(found, data_type)?;
                 (value.data_type() == *data_type).then(|| vec![value])

@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
+use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64};
 
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, typed};
@@ -82,18 +82,10 @@ impl WantedField {
     /// The tally of a column: of the cells with the numbers `chosen`, or of all `cells`.
     pub(super) fn of_column(&self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Tally {
         let mut tally = self.nothing();
-        let valid = |cell: usize| view.validity.is_none_or(|validity| validity.get(cell) != Some(&0));
-        let some: Option<Vec<u32>> = match (chosen, view.validity) {
-            (None, None) => None,
-            (None, Some(validity)) if !validity.contains(&0) => None,
-            (Some(chosen), None) => Some(chosen.to_vec()),
-            (Some(chosen), Some(_)) => {
-                Some(chosen.iter().copied().filter(|cell| valid(index_of(*cell))).collect())
-            }
-            (None, Some(_)) => Some((0u32..).take(cells).filter(|cell| valid(index_of(*cell))).collect()),
-        };
+        let valid = view.valid(cells, chosen);
+        let some = valid.as_deref().or(chosen);
         let all = chosen.map_or(cells, <[u32]>::len);
-        let count = some.as_ref().map_or(cells, Vec::len);
+        let count = some.map_or(cells, <[u32]>::len);
         tally.valid = to_u64(count);
         tally.nulls = to_u64(all.saturating_sub(count));
         let Needs { sum, extremes } = self.needs;
@@ -101,24 +93,12 @@ impl WantedField {
             return tally;
         }
         if self.is_number() {
-            let visitor = Numbers { values: view.values, some: some.as_deref(), needs: self.needs };
+            let visitor = Numbers { view, cells, some, needs: self.needs };
             (tally.total, tally.extremes) = self.spec.datatype.physical().visit(visitor);
             return tally;
         }
-        let cell = |cell: usize| -> Option<&[u8]> {
-            let cell = match view.codes {
-                Some(codes) => index_of(*codes.get(cell)?),
-                None => cell,
-            };
-            let (start, end) = match (view.offsets, self.spec.cell_size) {
-                (Some(offsets), _) => {
-                    (to_usize(*offsets.get(cell)?)?, to_usize(*offsets.get(cell.checked_add(1)?)?)?)
-                }
-                (None, size) => (cell.checked_mul(size?)?, cell.checked_add(1)?.checked_mul(size?)?),
-            };
-            view.values.get(start..end)
-        };
-        let ends = match &some {
+        let cell = |cell: usize| view.cell(cell, self.spec.cell_size);
+        let ends = match some {
             Some(some) => text_ends(some.iter().filter_map(|number| cell(index_of(*number)))),
             None => text_ends((0..cells).filter_map(cell)),
         };
@@ -246,7 +226,8 @@ impl Total {
 }
 
 struct Numbers<'a> {
-    values: &'a [u8],
+    view: ColumnView<'a>,
+    cells: usize,
     /// The numbers of the cells that count; `None` for all.
     some: Option<&'a [u32]>,
     needs: Needs,
@@ -256,15 +237,8 @@ impl PhysicalVisitor for Numbers<'_> {
     type Output = (Total, Option<(Vec<u8>, Vec<u8>)>);
 
     fn visit<T: Native>(self) -> Self::Output {
-        let all: &[T] = typed(self.values);
-        let picked: Vec<T>;
-        let values = match self.some {
-            Some(some) => {
-                picked = some.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
-                picked.as_slice()
-            }
-            None => all,
-        };
+        let values = self.view.numbers::<T>(self.cells, self.some);
+        let values = values.as_ref();
         let total = if self.needs.sum { total(values) } else { nothing::<T>() };
         let extremes = if self.needs.extremes { extremes(values) } else { None };
         (total, extremes)

@@ -2,12 +2,12 @@
 
 use core::cmp::Ordering;
 
-use bytemuck::Pod;
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor};
 use tdb_fragment::Comparison;
 
 use super::prune::Verdict;
 use super::resolve::{Node, Program};
+use super::view::{ColumnView, typed};
 use crate::Result;
 use crate::facts::FieldFacts;
 
@@ -19,22 +19,6 @@ pub trait Columns {
 
     /// What is known of the field's cells without reading them.
     fn facts(&self, field: usize) -> FieldFacts<'_>;
-}
-
-/// Some cells of a field.
-#[derive(Clone, Copy, Debug)]
-pub struct ColumnView<'a> {
-    /// The values back to back.
-    pub values: &'a [u8],
-    /// For var-length fields, one more offset than cells, or with `codes` than strings.
-    pub offsets: Option<&'a [u64]>,
-    /// For strings that are stored once each, or once a run: which string each cell has.
-    pub codes: Option<&'a [u32]>,
-    /// For nullable fields, a byte per cell: 0 is null.
-    pub validity: Option<&'a [u8]>,
-    /// If only some cells have the field at all, a byte per cell: a cell with 0 does not have the field, and fails
-    /// every test.
-    pub present: Option<&'a [u8]>,
 }
 
 /// A test of one cell of a field.
@@ -237,11 +221,6 @@ impl PhysicalVisitor for Nans<'_> {
         // Only a NaN is incomparable with itself.
         each(typed::<T>(self.values), self.mask, |value| value.partial_cmp(&value).is_none() == self.is);
     }
-}
-
-/// Bytes of a [`tdb_codec::Buffer`], or a part of one that begins at a cell, as values.
-pub fn typed<T: Pod>(bytes: &[u8]) -> &[T] {
-    bytemuck::try_cast_slice(bytes).unwrap_or_default()
 }
 
 /// Lists up to this long are compared one by one: that vectorises.

@@ -20,12 +20,15 @@ mod resolve;
 mod share;
 mod strings;
 mod tiles;
+mod view;
 
 #[cfg(test)]
 mod tests;
 
-pub use self::evaluate::{ColumnView, Columns, typed};
+pub use self::evaluate::Columns;
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
 pub(crate) use self::strings::{StringView, string_at};
 pub(crate) use self::tiles::{Decoded, Sources, TileColumns};
+pub(crate) use self::view::numbered;
+pub use self::view::{ColumnView, typed};

@@ -5,7 +5,8 @@ use core::cmp::Ordering;
 use tdb_codec::to_usize;
 use tdb_fragment::Comparison;
 
-use super::evaluate::{ColumnView, holds};
+use super::evaluate::holds;
+use super::view::ColumnView;
 use crate::buffers::index_of;
 
 /// Strings back to back, and one more offset than strings.

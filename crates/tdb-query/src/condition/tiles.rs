@@ -8,9 +8,10 @@ use tdb_codec::{Buffer, Datatype, to_u64};
 use tdb_fragment::RTree;
 use tdb_schema::FieldKind;
 
-use super::evaluate::{ColumnView, Columns};
+use super::evaluate::Columns;
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
+use super::view::ColumnView;
 use crate::Result;
 use crate::buffers::{VarTile, index_of};
 use crate::context::Context;

@@ -1,13 +1,14 @@
 //! What the aggregates of groups add up: counts, sums and extremes of a field, for each group.
 
 use bytemuck::Pod;
-use tdb_codec::{Buffer, CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64, to_usize};
+use tdb_codec::{Buffer, CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64};
 
 use super::super::tally::{Total, WantedField};
 use super::result::GroupedValues;
+use super::word;
 use crate::Column;
 use crate::buffers::index_of;
-use crate::condition::{ColumnView, typed};
+use crate::condition::{ColumnView, numbered};
 use crate::expression::{Aggregate, AggregateFunction};
 
 /// The counts, sums and extremes of a field.
@@ -33,7 +34,7 @@ enum Sums {
 #[derive(Debug)]
 enum Ends {
     None,
-    /// As words that have the same order ([`word`]).
+    /// As words that have the same order (`word`).
     Numbers(Vec<u64>),
     Strings(Vec<Option<Vec<u8>>>),
 }
@@ -183,27 +184,16 @@ impl Fold {
         (cells, chosen): (usize, Option<&[u32]>),
         (groups, count): (&[u32], usize),
     ) {
-        let is_null = |cell: u32| view.validity.is_some_and(|own| own.get(index_of(cell)) == Some(&0));
-        let any_null = match (chosen, view.validity) {
-            (_, None) => false,
-            (None, Some(validity)) => validity.iter().take(cells).any(|valid| *valid == 0),
-            (Some(chosen), Some(_)) => chosen.iter().any(|cell| is_null(*cell)),
-        };
-        if !any_null {
+        let Some(valid) = view.valid(cells, chosen) else {
             return self.add_valid(field, view, (cells, chosen), groups);
-        }
+        };
         self.nulls.resize(count, 0);
-        let all: Vec<u32> = chosen.map_or_else(|| (0u32..).take(cells).collect(), <[u32]>::to_vec);
-        let (mut valid, mut groups_of_valid) = (Vec::new(), Vec::new());
-        for (cell, group) in all.iter().zip(groups) {
-            if is_null(*cell) {
-                self.nulls
-                    .get_mut(index_of(*group))
-                    .into_iter()
-                    .for_each(|nulls| *nulls = nulls.saturating_add(1));
-            } else {
-                valid.push(*cell);
+        let mut groups_of_valid = Vec::with_capacity(valid.len());
+        for (cell, group) in numbered(cells, chosen).iter().zip(groups) {
+            if !view.is_null(*cell) {
                 groups_of_valid.push(*group);
+            } else if let Some(nulls) = self.nulls.get_mut(index_of(*group)) {
+                *nulls = nulls.saturating_add(1);
             }
         }
         self.add_valid(field, view, (cells, Some(&valid)), &groups_of_valid);
@@ -218,7 +208,7 @@ impl Fold {
     ) {
         if field.is_number() {
             let physical = field.spec.datatype.physical();
-            physical.visit(AddNumbers { fold: self, bytes: view.values, cells, chosen, groups });
+            physical.visit(AddNumbers { fold: self, view, cells, chosen, groups });
             return;
         }
         let ends = [(&mut self.least, LESS), (&mut self.greatest, GREATER)];
@@ -226,7 +216,7 @@ impl Fold {
             let Ends::Strings(ends) = ends else { continue };
             let cell = |at: usize| {
                 let cell = chosen.map_or(Some(at), |chosen| chosen.get(at).map(|cell| index_of(*cell)));
-                string_of(view, field.spec.cell_size, cell?)
+                view.cell(cell?, field.spec.cell_size)
             };
             each(ends, groups, 0.., |end, at| {
                 let Some(value) = cell(at) else { return };
@@ -326,7 +316,7 @@ impl Fold {
             Ends::Numbers(ends) => {
                 let none = if min { u64::MAX } else { 0 };
                 let end = ends.get(group).copied().unwrap_or(none);
-                field.spec.datatype.physical().visit(PushWord { word: end, none, data });
+                field.spec.datatype.physical().visit(word::Push { word: end, none, data });
             }
             Ends::Strings(ends) => match ends.get(group) {
                 Some(Some(end)) => data.extend_from_slice(end),
@@ -336,23 +326,9 @@ impl Fold {
     }
 }
 
-fn string_of<'v>(view: ColumnView<'v>, size: Option<usize>, cell: usize) -> Option<&'v [u8]> {
-    let cell = match view.codes {
-        Some(codes) => index_of(*codes.get(cell)?),
-        None => cell,
-    };
-    let (start, end) = match (view.offsets, size) {
-        (Some(offsets), _) => {
-            (to_usize(*offsets.get(cell)?)?, to_usize(*offsets.get(cell.checked_add(1)?)?)?)
-        }
-        (None, size) => (cell.checked_mul(size?)?, cell.checked_add(1)?.checked_mul(size?)?),
-    };
-    view.values.get(start..end)
-}
-
 struct AddNumbers<'a> {
     fold: &'a mut Fold,
-    bytes: &'a [u8],
+    view: ColumnView<'a>,
     cells: usize,
     chosen: Option<&'a [u32]>,
     groups: &'a [u32],
@@ -360,15 +336,8 @@ struct AddNumbers<'a> {
 
 impl AddNumbers<'_> {
     fn run<T: Pod>(self, word: impl Fn(T) -> Option<u64>, add: impl Fn(&mut Sums, &[u32], &[T])) {
-        let all: &[T] = typed(self.bytes);
-        let picked: Vec<T>;
-        let values = match self.chosen {
-            Some(chosen) => {
-                picked = chosen.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
-                picked.as_slice()
-            }
-            None => all.get(..self.cells).unwrap_or(all),
-        };
+        let values = self.view.numbers::<T>(self.cells, self.chosen);
+        let values = values.as_ref();
         add(&mut self.fold.sums, self.groups, values);
         // A NaN has no word, and replaces nothing.
         let mut has_nan = false;
@@ -407,64 +376,21 @@ impl AddNumbers<'_> {
     }
 }
 
-const SIGN: u64 = 1 << 63;
-
-/// A word that has the order of the number: two numbers of different order have different words. `None` for NaN.
-fn word_of_real(value: f64) -> Option<u64> {
-    let bits = value.to_bits();
-    let word = if bits & SIGN == 0 { bits | SIGN } else { !bits };
-    (!value.is_nan()).then_some(word)
-}
-
-fn word_of_integer(value: i64) -> u64 {
-    value.cast_unsigned() ^ SIGN
-}
-
 impl PhysicalVisitor for AddNumbers<'_> {
     type Output = ();
 
     fn visit<T: Native>(self) {
         match T::PHYSICAL {
-            Physical::I8 => self.integers(|value: i8| value.into(), |value| word_of_integer(value.into())),
-            Physical::I16 => self.integers(|value: i16| value.into(), |value| word_of_integer(value.into())),
-            Physical::I32 => self.integers(|value: i32| value.into(), |value| word_of_integer(value.into())),
-            Physical::I64 => self.integers(|value: i64| value.into(), word_of_integer),
+            Physical::I8 => self.integers(|value: i8| value.into(), |value| word::of_integer(value.into())),
+            Physical::I16 => self.integers(|value: i16| value.into(), |value| word::of_integer(value.into())),
+            Physical::I32 => self.integers(|value: i32| value.into(), |value| word::of_integer(value.into())),
+            Physical::I64 => self.integers(|value: i64| value.into(), word::of_integer),
             Physical::U8 => self.integers(|value: u8| value.into(), u64::from),
             Physical::U16 => self.integers(|value: u16| value.into(), u64::from),
             Physical::U32 => self.integers(|value: u32| value.into(), u64::from),
             Physical::U64 => self.integers(|value: u64| value.into(), core::convert::identity),
-            Physical::F32 => self.reals(|value: f32| value.into(), |value| word_of_real(value.into())),
-            Physical::F64 => self.reals(|value: f64| value, word_of_real),
-        }
-    }
-}
-
-/// Appends the number that a word stands for; NaN if it is the word of no number.
-struct PushWord<'a> {
-    word: u64,
-    none: u64,
-    data: &'a mut Vec<u8>,
-}
-
-impl PhysicalVisitor for PushWord<'_> {
-    type Output = ();
-
-    fn visit<T: Native>(self) {
-        let physical = T::PHYSICAL;
-        if !physical.is_float() {
-            let bits = if physical.is_signed_integer() { self.word ^ SIGN } else { self.word };
-            self.data.extend(bits.to_le_bytes().iter().take(T::SIZE));
-            return;
-        }
-        let real = match self.word {
-            word if word == self.none => f64::NAN,
-            word if word & SIGN != 0 => f64::from_bits(word ^ SIGN),
-            word => f64::from_bits(!word),
-        };
-        match physical {
-            #[expect(clippy::cast_possible_truncation, reason = "it was a number of 32 bits")]
-            Physical::F32 => self.data.extend_from_slice(&(real as f32).to_le_bytes()),
-            _ => self.data.extend_from_slice(&real.to_le_bytes()),
+            Physical::F32 => self.reals(|value: f32| value.into(), |value| word::of_real(value.into())),
+            Physical::F64 => self.reals(|value: f64| value, word::of_real),
         }
     }
 }

@@ -4,8 +4,7 @@ use tdb_codec::{Buffer, to_u64};
 
 use super::strings::Strings;
 use super::words::{NumberWords, Words};
-use crate::buffers::index_of;
-use crate::condition::ColumnView;
+use crate::condition::{ColumnView, numbered};
 use crate::spec::ColumnSpec;
 
 /// No number yet.
@@ -63,22 +62,14 @@ impl Values {
         numbers: &mut Vec<u32>,
     ) {
         numbers.clear();
-        let is_null = |validity: &[u8], cell: u32| validity.get(index_of(cell)) == Some(&0);
-        let all = || (0u32..).take(cells);
-        let some_null = |validity: &&[u8]| match chosen {
-            Some(chosen) => chosen.iter().any(|cell| is_null(validity, *cell)),
-            None => validity.iter().take(cells).any(|valid| *valid == 0),
-        };
-        let Some(validity) = view.validity.filter(some_null) else {
+        let Some(valid) = view.valid(cells, chosen) else {
             return self.number_valid(view, cells, chosen, numbers);
         };
-        let chosen: Vec<u32> = chosen.map_or_else(|| all().collect(), <[u32]>::to_vec);
-        let valid: Vec<u32> = chosen.iter().copied().filter(|cell| !is_null(validity, *cell)).collect();
         let mut own = Vec::new();
         self.number_valid(view, cells, Some(&valid), &mut own);
         let null = self.number_of_null();
         let mut own = own.into_iter();
-        numbers.extend(chosen.iter().map(|cell| match is_null(validity, *cell) {
+        numbers.extend(numbered(cells, chosen).iter().map(|cell| match view.is_null(*cell) {
             true => null,
             false => own.next().unwrap_or(null),
         }));
@@ -107,7 +98,7 @@ impl Values {
         match &mut self.store {
             Store::Words(words) => {
                 let physical = words.physical;
-                physical.visit(NumberWords { words, bytes: view.values, cells, chosen, numbers });
+                physical.visit(NumberWords { words, view, cells, chosen, numbers });
             }
             Store::Strings(strings) => strings.number(view, cells, chosen, numbers),
         }

@@ -13,6 +13,7 @@ mod result;
 mod strings;
 mod table;
 mod total;
+mod word;
 mod words;
 
 use core::sync::atomic::{AtomicUsize, Ordering};

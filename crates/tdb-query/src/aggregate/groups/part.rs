@@ -3,26 +3,33 @@
 use tdb_codec::{Buffer, to_u64};
 
 use super::super::sparse::Looked;
-use super::Asked;
 use super::fold::{Fold, each_group};
+use super::keys::NONE;
 use super::table::{Fresh, Lens, Table};
+use super::{Asked, RUN};
 use crate::Result;
+use crate::buffers::index_of;
 use crate::condition::{ColumnView, Sources};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 
+/// With more groups than this, parts number their own.
+const MANY: usize = RUN;
+
 /// What a thread has: its own numbers of groups, which it keeps from run to run.
 pub(super) struct Scratch {
     worker: Worker,
     thread: usize,
     pub(super) table: Table,
+    /// The numbers of groups in the present part, where it has its own.
+    own: Vec<u32>,
 }
 
 impl Scratch {
     pub(super) fn new(asked: &Asked, thread: usize) -> Self {
-        Self { worker: Worker::default(), thread, table: Table::new(asked) }
+        Self { worker: Worker::default(), thread, table: Table::new(asked), own: Vec::new() }
     }
 }
 
@@ -32,6 +39,9 @@ pub(super) struct Part {
     /// How much the thread's table had before.
     before: Lens,
     pub(super) fresh: Fresh,
+    /// If the thread has many groups: those that the part has, each of which has its place here as its number. Lists of all would take
+    /// more time and memory for each part than its cells do.
+    pub(super) some: Option<Vec<u32>>,
     /// The number of cells of each group.
     pub(super) counts: Vec<u64>,
     pub(super) folds: Vec<Fold>,
@@ -41,7 +51,9 @@ impl Part {
     pub(super) fn new(asked: &Asked, scratch: &Scratch) -> Self {
         let folds = asked.folds();
         let fresh = Fresh { keys: Vec::new(), pairs: Vec::new() };
-        Self { thread: scratch.thread, before: scratch.table.lens(), fresh, counts: Vec::new(), folds }
+        let (before, counts) = (scratch.table.lens(), Vec::new());
+        let some = (scratch.table.groups() > MANY).then(Vec::new);
+        Self { thread: scratch.thread, before, fresh, some, counts, folds }
     }
 
     /// Adds the cells of a selection.
@@ -51,7 +63,7 @@ impl Part {
         sources: &Sources<'_>,
         selection: &TileSelection,
         keep: &Keep<'_>,
-        Scratch { worker, table, .. }: &mut Scratch,
+        Scratch { worker, table, own, .. }: &mut Scratch,
     ) -> Result<()> {
         if selection.len() == 0 {
             return Ok(());
@@ -74,7 +86,14 @@ impl Part {
                 }
             };
         }
-        let count = table.groups();
+        let count = match &mut self.some {
+            None => table.groups(),
+            Some(some) => {
+                own.resize(table.groups(), NONE);
+                renumber(&mut groups, own, some);
+                some.len()
+            }
+        };
         self.counts.resize(count, 0);
         each_group(&mut self.counts, &groups, core::iter::repeat(()), |cells: u64, ()| cells.wrapping_add(1));
         for (at, (field, fold)) in asked.wanted.iter().zip(&mut self.folds).enumerate() {
@@ -93,9 +112,24 @@ impl Part {
     }
 
     /// Takes what the thread's table has had since the part began.
-    pub(super) fn end(mut self, scratch: &Scratch) -> Self {
+    pub(super) fn end(mut self, scratch: &mut Scratch) -> Self {
+        for group in self.some.iter().flatten() {
+            scratch.own.get_mut(index_of(*group)).into_iter().for_each(|own| *own = NONE);
+        }
         self.fresh = scratch.table.since(&self.before);
         self
+    }
+}
+
+/// Replaces the numbers of groups by their places in `some`, to which new ones are added. `own` has the place of each number.
+fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) {
+    for group in groups {
+        let Some(place) = own.get_mut(index_of(*group)) else { continue };
+        if *place == NONE {
+            *place = u32::try_from(some.len()).unwrap_or(NONE);
+            some.push(*group);
+        }
+        *group = *place;
     }
 }
 

@@ -178,16 +178,8 @@ impl Strings {
         chosen: Option<&[u32]>,
         numbers: &mut Vec<u32>,
     ) {
-        let size = self.size.unwrap_or(0);
-        let place = |cell: usize| -> (usize, usize) {
-            match view.offsets {
-                Some(offsets) => {
-                    let place = |at: usize| offsets.get(at).and_then(|at| usize::try_from(*at).ok());
-                    (place(cell).unwrap_or(0), place(cell.saturating_add(1)).unwrap_or(0))
-                }
-                None => (cell.saturating_mul(size), cell.saturating_mul(size).saturating_add(size)),
-            }
-        };
+        let size = self.size;
+        let place = |cell: usize| view.place(cell, size).unwrap_or_default();
         numbers.reserve(chosen.map_or(cells, <[u32]>::len));
         let Some(codes) = view.codes else {
             match chosen {

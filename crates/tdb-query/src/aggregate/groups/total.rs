@@ -74,13 +74,19 @@ impl Total {
     }
 
     pub(super) fn merge(&mut self, part: Part) {
-        let Part { thread, fresh, counts, folds, .. } = part;
+        let Part { thread, fresh, some, counts, folds, .. } = part;
         if self.threads.len() <= thread {
             self.threads.resize(thread.saturating_add(1), Known::default());
         }
         let Some(known) = self.threads.get_mut(thread) else { return };
         known.learn(&fresh, &mut self.table);
-        add(&mut self.counts, &mut self.folds, self.table.groups(), known.groups(), &counts, folds);
+        let all = known.groups();
+        let some = some.map(|some| {
+            let known = some.iter().map(|group| all.get(index_of(*group)).copied().unwrap_or(0));
+            known.collect::<Vec<_>>()
+        });
+        let known = some.as_deref().unwrap_or(all);
+        add(&mut self.counts, &mut self.folds, self.table.groups(), known, &counts, folds);
     }
 
     pub(super) fn merge_all(&mut self, other: Self) {

@@ -8,8 +8,9 @@ use hashbrown::HashTable;
 use tdb_codec::{Native, Physical, PhysicalVisitor, to_u64};
 
 use super::keys::{NEAR, NONE};
+use super::word;
 use crate::buffers::index_of;
-use crate::condition::typed;
+use crate::condition::ColumnView;
 
 /// Numbers of words that lie near each other, by a table without hashes.
 #[derive(Debug, Default)]
@@ -24,8 +25,13 @@ impl Near {
         self.slots.capacity().saturating_mul(4)
     }
 
-    /// Makes the table contain all words from `low` to `high`, if it can; returns whether it does.
-    fn cover(&mut self, low: u64, high: u64, known: impl Iterator<Item = (u64, u32)>) -> bool {
+    /// Makes the table contain all words from `low` to `high`, if it can; returns whether it does. If `count` words are `known`, and these
+    /// are many, it does not look through them again for each tile.
+    fn cover(
+        &mut self,
+        (low, high): (u64, u64),
+        (count, known): (usize, impl Iterator<Item = (u64, u32)>),
+    ) -> bool {
         let last = |base: u64, slots: usize| base.saturating_add(to_u64(slots).saturating_sub(1));
         let (mut first, mut end) = (low, high);
         if !self.slots.is_empty() {
@@ -39,7 +45,7 @@ impl Near {
             // What is far from the words of earlier tiles begins a table of its own.
             (first, end) = (low, high);
         }
-        if span(first, end) >= NEAR {
+        if span(first, end) >= NEAR || count > NEAR {
             return false;
         }
         self.base = first;
@@ -59,12 +65,10 @@ impl Near {
     }
 }
 
-/// Numbers of single numbers. A value is kept as a word that has the same order: its bits, with the sign's turned.
+/// Numbers of single numbers, which are kept as words: integers in their order, reals as their bits.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) physical: Physical,
-    /// What a word is turned into bits with.
-    bias: u64,
     values: Vec<u64>,
     /// The number of null, whose word is no value.
     placeholder: Option<u32>,
@@ -75,9 +79,8 @@ pub(super) struct Words {
 
 impl Words {
     pub(super) fn new(physical: Physical) -> Self {
-        let bias = if physical.is_signed_integer() { 1 << 63 } else { 0 };
         let (table, hasher) = (HashTable::new(), RandomState::default());
-        Self { physical, bias, values: Vec::new(), placeholder: None, table, hasher, near: Near::default() }
+        Self { physical, values: Vec::new(), placeholder: None, table, hasher, near: Near::default() }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -103,7 +106,10 @@ impl Words {
 
     /// Appends the bytes of a value.
     pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) {
-        let bits = self.word(number) ^ self.bias;
+        let word = self.word(number);
+        // Reals are kept as their bits, so that all of them come back.
+        let bits =
+            if self.physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
         data.extend(bits.to_le_bytes().iter().take(self.physical.size()));
     }
 
@@ -147,7 +153,7 @@ impl Words {
             });
             let known = self.values.iter().copied().zip(0u32..);
             let known = known.filter(|(_, number)| self.placeholder != Some(*number));
-            self.near.cover(word(low), word(high), known)
+            self.near.cover((word(low), word(high)), (self.values.len(), known))
         });
         if !is_near {
             numbers.extend(values.iter().map(|value| self.number_of(word(*value))));
@@ -171,7 +177,7 @@ impl Words {
 
 pub(super) struct NumberWords<'a> {
     pub(super) words: &'a mut Words,
-    pub(super) bytes: &'a [u8],
+    pub(super) view: ColumnView<'a>,
     pub(super) cells: usize,
     pub(super) chosen: Option<&'a [u32]>,
     pub(super) numbers: &'a mut Vec<u32>,
@@ -179,16 +185,8 @@ pub(super) struct NumberWords<'a> {
 
 impl NumberWords<'_> {
     fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
-        let all: &[T] = typed(self.bytes);
-        let picked: Vec<T>;
-        let values = match self.chosen {
-            Some(chosen) => {
-                picked = chosen.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect();
-                picked.as_slice()
-            }
-            None => all.get(..self.cells).unwrap_or(all),
-        };
-        self.words.number(values, word, self.numbers);
+        let values = self.view.numbers::<T>(self.cells, self.chosen);
+        self.words.number(values.as_ref(), word, self.numbers);
     }
 }
 
@@ -196,13 +194,11 @@ impl PhysicalVisitor for NumberWords<'_> {
     type Output = ();
 
     fn visit<T: Native>(self) {
-        let bias = self.words.bias;
-        let signed = move |value: i64| value.cast_unsigned() ^ bias;
         match T::PHYSICAL {
-            Physical::I8 => self.run(move |value: i8| signed(value.into())),
-            Physical::I16 => self.run(move |value: i16| signed(value.into())),
-            Physical::I32 => self.run(move |value: i32| signed(value.into())),
-            Physical::I64 => self.run(signed),
+            Physical::I8 => self.run(|value: i8| word::of_integer(value.into())),
+            Physical::I16 => self.run(|value: i16| word::of_integer(value.into())),
+            Physical::I32 => self.run(|value: i32| word::of_integer(value.into())),
+            Physical::I64 => self.run(word::of_integer),
             Physical::U8 => self.run(|value: u8| value.into()),
             Physical::U16 => self.run(|value: u16| value.into()),
             Physical::U32 => self.run(|value: u32| value.into()),

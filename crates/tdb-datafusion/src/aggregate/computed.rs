@@ -1,0 +1,194 @@
+//! Plans whose rows an array computes.
+
+use core::fmt;
+use core::future::Future;
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DataFusionError, internal_err};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::{
+    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
+use futures_util::{TryStreamExt, stream};
+use tdb_array::{Error, MemoryBudget, QueryError, Read};
+
+use crate::error::of_array;
+use crate::scan::Scan;
+use crate::{Result, reading};
+
+/// What an array computes of a scan.
+pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
+    /// The plan's name.
+    const NAME: &'static str;
+
+    /// Shows what is computed.
+    fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// The rows, with these columns. `None` if memory is too small, there are too many groups, or DataFusion's values may differ.
+    fn find(
+        &self,
+        scan: &Scan,
+        schema: &SchemaRef,
+        memory: MemoryReservation,
+    ) -> impl Future<Output = Result<Option<Vec<RecordBatch>>>> + Send;
+}
+
+/// A plan in place of another one, which has the same rows.
+#[derive(Debug)]
+pub(super) struct Computed<C> {
+    what: Arc<C>,
+    scan: Arc<Scan>,
+    /// The plan that this one replaces.
+    otherwise: Arc<dyn ExecutionPlan>,
+    properties: Arc<PlanProperties>,
+}
+
+impl<C: Compute> Computed<C> {
+    /// What is computed of a scan, in place of a plan.
+    pub(super) fn in_place_of(
+        what: C,
+        scan: Arc<Scan>,
+        otherwise: Arc<dyn ExecutionPlan>,
+    ) -> Arc<dyn ExecutionPlan> {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(otherwise.schema()),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        Arc::new(Self { what: Arc::new(what), scan, otherwise, properties: Arc::new(properties) })
+    }
+}
+
+/// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part; if they are boxes, once for each of
+/// them, at the same time. `None` if memory is too small, there are too many groups, or the array
+/// has no such aggregate.
+pub(super) async fn of_parts<T: Send + 'static>(
+    scan: &Scan,
+    memory: MemoryReservation,
+    ask: impl Fn(Read) -> tdb_array::Result<T> + Clone + Send + 'static,
+) -> Result<Option<Vec<T>>> {
+    let memory = Arc::new(memory);
+    let whole = scan.whole.clone().map(|whole| whole.threads(scan.parts.len()));
+    let parts = whole.as_ref().map_or(scan.parts.as_slice(), core::slice::from_ref);
+    let budget = memory.size().checked_div(parts.len()).unwrap_or(0);
+    let budget = MemoryBudget::from_bytes(u64::try_from(budget).unwrap_or(u64::MAX));
+    let run = |part: &Read| {
+        let (part, ask, memory) = (part.clone().memory(budget), ask.clone(), memory.clone());
+        SpawnedTask::spawn_blocking(move || {
+            let found = ask(part);
+            drop(memory);
+            found
+        })
+    };
+    let tasks: Vec<_> = parts.iter().map(run).collect();
+    let mut all = Some(Vec::with_capacity(tasks.len()));
+    // All of them are awaited: a task that runs has memory, which the plan that is run instead may need.
+    for task in tasks {
+        match task.await.map_err(|error| DataFusionError::External(Box::new(error)))? {
+            Ok(found) => {
+                if let Some(all) = &mut all {
+                    all.push(found);
+                }
+            }
+            Err(Error::Query(
+                QueryError::BudgetTooSmall { .. }
+                | QueryError::OverBudget { .. }
+                | QueryError::TooManyGroups { .. }
+                // An aggregate that a type does not have here: numbers of SQL may be characters of a string.
+                | QueryError::Aggregate(_),
+            )) => all = None,
+            Err(error) => return Err(of_array(error)),
+        }
+    }
+    Ok(all)
+}
+
+/// A batch in pieces of as many rows.
+fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+    let all = batch.num_rows();
+    (0..all).step_by(rows.max(1)).map(move |start| batch.slice(start, rows.min(all.saturating_sub(start))))
+}
+
+impl<C: Compute> DisplayAs for Computed<C> {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", C::NAME)?;
+        self.what.show(f)?;
+        let about = &self.scan.about;
+        if !about.ranges.is_empty() {
+            write!(f, ", ranges=[{}]", about.ranges)?;
+        }
+        if !about.condition.is_empty() {
+            write!(f, ", condition={}", about.condition)?;
+        }
+        let (read, all) = about.fragments;
+        write!(f, ", fragments={read} of {all}, partitions={}", self.scan.parts.len())
+    }
+}
+
+impl<C: Compute> ExecutionPlan for Computed<C> {
+    fn name(&self) -> &str {
+        C::NAME
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition > 0 {
+            return internal_err!("partition {partition} of 1");
+        }
+        let (what, scan, otherwise) = (self.what.clone(), self.scan.clone(), self.otherwise.clone());
+        let schema = self.schema();
+        let run = async move {
+            let memory = MemoryConsumer::new(C::NAME).register(context.memory_pool());
+            let memory = reading::reserve(memory, 1, &context)?;
+            let schema = otherwise.schema();
+            let Some(found) = what.find(&scan, &schema, memory).await? else {
+                return CoalescePartitionsExec::new(otherwise).execute(0, context);
+            };
+            let rows = context.session_config().batch_size();
+            let pieces: Vec<_> = found.iter().flat_map(|batch| pieces(batch, rows)).map(Ok).collect();
+            let pieces = RecordBatchStreamAdapter::new(schema, stream::iter(pieces));
+            Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(pieces))
+        };
+        let rows = stream::once(run).try_flatten();
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
