@@ -75,6 +75,10 @@ impl Total {
 
     pub(super) fn merge(&mut self, part: Part) {
         let Part { thread, fresh, some, counts, folds, .. } = part;
+        // Without cells there is no group, not even where there are no keys.
+        if counts.is_empty() {
+            return;
+        }
         if self.threads.len() <= thread {
             self.threads.resize(thread.saturating_add(1), Known::default());
         }
