@@ -77,6 +77,7 @@ impl Buffer {
     }
 
     /// Number of bytes.
+    #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len
@@ -118,6 +119,7 @@ impl Buffer {
     }
 
     /// Appends bytes.
+    #[inline]
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
         let old = self.len;
         let new = old.saturating_add(bytes.len());
@@ -157,6 +159,7 @@ impl Buffer {
     }
 
     /// The bytes.
+    #[inline]
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         let bytes = match &self.brought {
@@ -167,6 +170,7 @@ impl Buffer {
     }
 
     /// The bytes, writable.
+    #[inline]
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [u8] {
         let bytes = match &mut self.brought {
@@ -178,6 +182,7 @@ impl Buffer {
 
     /// The bytes as values of `T`, in this machine's byte order; `None` if the length is not a multiple of the size of
     /// `T`.
+    #[inline]
     #[must_use]
     pub fn values<T: Pod>(&self) -> Option<&[T]> {
         bytemuck::try_cast_slice(self.as_slice()).ok()

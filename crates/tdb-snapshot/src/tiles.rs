@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use self::coded::Coded;
 use self::doubt::{Doubt, Validity};
-pub use self::pieces::READ_COST;
+pub use self::pieces::{READ_COST, USUAL_CHUNK};
 pub use self::short::counted_cells;
 use crate::Result;
 use crate::context::Context;

@@ -37,10 +37,22 @@ impl<'a> StringView<'a> {
         test: impl FnOnce(StringView<'_>, &mut [u8]),
     ) {
         let mut holding = vec![0u8; self.offsets.len().saturating_sub(1)];
-        for (wanted, code) in mask.iter().zip(codes) {
-            if let Some(holds) = holding.get_mut(index_of(*code)) {
-                *holds |= wanted;
+        let mut hold = |code: u32, wanted: u8| {
+            holding.get_mut(index_of(code)).into_iter().for_each(|holds| *holds |= wanted);
+        };
+        if is_in_runs(codes) {
+            // What was just written is slow to be read again: it is written down once for all cells of a run.
+            let (mut run, mut any) = (codes.first().copied().unwrap_or(0), 0);
+            for (wanted, code) in mask.iter().zip(codes) {
+                if *code != run {
+                    hold(run, any);
+                    (run, any) = (*code, 0);
+                }
+                any |= wanted;
             }
+            hold(run, any);
+        } else {
+            mask.iter().zip(codes).for_each(|(wanted, code)| hold(*code, *wanted));
         }
         test(self, &mut holding);
         for (slot, code) in mask.iter_mut().zip(codes) {
@@ -89,21 +101,44 @@ impl<'a> StringView<'a> {
         }
     }
 
-    /// Compares first the heads, which are numbers, and the rest where they are equal.
+    /// Compares the heads, which are numbers, of all strings, in loops without branches that depend on them. What a string has after its
+    /// head matters only if its head is that of the constant.
     fn compare_heads(self, comparison: Comparison, operand: &[u8], mask: &mut [u8]) {
         let wanted = head(operand, 0, operand.len());
-        for (slot, pair) in mask.iter_mut().zip(self.offsets.windows(2)).filter(|(slot, _)| **slot != 0) {
-            let [start, end] = pair else { continue };
-            let (Some(at), Some(len)) = (to_usize(*start), to_usize(end.wrapping_sub(*start))) else {
-                continue;
-            };
-            let ordering = match head(self.values, at, len).cmp(&wanted) {
-                Ordering::Equal => self.string(*start, *end).cmp(operand),
-                ordering => ordering,
-            };
-            *slot = u8::from(holds(comparison, Some(ordering)));
+        let [below, above] =
+            [Ordering::Less, Ordering::Greater].map(|own| u8::from(holds(comparison, Some(own))));
+        let mut heads = [0u64; BLOCK];
+        let offsets = self.offsets.chunks(BLOCK).zip((0usize..).step_by(BLOCK));
+        for (mask, (starts, first)) in mask.chunks_mut(BLOCK).zip(offsets) {
+            let ends = self.offsets.get(first.saturating_add(1)..).unwrap_or_default();
+            for ((slot, start), end) in heads.iter_mut().zip(starts).zip(ends) {
+                let len = to_usize(end.wrapping_sub(*start)).unwrap_or(usize::MAX);
+                *slot = head(self.values, to_usize(*start).unwrap_or(usize::MAX), len);
+            }
+            let mut equal = 0;
+            for (slot, own) in mask.iter_mut().zip(&heads) {
+                let same = u8::from(*own == wanted);
+                *slot &= (below & u8::from(*own < wanted)) | (above & u8::from(*own > wanted)) | same;
+                equal |= same;
+            }
+            if equal != 0 {
+                let cells = mask.iter_mut().zip(&heads).zip(starts.iter().zip(ends));
+                for ((slot, _), (start, end)) in cells.filter(|((_, own), _)| **own == wanted) {
+                    *slot &= u8::from(holds(comparison, Some(self.string(*start, *end).cmp(operand))));
+                }
+            }
         }
     }
+}
+
+/// Strings whose heads are compared together.
+const BLOCK: usize = 64;
+
+/// Whether neighbours mostly have the same code, as far as the first ones tell.
+fn is_in_runs(codes: &[u32]) -> bool {
+    let some = codes.get(..codes.len().min(65)).unwrap_or_default();
+    let same = some.windows(2).filter(|pair| matches!(pair, [a, b] if a == b)).count();
+    same.saturating_mul(2) > some.len()
 }
 
 /// The bytes of a string; none if it does not lie in the values.
@@ -115,23 +150,23 @@ pub(crate) fn string_at(values: &[u8], start: u64, end: u64) -> &[u8] {
 /// as these. `len` is the string's length.
 #[inline]
 fn head(values: &[u8], at: usize, len: usize) -> u64 {
+    word_at(values, at, len).swap_bytes()
+}
+
+/// Up to 8 bytes, the first of them the lowest, as a number: of more, the first 8; of fewer, followed by zeros.
+#[inline]
+pub(crate) fn word_at(values: &[u8], at: usize, len: usize) -> u64 {
     let rest = values.get(at..).unwrap_or_default();
     let word = match rest.first_chunk::<8>() {
-        Some(word) => u64::from_be_bytes(*word),
-        None => {
-            let mut word = [0; 8];
-            word.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-            u64::from_be_bytes(word)
-        }
+        Some(word) => u64::from_le_bytes(*word),
+        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
     };
-    match len {
-        0..8 => {
-            let past = u32::try_from(len.saturating_mul(8)).unwrap_or(0);
-            word & !u64::MAX.checked_shr(past).unwrap_or(0)
-        }
-        _ => word,
-    }
+    // Not a branch: lengths are hard to foresee.
+    word & LOWEST.get(len.min(8)).copied().unwrap_or(u64::MAX)
 }
+
+/// The bits of the lowest 0 to 8 bytes.
+const LOWEST: [u64; 9] = [0, !0 >> 56, !0 >> 48, !0 >> 40, !0 >> 32, !0 >> 24, !0 >> 16, !0 >> 8, !0];
 
 #[cfg(test)]
 mod tests {
@@ -163,15 +198,48 @@ mod tests {
 
     #[test]
     fn heads_and_lengths_decide_as_whole_strings_do() {
-        let (values, offsets) = joined(&STRINGS);
+        // More than two blocks, of which the last one is not full.
+        let many: Vec<&[u8]> = STRINGS.iter().copied().cycle().take(2 * BLOCK + 31).collect();
+        let wanted: Vec<u8> = (0..many.len()).map(|cell| u8::from(cell % 5 != 3)).collect();
+        let (values, offsets) = joined(&many);
         let strings = StringView { values: &values, offsets: &offsets };
         for operand in STRINGS {
             for comparison in COMPARISONS {
-                let mut mask = [1; STRINGS.len()];
+                let mut mask = wanted.clone();
                 strings.compare(comparison, operand, &mut mask);
-                let expected = STRINGS.map(|string| u8::from(holds(comparison, Some(string.cmp(operand)))));
+                let holds = |string: &&[u8]| u8::from(holds(comparison, Some((*string).cmp(operand))));
+                let expected: Vec<u8> =
+                    many.iter().zip(&wanted).map(|(string, wanted)| wanted & holds(string)).collect();
                 assert_eq!(mask, expected, "{comparison:?} {operand:?}");
             }
+        }
+    }
+
+    #[test]
+    fn strings_outside_of_the_values_are_compared_without_what_is_not_there() {
+        let offsets = [0, 2, 9, 4, u64::MAX, 0];
+        let strings = StringView { values: b"ab", offsets: &offsets };
+        let mut mask = [1; 5];
+        strings.compare(Comparison::LessOrEqual, b"b", &mut mask);
+        assert_eq!(mask, [1; 5], "the others are empty");
+    }
+
+    #[test]
+    fn cells_with_codes_are_tested_as_their_strings_are_in_runs_or_not() {
+        let (values, offsets) = joined(&STRINGS);
+        let strings = StringView { values: &values, offsets: &offsets };
+        let scattered = (0..400u32).map(|cell| cell * 7 % 12);
+        let runs = (0..400u32).map(|cell| cell / 29 % 12);
+        for codes in [scattered.collect::<Vec<u32>>(), runs.collect(), vec![3], Vec::new()] {
+            let wanted: Vec<u8> = (0..codes.len()).map(|cell| u8::from(cell / 40 % 3 != 1)).collect();
+            let mut mask = wanted.clone();
+            strings.test_coded(&codes, &mut mask, |strings, mask| {
+                strings.each(mask, |own| own > b"ab".as_slice());
+            });
+            let holds = |code: &u32| u8::from(STRINGS[*code as usize] > b"ab".as_slice());
+            let expected: Vec<u8> =
+                codes.iter().zip(&wanted).map(|(code, wanted)| wanted & holds(code)).collect();
+            assert_eq!(mask, expected);
         }
     }
 

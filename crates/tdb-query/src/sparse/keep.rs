@@ -374,17 +374,22 @@ impl Decoded {
 
     /// The strings of some of its cells, back to back, and one more offset than strings.
     fn strings_of(&self, cells: impl ExactSizeIterator<Item = u32> + Clone) -> (Buffer, Vec<u64>) {
-        let mut picked = Buffer::with_capacity(self.bytes_of(cells.clone()));
+        let mut picked = Buffer::zeroed(self.bytes_of(cells.clone()));
         let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
-        let mut end = 0u64;
-        ends.push(end);
+        let mut end = 0usize;
+        ends.push(0);
+        let (values, mut rest) = (self.values.as_slice(), picked.as_mut_slice());
         for cell in cells {
             let (start, stop) = self.ends(cell).unwrap_or_default();
-            let string = string_at(self.values.as_slice(), start, stop);
-            end = end.saturating_add(to_u64(string.len()));
-            ends.push(end);
-            picked.extend_from_slice(string);
+            let string = string_at(values, start, stop);
+            if let Some((own, others)) = core::mem::take(&mut rest).split_at_mut_checked(string.len()) {
+                own.copy_from_slice(string);
+                rest = others;
+                end = end.saturating_add(string.len());
+            }
+            ends.push(to_u64(end));
         }
+        picked.resize(end);
         (picked, ends)
     }
 

@@ -14,20 +14,21 @@ pub(super) fn fitted(buffer: Buffer) -> Buffer {
 pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
     let (blocks, rest) = wanted.as_chunks::<8>();
-    let mut first = 0u32;
-    // Wanted cells are mostly next to each other, and so are the others.
+    // Wanted cells are mostly next to each other, and so are the others: `run` is where the present run of wanted blocks begins.
+    let (mut first, mut run) = (0u32, 0u32);
     for block in blocks {
         let next = first.saturating_add(8);
-        match block {
-            _ if u64::from_le_bytes(*block) == 0 => {}
-            block if !block.contains(&0) => numbers.extend(first..next),
-            block => {
+        if block.contains(&0) {
+            numbers.extend(run..first);
+            run = next;
+            if u64::from_le_bytes(*block) != 0 {
                 let marked = (first..next).zip(block).filter(|(_, keep)| **keep != 0);
                 numbers.extend(marked.map(|(cell, _)| cell));
             }
         }
         first = next;
     }
+    numbers.extend(run..first);
     numbers.extend((first..).zip(rest).filter(|(_, keep)| **keep != 0).map(|(cell, _)| cell));
     numbers
 }

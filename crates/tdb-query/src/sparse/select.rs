@@ -55,6 +55,13 @@ impl TileSelection {
         self.cells.as_ref().map_or(self.tile_cells, Vec::len)
     }
 
+    /// Cells of the tile from the first to the last wanted one.
+    pub(super) fn span(&self) -> usize {
+        let Some(cells) = &self.cells else { return self.tile_cells };
+        let ends = cells.first().zip(cells.last());
+        ends.map_or(0, |(first, last)| index_of(last.saturating_sub(*first)).saturating_add(1))
+    }
+
     /// Approximate bytes that it takes.
     fn held(&self) -> u64 {
         let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
-use crate::tiles::FieldTiles;
+use crate::tiles::{FieldTiles, USUAL_CHUNK};
 use crate::worker::Worker;
 use crate::{Column, QueryError, Result, parallel};
 
@@ -143,11 +143,16 @@ impl Stage<'_> {
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
 
-    /// The threads that are worth it for some tiles: cells that are at hand are only copied, of other tiles whole ones are decoded.
+    /// The threads that are worth it for some tiles: cells that are at hand are only copied, of other tiles it is decoded what lies between
+    /// wanted cells.
     pub(super) fn threads(&self, selections: &[TileSelection], size: usize) -> usize {
         let cells = selections.iter().map(|selection| match self.is_at_hand(selection) {
             true => selection.len(),
-            false => selection.tile_cells,
+            // The chunks that have the first and the last of them are decoded whole.
+            false => selection
+                .span()
+                .saturating_add(USUAL_CHUNK.checked_div(size).unwrap_or(0))
+                .min(selection.tile_cells),
         });
         parallel::worth(self.context.threads, cells.fold(0, usize::saturating_add).saturating_mul(size))
     }

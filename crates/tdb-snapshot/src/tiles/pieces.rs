@@ -8,7 +8,7 @@ use tdb_tile::plain_chunks;
 /// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
 const SMALL_TILE: u64 = 128 << 10;
 /// Bytes of cells in most chunks.
-pub(super) const USUAL_CHUNK: usize = 64 << 10;
+pub const USUAL_CHUNK: usize = 64 << 10;
 /// About as many bytes as can be copied in the time that one small read of an open file takes.
 pub const READ_COST: usize = 2 << 10;
 

@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 
 use super::keys::NONE;
 use crate::buffers::index_of;
-use crate::condition::ColumnView;
+use crate::condition::{ColumnView, word_at};
 
 /// What decides most comparisons of two strings, and all of strings of up to 16 bytes: the first 8 and the last 8 bytes (of a shorter
 /// string all bytes), and the length.
@@ -28,19 +28,6 @@ impl Ends {
         let last = word_at(values, start.saturating_add(len).saturating_sub(few), few);
         Self { first, last, len: u32::try_from(len).unwrap_or(u32::MAX) }
     }
-}
-
-/// Up to 8 bytes as a number.
-#[inline]
-fn word_at(values: &[u8], at: usize, len: usize) -> u64 {
-    let rest = values.get(at..).unwrap_or_default();
-    let word = match rest.first_chunk::<8>() {
-        Some(word) => u64::from_le_bytes(*word),
-        None => rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-    };
-    let past = u32::try_from(len.saturating_mul(8)).unwrap_or(u64::BITS);
-    // A selection and not a branch: lengths are hard to foresee.
-    word & !u64::MAX.checked_shl(past).unwrap_or(0)
 }
 
 /// Hashes of strings that no file can foresee.
