@@ -180,6 +180,22 @@ fn a_column_of_a_local_array_is_read_without_what_lies_between() {
 }
 
 #[test]
+fn of_a_cell_only_headers_up_to_its_chunk_are_read() {
+    let storage = MemoryStorage::default();
+    write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::RowMajor), &NOTHING);
+    let array = OpenOptions::new().open_storage(storage).unwrap();
+    let requests = |y: i32| {
+        let cell = array.read().fields(["a"]).range("y", y..=y).range("x", 17..=17);
+        let (cells, stats) = cell.collect_with_stats().unwrap();
+        assert_eq!(cells.len(), 1);
+        stats.requests
+    };
+    // What else must be known of the array is read by the first of them.
+    let (_, first, last) = (requests(350), requests(0), requests(699));
+    assert_eq!(last - first, 51, "the tile has 52 chunks");
+}
+
+#[test]
 fn rows_of_column_major_tiles_and_scattered_cells_are_read_alone_too() {
     let storage = MemoryStorage::default();
     write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::ColMajor), &NOTHING);

@@ -234,7 +234,7 @@ impl Coded {
         Ok(())
     }
 
-    /// The positions of the wanted chunks: their headers show where each begins, and are read one by one.
+    /// The positions of the wanted chunks: headers show where each begins, and are read one by one, up to that of the last wanted chunk.
     fn places(
         &self,
         context: &Context,
@@ -251,7 +251,14 @@ impl Coded {
             let place = walk.feed(raw.as_slice());
             let place =
                 place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            places.extend(place.filter(|place| wanted(place.output.clone())));
+            let Some(place) = place else { continue };
+            let rest = place.output.end..len;
+            if wanted(place.output.clone()) {
+                places.push(place);
+            }
+            if !wanted(rest) {
+                break;
+            }
         }
         Ok(places)
     }
