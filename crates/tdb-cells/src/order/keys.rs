@@ -5,18 +5,15 @@
 //! prefix. What does not fit is left out, and cells whose keys are equal are compared (`Packing::exact` means that
 //! this is not necessary).
 
-mod fill;
-
 use core::ops::Range;
 
 use tdb_codec::{Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use self::fill::Fill;
 use super::hilbert::{self, Curve};
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, CoordinatesRef, Piece};
-use super::{CellOrder, Part, float_bits, float_from_bits, integer, parts, reals};
+use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals};
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
@@ -188,6 +185,8 @@ impl<'a> Packing<'a> {
             jobs,
             || (),
             |(piece, out): (&Piece, &mut [K]), ()| {
+                // The memory is read before it is written: fresh memory that is read first would be mapped twice.
+                out.fill(K::default());
                 let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
                 let first = out.first().copied().unwrap_or_default();
                 let (mut min, mut max) = (first, first);
@@ -206,16 +205,13 @@ impl<'a> Packing<'a> {
         }))
     }
 
-    /// Writes the keys of a piece's cells; `None` if a part does not fit, otherwise whether equal keys mean equal coordinates.
-    ///
-    /// The first part is written, and not added to a 0: fresh memory that is read first would be mapped twice.
+    /// Adds the parts of the keys of a piece's cells to keys that are 0; `None` if one does not fit, otherwise whether
+    /// equal keys mean equal coordinates.
     fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
-        let mut written = false;
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
                 self.fill_hilbert(table, piece, out);
-                written = true;
                 continue;
             }
             let Some(dimension) = self.dimensions.get(slot.dimension) else { continue };
@@ -224,10 +220,8 @@ impl<'a> Packing<'a> {
                 let flip = if signed { 0x80 } else { 0 };
                 for (index, key) in out.iter_mut().enumerate() {
                     let value = table.value(piece, slot.dimension, index);
-                    let part = text_key(value, prefix, bytes, length_bits, (slot.shift, flip));
-                    *key = if written { key.with(part) } else { part };
+                    *key = key.with(text_key(value, prefix, bytes, length_bits, (slot.shift, flip)));
                 }
-                written = true;
                 continue;
             }
             // A dimension's tile and the position within it are computed together.
@@ -243,21 +237,14 @@ impl<'a> Packing<'a> {
             let size = dimension.datatype.size();
             let start = piece.at.saturating_mul(size);
             let end = start.saturating_add(piece.cells.saturating_mul(size));
-            let values = coordinates.values.get(start..end)?;
+            let values = coordinates.values.get(start..end).unwrap_or_default();
             let within = if slot.source == Source::Tile { other(Source::Within) } else { None };
-            let physical = dimension.datatype.physical();
-            let (fits, zeros) = if written {
-                physical.visit(Fill::<'_, K, true> { values, dimension, slot, within, out: &mut *out })
-            } else {
-                physical.visit(Fill::<'_, K, false> { values, dimension, slot, within, out: &mut *out })
-            };
+            let visitor = Fill { values, dimension, slot, within, out: &mut *out };
+            let (fits, zeros) = dimension.datatype.physical().visit(visitor);
             if !fits {
                 return None;
             }
-            (exact, written) = (exact & !zeros, true);
-        }
-        if !written {
-            out.fill(K::default());
+            exact &= !zeros;
         }
         Some(exact)
     }
@@ -289,14 +276,14 @@ impl<K: Key> KeySource<K> for Keys<'_> {
         })
     }
 
-    fn keys(&self, cells: Range<usize>, mut out: &mut [K]) -> Option<bool> {
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool> {
         let mut exact = true;
         for piece in self.table.cut(cells) {
-            let (own, rest) = out.split_at_mut_checked(piece.cells)?;
-            exact &= self.packing.fill(self.table, &piece, own)?;
-            out = rest;
+            let from = out.len();
+            out.resize(from.saturating_add(piece.cells), K::default());
+            exact &= self.packing.fill(self.table, &piece, out.get_mut(from..)?)?;
         }
-        out.is_empty().then_some(exact)
+        Some(exact)
     }
 }
 
@@ -417,4 +404,97 @@ impl PhysicalVisitor for Measure<'_> {
 fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
     let low = dimension.domain.as_ref().map_or(&[][..], |(low, _)| low);
     integer(low, T::PHYSICAL.is_signed_integer())
+}
+
+/// Cells that are looked at together: when all of them are in one space tile, nothing is divided.
+const BLOCK: usize = 32;
+
+const HIGHEST: u64 = 1 << 63;
+
+/// Adds a dimension's part to the keys.
+struct Fill<'a, K> {
+    values: &'a [u8],
+    dimension: &'a Dimension,
+    slot: &'a Slot,
+    within: Option<&'a Slot>,
+    out: &'a mut [K],
+}
+
+impl<K: Key> PhysicalVisitor for Fill<'_, K> {
+    /// Whether every word fits in its bits, and whether there was a negative zero: it has the same place as the
+    /// positive one, but is another coordinate.
+    type Output = (bool, bool);
+
+    fn visit<T: Native>(self) -> (bool, bool) {
+        let Self { values, dimension, slot, within, out } = self;
+        let cells = out.iter_mut().zip(values.chunks_exact(T::SIZE));
+        let most_of = |slot: &Slot| u64::MAX.checked_shr(u64::BITS.saturating_sub(slot.bits)).unwrap_or(0);
+        let max = most_of(slot);
+        let mut fits = true;
+        if T::PHYSICAL.is_float() {
+            let mut negative_zero = false;
+            for (key, value) in cells {
+                let word = match slot.source {
+                    Source::Tile => reals::tile(dimension, value),
+                    _ => float_bits(value),
+                };
+                negative_zero |= is_negative_zero(value);
+                let word = word.wrapping_sub(slot.base);
+                fits &= word <= max;
+                *key = key.with(K::place(word, slot.shift));
+            }
+            return (fits, negative_zero);
+        }
+        let low = domain_low::<T>(dimension);
+        let ordinal = |value: &[u8]| integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low);
+        if slot.source == Source::Cell {
+            let mut all = 0;
+            for (key, value) in cells {
+                let word = ordinal(value).wrapping_sub(slot.base);
+                all |= word;
+                *key = key.with(K::place(word, slot.shift));
+            }
+            return (all & !max == 0, false);
+        }
+        let extent = dimension.extent_cells().unwrap_or(1).max(1);
+        let last = extent.wrapping_sub(1);
+        let most_within = within.map_or(u64::MAX, most_of);
+        let part = |tile: u64, rest: u64| {
+            let part = K::place(tile.wrapping_sub(slot.base), slot.shift);
+            within.map_or(part, |within| part.with(K::place(rest, within.shift)))
+        };
+        // Neighbours are mostly in the same tile: divide only when a value is outside the last tile.
+        let (mut tile, mut start) = (0u64, 0u64);
+        for (keys, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK.saturating_mul(T::SIZE))) {
+            let ordinals = || values.chunks_exact(T::SIZE).map(ordinal);
+            let mut enter = |ordinal: u64| {
+                if ordinal.wrapping_sub(start) >= extent {
+                    tile = ordinal.wrapping_div(extent);
+                    start = tile.wrapping_mul(extent);
+                }
+                (tile, start)
+            };
+            let (tile, start) = enter(ordinals().next().unwrap_or(0));
+            // What lies outside the tile sets the highest bit: few processors compare several words of 64 bits at once.
+            let all = ordinals().fold(0, |all, ordinal| {
+                let rest = ordinal.wrapping_sub(start);
+                all | rest | last.wrapping_sub(rest) & HIGHEST
+            });
+            if all & HIGHEST == 0 {
+                // All are in one tile: a loop without branches.
+                fits &= tile.wrapping_sub(slot.base) <= max && all & !most_within == 0;
+                for (key, ordinal) in keys.iter_mut().zip(ordinals()) {
+                    *key = key.with(part(tile, ordinal.wrapping_sub(start)));
+                }
+                continue;
+            }
+            for (key, ordinal) in keys.iter_mut().zip(ordinals()) {
+                let (tile, start) = enter(ordinal);
+                let rest = ordinal.wrapping_sub(start);
+                fits &= tile.wrapping_sub(slot.base) <= max && rest <= most_within;
+                *key = key.with(part(tile, rest));
+            }
+        }
+        (fits, false)
+    }
 }

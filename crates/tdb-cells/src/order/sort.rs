@@ -78,20 +78,9 @@ pub(super) trait Source<K>: Sync {
     /// Ends of the batches whose cells are likely to be in order.
     fn batches(&self) -> impl Iterator<Item = usize>;
 
-    /// Writes the keys of cells to as many places; `None` if a cell does not fit in its key, otherwise whether equal keys mean equal
+    /// Appends the keys of cells; `None` if a cell does not fit in its key, otherwise whether equal keys mean equal
     /// coordinates.
-    fn keys(&self, cells: Range<usize>, out: &mut [K]) -> Option<bool>;
-
-    /// The key of a cell; `None` if it does not fit.
-    fn key(&self, cell: usize) -> Option<K>
-    where
-        K: Key,
-    {
-        let mut key = [K::default()];
-        self.keys(cell..cell.saturating_add(1), &mut key)?;
-        let [key] = key;
-        Some(key)
-    }
+    fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool>;
 }
 
 /// Keys in cell order, and what is known about them.

@@ -382,6 +382,7 @@ impl Decoded {
         for cell in cells {
             let (start, stop) = self.ends(cell).unwrap_or_default();
             let string = string_at(values, start, stop);
+            // There is room for all of them.
             if let Some((own, others)) = core::mem::take(&mut rest).split_at_mut_checked(string.len()) {
                 own.copy_from_slice(string);
                 rest = others;

@@ -143,8 +143,8 @@ impl Stage<'_> {
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
 
-    /// The threads that are worth it for some tiles: cells that are at hand are only copied, of other tiles it is decoded what lies between
-    /// wanted cells.
+    /// The threads that are worth it for some tiles: cells that are at hand are only copied; of other tiles, what lies from the first to
+    /// the last wanted cell is decoded.
     pub(super) fn threads(&self, selections: &[TileSelection], size: usize) -> usize {
         let cells = selections.iter().map(|selection| match self.is_at_hand(selection) {
             true => selection.len(),

@@ -69,8 +69,14 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
 fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
     let mut runs: Vec<Run<K>> = Vec::new();
     let (mut start, mut last) = (0usize, None);
+    let mut probe = Vec::new();
     for end in source.batches() {
-        let (first, final_key) = (source.key(start)?, source.key(end.saturating_sub(1))?);
+        probe.clear();
+        source.keys(start..start.saturating_add(1), &mut probe)?;
+        source.keys(end.saturating_sub(1)..end, &mut probe)?;
+        let (Some(first), Some(final_key)) = (probe.first().copied(), probe.last().copied()) else {
+            return None;
+        };
         match runs.last_mut() {
             Some(run) if last.is_some_and(|last| last <= first) => run.cells.end = end,
             _ => runs.push(Run { cells: start..end, samples: Vec::new() }),
@@ -85,7 +91,7 @@ fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
     let step = (average / 4).clamp(16, BAND / SAMPLES);
     for run in &mut runs {
         for cell in run.cells.clone().skip(step).step_by(step) {
-            run.samples.push(source.key(cell)?);
+            source.keys(cell..cell.saturating_add(1), &mut run.samples)?;
         }
         if !run.samples.is_sorted() {
             return None;
@@ -130,8 +136,8 @@ fn bands<K: Key, S: Source<K>>(
     };
     // Some splitters at a time: there may be many runs, and many bands.
     for splitters in splitters.chunks(MOST_CUTS.checked_div(runs.len()).unwrap_or(1).max(1)) {
-        let cut = |run: &Run<K>, (): &mut ()| Ok(run.cut(source, step, splitters));
-        let cuts = parallel::run(threads, runs.iter().collect(), || (), cut)?;
+        let cut = |run: &Run<K>, probe: &mut Vec<K>| Ok(run.cut(source, step, splitters, probe));
+        let cuts = parallel::run(threads, runs.iter().collect(), Vec::new, cut)?;
         let Some(cuts) = cuts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
         for (at, splitter) in splitters.iter().enumerate() {
             band(Some(*splitter), &mut cuts.iter().map(|cuts| cuts.get(at).copied().unwrap_or(0)));
@@ -142,21 +148,10 @@ fn bands<K: Key, S: Source<K>>(
 }
 
 impl<K: Key> Band<K> {
-    /// Writes the keys of its cells to `room`, and returns them and whether equal keys mean equal coordinates; `None` if one does not fit.
-    fn keys<'k, S: Source<K>>(&self, source: &S, room: &'k mut Vec<K>) -> Option<(&'k [K], bool)> {
-        let cells = self.pieces.iter().map(Range::len).sum();
-        // What is there from the band before is overwritten: clearing it would be one more pass.
-        if room.len() < cells {
-            room.resize(cells, K::default());
-        }
-        let keys = room.get_mut(..cells)?;
-        let (mut rest, mut exact) = (&mut *keys, true);
-        for piece in &self.pieces {
-            let (own, others) = rest.split_at_mut_checked(piece.len())?;
-            exact &= source.keys(piece.clone(), own)?;
-            rest = others;
-        }
-        Some((keys, exact))
+    /// Replaces `keys` by those of its cells; `None` if one does not fit, otherwise whether equal keys mean equal coordinates.
+    fn keys<S: Source<K>>(&self, source: &S, keys: &mut Vec<K>) -> Option<bool> {
+        keys.clear();
+        self.pieces.iter().try_fold(true, |exact, piece| Some(exact & source.keys(piece.clone(), keys)?))
     }
 
     /// Whether keys from `min` to `max` belong to it. Its cells were found by a binary search in runs that may not be sorted.
@@ -167,7 +162,13 @@ impl<K: Key> Band<K> {
 
 impl<K: Key> Run<K> {
     /// For each splitter the first cell whose key is not below it, if the run is sorted.
-    fn cut<S: Source<K>>(&self, source: &S, step: usize, splitters: &[K]) -> Option<Vec<usize>> {
+    fn cut<S: Source<K>>(
+        &self,
+        source: &S,
+        step: usize,
+        splitters: &[K],
+        probe: &mut Vec<K>,
+    ) -> Option<Vec<usize>> {
         let mut from = self.cells.start;
         let mut cuts = Vec::with_capacity(splitters.len());
         for splitter in splitters {
@@ -178,7 +179,9 @@ impl<K: Key> Run<K> {
             let (mut low, mut high) = (low.max(from), high.max(from));
             while low < high {
                 let middle = low.midpoint(high);
-                if source.key(middle)? < *splitter {
+                probe.clear();
+                source.keys(middle..middle.saturating_add(1), probe)?;
+                if probe.first().is_some_and(|key| key < splitter) {
                     low = middle.saturating_add(1);
                 } else {
                     high = middle;
@@ -280,7 +283,7 @@ impl<K: Key> Room<K> {
             return self.find_dropped(source, band, finish, slot);
         }
         let Self { keys, cells, words, pairs, .. } = self;
-        let (keys, exact) = band.keys(source, keys)?;
+        let exact = band.keys(source, keys)?;
         cells.clear();
         for piece in &band.pieces {
             cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
@@ -324,12 +327,12 @@ impl<K: Key> Room<K> {
     ) -> Option<Part> {
         let Self { keys, pairs, doubtful, .. } = self;
         pairs.clear();
-        let (keys, exact) = band.keys(source, keys)?;
+        let exact = band.keys(source, keys)?;
         let (min, max) = doubtful.note(keys);
         if !band.contains(min, max) {
             return None;
         }
-        let mut rest = keys;
+        let mut rest = keys.as_slice();
         for piece in &band.pieces {
             let (own, others) = rest.split_at_checked(piece.len())?;
             let cells = to_u32(piece.start)?..to_u32(piece.end)?;
