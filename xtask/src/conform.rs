@@ -4,6 +4,7 @@ mod arrow;
 mod cluster;
 mod expected;
 mod filters;
+mod form;
 mod maintenance;
 mod peers;
 mod processes;

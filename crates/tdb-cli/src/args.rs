@@ -1,14 +1,15 @@
 //! The command line.
 
+mod key;
 mod kind;
+mod parse;
 mod window;
 
 use core::num::NonZeroU16;
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
-use tdb_array::{Key, Layout, MemoryBudget, WriteOptions};
-use tdb_text::calendar::{self, BadDate};
+use tdb_array::{Layout, MemoryBudget, WriteOptions};
 
 use crate::cluster::ClusterArgs;
 use crate::copy::CopyArgs;
@@ -16,7 +17,7 @@ use crate::create::CreateArgs;
 use crate::delete::DeleteArgs;
 use crate::evolve::EvolveArgs;
 use crate::export::ExportArgs;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::fragments::FragmentsArgs;
 use crate::group::change::GroupChange;
 use crate::import::ImportArgs;
@@ -31,7 +32,9 @@ use crate::sql::SqlArgs;
 use crate::trace::VerboseArgs;
 use crate::write::WriteArgs;
 
+pub(crate) use self::key::KeyArgs;
 pub(crate) use self::kind::Kind;
+pub(crate) use self::parse::{parse_count, parse_threads, parse_time};
 pub(crate) use self::window::WindowArgs;
 
 /// Look at, read, write and maintain TileDB arrays.
@@ -369,34 +372,6 @@ pub(crate) struct LogArgs {
     pub(crate) json: bool,
 }
 
-/// The key of an encrypted array.
-#[derive(Debug, Group)]
-pub(crate) struct KeyArgs {
-    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) key_file: Option<PathBuf>,
-}
-
-impl KeyArgs {
-    /// The key, if one was given.
-    pub(crate) fn key(&self) -> Result<Option<Key>> {
-        let Some(path) = &self.key_file else { return Ok(None) };
-        let bytes = std::fs::read(path).map_err(|error| Failure::at(path, error))?;
-        match parse_key(&bytes) {
-            Some(key) => Ok(Some(key)),
-            None => Err(Failure::at(path, "a key is 32 raw bytes or 64 hex digits")),
-        }
-    }
-}
-
-/// A key of 32 raw bytes or 64 hex digits, which may be surrounded by white space.
-fn parse_key(bytes: &[u8]) -> Option<Key> {
-    match bytes.try_into() {
-        Ok(raw) => Some(Key::new(raw)),
-        Err(_) => Key::from_hex(str::from_utf8(bytes.trim_ascii()).ok()?),
-    }
-}
-
 /// Options of commands that write changes.
 #[derive(Debug, Group)]
 pub(crate) struct ChangeArgs {
@@ -473,31 +448,6 @@ pub(crate) enum Format {
     Raw,
 }
 
-/// A number of things.
-pub(crate) fn parse_count(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a whole number, such as 10"))
-}
-
-/// A number of threads.
-pub(crate) fn parse_threads(text: &str) -> Result<NonZeroU16, String> {
-    text.parse().map_err(|_| format!("{text:?} is not a number of threads, which is 1 or more"))
-}
-
-/// Milliseconds, or an ISO date.
-pub(crate) fn parse_time(text: &str) -> Result<u64, String> {
-    if let Ok(millis) = text.parse() {
-        return Ok(millis);
-    }
-    calendar::parse_millis(text).map_err(|error| {
-        let why = match error {
-            BadDate::Syntax => "is neither a number of milliseconds nor a date such as 2020-02-29T12:30",
-            BadDate::TooFine => "is more precise than a millisecond",
-            BadDate::TooFar => "is before 1970 or too far away",
-        };
-        format!("{text:?} {why}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
@@ -507,12 +457,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
-    }
-
-    #[test]
-    fn times_are_milliseconds_or_dates() {
-        assert_eq!(parse_time("17"), Ok(17));
-        assert_eq!(parse_time("1970-01-02"), Ok(86_400_000));
-        assert!(parse_time("yesterday").unwrap_err().contains("yesterday"));
     }
 }

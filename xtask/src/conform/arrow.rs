@@ -19,7 +19,7 @@ use tdb_array::{Array, ArrayType, Key, Layout, OpenOptions};
 
 use self::command::Tdb;
 use self::copy::{Part, copy};
-use super::expected::text;
+use super::form::text;
 use super::peers::{Outcome, Peer};
 use super::pure::WHOLE_TILES;
 use super::reads::live::{Came, Live};

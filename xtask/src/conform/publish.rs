@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tdb_array::{Array, LocalStorage, MANIFEST, OpenOptions, Published, Storage, TimeWindow, WriteOptions};
 
-use super::expected::text;
+use super::form::text;
 use crate::peer::{self, READER, python, repository_root};
 
 pub(super) const USAGE: &str = "[--only RELEASE]";

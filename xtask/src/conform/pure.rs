@@ -10,7 +10,8 @@ use serde_json::{Map, Value, json};
 use tdb_array::{Array, ArrayType, Column, Layout, OpenOptions};
 use tdb_codec::{Datatype, Gate};
 
-use super::expected::{self, base64, list, text};
+use super::expected;
+use super::form::{base64, list, text};
 use super::peers::{Answer, Outcome, Peer};
 use super::releases::Releases;
 use crate::fixtures::pure::{Made, entries, key, make};

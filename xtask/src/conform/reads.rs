@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use self::answer::Verdict;
 use self::live::{Came, Live};
-use super::expected::{list, text};
+use super::form::{list, text};
 use crate::peer::{READER, libraries, repository_root};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--queries Q] [--only CASE] [--dir DIR]";

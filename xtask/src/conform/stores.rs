@@ -18,7 +18,7 @@ use serde_json::Value;
 use tdb_array::{Array, Cache, Cells, Layout, OpenOptions, TimeWindow};
 use tdb_object_store::Locations;
 
-use super::expected::text;
+use super::form::text;
 use crate::fixtures::pure::{entries, key};
 use crate::peer::repository_root;
 use crate::servers::{Kind, Server, upload};

@@ -7,7 +7,8 @@ use std::collections::binary_heap::PeekMut;
 
 use tdb_codec::to_u64;
 
-use super::source::{MergeKey, Place, Run, Source, Step};
+use super::merge_key::{Coordinates, MergeKey};
+use super::source::{Place, Run, Source, Step};
 use crate::{Error, Result, parallel};
 
 /// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
@@ -300,7 +301,7 @@ impl Batch {
         self.first.append(&mut other.first);
     }
 
-    fn push(&mut self, coordinates: &[super::source::Coordinates], cell: usize) {
+    fn push(&mut self, coordinates: &[Coordinates], cell: usize) {
         self.coordinates.resize_with(coordinates.len(), Gathered::default);
         for (own, from) in self.coordinates.iter_mut().zip(coordinates) {
             own.values.extend_from_slice(from.cell(cell));

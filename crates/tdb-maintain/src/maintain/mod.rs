@@ -22,6 +22,7 @@ mod fields;
 mod footers;
 mod fragments;
 mod merge;
+mod merge_key;
 mod plan;
 mod remove;
 mod source;

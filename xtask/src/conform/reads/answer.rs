@@ -10,7 +10,8 @@ use tdb_array::{
 use tdb_schema::Dimension;
 
 use super::{groups, question};
-use crate::conform::expected::{Cell, compare_rows, hex, list, open, rows, text, wanted_cells};
+use crate::conform::expected::{compare_rows, open, rows};
+use crate::conform::form::{Cell, hex, list, text, wanted_cells};
 
 /// libtiledb returns a cell once for every range that contains it; the peer found this by querying the joined ranges.
 const REPEATED: &str = "\"Several ranges\": cells come twice that lie in two ranges";

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::conform::expected::text;
+use crate::conform::form::text;
 
 /// The outcome of a case.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tdb_array::{Aggregate, Array, Coordinate, Layout, Operand, QueryCondition, Read, field};
 use tdb_codec::Datatype;
 
-use crate::conform::expected::{hex, list, text};
+use crate::conform::form::{hex, list, text};
 
 /// The query without its answers.
 pub(super) fn show(query: &Value) -> String {
