@@ -23,6 +23,9 @@ import numpy as np
 import capi
 
 COMPLETED = 1
+# How numbers of a type are packed; what is missing is as a 64-bit integer.
+PACKED = {"INT8": "b", "UINT8": "B", "INT16": "h", "UINT16": "H", "INT32": "i", "UINT32": "I", "UINT64": "Q", "FLOAT32": "f",
+          "FLOAT64": "d"}
 # Room beyond the result, in bytes: address space only, it is never touched.
 SLACK = 1 << 20
 
@@ -152,7 +155,7 @@ class Peer:
         array = lib.open(request["array"], capi.READ)
         query = lib.new("query_alloc", array, capi.READ)
         lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
-        box = [None if r is None else (end(r[0]), end(r[1]), isinstance(r[0], str)) for r in request["ranges"]]
+        box = ranges(request)
         if request.get("points"):
             box = [[(end(value), end(value), False) for value in request["points"][name]] for name in request["dimensions"]]
         lib.set_box(array, query, box)
@@ -164,19 +167,20 @@ class Peer:
             data = np.empty(data_bytes + SLACK, np.uint8)
             offsets = np.empty(offsets_bytes // 8 + SLACK, np.uint64) if offsets_bytes else None
             sizes = C.c_uint64(data.nbytes), C.c_uint64(offsets.nbytes if offsets_bytes else 0)
-            if offsets is None:
-                lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0])
-            else:
-                lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0],
-                                C.c_void_p(offsets.ctypes.data), sizes[1])
-            columns.append((data, offsets, sizes))
+            valid = None
+            if name in request.get("nullable", ()):
+                valid = np.empty(request["cells"] + SLACK, np.uint8), C.c_uint64(request["cells"] + SLACK)
+            lib.set_buffers(query, name, C.c_void_p(data.ctypes.data), sizes[0],
+                            None if offsets is None else C.c_void_p(offsets.ctypes.data), sizes[1],
+                            valid and C.c_void_p(valid[0].ctypes.data), valid and valid[1])
+            columns.append((data, offsets, sizes, valid))
         lib.call("query_submit", query)
         seconds = time.perf_counter() - started
         if lib.get(C.c_int, "query_get_status", query) != COMPLETED:
             raise capi.TileDBError("the query did not complete in one go")
         self.last = request, columns
         counts = cell_counts(request, columns)
-        size = sum(data.value + offsets.value for _, _, (data, offsets) in columns)
+        size = sum(data.value + offsets.value for _, _, (data, offsets), _ in columns)
         lib.dll.tiledb_query_free(C.byref(query))
         lib.close(array)
         return {"seconds": seconds, "cells": min(counts), "bytes": size}
@@ -188,8 +192,7 @@ class Peer:
         array = lib.open(request["array"], capi.READ)
         query = lib.new("query_alloc", array, capi.READ)
         lib.call("query_set_layout", query, capi.LAYOUTS[request["order"]])
-        box = [None if r is None else (end(r[0]), end(r[1]), False) for r in request["ranges"]]
-        lib.set_box(array, query, box)
+        lib.set_box(array, query, ranges(request))
         channel = lib.new("query_get_default_channel", query)
         for i, (function, name, width) in enumerate(request["aggregates"]):
             if name is None:
@@ -224,7 +227,7 @@ class Peer:
         """The digest of the bytes of the last result's fields, one after the other."""
         request, columns = self.last
         content = hashlib.sha256()
-        for data, _, (size, _) in columns:
+        for data, _, (size, _), _ in columns:
             content.update(memoryview(data)[:size.value])
         return content.hexdigest()
 
@@ -244,9 +247,17 @@ class Peer:
         return "%016x" % digest(request, result, request["fields"], True)
 
 
-def end(value):
+def ranges(request):
+    """The range of each dimension: both ends, and whether they are strings; None for all of a dimension."""
+    types = request.get("types") or ["INT64"] * len(request["ranges"])
+    return [None if r is None else (end(r[0], t), end(r[1], t), isinstance(r[0], str)) for r, t in zip(request["ranges"], types)]
+
+
+def end(value, datatype="INT64"):
     """An end of a range: bytes of a number or of a string."""
-    return value.encode() if isinstance(value, str) else struct.pack("<q", value)
+    if isinstance(value, str):
+        return value.encode()
+    return struct.pack("<" + PACKED.get(datatype, "q"), value)
 
 
 def digest(request, result, names, ordered):
@@ -255,16 +266,20 @@ def digest(request, result, names, ordered):
         for start in range(0, cells, step):
             end = min(start + step, cells)
             h = np.zeros(end - start, np.uint64)
-            for name, (data, offsets, (data_size, _)), width in zip(request["fields"], result, request["widths"]):
+            for name, (data, offsets, (data_size, _), valid), width in zip(request["fields"], result, request["widths"]):
                 if name not in names:
                     continue
-                if offsets is None:
+                if offsets is None and width > 8:
+                    value = string_values(data, np.arange(start, end + 1) * width)
+                elif offsets is None:
                     unsigned = np.dtype("u%d" % width)
                     value = data[start * width:end * width].view(unsigned).astype(np.uint64)
                 else:
                     last = offsets[end] if end < cells else np.uint64(data_size.value)
                     value = string_values(data, np.append(offsets[start:end], last).astype(np.int64))
                 h = mix(h ^ value)
+                if valid:
+                    h = mix(h ^ valid[0][start:end].astype(np.uint64))
             if ordered:
                 h = mix(h ^ np.arange(start, end, dtype=np.uint64))
             total = (total + int(h.sum(dtype=np.uint64))) % (1 << 64)
@@ -274,7 +289,7 @@ def digest(request, result, names, ordered):
 def cell_counts(request, columns):
     """The number of cells in each column."""
     return [size.value // width if offsets is None else offsets_size.value // 8
-            for (_, offsets, (size, offsets_size)), width in zip(columns, request["widths"])]
+            for (_, offsets, (size, offsets_size), _), width in zip(columns, request["widths"])]
 
 
 def mix(x):

@@ -5,7 +5,7 @@
 //! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
 //! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
 //! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
-//! `cargo xtask compare python` in [`python`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare growth` in [`growth`],
+//! `cargo xtask compare python` in [`python`], `cargo xtask compare random` in [`random`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare growth` in [`growth`],
 //! `cargo xtask compare --against COMMIT` in [`against`].
 
 mod against;
@@ -15,6 +15,7 @@ mod growth;
 mod options;
 mod peers;
 mod python;
+mod random;
 mod sql;
 mod stores;
 mod table;
@@ -37,7 +38,7 @@ const SHORT_RUNS: usize = 10;
 /// The smallest number of bytes for which a copy or a speed is meaningful.
 pub(crate) const SUBSTANTIAL: u64 = 1 << 20;
 
-const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--worker COMMAND] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--worker COMMAND] [--write-docs]\n       cargo xtask compare growth [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
+const USAGE: &str = "usage: cargo xtask compare [filters|writes] [--only SUBSTR] [--runs N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare peers [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--small] [--without-sql] [--worker COMMAND] [--write-docs]\n       cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare sql [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--small] [--worker COMMAND] [--write-docs]\n       cargo xtask compare growth [--cases SUBSTR]... [--rounds N] [--threads N] [--data DIR] [--write-docs]\n       cargo xtask compare random [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO]\n       cargo xtask compare stores [--only SUBSTR] [--runs N] [--delay MS] [--show] [--write-docs]\n       cargo xtask compare --against COMMIT [--only SUBSTR]... [--runs N] [--threads N] [--data DIR] [--build DIR]";
 
 struct Options {
     only: String,
@@ -92,6 +93,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         Some(("writes", rest)) => return writes::run(rest),
         Some(("peers", rest)) => return peers::run(rest),
         Some(("python", rest)) => return python::run(rest),
+        Some(("random", rest)) => return random::run(rest),
         Some(("sql", rest)) => return sql::run(rest),
         Some(("stores", rest)) => return stores::run(rest),
         _ if args.iter().any(|arg| arg == "--against") => return against::run(args),
@@ -137,24 +139,34 @@ fn measure(
     tdb: &mut Worker,
     peer: &mut Worker,
 ) -> Result<Row, String> {
-    let failed = |error: String| format!("{}: {error}", case.name);
-    let mut request = case.request(data);
+    let once = case.peer_runs == PeerRuns::Once;
+    timed(case.name, case.request(data), case.limit_request(data).as_ref(), once, runs, (tdb, peer))
+}
+
+/// Asks both sides in turns; the peer only once, if `once`.
+fn timed(
+    name: &str,
+    mut request: Value,
+    limit: Option<&Value>,
+    once: bool,
+    runs: usize,
+    (tdb, peer): (&mut Worker, &mut Worker),
+) -> Result<Row, String> {
+    let failed = |error: String| format!("{name}: {error}");
     let warm = tdb.ask(&request).map_err(failed)?;
     // The peer gets buffers of the right size, so it never has to repeat a read with larger ones.
     if let Some(request) = request.as_object_mut() {
-        for key in ["sizes", "widths"] {
+        for key in ["sizes", "widths", "cells"] {
             request.insert(key.into(), warm.json.get(key).cloned().unwrap_or(Value::Null));
         }
     }
     let peer_warm = peer.ask(&request).map_err(failed)?;
-    let mut row = Row::new(case.name.to_owned(), warm.cells, warm.bytes);
+    let mut row = Row::new(name.to_owned(), warm.cells, warm.bytes);
     row.wrong = differ(&warm, &peer_warm, tdb, peer).map_err(failed)?;
 
-    let once = case.peer_runs == PeerRuns::Once;
     if once {
         row.peer.add(peer_warm.seconds, peer_warm.peak.map(|peak| peak.saturating_sub(peer.resident)));
     }
-    let limit = case.limit_request(data);
     let short = warm.seconds.max(peer_warm.seconds) < SHORT;
     for _ in 0..if short { runs.saturating_mul(SHORT_RUNS) } else { runs } {
         let ours = tdb.ask(&request).map_err(failed)?;
@@ -163,7 +175,7 @@ fn measure(
             let theirs = peer.ask(&request).map_err(failed)?;
             row.peer.add(theirs.seconds, theirs.peak.map(|peak| peak.saturating_sub(peer.resident)));
         }
-        if let Some(limit) = &limit {
+        if let Some(limit) = limit {
             row.limit.add(tdb.ask(limit).map_err(failed)?.seconds, None);
         }
         if warm.bytes >= SUBSTANTIAL {

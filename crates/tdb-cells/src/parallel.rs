@@ -23,6 +23,19 @@ pub const fn worth(threads: usize, bytes: usize) -> usize {
     if bytes < LEAST { 1 } else { threads }
 }
 
+/// Fewer bytes that are decoded are not taken over from a thread that does all of it otherwise: in their time, about a millisecond, a
+/// thread that has just begun may not even run.
+const LEAST_SHARED: usize = 1 << 20;
+
+/// Whether enough is left of some pieces of work, given as the bytes that they decode, for a second thread while the first does the
+/// largest.
+#[must_use]
+pub fn can_be_shared(pieces: impl Iterator<Item = usize>) -> bool {
+    let add = |(all, largest): (usize, usize), piece: usize| (all.saturating_add(piece), largest.max(piece));
+    let (all, largest) = pieces.fold((0, 0), add);
+    all.saturating_sub(largest) >= LEAST_SHARED
+}
+
 /// Runs `run` on every job with at most `threads` threads (including the caller's), each with its own scratch value.
 /// Results are in job order; the first error in job order is returned.
 pub fn run<J: Send, S, R: Send>(
@@ -250,6 +263,13 @@ impl<F: Fn()> Drop for Abandon<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn work_is_shared_only_if_enough_of_it_is_left_beside_its_largest_piece() {
+        let can = |pieces: &[usize]| can_be_shared(pieces.iter().copied());
+        assert!(!can(&[]) && !can(&[usize::MAX]) && !can(&[1 << 30, 1 << 19]));
+        assert!(can(&[1 << 20, 1 << 20]) && can(&[1 << 30, 1 << 19, 1 << 19]) && can(&[usize::MAX; 3]));
+    }
     use crate::QueryError;
 
     #[test]

@@ -14,6 +14,8 @@ use crate::{positive_delta, rle_strings, scale_float, webp, xor};
 #[derive(Clone, Debug)]
 pub struct Decoder {
     plan: Plan,
+    /// See [`Self::effort`].
+    effort: u16,
     /// How to decode chunks for which `plan` fails or returns bytes that are not validity bytes.
     otherwise: Option<Box<Self>>,
 }
@@ -39,7 +41,7 @@ impl Pipeline {
     /// # Errors
     /// As [`Self::decoder`].
     pub fn decoder_with_key(&self, context: TileContext, key: Option<&Key>) -> Result<Decoder, Error> {
-        Ok(Decoder { plan: Plan::new(self, &context, key)?, otherwise: None })
+        Ok(Decoder { plan: Plan::new(self, &context, key)?, effort: self.effort(), otherwise: None })
     }
 }
 
@@ -50,6 +52,24 @@ impl Decoder {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { otherwise: Some(Box::new(other)), ..self }
+    }
+
+    /// About how many tenths of a nanosecond it takes to decode a byte.
+    ///
+    /// ```
+    /// use tdb_codec::{Datatype, FormatVersion};
+    /// use tdb_filters::{Filter, Pipeline, TileContext};
+    ///
+    /// let effort = |filter| {
+    ///     let context = TileContext::new(Datatype::Int32, 4, FormatVersion::CURRENT);
+    ///     Pipeline::new(vec![filter]).decoder(context).map(|decoder| decoder.effort())
+    /// };
+    /// assert!(effort(Filter::BitShuffle)? < effort(Filter::ChecksumMd5)?);
+    /// # Ok::<(), tdb_filters::Error>(())
+    /// ```
+    #[must_use]
+    pub const fn effort(&self) -> u16 {
+        self.effort
     }
 
     /// Whether no filter does anything, so the stored bytes are the cells.

@@ -2,7 +2,7 @@
 
 use tdb_codec::{FormatVersion, Reader, Result, Writer};
 
-use crate::Filter;
+use crate::{Filter, registry};
 
 /// A list of filters in encoding order: the first one gets the cells, the last one produces the stored bytes.
 ///
@@ -52,6 +52,13 @@ impl Pipeline {
     #[must_use]
     pub const fn new(filters: Vec<Filter>) -> Self {
         Self { max_chunk_size: Self::DEFAULT_CHUNK_SIZE, filters }
+    }
+
+    /// About how many tenths of a nanosecond it takes to decode a byte: the sum of the filters' in [`crate::registry`].
+    #[must_use]
+    pub fn effort(&self) -> u16 {
+        let of = |filter: &Filter| registry::by_code(filter.code()).map_or(0, |row| row.effort);
+        self.filters.iter().map(of).fold(0, u16::saturating_add)
     }
 
     /// Reads a pipeline. Codes that the format does not define become [`Filter::Unknown`]. The layout differs between

@@ -17,6 +17,9 @@ pub struct Row {
     pub feature: Option<&'static str>,
     /// Whether this build has that feature.
     pub available: bool,
+    /// About how many tenths of a nanosecond it takes to decode a byte (`cargo xtask compare filters`, one thread): enough to tell
+    /// whether work is worth a second thread.
+    pub effort: u16,
     /// Makes a filter with ordinary options.
     pub sample: fn() -> Filter,
 }
@@ -54,7 +57,13 @@ pub fn by_name(name: &str) -> Option<&'static Row> {
 }
 
 const fn row(code: u8, name: &'static str, compressor: Option<u8>, sample: fn() -> Filter) -> Row {
-    Row { code, name, compressor, feature: None, available: true, sample }
+    Row { code, name, compressor, feature: None, available: true, effort: 1, sample }
+}
+
+/// A filter that takes longer than a copy of its bytes.
+const fn slow(mut row: Row, effort: u16) -> Row {
+    row.effort = effort;
+    row
 }
 
 const fn feature(mut row: Row, feature: &'static str, available: bool) -> Row {
@@ -66,33 +75,41 @@ const fn feature(mut row: Row, feature: &'static str, available: bool) -> Row {
 /// The table of filters.
 const TABLE: &[Row] = &[
     row(0, "none", None, || Filter::None),
-    feature(row(1, "gzip", Some(1), || Filter::Gzip { level: -1 }), "gzip", cfg!(feature = "gzip")),
+    feature(slow(row(1, "gzip", Some(1), || Filter::Gzip { level: -1 }), 15), "gzip", cfg!(feature = "gzip")),
     feature(
-        row(2, "zstd", Some(2), || Filter::Zstd { level: -1 }),
+        slow(row(2, "zstd", Some(2), || Filter::Zstd { level: -1 }), 9),
         "zstd",
         cfg!(any(feature = "zstd", feature = "zstd-rust")),
     ),
-    feature(row(3, "lz4", Some(3), || Filter::Lz4 { level: -1 }), "lz4", cfg!(feature = "lz4")),
+    feature(slow(row(3, "lz4", Some(3), || Filter::Lz4 { level: -1 }), 2), "lz4", cfg!(feature = "lz4")),
     row(4, "rle", Some(4), || Filter::Rle { level: -1 }),
-    feature(row(5, "bzip2", Some(5), || Filter::Bzip2 { level: -1 }), "bzip2", cfg!(feature = "bzip2")),
+    feature(
+        slow(row(5, "bzip2", Some(5), || Filter::Bzip2 { level: -1 }), 150),
+        "bzip2",
+        cfg!(feature = "bzip2"),
+    ),
     row(6, "double-delta", Some(6), || Filter::DoubleDelta { level: -1, reinterpret: None }),
     row(7, "bit-width-reduction", None, || Filter::BitWidthReduction { max_window: 256 }),
     row(8, "bitshuffle", None, || Filter::BitShuffle),
     row(9, "byteshuffle", None, || Filter::ByteShuffle),
     row(10, "positive-delta", None, || Filter::PositiveDelta { max_window: 1024 }),
     feature(row(11, "aes-256-gcm", None, || Filter::Aes256Gcm), "encryption", cfg!(feature = "encryption")),
-    feature(row(12, "checksum-md5", None, || Filter::ChecksumMd5), "checksum", cfg!(feature = "checksum")),
     feature(
-        row(13, "checksum-sha256", None, || Filter::ChecksumSha256),
+        slow(row(12, "checksum-md5", None, || Filter::ChecksumMd5), 18),
         "checksum",
         cfg!(feature = "checksum"),
     ),
-    row(14, "dictionary", Some(7), || Filter::Dictionary { level: -1 }),
+    feature(
+        slow(row(13, "checksum-sha256", None, || Filter::ChecksumSha256), 6),
+        "checksum",
+        cfg!(feature = "checksum"),
+    ),
+    slow(row(14, "dictionary", Some(7), || Filter::Dictionary { level: -1 }), 5),
     row(15, "scale-float", None, || {
         Filter::ScaleFloat(ScaleFloat { scale: 1.0, offset: 0.0, byte_width: ByteWidth::Eight })
     }),
     row(16, "xor", None, || Filter::Xor),
-    feature(row(18, "webp", None, webp), "webp", cfg!(feature = "webp")),
+    feature(slow(row(18, "webp", None, webp), 100), "webp", cfg!(feature = "webp")),
     row(19, "delta", Some(8), || Filter::Delta { level: -1, reinterpret: None }),
 ];
 

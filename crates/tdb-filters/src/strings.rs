@@ -92,7 +92,12 @@ const WIDE: usize = 16;
 
 /// The decoded strings while they grow. They never grow beyond the lengths in the metadata.
 pub(crate) struct Strings<'a> {
-    values: &'a mut Vec<u8>,
+    /// Room for the bytes of all strings.
+    values: &'a mut [u8],
+    /// Where `values` begins in the caller's bytes.
+    base: usize,
+    /// How many bytes of `values` are filled.
+    filled: usize,
     offsets: &'a mut Vec<u64>,
     left: Left,
 }
@@ -139,25 +144,27 @@ impl Left {
 
 impl<'a> Strings<'a> {
     pub(crate) fn new(head: &Head, values: &'a mut Vec<u8>, offsets: &'a mut Vec<u64>) -> Self {
-        values.reserve(head.values_len);
+        let base = values.len();
+        // Bytes in their places cost less than a vector that grows: its length and its capacity are looked at for each string.
+        values.resize(base.saturating_add(head.values_len), 0);
         offsets.reserve(head.cells);
-        Self { values, offsets, left: Left::all(head) }
+        let values = values.get_mut(base..).unwrap_or_default();
+        Self { values, base, filled: 0, offsets, left: Left::all(head) }
     }
 
     /// Appends the first `len` bytes of `source` once.
     #[inline]
     pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
-        // Most strings are short, and a copy of constant length costs less than a call. There is capacity for it as
-        // long as at least that many of the expected bytes are left.
+        // Most strings are short, and a copy of constant length costs less than a call. There is room for it as long as at least
+        // that many bytes are left.
         if let Some(wide) = source.first_chunk::<WIDE>()
             && len <= WIDE
-            && self.left.values >= WIDE
             && let Some(cells_left) = self.left.cells.checked_sub(1)
+            && let Some(slot) = self.values.get_mut(self.filled..).and_then(<[u8]>::first_chunk_mut)
         {
-            let start = self.values.len();
-            self.offsets.push(to_u64(start));
-            self.values.extend_from_slice(wide);
-            self.values.truncate(start.saturating_add(len));
+            *slot = *wide;
+            self.offsets.push(to_u64(self.base.wrapping_add(self.filled)));
+            self.filled = self.filled.wrapping_add(len);
             self.left.cells = cells_left;
             self.left.values = self.left.values.saturating_sub(len);
             return Ok(());
@@ -187,18 +194,23 @@ impl Runs for Strings<'_> {
 
     fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
         let bytes = self.left.take(count, string.len())?;
-        let start = self.values.len();
+        let start = self.base.wrapping_add(self.filled);
         // The sum cannot overflow: all of it was charged to the budget.
         let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
         self.offsets.extend(begins);
-        self.values.extend_from_slice(if count > 0 { string } else { &[] });
-        // Each further copy doubles the length.
-        let end = start.saturating_add(bytes);
-        while self.values.len() < end {
-            let done = self.values.len().saturating_sub(start);
-            let more = end.saturating_sub(self.values.len()).min(done);
-            self.values.extend_from_within(start..start.saturating_add(more));
+        let end = self.filled.saturating_add(bytes);
+        let slots = self.values.get_mut(self.filled..end).unwrap_or_default();
+        if let Some(first) = slots.get_mut(..string.len()) {
+            first.copy_from_slice(string);
+            // Each further copy doubles the length.
+            let mut done = string.len();
+            while done < bytes && done > 0 {
+                let more = bytes.saturating_sub(done).min(done);
+                slots.copy_within(..more, done);
+                done = done.saturating_add(more);
+            }
         }
+        self.filled = end;
         Ok(())
     }
 }

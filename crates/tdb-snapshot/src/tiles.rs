@@ -36,6 +36,14 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
+/// So many bytes, or as many as zstd decodes in the time that these take with filters of this effort, if that is more: what is compared
+/// with the bytes that are worth a second thread.
+#[must_use]
+pub fn work(effort: u16, bytes: usize) -> usize {
+    const ZSTD: usize = 9;
+    bytes.saturating_mul(usize::from(effort).max(ZSTD)) / ZSTD
+}
+
 /// The validity tiles of a nullable field.
 #[derive(Debug)]
 enum ValidityTiles {
@@ -127,6 +135,13 @@ impl FieldTiles {
             ranges.push((location.key, location.range));
         }
         Ok(())
+    }
+
+    /// [`work`] for so many bytes of its tiles.
+    pub fn work(&self, bytes: usize) -> usize {
+        let values = self.values.as_ref().map_or(&self.fixed, |(values, _)| values);
+        let effort = self.fixed.decoder.effort().max(values.decoder.effort());
+        work(effort, bytes)
     }
 
     /// Bytes of the values of a tile of a var-length field; 0 for others.

@@ -222,9 +222,9 @@ pub(crate) fn aligned<L: AsRef<[String]>>(lines: &[L]) -> String {
 }
 
 /// The table for a terminal.
-pub(crate) fn text(rows: &[Row], conditions: &Conditions) -> String {
+pub(crate) fn text<'r>(rows: impl IntoIterator<Item = &'r Row> + Clone, conditions: &Conditions) -> String {
     let lines: Vec<[String; 12]> =
-        std::iter::once(HEADINGS.map(Into::into)).chain(rows.iter().map(Row::columns)).collect();
+        std::iter::once(HEADINGS.map(Into::into)).chain(rows.clone().into_iter().map(Row::columns)).collect();
     let mut text = aligned(&lines);
     for row in rows {
         if let Some(wrong) = &row.wrong {

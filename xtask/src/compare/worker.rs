@@ -6,7 +6,8 @@
 //!
 //! ```text
 //! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
-//!  "dimensions": [...], "ties": bool, "points": null | {dimension: [coordinate, ...]}}
+//!  "dimensions": [...], "ties": bool, "points": null | {dimension: [coordinate, ...]},
+//!  for the peer: "types": [of each dimension], "nullable": [field, ...], "cells": of the result}
 //!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths"}
 //! {"op": "arrow", …}             -> the same, but what is timed ends with a record batch: see `worker_arrow`
 //! {"op": "open", "array": path}  -> {"seconds", ...}
@@ -246,7 +247,8 @@ fn ends(range: &Value) -> Option<(Coordinate, Coordinate)> {
 
 /// An end of a range: a number or a string.
 fn coordinate(end: &Value) -> Option<Coordinate> {
-    end.as_i64().map(Coordinate::from).or_else(|| end.as_str().map(Coordinate::from))
+    let whole = end.as_i64().map(Coordinate::from).or_else(|| end.as_u64().map(Coordinate::from));
+    whole.or_else(|| end.as_f64().map(Coordinate::from)).or_else(|| end.as_str().map(Coordinate::from))
 }
 
 fn text<'a>(request: &'a Value, name: &str) -> Fallible<&'a str> {
@@ -308,10 +310,17 @@ fn sum(cells: &Cells, with: impl Fn(&Column) -> bool, ordered: bool) -> Fallible
     for column in cells.columns().iter().filter(|column| with(column)) {
         let value = |index: usize| {
             let bytes = column.cell(index)?;
-            if column.offsets().is_none() { digest::fixed(bytes) } else { Some(digest::variable(bytes)) }
+            if column.offsets().is_none() && bytes.len() <= 8 {
+                digest::fixed(bytes)
+            } else {
+                Some(digest::variable(bytes))
+            }
         };
         let values = (0..cells.len()).map(value).collect::<Option<Vec<_>>>();
-        if !values.is_some_and(|values| digest.add(values.into_iter())) {
+        let valid = column.validity().map(|valid| valid.iter().map(|byte| u64::from(*byte)));
+        if !values.is_some_and(|values| digest.add(values.into_iter()))
+            || !valid.is_none_or(|valid| digest.add(valid))
+        {
             return Err(format!("{}: a cell is missing", column.name).into());
         }
     }

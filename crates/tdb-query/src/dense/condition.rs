@@ -3,13 +3,14 @@
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
+use super::amount;
+use super::begun::{Begun, BegunPart, Kept, begin, parts_of};
 use super::cell_map::CellMap;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
 use super::sources::FieldSources;
 use super::space::{Region, Space};
-use super::split_validity;
-use crate::buffers::{check_room, lengths_to_offsets, split_lengths, zeroed};
+use crate::buffers::{VarTile, check_room, lengths_to_offsets, split_lengths, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
 use crate::facts::{Facts, FieldFacts, Nulls};
 use crate::plan::Plan;
@@ -40,83 +41,25 @@ pub(crate) struct MatchField<'a> {
 /// The cells of one field in a region, put together.
 #[derive(Default)]
 pub(crate) struct Painted {
-    values: Buffer,
+    pub(super) values: Buffer,
     offsets: Option<Vec<u64>>,
-    validity: Option<Vec<u8>>,
+    pub(super) validity: Option<Vec<u8>>,
     present: Option<Vec<u8>>,
 }
 
-/// A column of the result that contains the cells the condition has looked at so far.
-#[derive(Debug)]
-pub(super) struct Begun {
-    pub(super) kind: FieldKind,
-    pub(super) values: Buffer,
-    pub(super) validity: Option<Vec<u8>>,
-    /// For each region, which of its space tiles are in the column, in their order.
-    pub(super) painted: Vec<Vec<bool>>,
-}
-
-impl Begun {
-    /// Whether it has any cells yet.
-    pub(super) fn has_cells(&self) -> bool {
-        self.painted.iter().flatten().any(|painted| *painted)
+impl Painted {
+    /// The bytes of memory of cells of variable length.
+    pub(super) fn held(&self) -> usize {
+        let offsets = self.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+        let validity = self.validity.as_ref().map_or(0, Vec::len);
+        self.values.len().saturating_add(offsets).saturating_add(validity)
     }
-}
 
-/// A region's part of a [`Begun`] column.
-struct BegunPart<'b> {
-    /// The number of the field in the program.
-    field: usize,
-    size: usize,
-    values: &'b mut [u8],
-    validity: Option<&'b mut [u8]>,
-    painted: &'b mut Vec<bool>,
-}
-
-impl BegunPart<'_> {
-    /// Takes over the cells of a part of the next space tile, if the condition has looked at them. Returns the bytes that it copied.
-    fn take(&mut self, cells: Option<(&CellMap, &[Option<Painted>])>) -> usize {
-        let own = cells.and_then(|(map, all)| Some((map, all.get(self.field)?.as_ref()?)));
-        self.painted.push(own.is_some());
-        let Some((map, own)) = own else { return 0 };
-        map.copy(own.values.as_slice(), self.values, self.size);
-        let Some((validity, valid)) = self.validity.as_deref_mut().zip(own.validity.as_deref()) else {
-            return own.values.len();
-        };
-        map.copy(valid, validity, 1);
-        own.values.len().saturating_add(valid.len())
+    /// The cells, and their places in a region.
+    pub(super) fn keep(self, map: CellMap) -> Kept {
+        let tile = VarTile { offsets: self.offsets.unwrap_or_default(), values: self.values };
+        Kept { tile, validity: self.validity, map }
     }
-}
-
-/// The columns of the result whose cells a condition looks at. Fields of variable length are not among them: where
-/// their values go is known only when all values are there.
-fn begin(plan: &Plan, program: &Program, space: &Space, regions: &[Region]) -> Result<Vec<Begun>> {
-    let mut columns = Vec::new();
-    for field in &program.fields {
-        let asked = plan.fields.contains(&field.kind) && matches!(field.kind, FieldKind::Attribute(_));
-        let Some(size) = field.spec.cell_size.filter(|_| asked) else { continue };
-        let validity = field.spec.nullable.then(|| vec![0; space.cells()]);
-        let painted = regions.iter().map(|_| Vec::new()).collect();
-        columns.push(Begun { kind: field.kind, values: zeroed(space.bytes(size)?)?, validity, painted });
-    }
-    Ok(columns)
-}
-
-/// The parts of such columns, region by region.
-fn parts_of<'b>(begun: &'b mut [Begun], program: &Program, regions: &[Region]) -> Vec<Vec<BegunPart<'b>>> {
-    let mut parts: Vec<Vec<BegunPart<'b>>> = regions.iter().map(|_| Vec::new()).collect();
-    for Begun { kind, values, validity, painted } in begun {
-        let Some(field) = program.fields.iter().position(|field| field.kind == *kind) else { continue };
-        let size = program.fields.get(field).and_then(|field| field.spec.cell_size).unwrap_or(0);
-        let bytes = regions.iter().map(|region| region.cells().saturating_mul(size));
-        let values = split_lengths(values.as_mut_slice(), bytes);
-        let validity = split_validity(validity, regions);
-        let own = values.into_iter().zip(validity).zip(painted.iter_mut());
-        for (parts, ((values, validity), painted)) in parts.iter_mut().zip(own) {
-            parts.push(BegunPart { field, size, values, validity, painted });
-        }
-    }
-    parts
 }
 
 /// For every cell of a query whether it satisfies the condition: a byte per cell, in the order of the result. Cells
@@ -131,23 +74,28 @@ pub(super) fn mask(
     let context = plan.array.context();
     check_room(space.bytes(1)?)?;
     let mut mask = vec![0u8; space.cells()];
-    let mut columns = begin(plan, program, space, regions)?;
+    let fields = program.fields.iter().map(|field| (field.kind, &field.spec));
+    let mut columns = begin(plan, fields, space, regions)?;
     let matcher = Matcher::open(plan, program, space, overlays, false)?;
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
-    let begun = parts_of(&mut columns, program, regions);
+    let begun = parts_of(&mut columns, regions);
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
-    parallel::run(context.threads, jobs, Worker::default, |(region, (piece, mut begun)), worker| {
+    let threads = amount::threads(plan, space, regions, program.fields.iter().map(|field| field.kind));
+    parallel::run(threads, jobs, Worker::default, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else {
-                begun.iter_mut().for_each(|begun| _ = begun.take(None));
+                begun.iter_mut().for_each(BegunPart::pass);
                 return Ok(());
             };
             let mut wanted = vec![1u8; part.cells()];
-            let painted = matcher.apply(index, &part, &mut wanted, worker)?;
+            let mut painted = matcher.apply(index, &part, &mut wanted, worker)?;
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1);
-            let cells = (&map, painted.as_slice());
-            let copied = begun.iter_mut().map(|begun| begun.take(Some(cells)));
+            let any = wanted.contains(&1);
+            let copied = begun.iter_mut().map(|begun| match painted.get_mut(begun.field) {
+                Some(own) => begun.take(plan, &map, own, any),
+                None => 0,
+            });
             context.counters.copied(copied.fold(0, usize::saturating_add));
             Ok(())
         })
@@ -238,38 +186,6 @@ pub(crate) struct PartColumns<'s> {
 }
 
 impl PartColumns<'_> {
-    fn paint(&mut self, field: &MatchField<'_>) -> Result<Painted> {
-        let Matcher { array, space, .. } = self.matcher;
-        let (context, part, spec) = (array.context(), self.part, &field.spec);
-        let cells = part.cells();
-        let mut painted = Painted::default();
-        if let FieldKind::Dimension(dimension) = field.kind {
-            painted.values = coordinates(space, part, dimension);
-            return Ok(painted);
-        }
-        painted.validity = spec.nullable.then(|| vec![0; cells]);
-        match spec.cell_size {
-            Some(size) => {
-                painted.values = zeroed(context.tile_len(cells, size)?)?;
-                let validity = painted.validity.as_deref_mut();
-                let values = painted.values.as_mut_slice();
-                let mut target = Target { values, validity, wanted: None, painted: &[] };
-                field.sources.paint_fixed(context, space, part, spec, &mut target, self.worker)?;
-            }
-            None => {
-                let mut offsets = vec![0u64; cells.saturating_add(1)];
-                let slots = offsets.get_mut(..cells).unwrap_or_default();
-                let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None);
-                field.sources.paint_var(context, space, part, spec, &mut target, self.worker)?;
-                painted.values = target.into_values(context)?;
-                lengths_to_offsets(&mut offsets)?;
-                painted.offsets = Some(offsets);
-            }
-        }
-        painted.present = field.presence_in(part);
-        Ok(painted)
-    }
-
     /// What was decoded so far, field by field.
     fn into_painted(self) -> Vec<Option<Painted>> {
         self.painted
@@ -288,7 +204,50 @@ impl PartColumns<'_> {
     }
 }
 
-impl MatchField<'_> {
+impl<'a> MatchField<'a> {
+    /// A field of which only cells are asked for, whether they were written or not.
+    pub(super) const fn new(kind: FieldKind, spec: ColumnSpec, sources: FieldSources<'a>) -> Self {
+        Self { kind, spec, sources, statistics: Vec::new(), presence: false }
+    }
+
+    /// The cells of a part of a space tile, put together.
+    pub(super) fn paint(
+        &self,
+        array: &Snapshot,
+        space: &Space,
+        part: &Region,
+        worker: &mut Worker,
+    ) -> Result<Painted> {
+        let (context, spec) = (array.context(), &self.spec);
+        let cells = part.cells();
+        let mut painted = Painted::default();
+        if let FieldKind::Dimension(dimension) = self.kind {
+            painted.values = coordinates(space, part, dimension);
+            return Ok(painted);
+        }
+        painted.validity = spec.nullable.then(|| vec![0; cells]);
+        match spec.cell_size {
+            Some(size) => {
+                painted.values = zeroed(context.tile_len(cells, size)?)?;
+                let validity = painted.validity.as_deref_mut();
+                let values = painted.values.as_mut_slice();
+                let mut target = Target { values, validity, wanted: None, painted: &[] };
+                self.sources.paint_fixed(context, space, part, spec, &mut target, worker)?;
+            }
+            None => {
+                let mut offsets = vec![0u64; cells.saturating_add(1)];
+                let slots = offsets.get_mut(..cells).unwrap_or_default();
+                let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None, Vec::new());
+                self.sources.paint_var(context, space, part, spec, &mut target, worker)?;
+                painted.values = target.into_values(context)?;
+                lengths_to_offsets(&mut offsets)?;
+                painted.offsets = Some(offsets);
+            }
+        }
+        painted.present = self.presence_in(part);
+        Ok(painted)
+    }
+
     /// Which cells of a part were written, a byte per cell; `None` if all were, or if it is not needed.
     fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
         if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
@@ -305,7 +264,7 @@ impl Columns for PartColumns<'_> {
         let matcher = self.matcher;
         let Some(known) = matcher.fields.get(field) else { return Ok(None) };
         if self.painted.get(field).is_some_and(Option::is_none) {
-            let painted = self.paint(known)?;
+            let painted = known.paint(matcher.array, matcher.space, self.part, self.worker)?;
             if let Some(slot) = self.painted.get_mut(field) {
                 *slot = Some(painted);
             }

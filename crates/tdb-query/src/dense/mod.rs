@@ -5,9 +5,11 @@
 //!    read once. Where ranges were asked for out of order or more than once, an `Arrangement` moves the finished column
 //!    to its places at the end (`arrange`), which takes the memory of the column a second time.
 //! 2. *Regions.* The query is cut into regions whose cells are contiguous in the result (`space`). In row- and
-//!    column-major order a region is a row of tiles along the result's slowest dimension; it is cut finer where tiles
+//!    column-major order a region is a row of tiles along the result's slowest dimension of more than one cell; it is cut finer where tiles
 //!    are stored in the result's order and there are fewer rows than threads. In global order a region is a tile. Each
-//!    job owns one region's slice of the result (`split_at_mut`), so threads never share a byte that they write.
+//!    job owns one region's slice of the result (`split_at_mut`), so threads never share a byte that they write. Where there
+//!    are regions for at most half of the threads, tiles are decoded one by one, those of all columns side by side, and copied
+//!    once more (`by_tile`).
 //! 3. *Layers.* For each space tile, the fragments that reach into it are its layers, oldest first (`sources`). A layer
 //!    whose schema lacks the field paints fill values over older ones. A layer that a newer one hides completely is not
 //!    read. If no dense layer covers the whole box, the box is filled with the fill value first.
@@ -19,13 +21,16 @@
 //! 5. *Sparse fragments* of dense arrays (libtiledb up to 2.2) become an `Overlay`: their cells in the box are found
 //!    once and painted one by one.
 //! 6. *A condition* makes a mask of the whole result first, one space tile after another (`condition`). What it decodes of
-//!    a returned field of fixed size goes to the column at once. Painting passes over tiles that are there already and
-//!    over those without a one, and puts fill values where there is a zero.
+//!    a returned field goes to the column at once if it has a fixed size, and is kept otherwise (`begun`). Painting passes over
+//!    tiles that are there already and over those without a one, and puts fill values where there is a zero.
 //! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.
 
+mod amount;
 mod arrange;
 mod axis;
+mod begun;
 pub(crate) mod boxes;
+mod by_tile;
 mod cell_map;
 pub(crate) mod condition;
 mod need;
@@ -44,7 +49,7 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
-use self::condition::Begun;
+use self::begun::{Begun, Start};
 use self::paint::{Target, VarTarget};
 use self::space::{ChunkRows, Region};
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
@@ -92,6 +97,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     };
     let wanted = wanted.as_deref();
     need::columns(plan, (&space, &rows), &overlays, wanted, &begun)?;
+    begun.extend(by_tile::decode(plan, &space, (&regions, &rows), &overlays, wanted, &begun)?);
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let Some(field) = array.schema().field_of(*kind) else { continue };
@@ -101,14 +107,14 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             FieldKind::Attribute(_) => {
                 let sources =
                     FieldSources::open(context, array.fragments(), &overlays, space.query(), *kind, &spec)?;
+                let at = begun.iter().position(|begun| begun.kind == *kind);
+                let begun = at.map(|at| begun.swap_remove(at)).filter(Begun::has_cells);
                 if spec.cell_size.is_some() {
-                    let at = begun.iter().position(|begun| begun.kind == *kind);
-                    let begun = at.map(|at| begun.swap_remove(at)).filter(Begun::has_cells);
                     // A field that the condition has looked at is continued in the same regions.
                     let regions = if begun.is_some() { &rows } else { &regions };
-                    fixed_column(plan, &space, regions, &sources, (wanted, begun), spec)?
+                    fixed_column(plan, &space, regions, &sources, (wanted, begun), (*kind, spec))?
                 } else {
-                    var_column(plan, &space, &rows, &sources, wanted, spec)?
+                    var_column(plan, &space, &rows, &sources, (wanted, begun), (*kind, spec))?
                 }
             }
         };
@@ -200,13 +206,15 @@ fn fixed_column(
     regions: &[Region],
     sources: &FieldSources<'_>,
     (wanted, begun): (Option<&[u8]>, Option<Begun>),
-    spec: ColumnSpec,
+    (kind, spec): (FieldKind, ColumnSpec),
 ) -> Result<Column> {
     let context = plan.array.context();
     let size = spec.cell_size.unwrap_or(0);
     let (mut data, mut validity, painted) = match begun {
-        Some(Begun { values, validity, painted, .. }) => (values, validity, painted),
-        None => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
+        Some(Begun { start: Start::Fixed { values, validity, .. }, painted, .. }) => {
+            (values, validity, painted)
+        }
+        _ => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
     };
     let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
     let validities = split_validity(&mut validity, regions);
@@ -214,7 +222,7 @@ fn fixed_column(
     let painted = painted.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(painted).collect();
     parallel::run(
-        context.threads,
+        amount::threads(plan, space, regions, [kind]),
         jobs,
         Worker::default,
         |((region, (values, (validity, wanted))), painted), worker| {
@@ -230,23 +238,28 @@ fn var_column(
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
-    wanted: Option<&[u8]>,
-    spec: ColumnSpec,
+    (wanted, begun): (Option<&[u8]>, Option<Begun>),
+    (kind, spec): (FieldKind, ColumnSpec),
 ) -> Result<Column> {
     let context = plan.array.context();
+    let kept = match begun {
+        Some(Begun { start: Start::Var(kept), .. }) => kept,
+        _ => Vec::new(),
+    };
     check_room(space.bytes(8)?)?;
     let mut offsets = vec![0u64; space.cells().saturating_add(1)];
     let mut validity = new_validity(&spec, space.cells());
     let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
     let validities = split_validity(&mut validity, regions);
     let rest = validities.into_iter().zip(split_wanted(wanted, regions));
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).collect();
+    let kept = kept.into_iter().chain(core::iter::repeat_with(Vec::new));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(kept).collect();
     let values = parallel::run(
-        context.threads,
+        amount::threads(plan, space, regions, [kind]),
         jobs,
         Worker::default,
-        |(region, (lengths, (validity, wanted))), worker| {
-            let mut target = VarTarget::new(lengths, validity, wanted);
+        |((region, (lengths, (validity, wanted))), kept), worker| {
+            let mut target = VarTarget::new(lengths, validity, wanted, kept);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
             let values = target.into_values(context)?;
             // The values are held twice: as pieces, and joined.

@@ -2,8 +2,8 @@
 
 use tdb_schema::FieldKind;
 
+use super::begun::Begun;
 use super::boxes::Box;
-use super::condition::Begun;
 use super::overlay::Overlay;
 use super::sources::{FieldSources, Paint};
 use super::space::{Region, Space};

@@ -2,6 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
+use super::begun::Kept;
 use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::part::TilePart;
@@ -29,23 +30,41 @@ pub(crate) struct VarTarget<'t> {
     validity: Option<&'t mut [u8]>,
     /// A cell with 0 here gets the fill value.
     wanted: Option<&'t [u8]>,
-    /// Where each cell's value begins in `arena`.
+    /// The cells of the region's space tiles that are decoded already, in their order; tiles after the last entry are not.
+    kept: Vec<Option<Kept>>,
+    /// Where each cell's value begins in `arena` or, from [`LENT`] on, in `lent`.
     starts: Vec<usize>,
     arena: Vec<u8>,
+    /// Values that were decoded before, one tile after the other, and where each begins.
+    lent: Vec<(usize, Buffer)>,
     /// The values, where one tile holds exactly the region's cells.
     whole: Option<Buffer>,
     /// Bytes that were copied into the arena.
     copied: usize,
 }
 
+/// Where values of [`VarTarget::lent`] begin.
+const LENT: usize = 1 << (usize::BITS - 2);
+
 impl<'t> VarTarget<'t> {
-    pub(crate) fn new(
+    pub(super) fn new(
         lengths: &'t mut [u64],
         validity: Option<&'t mut [u8]>,
         wanted: Option<&'t [u8]>,
+        kept: Vec<Option<Kept>>,
     ) -> Self {
         let starts = vec![0; lengths.len()];
-        Self { lengths, validity, wanted, starts, arena: Vec::new(), whole: None, copied: 0 }
+        Self {
+            lengths,
+            validity,
+            wanted,
+            kept,
+            starts,
+            arena: Vec::new(),
+            lent: Vec::new(),
+            whole: None,
+            copied: 0,
+        }
     }
 
     /// The values of all cells in result order.
@@ -58,9 +77,7 @@ impl<'t> VarTarget<'t> {
         let mut values = room_for(total)?;
         // Neighbours in the result are mostly neighbours in a tile: copies runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
-        let mut flush = |start: usize, end: usize| {
-            values.extend_from_slice(self.arena.get(start..end).unwrap_or_default());
-        };
+        let mut flush = |start: usize, end: usize| values.extend_from_slice(self.run(start, end));
         for (from, len) in self.starts.iter().zip(self.lengths.iter()) {
             if *from != end {
                 flush(start, end);
@@ -71,6 +88,22 @@ impl<'t> VarTarget<'t> {
         flush(start, end);
         context.counters.copied(self.copied.saturating_add(total));
         Ok(values)
+    }
+}
+
+impl VarTarget<'_> {
+    /// The bytes of a run of values.
+    fn run(&self, start: usize, end: usize) -> &[u8] {
+        let run = if start < LENT {
+            self.arena.get(start..end)
+        } else {
+            let at = self.lent.partition_point(|(base, _)| *base <= start);
+            let lent = at.checked_sub(1).and_then(|at| self.lent.get(at));
+            lent.and_then(|(base, own)| {
+                own.as_slice().get(start.wrapping_sub(*base)..end.wrapping_sub(*base))
+            })
+        };
+        run.unwrap_or_default()
     }
 }
 
@@ -88,11 +121,34 @@ impl Target<'_> {
     /// Fills the cells that are not wanted.
     fn fill_unwanted(&mut self, spec: &ColumnSpec) {
         let Some(wanted) = self.wanted else { return };
-        let size = spec.cell_size.unwrap_or(0).max(1);
-        for (slot, _) in self.values.chunks_exact_mut(size).zip(wanted).filter(|(_, wanted)| **wanted == 0) {
-            fill_cells(slot, &spec.fill);
-        }
+        fill_values(self.values, spec.cell_size.unwrap_or(0), &spec.fill, wanted);
         fill_validity(self.validity.as_deref_mut(), wanted, spec);
+    }
+}
+
+/// Gives the fill value to the cells that are not wanted: for numbers a choice without a branch, since which cells a condition
+/// leaves cannot be predicted.
+fn fill_values(values: &mut [u8], size: usize, fill: &[u8], wanted: &[u8]) {
+    /// The same for numbers of one width.
+    macro_rules! numbers {
+        ($number:ty) => {
+            if let Ok(fill) = fill.try_into().map(<$number>::from_le_bytes) {
+                for (slot, wanted) in values.as_chunks_mut().0.iter_mut().zip(wanted) {
+                    let own = <$number>::from_le_bytes(*slot);
+                    *slot = if *wanted == 0 { fill } else { own }.to_le_bytes();
+                }
+            }
+        };
+    }
+    match (size, fill.len()) {
+        (1, 1) => numbers!(u8),
+        (2, 2) => numbers!(u16),
+        (4, 4) => numbers!(u32),
+        (8, 8) => numbers!(u64),
+        _ => {
+            let cells = values.chunks_exact_mut(size.max(1)).zip(wanted);
+            cells.filter(|(_, wanted)| **wanted == 0).for_each(|(slot, _)| fill_cells(slot, fill));
+        }
     }
 }
 
@@ -160,7 +216,12 @@ impl FieldSources<'_> {
         // The fill value is stored once, at the start.
         target.arena.extend_from_slice(&spec.fill);
         let mut decoded = VarTile::default();
+        let mut kept = core::mem::take(&mut target.kept).into_iter();
         space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
+            if let Some(Some(kept)) = kept.next() {
+                target.take_kept(kept);
+                return Ok(());
+            }
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
             if !covered {
                 fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells));
@@ -217,6 +278,23 @@ impl VarTarget<'_> {
         self.whole = Some(core::mem::take(&mut tile.values));
     }
 
+    /// Takes cells that were decoded before.
+    fn take_kept(&mut self, Kept { mut tile, validity, map }: Kept) {
+        let (all, mut in_order) = (self.lengths.len(), false);
+        map.for_each_run(|from, to, cells| in_order = (from, to, cells) == (0, 0, all));
+        if in_order && self.wanted.is_none_or(|wanted| !wanted.contains(&0)) {
+            self.take_whole(&mut tile);
+        } else {
+            let next = |(base, own): &(usize, Buffer)| base.saturating_add(own.len());
+            let base = self.lent.last().map_or(LENT, next);
+            self.place(&tile, &map, base);
+            self.lent.push((base, tile.values));
+        }
+        if let Some((own, valid)) = self.validity.as_deref_mut().zip(validity) {
+            map.copy(&valid, own, 1);
+        }
+    }
+
     /// Takes the cells of a decoded tile that `map` maps into the region.
     pub(super) fn paint(&mut self, tile: &VarTile, map: &CellMap) {
         let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
@@ -228,12 +306,19 @@ impl VarTarget<'_> {
         let base = self.arena.len();
         self.arena.extend_from_slice(tile.values.as_slice().get(low..high).unwrap_or_default());
         self.copied = self.copied.saturating_add(high.saturating_sub(low));
+        // Modulo the size of a place, as the values before `low` were left out.
+        self.place(tile, map, base.wrapping_sub(low));
+    }
+
+    /// Notes where the values of cells are: `base` is where those of the tile would begin.
+    fn place(&mut self, tile: &VarTile, map: &CellMap, base: usize) {
+        let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         map.for_each_run(|from, to, cells| {
             let starts = self.starts.get_mut(to..).unwrap_or_default().iter_mut();
             let lengths = self.lengths.get_mut(to..).unwrap_or_default().iter_mut();
             for (cell, (start, length)) in (from..from.saturating_add(cells)).zip(starts.zip(lengths)) {
                 let (first, end) = (at(cell), at(cell.saturating_add(1)));
-                *start = base.saturating_add(first.saturating_sub(low));
+                *start = base.wrapping_add(first);
                 *length = to_u64(end.saturating_sub(first));
             }
         });

@@ -337,6 +337,23 @@ impl Space {
         steps
     }
 
+    /// The dimension along which the query is cut: the slowest of the result, of those with more than one cell.
+    fn slowest(&self) -> usize {
+        let long = |dimension: &usize| self.axes.get(*dimension).is_some_and(|axis| axis.count() > 1);
+        let mut dimensions = 0..self.axes.len();
+        let found =
+            if self.order == Layout::ColMajor { dimensions.rfind(long) } else { dimensions.find(long) };
+        found.unwrap_or(0)
+    }
+
+    /// The number of cells from the first to the last one of a box that lies in a tile.
+    pub(super) fn span(&self, bounds: &[(u64, u64)]) -> usize {
+        let along = |((low, high), stride): (&(u64, u64), &usize)| {
+            to_usize(high.saturating_sub(*low)).unwrap_or(usize::MAX).saturating_mul(*stride)
+        };
+        bounds.iter().zip(&self.tile_strides).map(along).fold(1, usize::saturating_add).min(self.tile_cells)
+    }
+
     /// The regions of the query that are not cut finer than tiles or rows of them.
     pub(crate) fn rows(&self) -> Vec<Region> {
         self.regions(1, ChunkRows::default())
@@ -356,7 +373,7 @@ impl Space {
             debug_assert!(all.is_ok());
             return regions;
         }
-        let slow = if self.order == Layout::ColMajor { self.axes.len().saturating_sub(1) } else { 0 };
+        let slow = self.slowest();
         let Some(axis) = self.axes.get(slow) else { return Vec::new() };
         let mut parts = self.tile_rows(slow, axis);
         // If tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each part
@@ -464,7 +481,7 @@ impl ChunkRows {
     /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the longest chunks. Fields are given by the
     /// size of their cells, and their filters.
     pub(crate) fn of<'f>(space: &Space, fields: impl Iterator<Item = (usize, &'f Pipeline)>) -> Self {
-        let slow = if space.order == Layout::ColMajor { space.axes.len().saturating_sub(1) } else { 0 };
+        let slow = space.slowest();
         let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);
         let rows = fields.map(|(size, pipeline)| {
             let whole = pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP { .. }));

@@ -25,6 +25,7 @@ pub(crate) mod need;
 mod pick;
 mod prints;
 pub(crate) mod select;
+mod side_by_side;
 mod stage;
 mod views;
 
@@ -144,13 +145,20 @@ fn collect(
     // Fields with kept cells come first: this frees kept memory, which the others can use.
     let mut places: Vec<usize> = (0..fields.len()).collect();
     places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| keep.has_any(field.kind)));
+    let is_staged = |kind: FieldKind| match kind {
+        FieldKind::Dimension(dimension) => coordinates.get(dimension).is_some_and(Option::is_some),
+        FieldKind::Attribute(_) => false,
+    };
+    let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?)));
+    let missing = missing.filter(|(_, field)| !is_staged(field.kind)).collect();
+    let mut side_by_side = side_by_side::stage_all(plan, selections, missing, cells, keep)?;
     for at in places {
         let (Some(field), Some(slot)) = (fields.get(at), columns.get_mut(at)) else { continue };
         let own = match field.kind {
             FieldKind::Dimension(dimension) => coordinates.get_mut(dimension).and_then(Option::take),
             FieldKind::Attribute(_) => None,
         };
-        let column = match own {
+        let column = match own.or_else(|| side_by_side.remove(&at)) {
             Some(column) => column,
             None => {
                 let spec = ColumnSpec::new(schema, field);

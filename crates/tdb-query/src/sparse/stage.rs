@@ -146,15 +146,23 @@ impl Stage<'_> {
     /// The threads that are worth it for some tiles: cells that are at hand are only copied; of other tiles, what lies from the first to
     /// the last wanted cell is decoded.
     pub(super) fn threads(&self, selections: &[TileSelection], size: usize) -> usize {
-        let cells = selections.iter().map(|selection| match self.is_at_hand(selection) {
-            true => selection.len(),
-            // The chunks that have the first and the last of them are decoded whole.
-            false => selection
-                .span()
-                .saturating_add(USUAL_CHUNK.checked_div(size).unwrap_or(0))
-                .min(selection.tile_cells),
-        });
-        parallel::worth(self.context.threads, cells.fold(0, usize::saturating_add).saturating_mul(size))
+        let (mut copied, mut decoded) = (0usize, 0usize);
+        for selection in selections {
+            if self.is_at_hand(selection) {
+                copied = copied.saturating_add(selection.len());
+            } else {
+                // The chunks that have the first and the last of them are decoded whole.
+                let span = selection.span().saturating_add(USUAL_CHUNK.checked_div(size).unwrap_or(0));
+                decoded = decoded.saturating_add(span.min(selection.tile_cells));
+            }
+        }
+        self.worth(copied.saturating_mul(size), decoded.saturating_mul(size))
+    }
+
+    /// The threads that are worth it where so many bytes are copied, and so many decoded.
+    fn worth(&self, copied: usize, decoded: usize) -> usize {
+        let work = self.tiles.iter().map(|(_, tiles)| tiles.work(decoded)).max().unwrap_or(decoded);
+        parallel::worth(self.context.threads, copied.saturating_add(work))
     }
 
     /// Whether nothing of a selection must be decoded: its cells were decoded before, or will be dropped.
@@ -209,8 +217,7 @@ impl Stage<'_> {
         });
         let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
         type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
-        let threads = parallel::worth(self.context.threads, all);
-        parallel::run(threads, jobs, Worker::default, |job: Job<'_>, worker| {
+        parallel::run(self.worth(0, all), jobs, Worker::default, |job: Job<'_>, worker| {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, worker)?;
             let Some(tiles) = self.tiles_of(selection) else { return Ok(()) };

@@ -1,0 +1,117 @@
+//! Decodes tiles one by one, those of all columns side by side, where a query has regions for at most half of the threads.
+//!
+//! One thread paints all tiles of a region, and one column after another is painted: in a row of a few tiles, and in tiles of values of
+//! variable length, which are not cut, a second thread would find nothing to do. What is decoded here is copied to its place once
+//! more, so this is for work that takes long enough.
+
+use tdb_schema::FieldKind;
+
+use super::amount::of_part;
+use super::begun::{Begun, begin, parts_of};
+use super::condition::{MatchField, Painted};
+use super::overlay::Overlay;
+use super::sources::FieldSources;
+use super::space::{Region, Space};
+use super::split_wanted;
+use crate::plan::Plan;
+use crate::spec::ColumnSpec;
+use crate::worker::Worker;
+use crate::{Result, parallel};
+
+/// The effort of filters from which on values of variable length are worth it, of which more than their bytes must be moved.
+const SLOW: u16 = 15;
+
+/// A part of a space tile that a region takes.
+struct TilePart {
+    /// The number of the region.
+    region: usize,
+    part: Region,
+    wanted: bool,
+}
+
+/// Decodes the columns that have regions for at most half of the threads, unless they are `begun` already.
+pub(super) fn decode(
+    plan: &Plan,
+    space: &Space,
+    (regions, rows): (&[Region], &[Region]),
+    overlays: &[Option<Overlay>],
+    wanted: Option<&[u8]>,
+    begun: &[Begun],
+) -> Result<Vec<Begun>> {
+    let context = plan.array.context();
+    // There are never more rows than regions.
+    let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
+    if !few_regions(rows) {
+        return Ok(Vec::new());
+    }
+    let schema = plan.array.schema();
+    let few = |kind: &&FieldKind| {
+        let few = schema.field_of(**kind).is_some_and(|field| match field.cell_size() {
+            Some(_) => few_regions(regions),
+            None => field.filters.effort() >= SLOW,
+        });
+        few && matches!(kind, FieldKind::Attribute(_)) && !begun.iter().any(|begun| begun.kind == **kind)
+    };
+    let kinds: Vec<FieldKind> = plan.fields.iter().filter(few).copied().collect();
+    if kinds.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tiles = parts(space, rows, wanted);
+    let amounts = kinds.iter().filter_map(|kind| schema.field_of(*kind)).flat_map(|field| {
+        let wanted = tiles.iter().filter(|tile| tile.wanted);
+        wanted.map(move |tile| of_part(plan, space, &field, &tile.part.bounds))
+    });
+    if !parallel::can_be_shared(amounts) {
+        return Ok(Vec::new());
+    }
+    let mut fields = Vec::with_capacity(kinds.len());
+    for kind in kinds {
+        let Some(field) = schema.field_of(kind) else { continue };
+        let spec = ColumnSpec::new(schema, &field);
+        let sources =
+            FieldSources::open(context, plan.array.fragments(), overlays, space.query(), kind, &spec)?;
+        fields.push(MatchField::new(kind, spec, sources));
+    }
+    let mut columns = begin(plan, fields.iter().map(|field| (field.kind, &field.spec)), space, rows)?;
+    let mut slots = parts_of(&mut columns, rows);
+    let jobs: Vec<(usize, usize)> =
+        (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
+    let paint = |(field, tile): (usize, usize), worker: &mut Worker| {
+        let own = fields.get(field).zip(tiles.get(tile).filter(|tile| tile.wanted));
+        let painted = own.map(|(own, tile)| own.paint(&plan.array, space, &tile.part, worker)).transpose()?;
+        Ok((field, tile, painted))
+    };
+    let take = |(field, tile, mut painted): (usize, usize, Option<Painted>)| {
+        let Some(TilePart { region, part, .. }) = tiles.get(tile) else { return Ok(()) };
+        let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
+        if let Some((own, row)) = own.zip(rows.get(*region)) {
+            let copied = own.take(plan, &row.map_of_part(part), &mut painted, true);
+            context.counters.copied(copied);
+        }
+        Ok(())
+    };
+    parallel::run_in_order(context.threads, jobs.into_iter(), Worker::default, paint, take)?;
+    Ok(columns)
+}
+
+/// The parts of all space tiles of some regions, in their order.
+fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Vec<TilePart> {
+    let mut parts = Vec::new();
+    for (region, (row, wanted)) in rows.iter().zip(split_wanted(wanted, rows)).enumerate() {
+        let all: core::result::Result<(), ()> = space.for_each_tile(row, |_, _, bounds| {
+            let Some(part) = row.part(&bounds, space.order) else { return Err(()) };
+            let mut any = wanted.is_none();
+            if let Some(wanted) = wanted {
+                row.map_of_part(&part).for_each_run(|_, to, cells| {
+                    any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
+                });
+            }
+            parts.push(TilePart { region, part, wanted: any });
+            Ok(())
+        });
+        if all.is_err() {
+            return Vec::new();
+        }
+    }
+    parts
+}
