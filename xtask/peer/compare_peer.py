@@ -165,8 +165,8 @@ class Peer:
         for name in request["fields"]:
             data_bytes, offsets_bytes = request["sizes"][name]
             data = np.empty(data_bytes + SLACK, np.uint8)
-            offsets = np.empty(offsets_bytes // 8 + SLACK, np.uint64) if offsets_bytes else None
-            sizes = C.c_uint64(data.nbytes), C.c_uint64(offsets.nbytes if offsets_bytes else 0)
+            offsets = np.empty(offsets_bytes // 8 + SLACK, np.uint64) if name in request["var"] else None
+            sizes = C.c_uint64(data.nbytes), C.c_uint64(0 if offsets is None else offsets.nbytes)
             valid = None
             if name in request.get("nullable", ()):
                 valid = np.empty(request["cells"] + SLACK, np.uint8), C.c_uint64(request["cells"] + SLACK)

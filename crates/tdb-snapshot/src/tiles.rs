@@ -23,7 +23,7 @@ use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
-use crate::worker::{Tools, Worker};
+use crate::worker::{Hands, Tools, Worker};
 
 /// How a fragment stores a dimension's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
-/// So many bytes, or as many as zstd decodes in the time that these take with filters of this effort, if that is more: what is compared
-/// with the bytes that are worth a second thread.
+/// How many bytes zstd decodes in the time that these take with filters of this effort: what is compared with the bytes that are worth a
+/// second thread.
 #[must_use]
 pub fn work(effort: u16, bytes: usize) -> usize {
     const ZSTD: usize = 9;
-    bytes.saturating_mul(usize::from(effort).max(ZSTD)) / ZSTD
+    bytes.saturating_mul(usize::from(effort).max(1)) / ZSTD
 }
 
 /// The validity tiles of a nullable field.
@@ -137,11 +137,11 @@ impl FieldTiles {
         Ok(())
     }
 
-    /// [`work`] for so many bytes of its tiles.
+    /// [`work`] for so many bytes of its tiles, but not less than they are: they are looked at or copied, too.
     pub fn work(&self, bytes: usize) -> usize {
         let values = self.values.as_ref().map_or(&self.fixed, |(values, _)| values);
         let effort = self.fixed.decoder.effort().max(values.decoder.effort());
-        work(effort, bytes)
+        work(effort, bytes).max(bytes)
     }
 
     /// Bytes of the values of a tile of a var-length field; 0 for others.
@@ -174,16 +174,17 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Tools { scratch, raw, tile: whole, .. } = &mut **worker;
+        let Tools { scratch, raw, tile: whole, threads, .. } = &mut **worker;
+        let hands = Hands { scratch, raw, threads: *threads };
         match self.coords {
-            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, scratch, raw),
+            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, hands),
             CoordsPart::Split { index, count } => {
                 let len = out.len();
                 whole.reset(context.tile_len(len, count)?);
                 let start = len.saturating_mul(index);
                 let part = start..start.saturating_add(len);
                 let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
-                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, scratch, raw)?;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, hands)?;
                 copy_checked(whole.as_slice().get(part.clone()), out);
                 context.counters.copied(len);
                 Ok(())
@@ -191,7 +192,7 @@ impl FieldTiles {
             CoordsPart::Zipped { index, count } => {
                 let size = self.datatype.size();
                 whole.reset(context.tile_len(out.len(), count)?);
-                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, scratch, raw)?;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, hands)?;
                 let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
                 let start = index.saturating_mul(size);
                 for (tuple, cell) in tuples.zip(out.chunks_exact_mut(size)) {
@@ -279,13 +280,15 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Tools { scratch, raw, .. } = &mut **worker;
+        let Tools { scratch, raw, threads, .. } = &mut **worker;
         match &self.validity {
             None => {
                 out.fill(1);
                 Ok(())
             }
-            Some(ValidityTiles::Plain(coded)) => coded.decode(context, tile, out, wanted, scratch, raw),
+            Some(ValidityTiles::Plain(coded)) => {
+                coded.decode(context, tile, out, wanted, Hands { scratch, raw, threads: *threads })
+            }
             Some(ValidityTiles::Doubtful(validity, doubt)) => {
                 doubt.decode(context, validity, tile, out, worker)
             }

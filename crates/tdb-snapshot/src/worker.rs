@@ -27,6 +27,17 @@ pub struct Tools {
     pub text: Vec<u8>,
     /// Buffers for decoded tiles of several columns.
     spare: Vec<Buffer>,
+    /// How many threads may decode the chunks of a tile, this one included; 0 as 1.
+    pub(crate) threads: usize,
+}
+
+/// What decoding the chunks of a tile takes.
+pub(crate) struct Hands<'t> {
+    pub(crate) scratch: &'t mut Scratch,
+    /// A buffer for the stored bytes.
+    pub(crate) raw: &'t mut Buffer,
+    /// How many threads may decode them, this one included; 0 as 1.
+    pub(crate) threads: usize,
 }
 
 impl Tools {
@@ -62,6 +73,19 @@ const MOST: usize = 4;
 /// The largest buffer that is kept, in bytes: enough for the chunks of a small query.
 const LARGEST: usize = 256 << 10;
 
+impl Worker {
+    /// Makes the workers of threads that share some jobs: where there are fewer jobs than threads, each may start others for the
+    /// chunks of a tile.
+    pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
+        let each = threads.checked_div(jobs).unwrap_or(1);
+        move || {
+            let mut worker = Self::default();
+            worker.threads = each;
+            worker
+        }
+    }
+}
+
 impl Default for Worker {
     fn default() -> Self {
         // Never wait: if the lock is held (by another thread, or since before a fork), new tools are created instead.
@@ -73,6 +97,7 @@ impl Default for Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         let mut tools = core::mem::take(&mut self.0);
+        tools.threads = 1;
         let own = [&mut tools.raw, &mut tools.tile, &mut tools.cells, &mut tools.strings.values];
         for buffer in own {
             if buffer.capacity() > LARGEST {

@@ -152,3 +152,45 @@ fn ratio(row: &Row) -> f64 {
     let times = row.peer.median().zip(row.tdb.median());
     times.map_or(f64::NAN, |(peer, tdb)| peer / tdb)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_have_defaults_and_wrong_ones_are_refused() {
+        let options = parse("--seed 7 --least 1.5").unwrap();
+        assert_eq!((options.seed.as_str(), options.arrays, options.threads), ("7", 8, 2));
+        assert!((options.least - 1.5).abs() < 1e-9);
+        for wrong in ["--seed", "--seed x", "--arrays 0", "--least much", "--write-docs"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn only_reads_of_whole_arrays_have_a_limit() {
+        let case = |what: &str| {
+            let request = json!({"op": "read", "array": "/a", "fields": ["x"]});
+            Case::parse(&json!({"array": "1_0", "about": "dense", "what": what, "request": request})).unwrap()
+        };
+        let limit = case("whole, row-major").limit().unwrap();
+        assert_eq!(limit, json!({"op": "codec", "array": "/a", "fields": ["x"]}));
+        assert!(case("box of 5 %").limit().is_none());
+        assert!(
+            Case::parse(&json!({"array": "1_0", "what": "box"})).is_err_and(|error| error.contains("about"))
+        );
+    }
+
+    #[test]
+    fn rows_without_times_have_no_ratio() {
+        let mut row = Row::new("case".to_owned(), 1, 8);
+        assert!(ratio(&row).is_nan());
+        row.tdb.add(0.5, None);
+        row.peer.add(2.0, None);
+        assert!((ratio(&row) - 4.0).abs() < 1e-9);
+    }
+}

@@ -101,7 +101,8 @@ fn scan(
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), worker)
     };
-    parallel::run(context.threads, parts, Worker::default, of_part)?.into_iter().for_each(add);
+    let workers = Worker::sharing(context.threads, parts.len());
+    parallel::run(context.threads, parts, workers, of_part)?.into_iter().for_each(add);
     Ok(())
 }
 

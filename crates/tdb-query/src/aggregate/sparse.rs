@@ -209,7 +209,8 @@ impl Taker for Totals<'_> {
         let tally = |selection: TileSelection, worker: &mut Worker| {
             Ok((to_u64(selection.len()), of_selection(sources, wanted, &selection, keep, worker)?))
         };
-        let found = parallel::run(threads, selections, Worker::default, tally)?;
+        let workers = Worker::sharing(self.threads, selections.len());
+        let found = parallel::run(threads, selections, workers, tally)?;
         found.into_iter().for_each(|(cells, more)| self.add(cells, more));
         Ok(())
     }

@@ -59,7 +59,7 @@ pub(super) fn decode(
     let tiles = parts(space, rows, wanted);
     let amounts = kinds.iter().filter_map(|kind| schema.field_of(*kind)).flat_map(|field| {
         let wanted = tiles.iter().filter(|tile| tile.wanted);
-        wanted.map(move |tile| of_part(plan, space, &field, &tile.part.bounds))
+        wanted.map(move |tile| of_part(plan, space, &field, &tile.part.bounds).1)
     });
     if !parallel::can_be_shared(amounts) {
         return Ok(Vec::new());
@@ -90,7 +90,8 @@ pub(super) fn decode(
         }
         Ok(())
     };
-    parallel::run_in_order(context.threads, jobs.into_iter(), Worker::default, paint, take)?;
+    let workers = Worker::sharing(context.threads, jobs.len());
+    parallel::run_in_order(context.threads, jobs.into_iter(), workers, paint, take)?;
     Ok(columns)
 }
 

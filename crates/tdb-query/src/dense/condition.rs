@@ -80,8 +80,10 @@ pub(super) fn mask(
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
     let begun = parts_of(&mut columns, regions);
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
-    let threads = amount::threads(plan, space, regions, program.fields.iter().map(|field| field.kind));
-    parallel::run(threads, jobs, Worker::default, |(region, (piece, mut begun)), worker| {
+    let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
+    let threads = amount::threads(plan, space, regions, fields);
+    let workers = Worker::sharing(context.threads, jobs.len());
+    parallel::run(threads, jobs, workers, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else {
                 begun.iter_mut().for_each(BegunPart::pass);

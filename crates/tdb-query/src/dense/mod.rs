@@ -222,9 +222,9 @@ fn fixed_column(
     let painted = painted.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(painted).collect();
     parallel::run(
-        amount::threads(plan, space, regions, [kind]),
+        amount::threads(plan, space, regions, [(kind, sources)]),
         jobs,
-        Worker::default,
+        Worker::sharing(context.threads, regions.len()),
         |((region, (values, (validity, wanted))), painted), worker| {
             let mut target = Target { values, validity, wanted, painted };
             sources.paint_fixed(context, space, region, &spec, &mut target, worker)
@@ -255,9 +255,9 @@ fn var_column(
     let kept = kept.into_iter().chain(core::iter::repeat_with(Vec::new));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(kept).collect();
     let values = parallel::run(
-        amount::threads(plan, space, regions, [kind]),
+        amount::threads(plan, space, regions, [(kind, sources)]),
         jobs,
-        Worker::default,
+        Worker::sharing(context.threads, regions.len()),
         |((region, (lengths, (validity, wanted))), kept), worker| {
             let mut target = VarTarget::new(lengths, validity, wanted, kept);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;

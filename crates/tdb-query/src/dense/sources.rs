@@ -190,6 +190,11 @@ impl<'a> FieldSources<'a> {
         (layers, covered)
     }
 
+    /// How many fragments are read for a box of one space tile.
+    pub(super) fn depth(&self, bounds: &Box) -> usize {
+        self.layers(bounds).0.len()
+    }
+
     /// As [`Self::layers`], but without layers if no cell of the box is wanted.
     pub(super) fn layers_wanted(
         &self,

@@ -44,7 +44,7 @@ impl Stage<'_> {
             self.tile_codes(selection, slot, worker)
         };
         let threads = self.threads(selections, size_of::<u32>());
-        let tiles = parallel::run(threads, jobs, Worker::default, decode)?;
+        let tiles = parallel::run(threads, jobs, Worker::sharing(self.threads, selections.len()), decode)?;
         let Some(tiles) = tiles.into_iter().collect::<Option<Vec<TileStrings>>>() else { return Ok(None) };
         // Strings of later tiles have later codes.
         let mut first = 0usize;

@@ -162,7 +162,14 @@ fn collect(
             Some(column) => column,
             None => {
                 let spec = ColumnSpec::new(schema, field);
-                stage(plan, selections, (field.kind, spec), cells, keep, spare)?
+                stage(
+                    plan,
+                    selections,
+                    (field.kind, spec),
+                    (cells, plan.array.context().threads),
+                    keep,
+                    spare,
+                )?
             }
         };
         *slot = Some(match order {

@@ -154,11 +154,12 @@ pub(crate) fn select_in(
         let is_looked_at = !candidate.whole || coordinates != Wanted::No || !matches!(filter, Filter::All);
         if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
     };
+    let count = candidates.len();
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
     let dimensions_read = sources.iter().flat_map(|source| &source.dimensions);
     let work = dimensions_read.map(|tiles| tiles.work(bytes)).max().unwrap_or(bytes);
     let threads = parallel::worth(context.threads, work);
-    parallel::run(threads, candidates, Worker::default, |candidate, worker| {
+    parallel::run(threads, candidates, Worker::sharing(context.threads, count), |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
         let selector = Selector { plan, context, dimensions, window, coordinates, filter, keep };

@@ -31,7 +31,9 @@ pub(super) fn stage_all(
     }
     let made = parallel::run(threads, fields, Spare::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
-        Ok((at, stage(plan, selections, (field.kind, spec), cells, keep, spare)?))
+        // The other threads have other columns.
+        let own = selections.len().max(1);
+        Ok((at, stage(plan, selections, (field.kind, spec), (cells, own), keep, spare)?))
     })?;
     Ok(made.into_iter().collect())
 }

@@ -46,7 +46,8 @@ pub(super) fn stage_coordinates(
     let keep = Keep::nothing(plan);
     let stage = |field: tdb_schema::Field<'_>| {
         let spec = ColumnSpec::new(schema, &field);
-        stage(plan, selections, (field.kind, spec), cells, &keep, &mut Spare::default())
+        let threads = plan.array.context().threads;
+        stage(plan, selections, (field.kind, spec), (cells, threads), &keep, &mut Spare::default())
     };
     fields.map(stage).collect()
 }
@@ -61,6 +62,7 @@ const CODE_BAND: usize = 1 << 17;
 /// A column that is being made of selected cells.
 pub(super) struct Stage<'s> {
     pub(super) context: &'s Context,
+    pub(super) threads: usize,
     pub(super) keep: &'s Keep<'s>,
     pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
@@ -68,12 +70,12 @@ pub(super) struct Stage<'s> {
     tiles: Vec<(usize, FieldTiles)>,
 }
 
-/// A column of the selected cells, in the order of the selections, in spare memory if there is any.
+/// A column of the selected cells, in the order of the selections, in spare memory if there is any, made by so many threads.
 pub(super) fn stage(
     plan: &Plan,
     selections: &[TileSelection],
     (kind, spec): (FieldKind, ColumnSpec),
-    cells: usize,
+    (cells, threads): (usize, usize),
     keep: &Keep<'_>,
     spare: &mut Spare,
 ) -> Result<Column> {
@@ -82,11 +84,11 @@ pub(super) fn stage(
     used.sort_unstable();
     used.dedup();
     // Only fragments with selected cells: there may be thousands without.
-    let tiles = parallel::filter_map(context.threads, &used, |index| {
+    let tiles = parallel::filter_map(threads, &used, |index| {
         let Some(fragment) = plan.array.fragments().get(*index) else { return Ok(None) };
         Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
-    let stage = Stage { context, keep, kind, spec: &spec, tiles };
+    let stage = Stage { context, threads, keep, kind, spec: &spec, tiles };
     // The number of selected cells is only what the fragments claim: test the allocation before relying on it.
     check_room(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
@@ -111,14 +113,15 @@ pub(super) fn stage(
         let slots = split_lengths(&mut offsets, lengths());
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
         let threads = stage.threads(selections, size_of::<u64>());
-        let values = parallel::run(threads, jobs, Worker::default, |(selection, (slot, valid)), worker| {
+        let workers = Worker::sharing(stage.threads, selections.len());
+        let values = parallel::run(threads, jobs, workers, |(selection, (slot, valid)), worker| {
             let values = stage.values(selection, slot, valid, worker)?;
             // Held twice: as pieces, and joined or in order.
             keep.charge(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
         })?;
         lengths_to_offsets(&mut offsets)?;
-        let (data, moved) = concat(context.threads, values)?;
+        let (data, moved) = concat(threads, values)?;
         context.counters.copied(moved);
         return Ok(spec.column(data, Some(offsets), validity));
     };
@@ -130,7 +133,7 @@ pub(super) fn stage(
     parallel::run(
         stage.threads(selections, size),
         jobs,
-        Worker::default,
+        Worker::sharing(stage.threads, selections.len()),
         |(selection, (slot, valid)), worker| stage.fixed(selection, size, slot, valid, worker),
     )?;
     Ok(spec.column(data, None, validity))
@@ -162,7 +165,7 @@ impl Stage<'_> {
     /// The threads that are worth it where so many bytes are copied, and so many decoded.
     fn worth(&self, copied: usize, decoded: usize) -> usize {
         let work = self.tiles.iter().map(|(_, tiles)| tiles.work(decoded)).max().unwrap_or(decoded);
-        parallel::worth(self.context.threads, copied.saturating_add(work))
+        parallel::worth(self.threads, copied.saturating_add(work))
     }
 
     /// Whether nothing of a selection must be decoded: its cells were decoded before, or will be dropped.
@@ -217,7 +220,8 @@ impl Stage<'_> {
         });
         let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
         type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
-        parallel::run(self.worth(0, all), jobs, Worker::default, |job: Job<'_>, worker| {
+        let workers = Worker::sharing(self.threads, selections.len());
+        parallel::run(self.worth(0, all), jobs, workers, |job: Job<'_>, worker| {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, worker)?;
             let Some(tiles) = self.tiles_of(selection) else { return Ok(()) };

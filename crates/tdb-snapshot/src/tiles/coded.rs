@@ -4,14 +4,16 @@ use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_filters::{Decoder, Scratch};
-use tdb_tile::{Chunk, ChunkPlace, ChunkWalk, TileChunks};
+use tdb_tile::{Chunk, ChunkJob, ChunkPlace, ChunkWalk, TileChunks};
 
 use super::pieces::{Extent, USUAL_CHUNK, pieces_in};
 use super::short::Short;
+use super::work;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
-use crate::{Error, Result};
+use crate::worker::{Hands, Worker};
+use crate::{Error, Result, parallel};
 
 /// The length of a longer read is compared with the file's real size before memory is allocated for it.
 const TRUSTED_READ: usize = 16 << 20;
@@ -62,8 +64,7 @@ impl Coded {
         tile: usize,
         out: &mut [u8],
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
+        Hands { scratch, raw, threads }: Hands<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         if self.is_read_in_parts(&location, out.len(), &mut wanted) {
@@ -82,14 +83,42 @@ impl Coded {
             bytes = bytes.saturating_add(if wanted { len } else { 0 });
             wanted
         };
-        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).and_then(|chunks| {
-            let stored = self.stored(tile, &chunks, out.len());
-            let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
-            lacking.fill(0);
-            chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget)
-        });
+        let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
+        let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(wrong)?;
+        let stored = self.stored(tile, &chunks, out.len());
+        let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
+        lacking.fill(0);
+        if threads < 2 {
+            let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
+            context.counters.tile(count, bytes);
+            return done.map_err(wrong);
+        }
+        let mut counted = counted;
+        let jobs: Vec<_> = chunks.jobs(out).map_err(wrong)?.filter(|job| counted(job.range())).collect();
         context.counters.tile(count, bytes);
-        chunks.map_err(|error| Error::from_tile(context.describe(&self.file.key), None, error))
+        self.run(context, jobs.into_iter(), (scratch, threads))
+    }
+
+    /// Decodes chunks, by several threads if that is worth it.
+    pub(super) fn run<'c>(
+        &self,
+        context: &Context,
+        mut jobs: impl Iterator<Item = ChunkJob<'c, 'c>>,
+        (scratch, threads): (&mut Scratch, usize),
+    ) -> Result<()> {
+        let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
+        let run = |job: ChunkJob<'c, 'c>, scratch: &mut Scratch| {
+            job.run(&self.decoder, scratch, &context.budget).map_err(wrong)
+        };
+        if threads < 2 {
+            return jobs.try_for_each(|job| run(job, scratch));
+        }
+        let jobs: Vec<_> = jobs.collect();
+        let pieces = jobs.iter().map(|job| work(self.decoder.effort(), job.range().len()));
+        if !parallel::can_be_shared(pieces) {
+            return jobs.into_iter().try_for_each(|job| run(job, scratch));
+        }
+        parallel::run(threads, jobs, Worker::default, |job, worker| run(job, &mut worker.scratch)).map(drop)
     }
 
     /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first wanted chunk, or up

@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::facts::{Compared, Rule};
 use crate::fragment::Fragment;
 use crate::tally::{self, Tally};
-use crate::worker::Tools;
+use crate::worker::{Hands, Tools};
 use crate::{Error, Result};
 
 /// The most tiles of a field that are compared with their statistics: the first ones with nulls, whatever a query reads,
@@ -50,7 +50,7 @@ impl Validity {
         out: &mut [u8],
         (scratch, raw): (&mut Scratch, &mut Buffer),
     ) -> Result<Option<Buffer>> {
-        self.typed.decode(context, tile, out, |_| true, scratch, raw)?;
+        self.typed.decode(context, tile, out, |_| true, Hands { scratch, raw, threads: 1 })?;
         let mut other = zeroed(out.len())?;
         // Decoding a whole tile leaves its stored bytes in `raw`.
         let decoded = TileChunks::parse(raw.as_slice(), 0)
@@ -132,7 +132,8 @@ impl Evidence {
             return Ok(None);
         };
         let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
-        self.values.decode(context, tile, values.as_mut_slice(), |_| true, scratch, raw)?;
+        let hands = Hands { scratch, raw, threads: 1 };
+        self.values.decode(context, tile, values.as_mut_slice(), |_| true, hands)?;
         let agrees = |validity: &Buffer| {
             let all = core::iter::once(0..cells);
             let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice());

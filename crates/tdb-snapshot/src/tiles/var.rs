@@ -10,7 +10,7 @@ use super::coded::{Coded, fetch};
 use super::{FieldTiles, copy_checked};
 use crate::buffers::VarTile;
 use crate::context::Context;
-use crate::worker::{Tools, Worker};
+use crate::worker::{Hands, Tools, Worker};
 use crate::{Error, Result};
 
 impl FieldTiles {
@@ -62,8 +62,9 @@ impl FieldTiles {
             let (start, end) = (to_u64(bytes.start), to_u64(bytes.end));
             wanted(ends.partition_point(|at| *at <= start)..starts.partition_point(|at| *at < end))
         };
-        let Tools { scratch, raw, .. } = &mut **worker;
-        values.decode(context, tile, into.values.as_mut_slice(), any, scratch, raw)
+        let Tools { scratch, raw, threads, .. } = &mut **worker;
+        let hands = Hands { scratch, raw, threads: *threads };
+        values.decode(context, tile, into.values.as_mut_slice(), any, hands)
     }
 
     /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted from the start of the tile's
@@ -79,8 +80,8 @@ impl FieldTiles {
         let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
         if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
-            let Tools { scratch, raw, .. } = &mut **worker;
-            return values.decode(context, tile, out, |_| true, scratch, raw);
+            let Tools { scratch, raw, threads, .. } = &mut **worker;
+            return values.decode(context, tile, out, |_| true, Hands { scratch, raw, threads: *threads });
         }
         let mut offsets = core::mem::take(&mut worker.strings.offsets);
         self.decode_strings(context, tile, (size, cells), &mut offsets, worker)?;
@@ -111,7 +112,7 @@ impl FieldTiles {
         room: impl FnOnce() -> &'r mut [u64],
         worker: &mut Worker,
     ) -> Result<bool> {
-        let Tools { scratch, raw, .. } = &mut **worker;
+        let Tools { scratch, raw, threads, .. } = &mut **worker;
         let path = || context.describe(&self.fixed.file.key);
         let at = self.fixed.file.tile(context, tile)?;
         fetch(context, &at, raw)?;
@@ -133,9 +134,8 @@ impl FieldTiles {
                     format!("{len} bytes of offsets for fewer cells"),
                 )
             })?;
-        chunks
-            .decode(&self.fixed.decoder, stored, scratch, &context.budget)
-            .map_err(|error| Error::from_tile(path(), None, error))?;
+        let jobs = chunks.jobs(stored).map_err(|error| Error::from_tile(path(), None, error))?;
+        self.fixed.run(context, jobs, (scratch, *threads))?;
         context.counters.tile(chunks.len(), len);
         // Cells that the tile lacks are empty.
         let end = to_u64(size);
