@@ -186,6 +186,28 @@ proptest! {
 }
 
 #[test]
+fn values_that_a_condition_looked_at_go_on_in_the_next_tile_of_a_region() {
+    // With more tiles than this, a region has several, one behind the other.
+    let cells = 66_000;
+    let schema = ArraySchema::dense().dimension(Dimension::new("y", 0..=cells - 1).with_tile(1i32));
+    let schema = schema.attribute(Attribute::new("t", Datatype::StringUtf8, CellValNum::Var).with_fill(FILL));
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
+    let stored: Vec<String> = (0..cells).map(|y| format!("{y}")).collect();
+    let (t, offsets) = strings(stored.iter().map(String::as_bytes));
+    let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
+    writer.write().range("y", 0..=cells - 1).column(WriteColumn::var("t", &t, &offsets)).commit().unwrap();
+    let array = OpenOptions::new().threads(2).open_storage(storage).unwrap();
+    let read = array.read().fields(["t"]).condition(QueryCondition::parse("t != '777'").unwrap());
+    let found = read.collect().unwrap();
+    let t = found.field("t").unwrap();
+    for (at, expected) in stored.iter().enumerate() {
+        let expected = if at == 777 { FILL } else { expected.as_bytes() };
+        assert_eq!(t.cell(at), Some(expected), "{at}");
+    }
+}
+
+#[test]
 fn columns_of_a_single_sparse_tile_are_those_of_one_thread() {
     let schema = ArraySchema::sparse().dimension(Dimension::new("y", 0..=99_999)).capacity(100_000);
     let schema = attributes(true).into_iter().fold(schema, |schema, attribute| schema.attribute(attribute));

@@ -47,6 +47,9 @@ pub(super) fn threads<'f, 'a: 'f>(
     fields: impl IntoIterator<Item = (FieldKind, &'f FieldSources<'a>)>,
 ) -> usize {
     let all = plan.array.context().threads;
+    if regions.len() < 2 {
+        return 1;
+    }
     let own = |(kind, sources)| Some((plan.array.schema().field_of(kind)?, sources));
     let fields: Vec<(Field<'_>, &FieldSources<'_>)> = fields.into_iter().filter_map(own).collect();
     let mut sum = 0usize;

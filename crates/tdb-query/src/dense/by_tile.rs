@@ -53,7 +53,8 @@ pub(super) fn decode(
         few && matches!(kind, FieldKind::Attribute(_)) && !begun.iter().any(|begun| begun.kind == **kind)
     };
     let kinds: Vec<FieldKind> = plan.fields.iter().filter(few).copied().collect();
-    if kinds.is_empty() {
+    // A field of a tile is decoded by one thread, or its chunks by several.
+    if kinds.is_empty() || (kinds.len() < 2 && space.is_in_one_tile()) {
         return Ok(Vec::new());
     }
     let tiles = parts(space, rows, wanted);

@@ -285,7 +285,8 @@ impl VarTarget<'_> {
         if in_order && self.wanted.is_none_or(|wanted| !wanted.contains(&0)) {
             self.take_whole(&mut tile);
         } else {
-            let next = |(base, own): &(usize, Buffer)| base.saturating_add(own.len());
+            // Values of two tiles are never one run: a place between them is nobody's.
+            let next = |(base, own): &(usize, Buffer)| base.saturating_add(own.len()).saturating_add(1);
             let base = self.lent.last().map_or(LENT, next);
             self.place(&tile, &map, base);
             self.lent.push((base, tile.values));

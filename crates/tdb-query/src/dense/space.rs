@@ -346,6 +346,14 @@ impl Space {
         found.unwrap_or(0)
     }
 
+    /// Whether all cells are in one space tile.
+    pub(super) fn is_in_one_tile(&self) -> bool {
+        let same = |(dimension, (low, high)): (usize, &(u64, u64))| {
+            self.tile_index(dimension, *low) == self.tile_index(dimension, *high)
+        };
+        self.query.iter().enumerate().all(same)
+    }
+
     /// The number of cells from the first to the last one of a box that lies in a tile.
     pub(super) fn span(&self, bounds: &[(u64, u64)]) -> usize {
         let along = |((low, high), stride): (&(u64, u64), &usize)| {
