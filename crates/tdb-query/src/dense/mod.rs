@@ -32,6 +32,7 @@ mod begun;
 pub(crate) mod boxes;
 mod by_tile;
 mod cell_map;
+mod chunk_rows;
 pub(crate) mod condition;
 mod need;
 mod overlay;
@@ -50,8 +51,9 @@ use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::begun::{Begun, Start};
+use self::chunk_rows::ChunkRows;
 use self::paint::{Target, VarTarget};
-use self::space::{ChunkRows, Region};
+use self::space::Region;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::fragment::Fragment;
 use crate::gather::concat;

@@ -1,13 +1,13 @@
 //! The space of a dense query: its box, its tiles, and the regions that jobs own.
 
 use tdb_codec::{Layout, to_u64, to_usize};
-use tdb_filters::{Filter, Pipeline};
 use tdb_schema::Dimension;
 
 use super::arrange::Arrangement;
 use super::axis::Axis;
 use super::boxes::{Box, covers};
 use super::cell_map::{CellMap, Stretch};
+use super::chunk_rows::ChunkRows;
 use crate::grid::strides;
 use crate::plan::Plan;
 use crate::{QueryError, Result};
@@ -338,7 +338,7 @@ impl Space {
     }
 
     /// The dimension along which the query is cut: the slowest of the result, of those with more than one cell.
-    fn slowest(&self) -> usize {
+    pub(super) fn slowest(&self) -> usize {
         let long = |dimension: &usize| self.axes.get(*dimension).is_some_and(|axis| axis.count() > 1);
         let mut dimensions = 0..self.axes.len();
         let found =
@@ -480,24 +480,3 @@ const MOST_REGIONS: u64 = 1 << 16;
 /// A query with fewer cells is not cut finer than tiles: a thread that has just begun may have to wait longer for a processor than the rest
 /// of the query takes.
 const SMALL: usize = 1 << 16;
-
-/// How far apart pieces of a tile may be cut without cutting a chunk.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ChunkRows(usize);
-
-impl ChunkRows {
-    /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the longest chunks. Fields are given by the
-    /// size of their cells, and their filters.
-    pub(crate) fn of<'f>(space: &Space, fields: impl Iterator<Item = (usize, &'f Pipeline)>) -> Self {
-        let slow = space.slowest();
-        let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);
-        let rows = fields.map(|(size, pipeline)| {
-            let whole = pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP { .. }));
-            // A tile is one chunk where its pipeline says so, and where it is an image.
-            let chunk = Some(u64::from(pipeline.max_chunk_size)).filter(|size| *size > 0 && !whole);
-            let chunk = chunk.and_then(to_usize).unwrap_or(usize::MAX);
-            chunk.checked_div(cells.saturating_mul(size)).unwrap_or(1)
-        });
-        Self(rows.max().unwrap_or(1))
-    }
-}

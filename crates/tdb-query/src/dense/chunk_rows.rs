@@ -1,0 +1,27 @@
+//! Where tiles can be cut without cutting their chunks.
+
+use tdb_codec::to_usize;
+use tdb_filters::{Filter, Pipeline};
+
+use super::space::Space;
+
+/// How far apart pieces of a tile may be cut without cutting a chunk.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChunkRows(pub(super) usize);
+
+impl ChunkRows {
+    /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the longest chunks. Fields are given by the
+    /// size of their cells, and their filters.
+    pub(crate) fn of<'f>(space: &Space, fields: impl Iterator<Item = (usize, &'f Pipeline)>) -> Self {
+        let slow = space.slowest();
+        let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);
+        let rows = fields.map(|(size, pipeline)| {
+            let whole = pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP { .. }));
+            // A tile is one chunk where its pipeline says so, and where it is an image.
+            let chunk = Some(u64::from(pipeline.max_chunk_size)).filter(|size| *size > 0 && !whole);
+            let chunk = chunk.and_then(to_usize).unwrap_or(usize::MAX);
+            chunk.checked_div(cells.saturating_mul(size)).unwrap_or(1)
+        });
+        Self(rows.max().unwrap_or(1))
+    }
+}
