@@ -22,7 +22,6 @@ from compare_peer import COMPLETED, find_lib
 
 DATES = ["DATETIME_DAY", "DATETIME_MS", "DATETIME_NS"]
 KINDS = {"INT": "i", "UINT": "u", "FLOAT": "f"}
-NAMES = {"<": "<", "<=": "<=", ">": ">", ">=": ">=", "==": "==", "!=": "!="}
 MOST_BYTES = 48 << 20
 
 
@@ -148,6 +147,7 @@ class Drawn:
         rank = pick(rng, [1, 2, 2, 2, 3, 4])
         types = [t for t in INTS if not t.endswith("INT8")] + FLOATS + DATES[1:] + ["STRING_ASCII"]
         one = pick(rng, types)
+        # coordinates are not rounded: filters that lose bits are for values
         mixed = rng.integers(3) == 0
         for k in range(rank):
             datatype = pick(rng, types) if mixed else one
@@ -158,12 +158,8 @@ class Drawn:
             else:
                 high = 30_000 if datatype.endswith("INT16") else between(rng, 1000, 1_000_000_000)
                 self.dimension("d%d" % k, datatype, 0, high, max(1, high // pick(rng, [1, 2, 10, 30])))
-            if rng.integers(2):
-                profile = "random"
-                self.dims[-1]["filters"] = filters(rng, datatype, datatype == "STRING_ASCII", profile)
-        # coordinates are not rounded: filters that lose bits are for values
-        for dim in self.dims:
-            dim["filters"] = [f for f in dim.get("filters", []) if f["type"] not in ("scale_float",)]
+            drawn = filters(rng, datatype, datatype == "STRING_ASCII", "random") if rng.integers(2) else []
+            self.dims[-1]["filters"] = [f for f in drawn if f["type"] != "scale_float"]
         schema["capacity"] = between(rng, 100, 100_000)
         schema["allows_dups"] = bool(rng.integers(2))
         if rng.integers(5) == 0:
@@ -179,9 +175,8 @@ class Drawn:
             width += 12 if number == "var" else number * capi.size_of(datatype)
             if made and width * self.cells > MOST_BYTES:
                 break
-            attribute = {"name": "a%d" % k, "type": datatype, "cell_val_num": number, "nullable": rng.integers(4) == 0,
+            attribute = {"name": "a%d" % k, "type": datatype, "cell_val_num": number, "nullable": bool(rng.integers(4) == 0),
                          "filters": filters(rng, datatype, number == "var", profile)}
-            attribute["nullable"] = bool(attribute["nullable"])
             self.profiles[attribute["name"]] = profile
             made.append(attribute)
         return made
