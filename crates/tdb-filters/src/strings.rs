@@ -89,15 +89,17 @@ pub(crate) fn read_uint(reader: &mut Reader<'_>, width: usize, what: &'static st
 
 /// Number of bytes that are copied for a short string.
 const WIDE: usize = 16;
+/// Number of bytes for which room is made at a time.
+const STEP: usize = 64 << 10;
 
 /// The decoded strings while they grow. They never grow beyond the lengths in the metadata.
 pub(crate) struct Strings<'a> {
-    /// Room for the bytes of all strings.
-    values: &'a mut [u8],
-    /// Where `values` begins in the caller's bytes.
-    base: usize,
-    /// How many bytes of `values` are filled.
+    /// Filled bytes, and room for more.
+    values: &'a mut Vec<u8>,
+    /// How many bytes are filled.
     filled: usize,
+    /// How many will be, if the metadata is right.
+    end: usize,
     offsets: &'a mut Vec<u64>,
     left: Left,
 }
@@ -144,12 +146,21 @@ impl Left {
 
 impl<'a> Strings<'a> {
     pub(crate) fn new(head: &Head, values: &'a mut Vec<u8>, offsets: &'a mut Vec<u64>) -> Self {
-        let base = values.len();
-        // Bytes in their places cost less than a vector that grows: its length and its capacity are looked at for each string.
-        values.resize(base.saturating_add(head.values_len), 0);
+        let filled = values.len();
+        let end = filled.saturating_add(head.values_len);
+        values.reserve(head.values_len);
         offsets.reserve(head.cells);
-        let values = values.get_mut(base..).unwrap_or_default();
-        Self { values, base, filled: 0, offsets, left: Left::all(head) }
+        Self { values, filled, end, offsets, left: Left::all(head) }
+    }
+
+    /// Makes room for so many bytes, and for more that are promised: bytes in their places cost less than a vector that grows string
+    /// by string. Memory is touched only as strings come, because promises may be wrong.
+    fn make_room(&mut self, bytes: usize) {
+        let needed = self.filled.saturating_add(bytes);
+        if self.values.len() < needed {
+            let more = self.values.len().saturating_add(STEP).min(self.end);
+            self.values.resize(needed.max(more), 0);
+        }
     }
 
     /// Appends the first `len` bytes of `source` once.
@@ -163,7 +174,7 @@ impl<'a> Strings<'a> {
             && let Some(slot) = self.values.get_mut(self.filled..).and_then(<[u8]>::first_chunk_mut)
         {
             *slot = *wide;
-            self.offsets.push(to_u64(self.base.wrapping_add(self.filled)));
+            self.offsets.push(to_u64(self.filled));
             self.filled = self.filled.wrapping_add(len);
             self.left.cells = cells_left;
             self.left.values = self.left.values.saturating_sub(len);
@@ -174,7 +185,9 @@ impl<'a> Strings<'a> {
 
     /// Checks that all expected strings and bytes were appended.
     pub(crate) fn finish(self) -> Kind<()> {
-        self.left.finish()
+        self.left.finish()?;
+        self.values.truncate(self.filled);
+        Ok(())
     }
 }
 
@@ -194,10 +207,11 @@ impl Runs for Strings<'_> {
 
     fn push(&mut self, string: &[u8], count: usize) -> Kind<()> {
         let bytes = self.left.take(count, string.len())?;
-        let start = self.base.wrapping_add(self.filled);
+        let start = self.filled;
         // The sum cannot overflow: all of it was charged to the budget.
         let begins = (0..count).map(|i| to_u64(start.wrapping_add(i.wrapping_mul(string.len()))));
         self.offsets.extend(begins);
+        self.make_room(bytes);
         let end = self.filled.saturating_add(bytes);
         let slots = self.values.get_mut(self.filled..end).unwrap_or_default();
         if let Some(first) = slots.get_mut(..string.len()) {

@@ -15,6 +15,11 @@ use crate::share::BatchScope;
 use crate::storage::{Ahead, Needs};
 use crate::{QueryError, Result, Snapshot};
 
+/// A read without a memory budget keeps at most this much of what it has decoded and may need again.
+pub(crate) const MOST_KEPT: u64 = 256 << 20;
+/// Overhead of keeping a piece, in addition to its bytes.
+pub(crate) const PIECE: u64 = 192;
+
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
 

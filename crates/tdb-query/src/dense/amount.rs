@@ -58,7 +58,7 @@ pub(super) fn threads<'f, 'a: 'f>(
         space.for_each_tile(region, |_, _, bounds| {
             for (field, sources) in &fields {
                 let (bytes, work) = of_part(plan, space, field, &bounds);
-                sum = sum.saturating_add(bytes.max(work).saturating_mul(sources.depth(&bounds)));
+                sum = sum.saturating_add(bytes.max(work).saturating_mul(sources.depth(&bounds).max(1)));
             }
             if parallel::worth(all, sum) > 1 { Err(()) } else { Ok(()) }
         })

@@ -1,6 +1,8 @@
 //! Columns of the result that begin with cells that were decoded part by part: those that a condition has looked at, because nothing is
 //! decoded twice, and those of `by_tile`.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
@@ -10,7 +12,7 @@ use super::space::{Region, Space};
 use super::split_validity;
 use crate::Result;
 use crate::buffers::{VarTile, split_lengths, zeroed};
-use crate::plan::Plan;
+use crate::plan::{MOST_KEPT, PIECE, Plan};
 use crate::spec::ColumnSpec;
 
 /// A column of the result that contains the cells that were decoded so far.
@@ -29,8 +31,9 @@ pub(super) struct Begun {
 pub(super) enum Start {
     /// Of fixed size: they are in their places.
     Fixed { size: usize, values: Buffer, validity: Option<Vec<u8>> },
-    /// Of variable length, for each region and each of its space tiles: where they go is known only when all values are there.
-    Var(Vec<Vec<Option<Kept>>>),
+    /// Of variable length, for each region, with the numbers of its space tiles: where they go is known only when all values are
+    /// there.
+    Var(Vec<Vec<(usize, Kept)>>),
 }
 
 /// The cells of variable length of a part of a space tile.
@@ -40,6 +43,31 @@ pub(super) struct Kept {
     pub(super) validity: Option<Vec<u8>>,
     /// Their places in the region.
     pub(super) map: CellMap,
+}
+
+/// The memory that kept cells of variable length may take. What is kept of all tiles is held at once, beside the result. Where the caller
+/// has set a budget, it is planned for one tile at a time, so nothing is kept: such cells are decoded again.
+#[derive(Debug)]
+pub(super) struct KeptRoom {
+    most: u64,
+    held: AtomicU64,
+}
+
+impl KeptRoom {
+    pub(super) fn of(plan: &Plan) -> Self {
+        Self { most: if plan.share.room.is_some() { 0 } else { MOST_KEPT }, held: AtomicU64::new(0) }
+    }
+
+    /// Whether there is room at all.
+    pub(super) const fn any(&self) -> bool {
+        self.most > 0
+    }
+
+    fn reserve(&self, bytes: u64) -> bool {
+        let more = bytes.saturating_add(PIECE);
+        let after = |held: u64| held.checked_add(more).filter(|after| *after <= self.most);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).is_ok()
+    }
 }
 
 impl Begun {
@@ -85,23 +113,20 @@ pub(super) struct BegunPart<'b> {
 
 enum PartStart<'b> {
     Fixed { size: usize, values: &'b mut [u8], validity: Option<&'b mut [u8]> },
-    Var(&'b mut Vec<Option<Kept>>),
+    Var(&'b mut Vec<(usize, Kept)>),
 }
 
 impl BegunPart<'_> {
     /// Passes over the next space tile: it is not decoded yet.
     pub(super) fn pass(&mut self) {
         self.painted.push(false);
-        if let PartStart::Var(kept) = &mut self.start {
-            kept.push(None);
-        }
     }
 
     /// Takes over the cells of a part of the next space tile, if they were decoded. Returns the bytes that it copied. Cells of
-    /// variable length are only kept if some of them are `wanted`, and if there is memory to spare.
+    /// variable length are only kept if some of them are `wanted`, and as far as there is room.
     pub(super) fn take(
         &mut self,
-        plan: &Plan,
+        room: &KeptRoom,
         map: &CellMap,
         own: &mut Option<Painted>,
         wanted: bool,
@@ -113,10 +138,13 @@ impl BegunPart<'_> {
                 copied.unwrap_or(0)
             }
             PartStart::Var(kept) => {
-                let fits = |own: &Painted| plan.share.spare(to_u64(own.held()));
+                // The map of several ranges is a list of them, which is held for each tile.
+                let is_box = matches!(map, CellMap::Box(_));
+                let fits = |own: &Painted| is_box && room.reserve(to_u64(own.held()));
                 let own = if own.as_ref().is_some_and(|own| wanted && fits(own)) { own.take() } else { None };
+                let number = self.painted.len();
                 self.painted.push(own.is_some());
-                kept.push(own.map(|own| own.keep(map.clone())));
+                kept.extend(own.map(|own| (number, own.keep(map.clone()))));
                 0
             }
         }
@@ -152,4 +180,19 @@ pub(super) fn parts_of<'b>(begun: &'b mut [Begun], regions: &[Region]) -> Vec<Ve
         }
     }
     parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_kept_until_the_room_is_taken_and_each_counts_more_than_its_bytes() {
+        let room = KeptRoom { most: 2 * (1000 + PIECE) + 10, held: AtomicU64::new(0) };
+        assert!(room.any() && room.reserve(1000) && room.reserve(1000));
+        assert!(!room.reserve(0), "the next piece has no room for what it takes besides its bytes");
+        assert!(!room.reserve(u64::MAX));
+        let none = KeptRoom { most: 0, held: AtomicU64::new(0) };
+        assert!(!none.any() && !none.reserve(0));
+    }
 }

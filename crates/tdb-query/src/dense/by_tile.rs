@@ -4,16 +4,17 @@
 //! variable length, which are not cut, a second thread would find nothing to do. What is decoded here is copied to its place once
 //! more, so this is for work that takes long enough.
 
+use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
 use super::amount::of_part;
-use super::begun::{Begun, begin, parts_of};
+use super::begun::{Begun, KeptRoom, begin, parts_of};
 use super::condition::{MatchField, Painted};
 use super::overlay::Overlay;
 use super::sources::FieldSources;
 use super::space::{Region, Space};
 use super::split_wanted;
-use crate::plan::Plan;
+use crate::plan::{MOST_KEPT, Plan};
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{Result, parallel};
@@ -41,7 +42,9 @@ pub(super) fn decode(
     let context = plan.array.context();
     // There are never more rows than regions.
     let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
-    if !few_regions(rows) {
+    // A budget is planned for one tile a thread, not for those that wait for their turn to be copied.
+    let room = KeptRoom::of(plan);
+    if !few_regions(rows) || !room.any() {
         return Ok(Vec::new());
     }
     let schema = plan.array.schema();
@@ -57,7 +60,14 @@ pub(super) fn decode(
     if kinds.is_empty() || (kinds.len() < 2 && space.is_in_one_tile()) {
         return Ok(Vec::new());
     }
-    let tiles = parts(space, rows, wanted);
+    let Some(tiles) = parts(space, rows, wanted) else { return Ok(Vec::new()) };
+    // Such tiles are painted piece by piece, or refused, elsewhere.
+    let sizes = kinds.iter().filter_map(|kind| schema.field_of(*kind)?.cell_size());
+    let widest = sizes.max().unwrap_or(0).max(size_of::<u64>());
+    let cells = tiles.iter().map(|tile| tile.part.cells()).max().unwrap_or(0);
+    if to_u64(cells.saturating_mul(widest)) > MOST_KEPT.min(context.limits.tile_bytes) {
+        return Ok(Vec::new());
+    }
     let amounts = kinds.iter().filter_map(|kind| schema.field_of(*kind)).flat_map(|field| {
         let wanted = tiles.iter().filter(|tile| tile.wanted);
         wanted.map(move |tile| of_part(plan, space, &field, &tile.part.bounds).1)
@@ -86,7 +96,7 @@ pub(super) fn decode(
         let Some(TilePart { region, part, .. }) = tiles.get(tile) else { return Ok(()) };
         let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
         if let Some((own, row)) = own.zip(rows.get(*region)) {
-            let copied = own.take(plan, &row.map_of_part(part), &mut painted, true);
+            let copied = own.take(&room, &row.map_of_part(part), &mut painted, true);
             context.counters.copied(copied);
         }
         Ok(())
@@ -96,12 +106,16 @@ pub(super) fn decode(
     Ok(columns)
 }
 
-/// The parts of all space tiles of some regions, in their order.
-fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Vec<TilePart> {
+/// With more tiles than this, a list of them takes too much memory, and there is enough to do for each thread without it.
+const MOST_TILES: usize = 1 << 12;
+
+/// The parts of all space tiles of some regions, in their order; `None` if there are too many.
+fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Option<Vec<TilePart>> {
     let mut parts = Vec::new();
     for (region, (row, wanted)) in rows.iter().zip(split_wanted(wanted, rows)).enumerate() {
         let all: core::result::Result<(), ()> = space.for_each_tile(row, |_, _, bounds| {
-            let Some(part) = row.part(&bounds, space.order) else { return Err(()) };
+            let part = row.part(&bounds, space.order).filter(|_| parts.len() < MOST_TILES);
+            let Some(part) = part else { return Err(()) };
             let mut any = wanted.is_none();
             if let Some(wanted) = wanted {
                 row.map_of_part(&part).for_each_run(|_, to, cells| {
@@ -111,9 +125,7 @@ fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Vec<TilePart>
             parts.push(TilePart { region, part, wanted: any });
             Ok(())
         });
-        if all.is_err() {
-            return Vec::new();
-        }
+        all.ok()?;
     }
-    parts
+    Some(parts)
 }

@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
 use super::amount;
-use super::begun::{Begun, BegunPart, Kept, begin, parts_of};
+use super::begun::{Begun, BegunPart, Kept, KeptRoom, begin, parts_of};
 use super::cell_map::CellMap;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
@@ -82,6 +82,7 @@ pub(super) fn mask(
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
     let threads = amount::threads(plan, space, regions, fields);
+    let room = KeptRoom::of(plan);
     let workers = Worker::sharing(context.threads, jobs.len());
     parallel::run(threads, jobs, workers, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
@@ -95,7 +96,7 @@ pub(super) fn mask(
             map.copy(&wanted, piece, 1);
             let any = wanted.contains(&1);
             let copied = begun.iter_mut().map(|begun| match painted.get_mut(begun.field) {
-                Some(own) => begun.take(plan, &map, own, any),
+                Some(own) => begun.take(&room, &map, own, any),
                 None => 0,
             });
             context.counters.copied(copied.fold(0, usize::saturating_add));

@@ -30,8 +30,8 @@ pub(crate) struct VarTarget<'t> {
     validity: Option<&'t mut [u8]>,
     /// A cell with 0 here gets the fill value.
     wanted: Option<&'t [u8]>,
-    /// The cells of the region's space tiles that are decoded already, in their order; tiles after the last entry are not.
-    kept: Vec<Option<Kept>>,
+    /// The cells of those of the region's space tiles that are decoded already, with the numbers of these, ascending.
+    kept: Vec<(usize, Kept)>,
     /// Where each cell's value begins in `arena` or, from [`LENT`] on, in `lent`.
     starts: Vec<usize>,
     arena: Vec<u8>,
@@ -43,15 +43,15 @@ pub(crate) struct VarTarget<'t> {
     copied: usize,
 }
 
-/// Where values of [`VarTarget::lent`] begin.
-const LENT: usize = 1 << (usize::BITS - 2);
+/// Where values of [`VarTarget::lent`] begin: no vector of bytes is as long.
+const LENT: usize = 1 << (usize::BITS - 1);
 
 impl<'t> VarTarget<'t> {
     pub(super) fn new(
         lengths: &'t mut [u64],
         validity: Option<&'t mut [u8]>,
         wanted: Option<&'t [u8]>,
-        kept: Vec<Option<Kept>>,
+        kept: Vec<(usize, Kept)>,
     ) -> Self {
         let starts = vec![0; lengths.len()];
         Self {
@@ -216,9 +216,11 @@ impl FieldSources<'_> {
         // The fill value is stored once, at the start.
         target.arena.extend_from_slice(&spec.fill);
         let mut decoded = VarTile::default();
-        let mut kept = core::mem::take(&mut target.kept).into_iter();
+        let mut kept = core::mem::take(&mut target.kept).into_iter().peekable();
+        let mut numbers = 0usize..;
         space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
-            if let Some(Some(kept)) = kept.next() {
+            let number = numbers.next();
+            if let Some((_, kept)) = kept.next_if(|(own, _)| number == Some(*own)) {
                 target.take_kept(kept);
                 return Ok(());
             }

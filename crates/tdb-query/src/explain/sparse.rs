@@ -10,11 +10,10 @@ use crate::budget::MemoryBudget;
 use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::plan::{Plan, TIMESTAMPS};
+use crate::plan::{MOST_KEPT, PIECE, Plan, TIMESTAMPS};
 use crate::sparse::candidate::{is_compared, matching};
 use crate::sparse::deletes::{Looks, applies, stored_program};
 use crate::sparse::filter::{Filter, meeting};
-use crate::sparse::keep::{MOST, PIECE};
 use crate::sparse::{Candidate, Sorting, candidates};
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
@@ -92,7 +91,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     let memory_bytes = result_bytes.saturating_add(ordering);
     // The part of a budget that is not needed for the result is used to keep decoded tiles.
     let max = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
-    let mut fields = decoded_again(plan, columns, max.unwrap_or(MOST))?;
+    let mut fields = decoded_again(plan, columns, max.unwrap_or(MOST_KEPT))?;
     fields.append(&mut conditioned);
     fields.append(&mut searched);
     fields.append(&mut deleted);

@@ -16,15 +16,10 @@ use super::pick::{fitted, pick};
 use super::select::TileSelection;
 use crate::Result;
 use crate::condition::{ColumnView, Decoded, string_at};
-use crate::plan::Plan;
+use crate::plan::{MOST_KEPT, PIECE, Plan};
 use crate::share::BatchScope;
 use crate::stats::Counters;
 use crate::worker::Worker;
-
-/// A read without a memory budget keeps at most this much.
-pub(crate) const MOST: u64 = 256 << 20;
-/// Overhead of keeping a piece, in addition to its bytes.
-pub(crate) const PIECE: u64 = 192;
 
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type Place = (usize, usize, Part);
@@ -160,7 +155,7 @@ impl<'p> Keep<'p> {
     fn reserve(&self, bytes: u64) -> bool {
         let mut held = self.lock();
         let after = held.bytes.saturating_add(bytes);
-        let fits = if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MOST };
+        let fits = if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MOST_KEPT };
         if fits {
             held.bytes = after;
             held.being_made = held.being_made.saturating_add(1);

@@ -7,14 +7,14 @@ use tdb_schema::{Dimension, FieldKind};
 
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
 use super::filter::{Filter, Judged};
-use super::keep::{Keep, PIECE, Part, Piece};
+use super::keep::{Keep, Part, Piece};
 use super::need;
 use super::pick::numbers_of;
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
 use crate::condition::{Decoded, StringView, string_at};
 use crate::context::Context;
-use crate::plan::Plan;
+use crate::plan::{PIECE, Plan};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;

@@ -29,10 +29,10 @@ pub(super) fn stage_all(
     if threads < 2 || !parallel::can_be_shared(all.map(|(_, field)| decoded(field, selections))) {
         return Ok(BTreeMap::new());
     }
+    // The other threads have other columns.
+    let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
     let made = parallel::run(threads, fields, Spare::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
-        // The other threads have other columns.
-        let own = selections.len().max(1);
         Ok((at, stage(plan, selections, (field.kind, spec), (cells, own), keep, spare)?))
     })?;
     Ok(made.into_iter().collect())

@@ -121,7 +121,7 @@ pub(super) fn stage(
             Ok(values)
         })?;
         lengths_to_offsets(&mut offsets)?;
-        let (data, moved) = concat(threads, values)?;
+        let (data, moved) = concat(stage.threads, values)?;
         context.counters.copied(moved);
         return Ok(spec.column(data, Some(offsets), validity));
     };

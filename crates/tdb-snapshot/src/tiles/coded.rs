@@ -18,6 +18,11 @@ use crate::{Error, Result, parallel};
 /// The length of a longer read is compared with the file's real size before memory is allocated for it.
 const TRUSTED_READ: usize = 16 << 20;
 
+/// Of a tile of more chunks, one after the other is decoded: a list of all of them would take too much memory.
+pub(super) const MOST_SHARED: usize = 1 << 16;
+/// So are longer chunks: filters need memory for each that is being decoded.
+const LARGEST_SHARED: usize = 4 << 20;
+
 /// A file of tiles, and how to decode them.
 #[derive(Debug)]
 pub(super) struct Coded {
@@ -88,7 +93,7 @@ impl Coded {
         let stored = self.stored(tile, &chunks, out.len());
         let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
         lacking.fill(0);
-        if threads < 2 {
+        if threads < 2 || chunks.len() > MOST_SHARED {
             let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
             context.counters.tile(count, bytes);
             return done.map_err(wrong);
@@ -114,8 +119,9 @@ impl Coded {
             return jobs.try_for_each(|job| run(job, scratch));
         }
         let jobs: Vec<_> = jobs.collect();
+        let is_large = |job: &ChunkJob<'_, '_>| job.range().len() > LARGEST_SHARED;
         let pieces = jobs.iter().map(|job| work(self.decoder.effort(), job.range().len()));
-        if !parallel::can_be_shared(pieces) {
+        if !parallel::can_be_shared(pieces) || jobs.iter().any(is_large) {
             return jobs.into_iter().try_for_each(|job| run(job, scratch));
         }
         parallel::run(threads, jobs, Worker::default, |job, worker| run(job, &mut worker.scratch)).map(drop)

@@ -6,7 +6,7 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_filters::CodedStrings;
 use tdb_tile::TileChunks;
 
-use super::coded::{Coded, fetch};
+use super::coded::{Coded, MOST_SHARED, fetch};
 use super::{FieldTiles, copy_checked};
 use crate::buffers::VarTile;
 use crate::context::Context;
@@ -135,7 +135,8 @@ impl FieldTiles {
                 )
             })?;
         let jobs = chunks.jobs(stored).map_err(|error| Error::from_tile(path(), None, error))?;
-        self.fixed.run(context, jobs, (scratch, *threads))?;
+        let threads = if chunks.len() > MOST_SHARED { 1 } else { *threads };
+        self.fixed.run(context, jobs, (scratch, threads))?;
         context.counters.tile(chunks.len(), len);
         // Cells that the tile lacks are empty.
         let end = to_u64(size);
