@@ -13,7 +13,7 @@
 use core::ops::RangeInclusive;
 
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder};
 use tdb_array::{
     ArraySchema, Cells, Layout, MemoryStorage, OpenOptions, QueryCondition, WriteColumn, WriteOptions,
 };
@@ -82,7 +82,7 @@ fn dense(
         .dimension(Dimension::new("x", 0..=SIDES.1 - 1).with_tile(columns))
         .tile_order(orders.0)
         .cell_order(orders.1);
-    let schema = attributes(slow).into_iter().fold(schema, |schema, attribute| schema.attribute(attribute));
+    let schema = attributes(slow).into_iter().fold(schema, SchemaBuilder::attribute);
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
     for (time, (rows, columns)) in (1..).zip(writes) {
@@ -210,7 +210,7 @@ fn values_that_a_condition_looked_at_go_on_in_the_next_tile_of_a_region() {
 #[test]
 fn columns_of_a_single_sparse_tile_are_those_of_one_thread() {
     let schema = ArraySchema::sparse().dimension(Dimension::new("y", 0..=99_999)).capacity(100_000);
-    let schema = attributes(true).into_iter().fold(schema, |schema, attribute| schema.attribute(attribute));
+    let schema = attributes(true).into_iter().fold(schema, SchemaBuilder::attribute);
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
     let cells: Vec<Cell> = (0..50_000).map(|y| cell(y, 0, 1)).collect();

@@ -181,7 +181,8 @@ mod tests {
         assert_eq!(limit, json!({"op": "codec", "array": "/a", "fields": ["x"]}));
         assert!(case("box of 5 %").limit().is_none());
         assert!(
-            Case::parse(&json!({"array": "1_0", "what": "box"})).is_err_and(|error| error.contains("about"))
+            Case::parse(&json!({"array": "1_0", "what": "box", "request": {}}))
+                .is_err_and(|error| error.contains("about"))
         );
     }
 
