@@ -165,7 +165,7 @@ class Peer:
         for name in request["fields"]:
             data_bytes, offsets_bytes = request["sizes"][name]
             data = np.empty(data_bytes + SLACK, np.uint8)
-            offsets = np.empty(offsets_bytes // 8 + SLACK, np.uint64) if name in request["var"] else None
+            offsets = None if offsets_bytes is None else np.empty(offsets_bytes // 8 + SLACK, np.uint64)
             sizes = C.c_uint64(data.nbytes), C.c_uint64(0 if offsets is None else offsets.nbytes)
             valid = None
             if name in request.get("nullable", ()):

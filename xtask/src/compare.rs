@@ -156,7 +156,7 @@ fn timed(
     let warm = tdb.ask(&request).map_err(failed)?;
     // The peer gets buffers of the right size, so it never has to repeat a read with larger ones.
     if let Some(request) = request.as_object_mut() {
-        for key in ["sizes", "widths", "var", "cells"] {
+        for key in ["sizes", "widths", "cells"] {
             request.insert(key.into(), warm.json.get(key).cloned().unwrap_or(Value::Null));
         }
     }

@@ -263,6 +263,7 @@ impl<F: Fn()> Drop for Abandon<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::QueryError;
 
     #[test]
     fn work_is_shared_only_if_enough_of_it_is_left_beside_its_largest_piece() {
@@ -270,7 +271,6 @@ mod tests {
         assert!(!can(&[]) && !can(&[usize::MAX]) && !can(&[1 << 30, 1 << 19]));
         assert!(can(&[1 << 20, 1 << 20]) && can(&[1 << 30, 1 << 19, 1 << 19]) && can(&[usize::MAX / 2; 3]));
     }
-    use crate::QueryError;
 
     #[test]
     fn results_come_in_job_order_whatever_the_threads() {

@@ -17,8 +17,8 @@ pub struct Row {
     pub feature: Option<&'static str>,
     /// Whether this build has that feature.
     pub available: bool,
-    /// About how many tenths of a nanosecond it takes to decode a byte (`cargo xtask compare filters`, one thread): enough to tell
-    /// whether work is worth a second thread.
+    /// About how many tenths of a nanosecond it takes to decode a byte (`cargo xtask compare filters` with one thread, and
+    /// `docs/filter-speed.md`): enough to tell whether work is worth a second thread.
     pub effort: u16,
     /// Makes a filter with ordinary options.
     pub sample: fn() -> Filter,
@@ -109,7 +109,7 @@ const TABLE: &[Row] = &[
         Filter::ScaleFloat(ScaleFloat { scale: 1.0, offset: 0.0, byte_width: ByteWidth::Eight })
     }),
     row(16, "xor", None, || Filter::Xor),
-    feature(slow(row(18, "webp", None, webp), 100), "webp", cfg!(feature = "webp")),
+    feature(slow(row(18, "webp", None, webp), 40), "webp", cfg!(feature = "webp")),
     row(19, "delta", Some(8), || Filter::Delta { level: -1, reinterpret: None }),
 ];
 

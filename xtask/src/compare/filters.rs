@@ -266,7 +266,7 @@ fn measure(
         json!({
             "op": "read", "array": array.display().to_string(), "fields": ["a"], "order": "row-major",
             "dimensions": ["i"], "ranges": [[0, cells.saturating_sub(1)]], "ties": false,
-            "sizes": {"a": [values, if case.var { counted } else { 0 }]},
+            "sizes": {"a": [values, case.var.then_some(counted)]},
             "widths": [if case.var { 1 } else { case.size }],
         })
     });

@@ -102,13 +102,14 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     report(&rows, &failed, &options, &sides);
     fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let bad = rows.iter().filter(|(_, row)| row.wrong.is_some() || ratio(row) < options.least).count();
-    if bad == 0 && failed.is_empty() {
+    // libtiledb cannot answer all of these in one go, whatever the size of its buffers.
+    let own = failed.iter().filter(|error| !error.contains(": libtiledb: ")).count();
+    if bad == 0 && own == 0 {
         Ok(())
     } else {
         Err(format!(
-            "{bad} queries with other cells or below {}, {} not answered",
-            options.least,
-            failed.len()
+            "{bad} queries with other cells or below {}, {own} that tdb does not answer",
+            options.least
         ))
     }
 }

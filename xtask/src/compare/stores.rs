@@ -332,7 +332,7 @@ fn describe(query: &Query, cells: &Cells, request: &mut Value) -> Result<(), Str
     let mut sizes = serde_json::Map::new();
     for (name, _) in query.fields {
         let bytes = cells.field(name).map_err(said)?.bytes().len();
-        sizes.insert((*name).to_owned(), json!([bytes, 0]));
+        sizes.insert((*name).to_owned(), json!([bytes, null]));
     }
     let names: Vec<&str> = query.fields.iter().map(|(name, _)| *name).collect();
     let widths: Vec<usize> = query.fields.iter().map(|(_, width)| *width).collect();

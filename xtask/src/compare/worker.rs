@@ -8,7 +8,7 @@
 //! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
 //!  "dimensions": [...], "ties": bool, "points": null | {dimension: [coordinate, ...]},
 //!  for the peer: "types": [of each dimension], "nullable": [field, ...], "cells": of the result}
-//!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets]}, "widths", "var"}
+//!                                -> {"seconds", "cells", "bytes", "peak", "sizes": {field: [data, offsets | null]}, "widths"}
 //! {"op": "arrow", …}             -> the same, but what is timed ends with a record batch: see `worker_arrow`
 //! {"op": "open", "array": path}  -> {"seconds", ...}
 //! {"op": "hash"}                 -> {"hash"} of what the last request returned
@@ -262,26 +262,23 @@ fn integer(bytes: &[u8]) -> Fallible<i64> {
 /// Cells, bytes, and the sizes that the peer needs to set up its buffers.
 fn describe(cells: &Cells) -> Map<String, Value> {
     let mut bytes = 0usize;
-    let (mut sizes, mut widths, mut of_variable_length) = (Map::new(), Vec::new(), Vec::new());
+    let (mut sizes, mut widths) = (Map::new(), Vec::new());
     for column in cells.columns() {
-        let offsets = if column.offsets().is_some() { cells.len().saturating_mul(8) } else { 0 };
+        // A field of fixed size has none, which is not the same as offsets of no cells.
+        let offsets = column.offsets().map(|_| cells.len().saturating_mul(8));
         let data = match (column.codes(), column.offsets()) {
             (Some(codes), Some(offsets)) => expanded(codes, offsets),
             _ => column.bytes().len(),
         };
-        bytes = bytes.saturating_add(data).saturating_add(offsets);
+        bytes = bytes.saturating_add(data).saturating_add(offsets.unwrap_or(0));
         sizes.insert(column.name.clone(), json!([data, offsets]));
         widths.push(column.cell_size().unwrap_or(1));
-        if column.offsets().is_some() {
-            of_variable_length.push(column.name.clone());
-        }
     }
     let mut answer = Map::new();
     answer.insert("cells".into(), cells.len().into());
     answer.insert("bytes".into(), bytes.into());
     answer.insert("sizes".into(), sizes.into());
     answer.insert("widths".into(), widths.into());
-    answer.insert("var".into(), of_variable_length.into());
     answer
 }
 

@@ -11,7 +11,7 @@ use super::amount::of_part;
 use super::begun::{Begun, KeptRoom, begin, parts_of};
 use super::condition::{MatchField, Painted};
 use super::overlay::Overlay;
-use super::sources::FieldSources;
+use super::sources::{FieldSources, has_wanted};
 use super::space::{Region, Space};
 use super::split_wanted;
 use crate::plan::{MOST_KEPT, Plan};
@@ -116,13 +116,7 @@ fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Option<Vec<Ti
         let all: core::result::Result<(), ()> = space.for_each_tile(row, |_, _, bounds| {
             let part = row.part(&bounds, space.order).filter(|_| parts.len() < MOST_TILES);
             let Some(part) = part else { return Err(()) };
-            let mut any = wanted.is_none();
-            if let Some(wanted) = wanted {
-                row.map_of_part(&part).for_each_run(|_, to, cells| {
-                    any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
-                });
-            }
-            parts.push(TilePart { region, part, wanted: any });
+            parts.push(TilePart { region, part, wanted: has_wanted(row, &bounds, wanted) });
             Ok(())
         });
         all.ok()?;

@@ -349,3 +349,24 @@ impl VarTarget<'_> {
 pub(super) fn fill_runs(region: &Region, bounds: &Box, mut fill: impl FnMut(usize, usize)) {
     region.map(bounds, None).for_each_run(|_, to, cells| fill(to, cells));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_any_size_that_are_not_wanted_get_the_fill_value_and_no_others() {
+        let wanted = [1u8, 0, 0, 1, 0];
+        for size in [1usize, 2, 3, 4, 8, 12] {
+            let fill: Vec<u8> = (200..).take(size).collect();
+            let mut values: Vec<u8> = (0..).take(size * wanted.len()).collect();
+            let expected: Vec<u8> = values
+                .chunks_exact(size)
+                .zip(wanted)
+                .flat_map(|(own, wanted)| if wanted == 0 { fill.as_slice() } else { own }.to_vec())
+                .collect();
+            fill_values(&mut values, size, &fill, &wanted);
+            assert_eq!(values, expected, "cells of {size} bytes");
+        }
+    }
+}

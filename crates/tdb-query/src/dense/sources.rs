@@ -202,13 +202,7 @@ impl<'a> FieldSources<'a> {
         bounds: &Box,
         wanted: Option<&[u8]>,
     ) -> (Vec<Layer<'_, 'a>>, bool) {
-        let mut any = wanted.is_none();
-        if let Some(wanted) = wanted {
-            fill_runs(region, bounds, |to, cells| {
-                any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
-            });
-        }
-        if any { self.layers(bounds) } else { (Vec::new(), false) }
+        if has_wanted(region, bounds, wanted) { self.layers(bounds) } else { (Vec::new(), false) }
     }
 
     /// Numbers of the sources' fragments.
@@ -264,6 +258,16 @@ impl<'a> FieldSources<'a> {
             })
         })
     }
+}
+
+/// Whether some of a region's cells in a box are wanted; without a mask, all are.
+pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -> bool {
+    let Some(wanted) = wanted else { return true };
+    let mut any = false;
+    fill_runs(region, bounds, |to, cells| {
+        any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
+    });
+    any
 }
 
 /// Sets `written` to 1 for the cells of a region that some fragment has, whichever fields it has.

@@ -145,31 +145,27 @@ fn collect(
     // Fields with kept cells come first: this frees kept memory, which the others can use.
     let mut places: Vec<usize> = (0..fields.len()).collect();
     places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| keep.has_any(field.kind)));
-    let is_staged = |kind: FieldKind| match kind {
-        FieldKind::Dimension(dimension) => coordinates.get(dimension).is_some_and(Option::is_some),
-        FieldKind::Attribute(_) => false,
-    };
-    let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?)));
-    let missing = missing.filter(|(_, field)| !is_staged(field.kind)).collect();
-    let mut side_by_side = side_by_side::stage_all(plan, selections, missing, cells, keep)?;
+    for (field, slot) in fields.iter().zip(&mut columns) {
+        if let FieldKind::Dimension(dimension) = field.kind {
+            *slot = coordinates.get_mut(dimension).and_then(Option::take);
+        }
+    }
+    let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?, columns.get(*at)?)));
+    let missing =
+        missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
+    for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, keep)? {
+        if let Some(slot) = columns.get_mut(at) {
+            *slot = Some(column);
+        }
+    }
     for at in places {
         let (Some(field), Some(slot)) = (fields.get(at), columns.get_mut(at)) else { continue };
-        let own = match field.kind {
-            FieldKind::Dimension(dimension) => coordinates.get_mut(dimension).and_then(Option::take),
-            FieldKind::Attribute(_) => None,
-        };
-        let column = match own.or_else(|| side_by_side.remove(&at)) {
+        let column = match slot.take() {
             Some(column) => column,
             None => {
                 let spec = ColumnSpec::new(schema, field);
-                stage(
-                    plan,
-                    selections,
-                    (field.kind, spec),
-                    (cells, plan.array.context().threads),
-                    keep,
-                    spare,
-                )?
+                let threads = plan.array.context().threads;
+                stage(plan, selections, (field.kind, spec), (cells, threads), keep, spare)?
             }
         };
         *slot = Some(match order {

@@ -17,7 +17,7 @@ use crate::context::Context;
 use crate::plan::{PIECE, Plan};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::FieldTiles;
+use crate::tiles::{FieldTiles, USUAL_CHUNK};
 use crate::worker::Worker;
 use crate::{Result, TimeWindow, parallel};
 
@@ -56,10 +56,16 @@ impl TileSelection {
     }
 
     /// Cells of the tile from the first to the last wanted one.
-    pub(super) fn span(&self) -> usize {
+    fn span(&self) -> usize {
         let Some(cells) = &self.cells else { return self.tile_cells };
         let ends = cells.first().zip(cells.last());
         ends.map_or(0, |(first, last)| index_of(last.saturating_sub(*first)).saturating_add(1))
+    }
+
+    /// About how many cells are decoded for these: the chunks that have the first and the last of them are decoded whole.
+    pub(super) fn decoded(&self, size: usize) -> usize {
+        let chunk = USUAL_CHUNK.checked_div(size).unwrap_or(0);
+        self.span().saturating_add(chunk).min(self.tile_cells)
     }
 
     /// Approximate bytes that it takes.

@@ -3,8 +3,6 @@
 //! The threads share the tiles of a column, and one column is made after another. In a query that meets a single tile, a second thread
 //! would find nothing to do.
 
-use std::collections::BTreeMap;
-
 use tdb_schema::Field;
 
 use super::keep::Keep;
@@ -12,7 +10,7 @@ use super::select::TileSelection;
 use super::stage::{Spare, stage};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
-use crate::tiles::{USUAL_CHUNK, work};
+use crate::tiles::work;
 use crate::{Column, Result, parallel};
 
 /// The columns of some fields, which are given with their places, if it pays to make them at the same time.
@@ -22,33 +20,27 @@ pub(super) fn stage_all(
     fields: Vec<(usize, Field<'_>)>,
     cells: usize,
     keep: &Keep<'_>,
-) -> Result<BTreeMap<usize, Column>> {
+) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
     // What was kept of the search is only copied.
     let all = fields.iter().filter(|(_, field)| !keep.has_any(field.kind));
     if threads < 2 || !parallel::can_be_shared(all.map(|(_, field)| decoded(field, selections))) {
-        return Ok(BTreeMap::new());
+        return Ok(Vec::new());
     }
     // The other threads have other columns.
     let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
-    let made = parallel::run(threads, fields, Spare::default, |(at, field), spare| {
+    parallel::run(threads, fields, Spare::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
         Ok((at, stage(plan, selections, (field.kind, spec), (cells, own), keep, spare)?))
-    })?;
-    Ok(made.into_iter().collect())
+    })
 }
 
 /// About how much is decoded of a field.
 fn decoded(field: &Field<'_>, selections: &[TileSelection]) -> usize {
-    let own = |selection: &TileSelection| {
+    let own = |selection: &TileSelection| match field.cell_size() {
+        Some(size) => selection.decoded(size).saturating_mul(size),
         // Of values of variable length, all offsets of a tile are decoded.
-        let (span, size) = match field.cell_size() {
-            Some(size) => (selection.span(), size),
-            None => (selection.tile_cells, size_of::<u64>()),
-        };
-        // The chunks that have the first and the last wanted cell are decoded whole.
-        let bytes = span.saturating_mul(size).saturating_add(USUAL_CHUNK);
-        bytes.min(selection.tile_cells.saturating_mul(size))
+        None => selection.tile_cells.saturating_mul(size_of::<u64>()),
     };
     work(field.filters.effort(), selections.iter().map(own).fold(0, usize::saturating_add))
 }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
-use crate::tiles::{FieldTiles, USUAL_CHUNK};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, QueryError, Result, parallel};
 
@@ -154,9 +154,7 @@ impl Stage<'_> {
             if self.is_at_hand(selection) {
                 copied = copied.saturating_add(selection.len());
             } else {
-                // The chunks that have the first and the last of them are decoded whole.
-                let span = selection.span().saturating_add(USUAL_CHUNK.checked_div(size).unwrap_or(0));
-                decoded = decoded.saturating_add(span.min(selection.tile_cells));
+                decoded = decoded.saturating_add(selection.decoded(size));
             }
         }
         self.worth(copied.saturating_mul(size), decoded.saturating_mul(size))
