@@ -297,3 +297,30 @@ proptest! {
         prop_assert_eq!(of_parts, model(&|_, _| true));
     }
 }
+
+#[test]
+fn cells_outside_the_domain_of_their_fragment_are_still_compared() {
+    let storage = create(Shape::Plane, 4);
+    let cells: Cells = (3..=90).map(|x| ((x, x % 50), i64::from(x))).collect();
+    for time in [1, 2] {
+        write(&storage, Shape::Plane, time, &cells);
+        let written = format!("__{time}_{time}_");
+        let has_x = |key: &String| key.contains(&written) && key.ends_with("/d0.tdb");
+        let key = storage.keys().into_iter().find(has_x).unwrap();
+        let mut bytes = storage.remove(&key).unwrap().to_vec();
+        // The keys of all other cells are as narrow as the domain.
+        let at = bytes.windows(4).rposition(|own| own == 52i32.to_le_bytes()).unwrap();
+        bytes[at..at + 4].copy_from_slice(&99_999i32.to_le_bytes());
+        storage.insert(key, bytes);
+    }
+    let (all, sum) = (cells.len() as u64, cells.values().sum::<i64>());
+    for budget in [None, Some(MemoryBudget::from_bytes(1 << 20))] {
+        let read = budget.into_iter().fold(open(&storage).read(), Read::batch_memory);
+        let found = read.aggregate([Aggregate::count(), Aggregate::sum("a")]).unwrap();
+        assert_eq!(found[0].as_u64(), Some(all));
+        assert_eq!(found[1].as_i64(), Some(sum));
+    }
+    let found = open(&storage).read().fields(["x", "a"]).collect().unwrap();
+    assert!(found.field("x").unwrap().values::<i32>().unwrap().contains(&99_999));
+    assert_eq!(found.len, cells.len());
+}

@@ -11,10 +11,13 @@
 //! distributed over buckets by the leading bits of their keys; the rest of a key and the number of the cell mostly
 //! fit in a word.
 //!
+//! Whoever only asks which cells are replaced may bring their keys instead of coordinates ([`Keying`]).
+//!
 //! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
 pub mod hilbert;
 mod keys;
+mod ready;
 pub mod reals;
 mod sort;
 mod table;
@@ -26,6 +29,7 @@ use tdb_codec::{Layout, to_u32, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
 use self::keys::{Keys, Packing};
+pub use self::ready::{Keying, replaced_by_keys};
 use self::sort::{Finish, Key, Keyed, Sink, Sorted};
 use self::table::CellTable;
 pub use self::table::{CellBatch, CoordinatesRef};
@@ -93,14 +97,19 @@ pub fn permutation(
 /// The order of the remaining cells does not matter.
 pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
-    // Any order brings equal cells together. The stored order is cheap, except for places on a Hilbert curve.
-    let order = match CellOrder::of(Layout::GlobalOrder, schema) {
-        CellOrder::Hilbert => CellOrder::RowMajor,
-        order => order,
-    };
-    let mut cells = sorted(threads, schema, &table, order, Wanted { order: false, dedup: true })?.dropped;
+    let wanted = Wanted { order: false, dedup: true };
+    let mut cells = sorted(threads, schema, &table, order_to_compare(schema), wanted)?.dropped;
     cells.sort_unstable();
     Ok(cells)
+}
+
+/// The order in which replaced cells are looked for. Any order brings equal cells together. The stored order is cheap, except for places on
+/// a Hilbert curve.
+const fn order_to_compare(schema: &ArraySchema) -> CellOrder {
+    match CellOrder::of(Layout::GlobalOrder, schema) {
+        CellOrder::Hilbert => CellOrder::RowMajor,
+        order => order,
+    }
 }
 
 /// What a sort must compute.

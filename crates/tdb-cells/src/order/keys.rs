@@ -53,11 +53,11 @@ pub(super) struct Packing<'a> {
     exact: bool,
 }
 
-/// The range of the values of a dimension.
+/// The range of the values of a dimension, as distances from the start of its domain, or as the ordered bits of reals.
 #[derive(Clone, Copy, Debug)]
-struct Spread {
-    min: u64,
-    max: u64,
+pub(super) struct Spread {
+    pub(super) min: u64,
+    pub(super) max: u64,
 }
 
 const fn bits_of(max: u64) -> u32 {
@@ -82,7 +82,7 @@ impl<'a> Packing<'a> {
             .map(|dimension| Spread { min: 0, max: dimension.last_ordinal().unwrap_or(u64::MAX) })
             .collect();
         let narrow = Self::fit(dimensions, &wanted, &declared, &[]);
-        if narrow.exact && narrow.bits <= u64::BITS {
+        if narrow.is_exact_word() {
             return Ok(narrow);
         }
         // Domains are often far wider than the values in them.
@@ -98,6 +98,12 @@ impl<'a> Packing<'a> {
             }
         }
         Ok(Self::fit(dimensions, &wanted, &spreads, &texts))
+    }
+
+    /// The layout for values of dimensions of fixed size that are known to be in these ranges. `None` for places on a Hilbert curve.
+    pub(super) fn of_spreads(schema: &'a ArraySchema, order: CellOrder, spreads: &[Spread]) -> Option<Self> {
+        let dimensions = schema.domain.dimensions.as_slice();
+        (order != CellOrder::Hilbert).then(|| Self::fit(dimensions, &parts(schema, order), spreads, &[]))
     }
 
     /// Gives each part as many bits as it needs, while there are bits left.
@@ -168,6 +174,15 @@ impl<'a> Packing<'a> {
         Self { slots, dimensions, bits, exact }
     }
 
+    pub(super) const fn dimensions(&self) -> &'a [Dimension] {
+        self.dimensions
+    }
+
+    /// Whether keys of 64 bits tell all coordinates apart (but zeros of both signs).
+    pub(super) const fn is_exact_word(&self) -> bool {
+        self.exact && self.is_narrow()
+    }
+
     /// Whether keys fit in 64 bits.
     pub(super) const fn is_narrow(&self) -> bool {
         self.bits <= u64::BITS
@@ -207,7 +222,7 @@ impl<'a> Packing<'a> {
 
     /// Adds the parts of the keys of a piece's cells to keys that are 0; `None` if one does not fit, otherwise whether
     /// equal keys mean equal coordinates.
-    fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
+    pub(super) fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
         for (at, slot) in self.slots.iter().enumerate() {
             if slot.source == Source::Hilbert {
@@ -269,11 +284,7 @@ impl<K: Key> KeySource<K> for Keys<'_> {
     }
 
     fn batches(&self) -> impl Iterator<Item = usize> {
-        let mut end = 0usize;
-        self.table.pieces().iter().map(move |piece| {
-            end = end.saturating_add(piece.cells);
-            end
-        })
+        self.table.ends()
     }
 
     fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool> {

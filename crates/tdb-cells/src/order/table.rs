@@ -60,7 +60,7 @@ struct Batch<'a> {
 /// Cells of a batch that one job handles.
 #[derive(Debug)]
 pub(super) struct Piece {
-    batch: usize,
+    pub(super) batch: usize,
     /// Its first cell in the batch.
     pub(super) at: usize,
     pub(super) cells: usize,
@@ -112,6 +112,15 @@ impl<'a> CellTable<'a> {
 
     pub(super) fn pieces(&self) -> &[Piece] {
         &self.pieces
+    }
+
+    /// Where pieces end.
+    pub(super) fn ends(&self) -> impl Iterator<Item = usize> {
+        let mut end = 0usize;
+        self.pieces.iter().map(move |piece| {
+            end = end.saturating_add(piece.cells);
+            end
+        })
     }
 
     /// Splits a range of cells into pieces, batch by batch.

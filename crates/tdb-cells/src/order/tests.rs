@@ -1,7 +1,7 @@
 //! Compares every way of sorting with comparing all cells one by one.
 
 use tdb_codec::{ArrayType, Buffer};
-use tdb_schema::Domain;
+use tdb_schema::{Domain, Range};
 
 use super::*;
 
@@ -129,10 +129,43 @@ fn check(schema: &ArraySchema, fragments: &[Vec<Vec<Vec<u8>>>]) {
                 assert!(found == expected, "{order:?}, dedup {dedup}, {threads} threads");
                 if dedup {
                     assert!(replaced(threads, schema, batches(&tiles)).unwrap() == dropped, "{order:?}");
+                    if let Some(found) = replaced_by_their_keys(threads, schema, &tiles) {
+                        assert!(found == dropped, "by keys");
+                    }
                 }
             }
         }
     }
+}
+
+/// The least range of each dimension that has the coordinates of all tiles.
+fn bounds(schema: &ArraySchema, tiles: &[Tile]) -> Vec<Range> {
+    let dimensions = schema.domain.dimensions.iter().enumerate();
+    let bounds = dimensions.map(|(index, dimension)| {
+        let of_tile = |tile: &Tile| -> Vec<Range> {
+            let (values, offsets) = &tile.coordinates[index];
+            let own = CoordinatesRef { values: values.as_slice(), offsets: offsets.as_deref() };
+            let value = |at| own.value(at, dimension.datatype.size());
+            (0..tile.cells).map(|at| Range::new(value(at), value(at))).collect()
+        };
+        let mut ranges = tiles.iter().flat_map(of_tile);
+        let first = ranges.next().unwrap();
+        ranges.fold(first, |mut all, range| {
+            all.unite(dimension.datatype, &range);
+            all
+        })
+    });
+    bounds.collect()
+}
+
+/// What [`replaced_by_keys`] finds; `None` if the cells have no keys.
+fn replaced_by_their_keys(threads: usize, schema: &ArraySchema, tiles: &[Tile]) -> Option<Vec<u32>> {
+    let keying = Keying::new(schema, &bounds(schema, tiles))?;
+    let all = batches(tiles);
+    let keys = all.iter().map(|batch| keying.keys(batch.coordinates.clone(), batch.cells));
+    let keys: Vec<Vec<u64>> = keys.collect::<Option<_>>()?;
+    let without = all.into_iter().map(|batch| CellBatch { coordinates: Vec::new(), ..batch });
+    Some(replaced_by_keys(threads, without.zip(keys.iter().map(Vec::as_slice))).unwrap())
 }
 
 /// Fragments of random cells; those of `sorted` are in global order.
@@ -217,6 +250,8 @@ fn many_cells_are_sorted_in_bands_and_buckets() {
     let again = cells[0].iter().step_by(10).cloned().collect();
     cells.push(again);
     check(&schema, &cells);
+    let tiles = [tile(&schema, 0, &cells[0]), tile(&schema, 1, &cells[2])];
+    assert_eq!(replaced_by_their_keys(2, &schema, &tiles).unwrap().len(), cells[2].len());
     // A fragment that an old library did not sort: a few cells are out of place, none of them a cell that is sampled.
     for (a, b) in [(3, 20_001), (15_001, 15_009), (39_997, 39_998)] {
         cells[0].swap(a, b);
@@ -335,6 +370,34 @@ fn zeros_of_both_signs_have_one_number() {
         let word = |value: &[u8]| part_word(part, &dimension, value).unwrap();
         assert_eq!(word(&negative), word(&positive));
     }
+}
+
+#[test]
+fn only_cells_that_64_bits_tell_apart_have_keys() {
+    let (row, hilbert) = (Layout::RowMajor, Layout::Hilbert);
+    let wide = |name: &str| Dimension::new(name, 0i64..=i64::MAX - 10).with_tile(10i64);
+    let real = |name: &str| Dimension::new(name, -1.0f32..=1.0);
+    let integers = |low: i64, high: i64| Range::new(low.to_le_bytes(), high.to_le_bytes());
+    let reals = || Range::new((-1f32).to_le_bytes(), 1f32.to_le_bytes());
+    let (near, far) = (integers(1 << 40, 1 << 41), integers(0, 1 << 60));
+    let two = schema(vec![wide("x"), wide("y")], row, hilbert);
+    assert!(Keying::new(&two, &[near.clone(), integers(5, 9)]).is_some(), "the bounds are narrow");
+    assert!(Keying::new(&two, &[near.clone(), far]).is_none());
+    assert!(Keying::new(&two, core::slice::from_ref(&near)).is_none(), "a dimension without bounds");
+    assert!(Keying::new(&two, &[integers(9, 5), near]).is_none(), "bounds in the wrong order");
+    let text = schema(vec![Dimension::string("s")], row, row);
+    assert!(Keying::new(&text, &[Range::new(*b"a", *b"b")]).is_none(), "strings");
+
+    let both = schema(vec![real("x"), real("y")], row, row);
+    let keying = Keying::new(&both, &[reals(), reals()]).unwrap();
+    let keys = |x: f32, y: f32| {
+        let (x, y) = (x.to_le_bytes(), y.to_le_bytes());
+        let of = |values| CoordinatesRef { values, offsets: None };
+        keying.keys(vec![of(&x), of(&y)], 1)
+    };
+    assert_ne!(keys(0.5, -0.25).unwrap(), keys(-0.25, 0.5).unwrap());
+    assert_eq!(keys(-0.0, 0.5), None, "the place of another coordinate");
+    assert_eq!(keys(0.5, f32::INFINITY), None, "outside the bounds");
 }
 
 #[test]

@@ -12,7 +12,6 @@ use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Columns, Program, Sources, TileColumns, Verdict};
 use crate::fragment::Fragment;
-use crate::order::replaced;
 use crate::plan::Plan;
 use crate::sparse::candidate::{
     Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_alone,
@@ -21,7 +20,7 @@ use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::{TileSelection, Wanted, select_in};
-use crate::sparse::{need, views_of};
+use crate::sparse::{need, replaced_among};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Error, QueryError, Result, parallel};
@@ -223,13 +222,12 @@ fn newest(
     condition: Option<&Sources<'_>>,
     kept: &Keep<'_>,
 ) -> Result<Vec<TileSelection>> {
-    let array = &plan.array;
     let Selected { selections, matches } = selected_in(plan, candidates, condition, kept)?;
     if selections.is_empty() {
         return Ok(selections);
     }
     kept.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let older = replaced(array.context().threads, array.schema(), views_of(&selections))?;
+    let older = replaced_among(plan, &selections)?;
     let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::len).sum()]);
     for cell in older {
         keep.get_mut(index_of(cell)).into_iter().for_each(|slot| *slot = 0);

@@ -68,8 +68,7 @@ pub(crate) fn selected_in(
     keep: &Keep<'_>,
 ) -> Result<Selected> {
     let Some(sources) = condition else {
-        let selections = select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?;
-        return Ok(Selected { selections, matches: None });
+        return Ok(Selected { selections: with_keys(plan, candidates, keep)?, matches: None });
     };
     let filter = Filter::Matching(sources);
     let own = filter.keep_candidates(candidates.clone())?;
@@ -92,6 +91,19 @@ pub(crate) fn selected_in(
     }
     keep.widen(&selections, &matches);
     Ok(Selected { selections, matches: Some(matches) })
+}
+
+/// Selects all cells of some tiles, with their keys; with their coordinates if not all of them have a key.
+fn with_keys(plan: &Plan, candidates: Vec<Candidate>, keep: &Keep<'_>) -> Result<Vec<TileSelection>> {
+    let selections = select_in(plan, candidates.clone(), Wanted::Keys, Filter::All, keep)?;
+    let have = |with: bool| selections.iter().any(|own| own.keys.is_some() == with);
+    if !(have(true) && have(false)) {
+        return Ok(selections);
+    }
+    // Some cells lie outside the bounds of their fragment: a file is damaged, or its writer was careless.
+    plan.share.release(selections.iter().map(TileSelection::held).sum());
+    drop(selections);
+    select_in(plan, candidates, Wanted::Yes, Filter::All, keep)
 }
 
 /// With more rectangles than this, none are compared.
@@ -213,8 +225,9 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_
             Some(cells) => numbers.iter().filter_map(|at| cells.get(index_of(*at)).copied()).collect(),
             None => numbers,
         };
-        // Coordinates and timestamps no longer match the cells.
+        // Coordinates, keys and timestamps no longer match the cells.
         selection.coordinates = Vec::new();
+        selection.keys = None;
         selection.timestamps = None;
         selection.cells = Some(cells);
         if selection.len() > 0 {

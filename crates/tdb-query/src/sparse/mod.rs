@@ -9,7 +9,8 @@
 //!    timestamps read in global order, or any unordered read that has no duplicates to look for. It has none if the array
 //!    allows duplicates, or if no two fragments in the ranges can have cells with the same coordinates (`contests`). Of equal coordinates
 //!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
-//!    only needs to know which cells are replaced. If that was found out before, for all parts of the query (`stream::choose`), nothing is compared.
+//!    only needs to know which cells are replaced; where nobody asks for coordinates, each tile is reduced to the keys of its cells as soon
+//!    as it is decoded. If that was found out before, for all parts of the query (`stream::choose`), nothing is compared.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
 //!    column; chunks without a wanted cell are skipped. Without ranges and without a memory budget, coordinates are
 //!    staged first and ordered where they are. If step 2 changed the order, the column is permuted, in parallel bands
@@ -39,7 +40,7 @@ use self::select::TileSelection;
 use self::stage::{Spare, kept, reorder, stage, stage_coordinates};
 
 pub(crate) use self::candidate::{Candidate, all_candidates, candidates};
-pub(crate) use self::views::own as views_of;
+pub(crate) use self::views::replaced_among;
 use crate::buffers::index_of;
 use crate::order::{CellOrder, permutation, replaced};
 use crate::plan::{Plan, TIMESTAMPS};

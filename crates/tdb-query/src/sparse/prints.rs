@@ -265,6 +265,7 @@ mod tests {
             tile_cells: 4,
             cells: Some(cells.to_vec()),
             coordinates: vec![Coordinates { values, offsets: None }],
+            keys: None,
             timestamps: None,
             written: 0,
             only_replaces: false,

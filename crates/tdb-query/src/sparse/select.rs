@@ -14,6 +14,7 @@ use super::prints::{Found, prints};
 use crate::buffers::index_of;
 use crate::condition::{Decoded, StringView, string_at};
 use crate::context::Context;
+use crate::order::{CoordinatesRef, Keying};
 use crate::plan::{PIECE, Plan};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
@@ -33,6 +34,8 @@ pub(crate) struct TileSelection {
     pub(crate) cells: Option<Vec<u32>>,
     /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
     pub(crate) coordinates: Vec<Coordinates>,
+    /// In place of these, the keys that the cells have in a [`Keying`].
+    pub(crate) keys: Option<Vec<u64>>,
     /// When each wanted cell was written, for fragments with cell timestamps.
     pub(crate) timestamps: Option<Vec<u64>>,
     /// The fragment's first timestamp: when its cells were written, if there are no cell timestamps.
@@ -69,14 +72,16 @@ impl TileSelection {
     }
 
     /// Approximate bytes that it takes.
-    fn held(&self) -> u64 {
+    pub(super) fn held(&self) -> u64 {
         let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
         let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
         let coordinates = self.coordinates.iter().map(|coordinates| {
             let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
             coordinates.values.len().saturating_add(offsets)
         });
-        to_u64(coordinates.fold(lists.saturating_add(times).saturating_add(256), usize::saturating_add))
+        let keys = self.keys.as_ref().map_or(0, |keys| keys.len().saturating_mul(8));
+        let all = lists.saturating_add(times).saturating_add(keys).saturating_add(256);
+        to_u64(coordinates.fold(all, usize::saturating_add))
     }
 }
 
@@ -87,6 +92,8 @@ pub(crate) enum Wanted {
     Yes,
     /// Yes, and those of all cells in the same tiles will be compared with them.
     Again,
+    /// Only to tell cells apart: their keys will do, where coordinates have any that fit.
+    Keys,
 }
 
 /// A fragment's dimensions.
@@ -160,6 +167,8 @@ pub(crate) fn select_in(
         let is_looked_at = !candidate.whole || coordinates != Wanted::No || !matches!(filter, Filter::All);
         if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
     };
+    let bounds = (coordinates == Wanted::Keys).then(|| array.bounds()).flatten();
+    let keying = bounds.and_then(|bounds| Keying::new(array.schema(), &bounds));
     let count = candidates.len();
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
     let dimensions_read = sources.iter().flat_map(|source| &source.dimensions);
@@ -168,7 +177,8 @@ pub(crate) fn select_in(
     parallel::run(threads, candidates, Worker::sharing(context.threads, count), |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
-        let selector = Selector { plan, context, dimensions, window, coordinates, filter, keep };
+        let keying = keying.as_ref();
+        let selector = Selector { plan, context, dimensions, window, coordinates, keying, filter, keep };
         let selection = selector.run(candidate, source, worker)?;
         keep.charge(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
@@ -182,6 +192,7 @@ struct Selector<'a> {
     dimensions: &'a [Dimension],
     window: TimeWindow,
     coordinates: Wanted,
+    keying: Option<&'a Keying<'a>>,
     filter: Filter<'a>,
     keep: &'a Keep<'a>,
 }
@@ -277,6 +288,10 @@ impl Selector<'_> {
                 Piece { cells: tile_cells, values, offsets: None, validity: None }
             });
         }
+        let keys = self.keys(&decoded, (cells.as_deref(), tile_cells));
+        if keys.is_some() {
+            decoded.drain(..).flatten().for_each(|own| own.give_back(worker));
+        }
         let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker);
         let written = source.written;
         let only_replaces = false;
@@ -286,10 +301,23 @@ impl Selector<'_> {
             tile_cells,
             cells,
             coordinates,
+            keys,
             timestamps,
             written,
             only_replaces,
         }))
+    }
+
+    /// The keys of the selected cells (`None` for all) of a tile of so many, if keys will do and all of them have one.
+    fn keys(&self, decoded: &[Option<Decoded>], (cells, all): (Option<&[u32]>, usize)) -> Option<Vec<u64>> {
+        let keying = self.keying?;
+        let whole = |(values, offsets)| CoordinatesRef { values, offsets };
+        let Some(cells) = cells else {
+            return keying.keys(views(decoded).into_iter().map(whole).collect(), all);
+        };
+        let picked = decoded.iter().flatten().map(|own| self.keep.picked(own, cells).into());
+        let picked: Vec<Coordinates> = picked.collect();
+        keying.keys(picked.iter().map(Coordinates::as_ref).collect(), cells.len())
     }
 
     /// The selection of a tile that was made before, and is all that is wanted of it now.

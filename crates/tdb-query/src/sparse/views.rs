@@ -3,8 +3,9 @@
 use tdb_schema::Dimension;
 
 use super::select::{Coordinates, TileSelection};
-use crate::Column;
-use crate::order::{CellBatch, CoordinatesRef};
+use crate::order::{CellBatch, CoordinatesRef, replaced, replaced_by_keys};
+use crate::plan::Plan;
+use crate::{Column, Result};
 
 impl Coordinates {
     pub(crate) fn as_ref(&self) -> CoordinatesRef<'_> {
@@ -19,6 +20,16 @@ pub(crate) fn own(selections: &[TileSelection]) -> Vec<CellBatch<'_>> {
         selection.coordinates.iter().map(Coordinates::as_ref).collect()
     };
     selections.iter().map(|selection| batch(selection, coordinates(selection))).collect()
+}
+
+/// The numbers of the selected cells that others replace, counted across selections, ascending.
+pub(crate) fn replaced_among(plan: &Plan, selections: &[TileSelection]) -> Result<Vec<u32>> {
+    let threads = plan.array.context().threads;
+    let keyed = selections.iter().map(|own| Some((batch(own, Vec::new()), own.keys.as_deref()?)));
+    match keyed.collect::<Option<Vec<_>>>() {
+        Some(keyed) => replaced_by_keys(threads, keyed),
+        None => replaced(threads, plan.array.schema(), own(selections)),
+    }
 }
 
 /// The cells of selections whose coordinates are staged: one column per dimension.

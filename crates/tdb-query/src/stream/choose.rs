@@ -14,7 +14,6 @@ use super::{Allowance, TileSet, for_each_part};
 use crate::buffers::index_of;
 use crate::chosen::{Chosen, TILE};
 use crate::condition::Sources;
-use crate::order::replaced;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
@@ -22,7 +21,7 @@ use crate::sparse::candidate::tile_is_alone;
 use crate::sparse::filter::{Filter, Selected, selected_in};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
-use crate::sparse::{Candidate, all_candidates, views_of};
+use crate::sparse::{Candidate, all_candidates, replaced_among};
 use crate::{QueryCondition, Result};
 
 /// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever fields it asks for. With a memory
@@ -72,8 +71,7 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
     let Selected { selections, matches } =
         selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
     keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let array = &part.array;
-    let older = replaced(array.context().threads, array.schema(), views_of(&selections))?;
+    let older = replaced_among(part, &selections)?;
     let (mut older, mut flags) = (older.as_slice(), matches.as_deref());
     let mut first = 0usize;
     for selection in &selections {

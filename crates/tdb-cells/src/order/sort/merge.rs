@@ -201,8 +201,6 @@ struct Doubtful {
     once: Vec<u64>,
     /// A bit for each hash that several keys have.
     again: Vec<u64>,
-    /// So many lowest bits of a product are no part of the hash.
-    rest: u32,
 }
 
 /// Hashes for each key: one key in sixteen shares its hash with another one.
@@ -211,42 +209,53 @@ const HASHES: usize = 16;
 impl Doubtful {
     /// Notes the keys of a band, and returns the least and the greatest of them.
     fn note<K: Key>(&mut self, keys: &[K]) -> (K, K) {
-        let hashes = keys.len().saturating_mul(HASHES).next_power_of_two().max(64);
-        self.rest = u64::BITS.saturating_sub(hashes.trailing_zeros());
+        let words = keys.len().saturating_mul(HASHES).div_ceil(64);
         for bits in [&mut self.once, &mut self.again] {
             bits.clear();
-            bits.resize(hashes / 64, 0);
+            bits.resize(words, 0);
         }
+        let (once, again) = (self.once.as_mut_slice(), self.again.as_mut_slice());
         let first = keys.first().copied().unwrap_or_default();
         let (mut min, mut max) = (first, first);
         for key in keys {
             (min, max) = (min.min(*key), max.max(*key));
-            let (at, bit) = self.place(*key);
-            let Some(once) = self.once.get_mut(at) else { continue };
-            let known = *once & (1 << bit);
-            *once |= 1 << bit;
-            // Few are known: the other bits are seldom looked at.
+            let (at, bit) = place(*key, words);
+            let Some(once) = once.get_mut(at) else { continue };
+            let known = *once & bit;
+            *once |= bit;
+            // Few are known: the other bits are seldom looked at, and need not be in a cache.
             if known != 0 {
-                self.again.get_mut(at).into_iter().for_each(|again| *again |= known);
+                again.get_mut(at).into_iter().for_each(|again| *again |= known);
             }
         }
         (min, max)
     }
 
-    /// Whether another key of the band may be equal to this one.
-    #[inline]
-    fn has(&self, key: impl Key) -> bool {
-        let (at, bit) = self.place(key);
-        self.again.get(at).is_none_or(|again| again & (1 << bit) != 0)
+    /// Moves the doubtful ones of some entries, which were noted, to the front of `room`, which is as long; returns their number.
+    fn pick<K: Key>(&self, keys: &[K], cells: Range<u32>, room: &mut [(K, u32)]) -> usize {
+        let (again, words) = (self.again.as_slice(), self.again.len());
+        let mut found = 0usize;
+        for (key, cell) in keys.iter().zip(cells) {
+            // Each is written, and most are overwritten by the next one: to skip them would be a branch that nobody can foresee.
+            if let Some(slot) = room.get_mut(found) {
+                *slot = (*key, cell);
+            }
+            let (at, bit) = place(*key, words);
+            let is_doubtful = again.get(at).is_none_or(|again| again & bit != 0);
+            found = found.wrapping_add(usize::from(is_doubtful));
+        }
+        found
     }
+}
 
-    /// The word and the bit of a key's hash. Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far apart.
-    #[inline]
-    fn place(&self, key: impl Key) -> (usize, u64) {
-        let word = key.shifted(0) ^ key.shifted(u64::BITS).rotate_left(u64::BITS / 2);
-        let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15).checked_shr(self.rest).unwrap_or(0);
-        (to_usize(hash / 64).unwrap_or(0), hash % 64)
-    }
+/// The word of a key's hash, of so many (fewer than 2²⁶), and its bit in it. Fibonacci hashing: neighbouring keys, which are the rule here,
+/// get hashes that are far apart, in their highest bits.
+#[inline]
+fn place<K: Key>(key: K, words: usize) -> (usize, u64) {
+    let word = key.shifted(0) ^ key.shifted(u64::BITS).rotate_left(u64::BITS / 2);
+    let hash = word.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let scaled = (hash >> 32).wrapping_mul(to_u64(words));
+    (to_usize(scaled >> 32).unwrap_or(0), 1 << (scaled >> 26 & 63))
 }
 
 /// The buffers that a thread needs to merge bands.
@@ -326,20 +335,22 @@ impl<K: Key> Room<K> {
         slot: &mut [u32],
     ) -> Option<Part> {
         let Self { keys, pairs, doubtful, .. } = self;
-        pairs.clear();
         let exact = band.keys(source, keys)?;
         let (min, max) = doubtful.note(keys);
         if !band.contains(min, max) {
             return None;
         }
-        let mut rest = keys.as_slice();
+        if pairs.len() < keys.len() {
+            pairs.resize(keys.len(), Default::default());
+        }
+        let (mut rest, mut room, mut found) = (keys.as_slice(), pairs.as_mut_slice(), 0usize);
         for piece in &band.pieces {
             let (own, others) = rest.split_at_checked(piece.len())?;
             let cells = to_u32(piece.start)?..to_u32(piece.end)?;
-            pairs.extend(own.iter().copied().zip(cells).filter(|(key, _)| doubtful.has(*key)));
-            rest = others;
+            let more = doubtful.pick(own, cells, room);
+            (rest, room, found) = (others, room.get_mut(more..)?, found.saturating_add(more));
         }
-        Some(in_order(pairs, exact, finish, slot))
+        Some(in_order(pairs.get_mut(..found)?, exact, finish, slot))
     }
 }
 
@@ -364,19 +375,22 @@ mod tests {
             let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
             let repeated: HashSet<u64> = keys.iter().step_by(97).copied().collect();
             let keys: Vec<u64> = keys.iter().chain(&repeated).copied().collect();
+            let numbers = 0..u32::try_from(keys.len()).unwrap();
             let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 70).collect();
             let ends = (*keys.iter().min().unwrap(), *keys.iter().max().unwrap());
             assert_eq!(doubtful.note(&keys), ends);
-            let check = |found: Vec<bool>| {
-                let of_repeated =
-                    keys.iter().zip(&found).filter(|(key, found)| repeated.contains(key) && **found);
-                assert_eq!(of_repeated.count(), 2 * repeated.len());
-                let found = found.iter().filter(|found| **found).count();
-                assert!(found < keys.len() / 6, "{found} of {} are left", keys.len());
+            let check = |found: &[u32]| {
+                let is_repeated = |cell: &&u32| repeated.contains(&keys[**cell as usize]);
+                assert_eq!(found.iter().filter(is_repeated).count(), 2 * repeated.len());
+                assert!(found.len() < keys.len() / 6, "{} of {} are left", found.len(), keys.len());
             };
-            check(keys.iter().map(|key| doubtful.has(*key)).collect());
-            doubtful.note(&wide);
-            check(wide.iter().map(|key| doubtful.has(*key)).collect());
+            let mut room = vec![(0, 0); keys.len()];
+            let found = doubtful.pick(&keys, numbers.clone(), &mut room);
+            check(&room[..found].iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
+            assert_eq!(doubtful.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
+            let mut room = vec![(0, 0); keys.len()];
+            let found = doubtful.pick(&wide, numbers, &mut room);
+            check(&room[..found].iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
         }
     }
 }

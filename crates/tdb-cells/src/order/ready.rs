@@ -1,0 +1,111 @@
+//! Keys that are made where coordinates are decoded, while these are still in the cache of a core.
+//!
+//! Whoever only wants to know which cells are replaced needs coordinates for nothing but their keys. If the layout of keys is known before
+//! any cell is, a tile can be reduced to its keys as soon as it is decoded: half as much memory for two dimensions of eight bytes, and the
+//! coordinates are not read a second time.
+
+use tdb_schema::{ArraySchema, Range};
+
+use super::keys::{Packing, Spread};
+use super::sort::{self, Keyed, Source};
+use super::table::{CellBatch, CellTable, CoordinatesRef};
+use super::{Part, Ties, Wanted, order_to_compare, part_word};
+use crate::Result;
+
+/// The layout of keys of 64 bits which tell all coordinates of an array apart.
+#[derive(Debug)]
+pub struct Keying<'s>(Packing<'s>);
+
+impl<'s> Keying<'s> {
+    /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if 64 bits are not enough, or are
+    /// not known to be: then [`replaced`](super::replaced) finds a layout that fits the cells.
+    #[must_use]
+    pub fn new(schema: &'s ArraySchema, bounds: &[Range]) -> Option<Self> {
+        let dimensions = schema.domain.dimensions.as_slice();
+        let spreads = dimensions.iter().zip(bounds).map(|(dimension, range)| {
+            if dimension.is_var() {
+                return None;
+            }
+            let word = |value: &[u8]| part_word(Part::Cell(0), dimension, value);
+            let (min, max) = (word(&range.low)?, word(&range.high)?);
+            (min <= max).then_some(Spread { min, max })
+        });
+        let spreads: Vec<Spread> = spreads.collect::<Option<_>>()?;
+        if spreads.len() != dimensions.len() {
+            return None;
+        }
+        let packing = Packing::of_spreads(schema, order_to_compare(schema), &spreads)?;
+        packing.is_exact_word().then_some(Self(packing))
+    }
+
+    /// The key of each of so many cells; `None` if one of them is not between the bounds, or has the place of another
+    /// coordinate (zeros of both signs).
+    pub fn keys(&self, coordinates: Vec<CoordinatesRef<'_>>, cells: usize) -> Option<Vec<u64>> {
+        let batch = CellBatch { coordinates, cells, ..CellBatch::default() };
+        let table = CellTable::new(self.0.dimensions(), vec![batch]).ok()?;
+        let mut keys = vec![0; cells];
+        let mut rest = keys.as_mut_slice();
+        for piece in table.pieces() {
+            let (own, others) = rest.split_at_mut_checked(piece.cells)?;
+            self.0.fill(&table, piece, own)?.then_some(())?;
+            rest = others;
+        }
+        Some(keys)
+    }
+}
+
+/// [`replaced`](super::replaced) for cells whose keys were made by one [`Keying`]: each batch comes with the keys of its
+/// cells, and needs no coordinates.
+pub fn replaced_by_keys<'k>(
+    threads: usize,
+    batches: impl IntoIterator<Item = (CellBatch<'k>, &'k [u64])>,
+) -> Result<Vec<u32>> {
+    let (batches, keys): (Vec<_>, Vec<_>) = batches.into_iter().unzip();
+    let table = CellTable::new(&[], batches)?;
+    if table.cells() == 0 {
+        return Ok(Vec::new());
+    }
+    let wanted = Wanted { order: false, dedup: true };
+    let ties = Ties { table: &table, parts: &[], dimensions: &[], wanted };
+    let ready = Ready { table: &table, keys: &keys };
+    let sorted = match sort::merge::<u64, _, _>(threads, &ready, &ties, false)? {
+        Some(sorted) => sorted,
+        None => sort::sort(threads, &ready.all(), &ties, false)?,
+    };
+    let mut cells = sorted.dropped;
+    cells.sort_unstable();
+    Ok(cells)
+}
+
+/// The keys of a table's cells, batch by batch.
+struct Ready<'a> {
+    table: &'a CellTable<'a>,
+    keys: &'a [&'a [u64]],
+}
+
+impl Ready<'_> {
+    fn all(&self) -> Keyed<u64> {
+        let keys = self.keys.concat();
+        let min = keys.iter().min().copied().unwrap_or_default();
+        let max = keys.iter().max().copied().unwrap_or_default();
+        Keyed { keys, min, max, exact: true }
+    }
+}
+
+impl Source<u64> for Ready<'_> {
+    fn cells(&self) -> usize {
+        self.table.cells()
+    }
+
+    fn batches(&self) -> impl Iterator<Item = usize> {
+        self.table.ends()
+    }
+
+    fn keys(&self, cells: core::ops::Range<usize>, out: &mut Vec<u64>) -> Option<bool> {
+        for piece in self.table.cut(cells) {
+            let end = piece.at.checked_add(piece.cells)?;
+            out.extend_from_slice(self.keys.get(piece.batch)?.get(piece.at..end)?);
+        }
+        Some(true)
+    }
+}
