@@ -23,6 +23,7 @@ from compare_peer import COMPLETED, find_lib
 DATES = ["DATETIME_DAY", "DATETIME_MS", "DATETIME_NS"]
 KINDS = {"INT": "i", "UINT": "u", "FLOAT": "f"}
 MOST_BYTES = 48 << 20
+BUFFERS = {"sm.consolidation.total_buffer_size": "200000000", "sm.consolidation.amplification": "100"}
 
 
 def dtype(datatype):
@@ -102,6 +103,7 @@ class Drawn:
 
     def __init__(self, seed, number):
         self.rng = rng = np.random.default_rng([seed, number])
+        self.later = np.random.default_rng([seed, number, 1])
         self.name = "%d_%d" % (seed, number)
         self.dense = bool(rng.integers(2))
         self.cells = between(rng, 20_000, 2_000_000)
@@ -256,6 +258,32 @@ class Drawn:
             lib.dll.tiledb_query_free(C.byref(query))
             lib.close(array)
 
+    def live_on(self, lib, uri):
+        """What happens to a third of the arrays afterwards: cells are deleted, fragments become one, old ones are removed."""
+        rng, self.rng, self.lived = self.rng, self.later, []
+        time = self.fragments
+        events = ["consolidated", "vacuumed"] if self.fragments > 1 else []
+        events += [] if self.dense else ["deleted"] * 2
+        for _ in range(pick(self.rng, [0, 0, 0, 1, 2]) if events else 0):
+            what = pick(self.rng, events)
+            if what == "deleted":
+                text, tree = self.condition()
+                if text:
+                    time += 1
+                    array = lib.open(uri, capi.DELETE, time)
+                    query = lib.new("query_alloc", array, capi.DELETE)
+                    lib.call("query_set_condition", query, lib.condition(tree))
+                    lib.call("query_submit", query)
+                    lib.dll.tiledb_query_free(C.byref(query))
+                    lib.close(array)
+                    what += " " + text
+            else:
+                lib.consolidate(uri, BUFFERS)
+                if what == "vacuumed":
+                    lib.vacuum(uri, {})
+            self.lived.append(what)
+        self.rng = rng
+
     def packed(self, dim, value):
         return np.array([value]).astype(dtype(dim["type"])).tobytes()
 
@@ -360,7 +388,7 @@ class Drawn:
                               for a in self.schema["attributes"])
         more = "" if self.dense else " capacity %d%s" % (self.schema["capacity"], " dups" if self.schema["allows_dups"] else "")
         return "%s (%s) %s %d cells %d fragments%s; %s" % (self.schema["array_type"], dims, self.schema["cell_order"], self.cells,
-                                                           self.fragments, more, attributes)
+                                                           self.fragments, ", ".join([more] + self.lived), attributes)
 
 
 def cell_at(own, places):
@@ -380,13 +408,17 @@ def main():
     parser.add_argument("--lib")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
-    lib = capi.Lib(args.lib or find_lib(), {"sm.dedup_coords": "true", "sm.compute_concurrency_level": 2})
+    path = args.lib or find_lib()
+    lib = capi.Lib(path, {"sm.dedup_coords": "true", "sm.compute_concurrency_level": 2})
+    # it cannot consolidate dense arrays where duplicates are dropped
+    plain = capi.Lib(path)
     cases = []
     for number in range(args.cases):
         drawn = Drawn(args.seed, number)
         uri = os.path.join(args.out, drawn.name)
         try:
             drawn.write(lib, uri)
+            drawn.live_on(plain, uri)
         except capi.TileDBError as error:
             print("%s: libtiledb refuses it: %s" % (drawn.name, error), file=sys.stderr)
             shutil.rmtree(uri, ignore_errors=True)
