@@ -218,3 +218,22 @@ fn a_nan_makes_a_tile_one_that_must_be_read() {
     let reads = opened.reads();
     assert!((1..=2).contains(&reads), "{reads} reads for the tile with the NaN");
 }
+
+#[test]
+fn nulls_of_strings_that_libtiledb_did_not_count_are_found() {
+    // Written by libtiledb 2.30 (`xtask/peer/cases.py`): nullable strings of five types and of fixed size, then STRING_ASCII and BLOB.
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/nulls_of_strings");
+    let array = OpenOptions::new().threads(1).open(path).unwrap();
+    for attribute in &array.schema().attributes {
+        let name = attribute.name.as_str();
+        let cells = array.read().fields([name]).collect().unwrap();
+        let validity = cells.field(name).unwrap().validity().unwrap();
+        let nulls = validity.iter().filter(|valid| **valid == 0).count();
+        assert!(nulls > 0 && nulls < cells.len, "{name}: the array has both");
+        let counted = array.read().aggregate([Aggregate::null_count(name), Aggregate::count()]).unwrap();
+        assert_eq!(counted[0].as_u64().unwrap(), nulls as u64, "{name}");
+        let found = |condition| array.read().fields(["x"]).condition(condition).collect().unwrap().len;
+        assert_eq!(found(field(name).is_null()), nulls, "{name}");
+        assert_eq!(found(field(name).is_not_null()), cells.len - nulls, "{name}");
+    }
+}

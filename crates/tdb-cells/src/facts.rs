@@ -89,6 +89,12 @@ pub enum Compared {
     Other,
 }
 
+/// Whether libtiledb counts nulls of a datatype: of strings that are neither `CHAR` nor `STRING_ASCII` it stores 0, whatever there is
+/// (`tile_metadata_generator.cc`).
+pub fn counts_nulls(datatype: Datatype) -> bool {
+    datatype.class() != DatatypeClass::String || datatype == Datatype::StringAscii
+}
+
 impl Rule {
     /// The statistics of an attribute.
     pub fn attribute(datatype: Datatype, cells: CellValNum, nullable: bool) -> Self {

@@ -19,6 +19,7 @@
 //! else here may change in any minor version.
 #![forbid(unsafe_code)]
 
+mod lossy;
 mod maintain;
 mod verify;
 

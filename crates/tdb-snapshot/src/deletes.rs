@@ -3,7 +3,7 @@
 use tdb_fragment::{Condition, Update};
 
 use crate::context::Context;
-use crate::directory::DeleteEntry;
+use crate::directory::{DeleteEntry, Directory};
 use crate::{Error, Result};
 
 /// A delete condition.
@@ -34,4 +34,25 @@ impl Delete {
         let condition = condition.map_err(|error| Error::corrupt(context.describe(&entry.key), error))?;
         Ok(Self { time: entry.time, path: entry.path.clone(), condition })
     }
+}
+
+/// The first delete of an array whose condition tests one of these fields: its path, and the field.
+///
+/// # Errors
+/// The file of a delete cannot be read.
+pub fn first_that_tests(
+    context: &Context,
+    directory: &Directory,
+    fields: &[String],
+) -> Result<Option<(String, String)>> {
+    for entry in &directory.deletes {
+        let mut tested = None;
+        Delete::load(context, entry)?.condition.for_each_field(&mut |name| {
+            tested = tested.take().or_else(|| fields.iter().find(|field| *field == name).cloned());
+        });
+        if let Some(field) = tested {
+            return Ok(Some((entry.path.clone(), field)));
+        }
+    }
+    Ok(None)
 }

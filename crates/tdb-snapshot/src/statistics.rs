@@ -6,6 +6,7 @@
 //! | integers, dates, times | extremes, null counts; sums if no order of adding can have reached their limit |
 //! | reals | extremes if the sum, where none can have reached its limit, proves that there is no NaN; never sums, whose rounding depends on the order |
 //! | `CHAR`, `STRING_ASCII` | as bounds up to a NUL; in dense fragments only of fixed size, nullable ones only late |
+//! | other strings | nothing: libtiledb counts none of their nulls |
 //! | all others | null counts of fixed-size cells of sparse fragments |
 //!
 //! A sum that would pass its limit becomes the limit, and adding stops, but libtiledb adds the cells of a dense tile run by run: the next
@@ -19,7 +20,7 @@ use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statisti
 use tdb_schema::{Field, FieldKind};
 
 use crate::context::Context;
-use crate::facts::{Extremes, Facts, Nulls, Rule};
+use crate::facts::{Extremes, Facts, Nulls, Rule, counts_nulls};
 use crate::fragment::Fragment;
 use crate::{Error, Result};
 
@@ -187,7 +188,8 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
     let late = rule.extremes && version.has(Gate::NullableStringStatistics);
     let spoilt = fragment.is_dense() && (!fixed || field.nullable && !late);
     let extremes = rule.extremes && !spoilt;
-    Believed { extremes, sums: false, nulls: !spoilt && (rule.extremes || fixed) }
+    let nulls = !spoilt && (rule.extremes || fixed) && counts_nulls(field.datatype);
+    Believed { extremes, sums: false, nulls }
 }
 
 impl Statistics {

@@ -37,7 +37,7 @@ use tdb_cells::{
     Cells, Column, Error, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock, coordinate,
     facts, grid, order, parallel, tally,
 };
-use tdb_snapshot::{context, directory, group, object, paths, schemas, timed};
+use tdb_snapshot::{context, deletes, directory, group, object, paths, schemas, timed};
 use tdb_storage::{stats, storage};
 
 pub use write::{

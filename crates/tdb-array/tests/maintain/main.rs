@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
+mod evolved;
 mod fragile;
 mod model;
 mod rest;

@@ -13,11 +13,11 @@ use tdb_schema::{Attribute, Dimension, Range};
 use crate::model::{Change, Model, cells, change};
 use crate::{assert_same, create, history, time, write};
 
-fn at(time: u64) -> WriteOptions {
+pub(crate) fn at(time: u64) -> WriteOptions {
     WriteOptions::new().threads(1).timestamp(time)
 }
 
-fn run(storage: &MemoryStorage, consolidation: &Consolidation) -> Result<(), Error> {
+pub(crate) fn run(storage: &MemoryStorage, consolidation: &Consolidation) -> Result<(), Error> {
     let writer = at(0).open_storage(storage.clone()).unwrap();
     consolidation.plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
 }

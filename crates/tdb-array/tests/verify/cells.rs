@@ -63,6 +63,14 @@ fn an_array_that_consolidation_once_left_out_of_hilbert_order_is_named_cell_by_c
 }
 
 #[test]
+fn nulls_of_strings_that_libtiledb_did_not_count_are_only_noted() {
+    let storage = crate::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/nulls_of_strings"));
+    let found = verify(storage);
+    assert!(found.problems.is_empty(), "{found:?}");
+    assert!(found.notes.iter().any(|note| note.what.contains("number of nulls")), "{found:?}");
+}
+
+#[test]
 fn an_array_as_it_is_written_is_clean() {
     for duplicates in [false, true] {
         let storage = sparse(duplicates, &CELLS);

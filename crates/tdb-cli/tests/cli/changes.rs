@@ -74,6 +74,21 @@ fn a_schema_evolves_or_says_why_not() {
     }
     refused(&["evolve", array, "--time", "1005", "--drop", "b"], 1, "would not be the array's newest");
     refused(&["evolve", array, "--add", "b"], 2, "NAME:TYPE");
+    said(&["delete", array, "--where", "b > 4.0", "--time", "1030"]);
+    refused(&["evolve", array, "--drop", "b", "--time", "1040"], 1, "tests it, and no library reads");
+    assert!(said(&["read", array]).contains("a"), "it can still be read");
+}
+
+#[test]
+fn commits_of_an_upgraded_array_that_has_no_folder_for_them_become_one_file() {
+    let scratch = Scratch::copy_of("2.7.2/base_sparse");
+    let array = text(scratch.path());
+    let cells = said(&["read", array, "--order", "row"]);
+    said(&["evolve", array, "--upgrade"]);
+    assert!(!Path::new(array).join("__commits").exists());
+    assert!(said(&["consolidate", array, "--what", "commits"]).ends_with("done\n"));
+    assert_eq!(std::fs::read_dir(Path::new(array).join("__commits")).unwrap().count(), 1);
+    assert_eq!(said(&["read", array, "--order", "row"]), cells);
 }
 
 #[test]

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Gate};
 use tdb_fragment::TimestampedName;
-use tdb_schema::{ArraySchema, Attribute, Range};
+use tdb_schema::{ArraySchema, Attribute, Dimension, Range};
 
 use crate::fragment::Fragment;
+use crate::lossy::{changes_values, refuses_values};
 use crate::{Result, Snapshot};
 
 /// The schemas of an array, oldest first, with their keys.
@@ -51,19 +52,38 @@ fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge:
     if purge && !version.has(Gate::DeleteFiles) {
         return Err(format!("fragments of version {version} do not support deletes"));
     }
+    let holes = has_holes(inputs, target);
     for fragment in inputs {
         let own = fragment.schema();
         for (_, schema) in schemas {
             for attribute in &schema.attributes {
-                keeps(attribute, own, target)?;
+                keeps(attribute, own, target, holes)?;
             }
         }
     }
     Ok(())
 }
 
-/// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and after.
-fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema) -> Result<(), String> {
+/// Whether the common box of dense fragments may have cells that none of them has. They get the fill value of the target's schema.
+fn has_holes(inputs: &[&Fragment], target: &ArraySchema) -> bool {
+    if target.array_type == ArrayType::Sparse {
+        return false;
+    }
+    let boxes = || inputs.iter().filter_map(|fragment| fragment.bounds());
+    let dimensions = &target.domain.dimensions;
+    let compare = |dimension: &Dimension, a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let contains = |own: &[Range], other: &[Range]| {
+        own.iter().zip(other).zip(dimensions).all(|((own, other), dimension)| {
+            compare(dimension, &own.low, &other.low).is_le()
+                && compare(dimension, &other.high, &own.high).is_le()
+        })
+    };
+    !boxes().any(|own| boxes().all(|other| contains(own, other)))
+}
+
+/// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and after. With `holes`, there are also
+/// cells that were never written.
+fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema, holes: bool) -> Result<(), String> {
     let find = |schema: &ArraySchema| -> Option<Attribute> {
         let same = |other: &&Attribute| {
             other.name == attribute.name
@@ -80,15 +100,24 @@ fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema) -> Resu
         (Some(before), Some(after)) if before.nullable && !after.nullable => Err(format!(
             "nulls of attribute \"{name}\" would be lost, which reads at earlier times still see"
         )),
-        (None, Some(after))
-            if (after.fill_value != attribute.fill_value)
-                || after.nullable != attribute.nullable
-                || (after.nullable && after.fill_validity != attribute.fill_validity) =>
+        (Some(before), Some(after))
+            if before.filters != after.filters
+                && (changes_values(&after.filters) || refuses_values(&after.filters)) =>
         {
+            Err(format!("the filters of attribute \"{name}\" at another time may not keep all of its values"))
+        }
+        (before, Some(after)) if (before.is_none() || holes) && !fill_alike(&after, attribute) => {
             Err(format!("attribute \"{name}\" has another fill value at another time"))
         }
         _ => Ok(()),
     }
+}
+
+/// Whether cells that were never written are the same.
+fn fill_alike(a: &Attribute, b: &Attribute) -> bool {
+    a.fill_value == b.fill_value
+        && a.nullable == b.nullable
+        && (!a.nullable || a.fill_validity == b.fill_validity)
 }
 
 /// The reason why a fragment cannot be consolidated at all; `None` if it can.

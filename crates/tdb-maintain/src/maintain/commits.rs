@@ -159,6 +159,8 @@ pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
     let name = transaction.name((first.min(last), last), Some(version))?;
     let key = join(COMMITS, &format!("{name}{}", CommitKind::Consolidated.suffix()));
+    // Arrays that were upgraded from before version 12 need not have it.
+    transaction.ensure_folder(COMMITS)?;
     transaction.put(&key, &bytes)
 }
 

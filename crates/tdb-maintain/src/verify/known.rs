@@ -4,13 +4,13 @@
 //! docs/correctness_issues.md has more about each.
 
 use tdb_codec::{Datatype, Gate, Layout};
-use tdb_filters::Filter;
 use tdb_schema::{Dimension, Field, FieldKind};
 
 use super::report::Check;
 use crate::coordinate::integer_limits;
-use crate::facts::Rule;
+use crate::facts::{Rule, counts_nulls};
 use crate::fragment::Fragment;
+use crate::lossy::changes_values;
 use crate::tiles::counted_cells;
 
 /// The subject of a finding.
@@ -165,8 +165,10 @@ static TABLE: &[Known] = &[
         applies: |case| {
             let fields = || case.fragment.schema().fields();
             match case.field {
-                Some(field) => loses(field),
-                None => fields().any(|field| matches!(field.kind, FieldKind::Dimension(_)) && loses(&field)),
+                Some(field) => changes_values(field.filters),
+                None => fields().any(|field| {
+                    matches!(field.kind, FieldKind::Dimension(_)) && changes_values(field.filters)
+                }),
             }
         },
         why: "they match the values before a lossy filter changed them",
@@ -236,6 +238,11 @@ static TABLE: &[Known] = &[
         checks: NULLS,
         applies: |case| case.is_var() && case.rule(|rule| !rule.extremes),
         why: "libtiledb counts no nulls of fields of variable length other than CHAR and STRING_ASCII",
+    },
+    Known {
+        checks: NULLS,
+        applies: |case| case.field(|field| !counts_nulls(field.datatype)),
+        why: "libtiledb counts no nulls of STRING_UTF8, STRING_UTF16, STRING_UTF32, STRING_UCS2 and STRING_UCS4",
     },
     Known {
         checks: NULLS,
@@ -321,14 +328,4 @@ fn is_wide(dimension: &Dimension) -> bool {
     let (_, max) = integer_limits(dimension.datatype);
     dimension.datatype.physical().is_signed_integer()
         && dimension.last_ordinal().is_some_and(|last| i128::from(last) > max)
-}
-
-/// Whether reading a field may return other values than were written: its filters keep fewer digits, or make lossy
-/// images.
-fn loses(field: &Field<'_>) -> bool {
-    field.filters.filters.iter().any(|filter| match filter {
-        Filter::ScaleFloat(_) => true,
-        Filter::WebP(options) => !options.lossless,
-        _ => false,
-    })
 }

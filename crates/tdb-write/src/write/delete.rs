@@ -100,11 +100,17 @@ fn without_not(condition: &Condition, negated: bool) -> Condition {
             let children = children.iter().map(|child| without_not(child, negated)).collect();
             Condition::Expression { junction, children }
         }
-        Condition::Value { field, comparison, operands } => Condition::Value {
-            field: field.clone(),
-            comparison: if negated { opposite(*comparison) } else { *comparison },
-            operands: operands.clone(),
-        },
+        Condition::Value { field, comparison, operands } => {
+            let comparison = if negated { opposite(*comparison) } else { *comparison };
+            // libtiledb refuses to read a set that has no byte.
+            let (comparison, count) = match comparison {
+                Comparison::In if operands.iter().all(Vec::is_empty) => (Comparison::Equal, 1),
+                Comparison::NotIn if operands.iter().all(Vec::is_empty) => (Comparison::NotEqual, 1),
+                other => (other, operands.len()),
+            };
+            let operands = operands.iter().take(count).cloned().collect();
+            Condition::Value { field: field.clone(), comparison, operands }
+        }
     }
 }
 
@@ -192,5 +198,18 @@ mod tests {
         );
         assert_eq!(staying(&asked), stored);
         assert_eq!(staying(&staying(&stored)), stored);
+    }
+
+    #[test]
+    fn a_set_of_nothing_but_empty_strings_becomes_a_comparison_with_one() {
+        let value = |comparison, operands: &[&str]| Condition::Value {
+            field: "s".into(),
+            comparison,
+            operands: operands.iter().map(|operand| operand.as_bytes().to_vec()).collect(),
+        };
+        let stored = |comparison, operands: &[&str]| staying(&value(comparison, operands));
+        assert_eq!(stored(Comparison::In, &[""]), value(Comparison::NotEqual, &[""]));
+        assert_eq!(stored(Comparison::NotIn, &["", ""]), value(Comparison::Equal, &[""]));
+        assert_eq!(stored(Comparison::In, &["", "q"]), value(Comparison::NotIn, &["", "q"]));
     }
 }

@@ -12,6 +12,7 @@ use super::publish::renew;
 use super::put::{ensure_folder, never_put, put};
 use super::transaction::Transaction;
 use crate::context::Context;
+use crate::deletes;
 use crate::directory::Directory;
 use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::schemas::{load_enumeration, load_schema};
@@ -67,7 +68,7 @@ impl SchemaEvolution {
         self
     }
 
-    /// Drops an attribute.
+    /// Drops an attribute. While a delete tests it, this is refused: nobody could read the array any more.
     pub fn drop_attribute(mut self, name: impl Into<String>) -> Self {
         self.dropped.push(name.into());
         self
@@ -252,6 +253,15 @@ impl WriteOptions {
         let old = load_schema(&context, &last)?;
         let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
         let (new, files) = evolution.apply(&old, &load)?;
+        if !evolution.dropped.is_empty()
+            && let Some((path, name)) = deletes::first_that_tests(&context, &directory, &evolution.dropped)?
+        {
+            let why = format!(
+                "attribute \"{name}\" cannot be dropped: the delete {path} tests it, and no library reads an array whose \
+                 deletes test what its schema does not have"
+            );
+            return Err(Error::refused(WHAT, why));
+        }
         if !new.version.has(Gate::SchemaFolder) {
             let why = format!(
                 "the schema of arrays of version {} cannot change; upgrade the array first or in the same change",
