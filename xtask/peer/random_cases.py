@@ -23,6 +23,7 @@ from wild import compressor
 
 # by default as much memory as there is, all of it cleared
 BUFFERS = {"sm.consolidation.buffer_size": "10000000"}
+WIDE = ["STRING_UTF16", "STRING_UTF32", "STRING_UCS2", "STRING_UCS4"]
 STRUCTURAL = ["byteshuffle", "bitshuffle", "rle", "none"]
 
 
@@ -95,12 +96,12 @@ def dimensions(rng, version, dense, times, edges):
 
 def attributes(rng, version, large):
     n = vt(version)
-    kinds = INTS + FLOATS + DATETIMES + ["CHAR", "STRING_ASCII", "STRING_UTF8"] + (TIMES if n >= (2, 3) else []) + (
+    kinds = INTS + FLOATS + DATETIMES + ["CHAR", "STRING_ASCII", "STRING_UTF8", rng.pick(WIDE)] + (TIMES if n >= (2, 3) else []) + (
         ["BLOB", "BOOL"] if n >= (2, 10) else [])
     attrs = []
     for k in range(rng.between(1, 2 if large else 4)):
         t = rng.pick(kinds)
-        cvn = rng.pick([1, 1, 1, 2, 3, "var", "var"]) if t not in ("STRING_ASCII", "STRING_UTF8") else "var"
+        cvn = rng.pick([1, 1, 1, 2, 3, "var", "var"] if t not in ("STRING_ASCII", "STRING_UTF8") else ["var", "var", "var", 1, 3])
         if large and k == 0:
             # cells wider than a chunk, or nearly as wide
             cvn = rng.pick(["var", 65536 // capi.size_of(t) - 1, 9000]) if cvn != "var" else cvn

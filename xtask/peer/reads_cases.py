@@ -296,7 +296,7 @@ def delete(rng, case):
         known[f["name"]] = [c for i in writes(case) for c in cells(steps[i]["fields"][f["name"]], size)]
     of = condition_fields({"array_type": "sparse", "dimensions": [], "attributes": fields}, known)
     # stored conditions cannot ask for null
-    of = [f[:3] + (False,) + f[4:] for f in of]
+    of = [f[:3] + (False,) + f[4:] for f in of if f[2]]
     if not of:
         return
     at = rng.pick(writes(case)[1:] + [len(steps)])
@@ -380,8 +380,9 @@ def condition_fields(schema, known):
         elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + ("BLOB", "ANY") and f["cell_val_num"] == 1:
             values = sorted(set(known[f["name"]]))
         else:
-            continue
-        if values:
+            values = []
+        # cells of types that nobody compares may still be null
+        if values or f.get("nullable"):
             out.append((f["name"], kind, values, f.get("nullable"), not e or e["ordered"]))
     return out
 
@@ -406,7 +407,7 @@ def condition(rng, fields, depth):
             return ["not", condition(rng, fields, depth - 1)]
         return [["and", "or"][kind], condition(rng, fields, depth - 1), condition(rng, fields, depth - 1)]
     name, datatype, values, nullable, ordered = rng.pick(fields)
-    if nullable and rng.below(5) == 0:
+    if nullable and (not values or rng.below(5) == 0):
         return [name, rng.pick(["==", "!="]), None, datatype]
     if rng.below(5) == 0:
         several = {rng.pick(values).hex() for _ in range(rng.pick([2, 3, 12]))}

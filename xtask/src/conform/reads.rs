@@ -1,12 +1,13 @@
 //! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, run by both libraries.
 //!
 //! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb write and read them.
-//! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Any
-//! difference fails the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule
+//! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Then it
+//! consolidates a copy of the array, of which every time must show the same cells as before (`kept.rs`). Any difference fails the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule
 //! in `answer.rs`.
 
 mod answer;
 mod groups;
+mod kept;
 pub(super) mod live;
 mod question;
 
@@ -84,6 +85,8 @@ struct Counts {
     refused: BTreeMap<String, u64>,
     crashed: Vec<String>,
     failures: Vec<String>,
+    /// Arrays of which every time showed the same cells after tdb had consolidated them.
+    kept: u64,
 }
 
 /// Entry point of the subcommand.
@@ -174,6 +177,16 @@ impl Counts {
                 self.kinds.entry(kind).or_default().add(tally);
             }
         }
+        match kept::changed(path) {
+            Ok(None) => self.kept += 1,
+            Ok(Some(what)) | Err(what) => {
+                let Options { seed, cases, .. } = options;
+                let steps = case.get("steps").unwrap_or(&Value::Null);
+                self.failures.push(format!(
+                    "case {number}: {what}\n    {steps}\n    cargo xtask conform reads --seed {seed} --cases {cases} --only {number} --dir DIR"
+                ));
+            }
+        }
     }
 
     /// The table of counts; an error if anything differs.
@@ -186,6 +199,7 @@ impl Counts {
         let Self { arrays, queries, cells, batches, in_many, .. } = self;
         println!("{queries} queries of {arrays} arrays, {cells} cells");
         println!("again in {batches} small batches, {in_many} queries in {MANY} or more");
+        println!("{} arrays show the same cells at every time after tdb consolidated them", self.kept);
         let undecided: u64 = self.undecided.values().sum();
         println!(
             "{} queries are compared with what was written, {undecided} with libtiledb alone:",
@@ -204,7 +218,7 @@ impl Counts {
         match self.failures.len() {
             0 if queries == &0 => Err("no query was compared".into()),
             0 => Ok(()),
-            failures => Err(format!("{failures} of {queries} queries differ")),
+            failures => Err(format!("{failures} failures in {queries} queries of {arrays} arrays")),
         }
     }
 }
