@@ -15,7 +15,7 @@ import programs
 import wild
 from cases import FLOATS, INTS, READER, Rng, attr, b64, field, hx, pack, vt
 from model import TEXT, cells
-from random_cases import BUFFERS, random_case
+from random_cases import BUFFERS, WIDE, random_case
 
 LEVELS = ["low", "middle", "high", "none", "a", "zz"]
 MORE_LEVELS = ["higher", "", "nil"]
@@ -377,7 +377,7 @@ def condition_fields(schema, known):
         if e:
             kind = e["type"]
             values = cells(e, 4) + ([b"nope"] if "offsets" in e else [])
-        elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + ("BLOB", "ANY") and f["cell_val_num"] == 1:
+        elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + ("BLOB", "ANY", *WIDE) and f["cell_val_num"] == 1:
             values = sorted(set(known[f["name"]]))
         else:
             values = []

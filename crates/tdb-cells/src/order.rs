@@ -17,6 +17,7 @@
 
 pub mod hilbert;
 mod keys;
+mod measure;
 mod ready;
 pub mod reals;
 mod sort;

@@ -104,7 +104,7 @@ const LAYERS: [Layers; 5] = [
         ],
         upward: &[],
     },
-    Layers { package: "tdb-maintain", modules: &["verify", "maintain"], upward: &[] },
+    Layers { package: "tdb-maintain", modules: &["lossy", "verify", "maintain"], upward: &[] },
 ];
 
 /// The layers of a crate; `None` if it has no layers.

@@ -11,8 +11,9 @@ use tdb_codec::{Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
 use super::hilbert::{self, Curve};
+use super::measure::{Spread, Text, domain_low, spread, text};
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
-use super::table::{CellTable, CoordinatesRef, Piece};
+use super::table::{CellTable, Piece};
 use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals};
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
@@ -51,13 +52,6 @@ pub(super) struct Packing<'a> {
     bits: u32,
     /// Whether equal keys mean equal coordinates.
     exact: bool,
-}
-
-/// The range of the values of a dimension, as distances from the start of its domain, or as the ordered bits of reals.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
-    pub(super) min: u64,
-    pub(super) max: u64,
 }
 
 const fn bits_of(max: u64) -> u32 {
@@ -326,95 +320,6 @@ fn text_key<K: Key>(
         key = key.with(K::place(u64::from(*byte ^ flip), top.saturating_sub(place.saturating_mul(8))));
     }
     key
-}
-
-/// The common prefix of the strings of a dimension.
-#[derive(Clone, Copy, Debug)]
-struct Text {
-    prefix: usize,
-    /// Bytes of the longest string after the prefix.
-    longest: usize,
-}
-
-fn text(threads: usize, table: &CellTable<'_>, dimension: usize) -> Result<Option<Text>> {
-    let Some(model) = table.pieces().first().map(|piece| table.value(piece, dimension, 0)) else {
-        return Ok(None);
-    };
-    let threads = useful_threads(threads, table.cells());
-    let pieces = table.pieces().iter().collect();
-    let found = parallel::run(
-        threads,
-        pieces,
-        || (),
-        |piece: &Piece, ()| {
-            let (mut prefix, mut longest) = (model.len(), 0usize);
-            for index in 0..piece.cells {
-                let value = table.value(piece, dimension, index);
-                longest = longest.max(value.len());
-                let shared = value.get(..prefix).is_some_and(|start| model.starts_with(start));
-                if !shared {
-                    prefix = model.iter().zip(value).take_while(|(a, b)| a == b).count();
-                }
-            }
-            Ok((prefix, longest))
-        },
-    )?;
-    let prefix = found.iter().map(|(prefix, _)| *prefix).min().unwrap_or(0);
-    let longest = found.iter().map(|(_, longest)| *longest).max().unwrap_or(0).saturating_sub(prefix);
-    Ok(Some(Text { prefix, longest }))
-}
-
-fn spread(threads: usize, table: &CellTable<'_>, dimension: &Dimension, index: usize) -> Result<Spread> {
-    let threads = useful_threads(threads, table.cells());
-    let pieces = table.pieces().iter().collect();
-    let found = parallel::run(
-        threads,
-        pieces,
-        || (),
-        |piece: &Piece, ()| {
-            let size = dimension.datatype.size();
-            let start = piece.at.saturating_mul(size);
-            let end = start.saturating_add(piece.cells.saturating_mul(size));
-            let CoordinatesRef { values, .. } = table.coordinates(piece, index);
-            Ok(dimension
-                .datatype
-                .physical()
-                .visit(Measure { values: values.get(start..end).unwrap_or_default(), dimension }))
-        },
-    )?;
-    let min = found.iter().map(|spread| spread.min).min().unwrap_or(0);
-    let max = found.iter().map(|spread| spread.max).max().unwrap_or(0);
-    Ok(Spread { min: min.min(max), max })
-}
-
-/// Finds the least and the greatest value.
-struct Measure<'a> {
-    values: &'a [u8],
-    dimension: &'a Dimension,
-}
-
-impl PhysicalVisitor for Measure<'_> {
-    type Output = Spread;
-
-    fn visit<T: Native>(self) -> Spread {
-        let low = domain_low::<T>(self.dimension);
-        let mut spread = Spread { min: u64::MAX, max: 0 };
-        for value in self.values.chunks_exact(T::SIZE) {
-            let word = if T::PHYSICAL.is_float() {
-                float_bits(value)
-            } else {
-                integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low)
-            };
-            spread.min = spread.min.min(word);
-            spread.max = spread.max.max(word);
-        }
-        spread
-    }
-}
-
-fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
-    let low = dimension.domain.as_ref().map_or(&[][..], |(low, _)| low);
-    integer(low, T::PHYSICAL.is_signed_integer())
 }
 
 /// Cells that are looked at together: when all of them are in one space tile, nothing is divided.

@@ -6,7 +6,8 @@
 
 use tdb_schema::{ArraySchema, Range};
 
-use super::keys::{Packing, Spread};
+use super::keys::Packing;
+use super::measure::Spread;
 use super::sort::{self, Keyed, Source};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
 use super::{Part, Ties, Wanted, order_to_compare, part_word};
