@@ -27,25 +27,18 @@ pub(super) fn text(threads: usize, table: &CellTable<'_>, dimension: usize) -> R
     let Some(model) = table.pieces().first().map(|piece| table.value(piece, dimension, 0)) else {
         return Ok(None);
     };
-    let threads = useful_threads(threads, table.cells());
-    let pieces = table.pieces().iter().collect();
-    let found = parallel::run(
-        threads,
-        pieces,
-        || (),
-        |piece: &Piece, ()| {
-            let (mut prefix, mut longest) = (model.len(), 0usize);
-            for index in 0..piece.cells {
-                let value = table.value(piece, dimension, index);
-                longest = longest.max(value.len());
-                let shared = value.get(..prefix).is_some_and(|start| model.starts_with(start));
-                if !shared {
-                    prefix = model.iter().zip(value).take_while(|(a, b)| a == b).count();
-                }
+    let found = of_pieces(threads, table, |piece| {
+        let (mut prefix, mut longest) = (model.len(), 0usize);
+        for index in 0..piece.cells {
+            let value = table.value(piece, dimension, index);
+            longest = longest.max(value.len());
+            let shared = value.get(..prefix).is_some_and(|start| model.starts_with(start));
+            if !shared {
+                prefix = model.iter().zip(value).take_while(|(a, b)| a == b).count();
             }
-            Ok((prefix, longest))
-        },
-    )?;
+        }
+        (prefix, longest)
+    })?;
     let prefix = found.iter().map(|(prefix, _)| *prefix).min().unwrap_or(0);
     let longest = found.iter().map(|(_, longest)| *longest).max().unwrap_or(0).saturating_sub(prefix);
     Ok(Some(Text { prefix, longest }))
@@ -57,26 +50,27 @@ pub(super) fn spread(
     dimension: &Dimension,
     index: usize,
 ) -> Result<Spread> {
-    let threads = useful_threads(threads, table.cells());
-    let pieces = table.pieces().iter().collect();
-    let found = parallel::run(
-        threads,
-        pieces,
-        || (),
-        |piece: &Piece, ()| {
-            let size = dimension.datatype.size();
-            let start = piece.at.saturating_mul(size);
-            let end = start.saturating_add(piece.cells.saturating_mul(size));
-            let CoordinatesRef { values, .. } = table.coordinates(piece, index);
-            Ok(dimension
-                .datatype
-                .physical()
-                .visit(Measure { values: values.get(start..end).unwrap_or_default(), dimension }))
-        },
-    )?;
+    let found = of_pieces(threads, table, |piece| {
+        let size = dimension.datatype.size();
+        let start = piece.at.saturating_mul(size);
+        let end = start.saturating_add(piece.cells.saturating_mul(size));
+        let CoordinatesRef { values, .. } = table.coordinates(piece, index);
+        let values = values.get(start..end).unwrap_or_default();
+        dimension.datatype.physical().visit(Measure { values, dimension })
+    })?;
     let min = found.iter().map(|spread| spread.min).min().unwrap_or(0);
     let max = found.iter().map(|spread| spread.max).max().unwrap_or(0);
     Ok(Spread { min: min.min(max), max })
+}
+
+/// What is found of each piece of a table.
+fn of_pieces<R: Send>(
+    threads: usize,
+    table: &CellTable<'_>,
+    find: impl Fn(&Piece) -> R + Sync,
+) -> Result<Vec<R>> {
+    let threads = useful_threads(threads, table.cells());
+    parallel::run(threads, table.pieces().iter().collect(), || (), |piece: &Piece, ()| Ok(find(piece)))
 }
 
 /// Finds the least and the greatest value.

@@ -19,7 +19,8 @@ pub struct Keying<'s>(Packing<'s>);
 
 impl<'s> Keying<'s> {
     /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if 64 bits are not enough, or are
-    /// not known to be: then [`replaced`](super::replaced) finds a layout that fits the cells.
+    /// not known to be (then [`replaced`](super::replaced) finds a layout that fits the cells), and where keys would take more
+    /// memory than coordinates.
     #[must_use]
     pub fn new(schema: &'s ArraySchema, bounds: &[Range]) -> Option<Self> {
         let dimensions = schema.domain.dimensions.as_slice();
@@ -32,7 +33,8 @@ impl<'s> Keying<'s> {
             (min <= max).then_some(Spread { min, max })
         });
         let spreads: Vec<Spread> = spreads.collect::<Option<_>>()?;
-        if spreads.len() != dimensions.len() {
+        let bytes: usize = dimensions.iter().map(|dimension| dimension.datatype.size()).sum();
+        if spreads.len() != dimensions.len() || bytes < size_of::<u64>() {
             return None;
         }
         let packing = Packing::of_spreads(schema, order_to_compare(schema), &spreads)?;

@@ -385,6 +385,9 @@ fn only_cells_that_64_bits_tell_apart_have_keys() {
     assert!(Keying::new(&two, &[near.clone(), far]).is_none());
     assert!(Keying::new(&two, core::slice::from_ref(&near)).is_none(), "a dimension without bounds");
     assert!(Keying::new(&two, &[integers(9, 5), near]).is_none(), "bounds in the wrong order");
+    let small = schema(vec![Dimension::new("x", 0i32..=99)], row, row);
+    let (low, high) = (0i32.to_le_bytes(), 99i32.to_le_bytes());
+    assert!(Keying::new(&small, &[Range::new(low, high)]).is_none(), "keys would be larger than coordinates");
     let text = schema(vec![Dimension::string("s")], row, row);
     assert!(Keying::new(&text, &[Range::new(*b"a", *b"b")]).is_none(), "strings");
 

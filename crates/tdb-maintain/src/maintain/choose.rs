@@ -70,6 +70,9 @@ fn has_holes(inputs: &[&Fragment], target: &ArraySchema) -> bool {
         return false;
     }
     let boxes = || inputs.iter().filter_map(|fragment| fragment.bounds());
+    // A sparse fragment of a dense array has some cells of its box.
+    let mut full =
+        inputs.iter().filter(|fragment| fragment.is_dense()).filter_map(|fragment| fragment.bounds());
     let dimensions = &target.domain.dimensions;
     let compare = |dimension: &Dimension, a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let contains = |own: &[Range], other: &[Range]| {
@@ -78,7 +81,7 @@ fn has_holes(inputs: &[&Fragment], target: &ArraySchema) -> bool {
                 && compare(dimension, &other.high, &own.high).is_le()
         })
     };
-    !boxes().any(|own| boxes().all(|other| contains(own, other)))
+    !full.any(|own| boxes().all(|other| contains(own, other)))
 }
 
 /// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and after. With `holes`, there are also

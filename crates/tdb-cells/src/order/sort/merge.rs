@@ -367,6 +367,13 @@ mod tests {
 
     use super::*;
 
+    /// The numbers of the doubtful ones of some keys.
+    fn picked<K: Key>(doubtful: &Doubtful, keys: &[K]) -> Vec<u32> {
+        let mut room = vec![(K::default(), 0); keys.len()];
+        let found = doubtful.pick(keys, 0..u32::try_from(keys.len()).unwrap(), &mut room);
+        room[..found].iter().map(|(_, cell)| *cell).collect()
+    }
+
     #[test]
     fn keys_that_occur_more_than_once_are_never_left_out_and_most_others_are() {
         let mut doubtful = Doubtful::default();
@@ -375,7 +382,6 @@ mod tests {
             let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
             let repeated: HashSet<u64> = keys.iter().step_by(97).copied().collect();
             let keys: Vec<u64> = keys.iter().chain(&repeated).copied().collect();
-            let numbers = 0..u32::try_from(keys.len()).unwrap();
             let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 70).collect();
             let ends = (*keys.iter().min().unwrap(), *keys.iter().max().unwrap());
             assert_eq!(doubtful.note(&keys), ends);
@@ -384,13 +390,9 @@ mod tests {
                 assert_eq!(found.iter().filter(is_repeated).count(), 2 * repeated.len());
                 assert!(found.len() < keys.len() / 6, "{} of {} are left", found.len(), keys.len());
             };
-            let mut room = vec![(0, 0); keys.len()];
-            let found = doubtful.pick(&keys, numbers.clone(), &mut room);
-            check(&room[..found].iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
+            check(&picked(&doubtful, &keys));
             assert_eq!(doubtful.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
-            let mut room = vec![(0, 0); keys.len()];
-            let found = doubtful.pick(&wide, numbers, &mut room);
-            check(&room[..found].iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
+            check(&picked(&doubtful, &wide));
         }
     }
 }
