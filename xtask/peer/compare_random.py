@@ -268,15 +268,16 @@ class Drawn:
             what = pick(self.rng, events)
             if what == "deleted":
                 text, tree = self.condition()
-                if text:
-                    time += 1
-                    array = lib.open(uri, capi.DELETE, time)
-                    query = lib.new("query_alloc", array, capi.DELETE)
-                    lib.call("query_set_condition", query, lib.condition(tree))
-                    lib.call("query_submit", query)
-                    lib.dll.tiledb_query_free(C.byref(query))
-                    lib.close(array)
-                    what += " " + text
+                if not text:
+                    continue
+                time += 1
+                array = lib.open(uri, capi.DELETE, time)
+                query = lib.new("query_alloc", array, capi.DELETE)
+                lib.call("query_set_condition", query, lib.condition(tree))
+                lib.call("query_submit", query)
+                lib.dll.tiledb_query_free(C.byref(query))
+                lib.close(array)
+                what += " " + text
             else:
                 lib.consolidate(uri, BUFFERS)
                 if what == "vacuumed":
