@@ -19,7 +19,8 @@ writes DIR/<library version>.json, a list of cases. A case is a dict that JSON c
                 "fields": {name: {"data": base64, "offsets": base64 u64, "validity": base64}}},
                {"op": "meta", "t", "puts": [{"key", "type", "num", "value": base64}], "deletes": [key]},
                {"op": "consolidate" or "vacuum", "config": {...}},
-               {"op": "delete", "t", "condition"}, {"op": "evolve", "t", "add", "drop"}, {"op": "upgrade"}],
+               {"op": "delete", "t", "condition"}, {"op": "evolve", "t", "add", "drop"}, {"op": "upgrade"},
+               {"op": "delete_fragments", "first", "last"}],
      "queries": [{"kind", "ranges", "layout"}],        more queries to record
      "light": true,                                    record fewer layouts, boxes and time windows
      "now_only": true}                                 record no time windows

@@ -23,6 +23,7 @@ TWICE = "\"Fragments of the same first timestamp\""
 MERGED = "\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\": fragments are merged by them"
 HISTORY = "\"Versions of a cell, libtiledb 2.10 and 2.11\""
 MISREAD = "\"Dimension files in arrays of versions 1 to 4\""
+NARROW = "\"Tiles of small and of wide integers, libtiledb 1.4 to 2.9\""
 # with these, cells come in an order that neither the steps nor the schema say, and perhaps twice
 OUT_OF_ORDER = (BYTES, TIES, HISTORY, MERGED)
 # dense fragments that 2.30 consolidates within a current domain which cuts their space tiles hold tiles of fewer cells
@@ -157,6 +158,8 @@ class Model:
                     attributes.pop(name, None)
                 attributes.update((a["name"], a) for a in step.get("add", []))
                 current = step.get("current_domain", current)
+            elif step["op"] == "delete_fragments":
+                self.writes = [w for w in self.writes if not step["first"] <= w.time <= step["last"]]
             elif step["op"] == "delete":
                 self.deletes.append((step["t"], typed(step["condition"], fields_of(self.schema, attributes))))
             if step["op"] == "consolidate" and step["config"].get("sm.consolidation.mode", "fragments") == "fragments":
@@ -738,5 +741,6 @@ RULES = [
     ("\"Attributes whose type changed\"", changed),
     ("\"Validity tiles of dense arrays, libtiledb 2.6 to 2.10\"", validity),
     (BYTES, merged),
+    (NARROW, lambda told, schema, query: query["layout"] in ("global-order", "unordered") and narrow_tiles(told, schema)),
     ("\"Rectangles of date dimensions, libtiledb 1.6 and 1.7\"", old_dates),
 ]

@@ -21,6 +21,8 @@ import numpy as np
 import compare_peer
 
 LEVEL, ROW_GROUP = 3, 122_880
+# The number of a null cell in digests.
+NULL = 0x6e756c6c00
 
 
 class Polars:
@@ -275,7 +277,7 @@ def size(column):
     import pyarrow.compute as pc
     if column.type == pa.string_view():
         lengths = pc.binary_length(column.cast(pa.large_string()))
-        return pc.sum(lengths).as_py() + 8 * len(column) if len(column) else 0
+        return (pc.sum(lengths).as_py() or 0) + 8 * len(column)
     return column.type.bit_width // 8 * len(column)
 
 
@@ -286,8 +288,6 @@ def digest(table):
     with np.errstate(over="ignore"):
         hashes = np.zeros(table.num_rows, np.uint64)
         for column in table.columns:
-            if column.null_count:
-                return "nulls"
             if column.type == pa.string_view():
                 text = column.cast(pa.large_string()).combine_chunks()
                 text = text if isinstance(text, pa.Array) else pa.concat_arrays(text.chunks)
@@ -295,8 +295,10 @@ def digest(table):
                 starts = np.frombuffer(starts, np.int64)[text.offset:text.offset + len(text) + 1]
                 value = compare_peer.string_values(np.frombuffer(data or b"", np.uint8), starts)
             else:
-                numbers = column.to_numpy()
+                numbers = (column.fill_null(0) if column.null_count else column).to_numpy()
                 value = numbers.view("u%d" % numbers.itemsize).astype(np.uint64)
+            if column.null_count:
+                value[column.is_null().to_numpy()] = NULL
             hashes = compare_peer.mix(hashes ^ value)
         total = int(hashes.sum(dtype=np.uint64))
     return "%016x" % total

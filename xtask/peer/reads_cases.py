@@ -12,6 +12,7 @@ import struct
 import capi
 import expect
 import programs
+import reads_wider
 import wild
 from cases import FLOATS, INTS, READER, Rng, attr, b64, field, hx, pack, vt
 from model import TEXT, cells
@@ -28,6 +29,10 @@ OLDER = ["2.2.9", "2.4.3", "2.8.2", "2.11.3", "2.14.0", "2.16.3", "2.19.2"]
 
 def array(seed, number):
     """A case in the layout of cases.py."""
+    return reads_wider.widen(drawn(seed, number), seed, number)
+
+
+def drawn(seed, number):
     rng = Rng("reads/%d/%d" % (seed, number))
     version = rng.pick(OLDER) if rng.below(8) == 0 else READER
     times = rng.pick([12, 30]) if version == READER and rng.below(6) == 0 else 1

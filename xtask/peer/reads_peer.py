@@ -7,7 +7,7 @@ writes to DIR/<i>, and random queries of it (reads_queries.py). What goes on is 
 
     {"case": i, "doing": text}                          before whatever may crash
     {"case": i, "refused": text}                        the library does not write this array
-    {"case": i, "schema", "steps", "queries": [...]}    what it reads: see `ask`
+    {"case": i, "key", "schema", "steps", "queries": [...]}    what it reads: see `ask`
 """
 
 import argparse
@@ -456,7 +456,7 @@ def unread(case, told, args):
     box = {"ranges": [[r] for r in schema["view"]] if schema["view"] else [[] for _ in schema["dimensions"]],
            "layout": "row-major", "timestamps": [None, None]}
     right = told.whole_answer(schema, box)
-    out = {"begun": case["lib"], "schema": schema, "steps": [s["op"] for s in case["steps"]], "queries": []}
+    out = {"begun": case["lib"], "key": case.get("key"), "schema": schema, "steps": [s["op"] for s in case["steps"]], "queries": []}
     if right is None:
         return out
     known = known_of(schema, right[0])
@@ -517,7 +517,7 @@ def main():
         # whoever reads this may take its time
         signal.alarm(0)
         steps = [s["op"] + (" at %s" % s["t"] if s.get("t") else "") for s in case["steps"]]
-        say(number, begun=case["lib"], schema=schema, steps=steps, queries=queries)
+        say(number, begun=case["lib"], key=case.get("key"), schema=schema, steps=steps, queries=queries)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,8 @@ def run_step(lib, uri, case, step):
         lib.call("query_submit", query)
         lib.dll.tiledb_query_free(C.byref(query))
         lib.close(array)
+    elif op == "delete_fragments":
+        lib.call("array_delete_fragments_v2", uri.encode(), capi.u64(step["first"]), capi.u64(step["last"]))
     elif op == "evolve":
         evo = lib.new("array_schema_evolution_alloc")
         for e in step.get("add_enumerations", []):

@@ -39,18 +39,19 @@ pub(crate) fn size(batches: &[RecordBatch]) -> (usize, usize) {
     found
 }
 
+/// The number of a null cell.
+const NULL: u64 = 0x006e_756c_6c00;
+
 /// Each cell as a number.
 fn numbers(column: &dyn Array) -> Option<Vec<u64>> {
-    if column.null_count() > 0 {
-        return None;
-    }
     if let Some(text) = column.as_string_view_opt() {
-        return text.iter().map(|cell| Some(variable(cell?.as_bytes()))).collect();
+        return Some(text.iter().map(|cell| cell.map_or(NULL, |cell| variable(cell.as_bytes()))).collect());
     }
     let width = column.data_type().primitive_width()?;
     let data = column.to_data();
     let bytes = data.buffers().first()?.as_slice();
     let start = data.offset().checked_mul(width)?;
     let end = start.checked_add(column.len().checked_mul(width)?)?;
-    bytes.get(start..end)?.chunks_exact(width).map(fixed).collect()
+    let values = bytes.get(start..end)?.chunks_exact(width).enumerate();
+    values.map(|(cell, value)| if column.is_null(cell) { Some(NULL) } else { fixed(value) }).collect()
 }

@@ -4,8 +4,10 @@
 //! fragments, and what the cells are like. The table is sorted by ratio, so what is slow stands first; it is a hunt, not a
 //! measurement to publish. The command fails where the two sides have other cells, and, with `--least`, below that ratio.
 
+pub(super) mod tables;
+
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -14,7 +16,8 @@ use super::workers::{self, Worker};
 use super::{count, timed};
 use crate::peer::repository_root;
 
-const USAGE: &str = "usage: cargo xtask compare random [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO]";
+const USAGE: &str = "usage: cargo xtask compare random [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO]
+       cargo xtask compare tables [--seed N] [--arrays N] [--runs N] [--threads N] [--only SUBSTR] [--least RATIO] [--worker COMMAND]";
 
 struct Options {
     seed: String,
@@ -23,12 +26,14 @@ struct Options {
     threads: usize,
     only: String,
     least: f64,
+    /// A build of tdb's side for SQL, if it is not to be built.
+    worker: Option<PathBuf>,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options =
-            Self { seed: "1".into(), arrays: 8, runs: 3, threads: 2, only: String::new(), least: 0.0 };
+        let (seed, only, worker) = ("1".to_owned(), String::new(), None);
+        let mut options = Self { seed, arrays: 8, runs: 3, threads: 2, only, least: 0.0, worker };
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"));
@@ -38,6 +43,7 @@ impl Options {
                 "--runs" => options.runs = count(arg, value()?)?,
                 "--threads" => options.threads = count(arg, value()?)?,
                 "--only" => options.only.clone_from(value()?),
+                "--worker" => options.worker = Some(value()?.into()),
                 "--least" => {
                     let text = value()?;
                     options.least =
@@ -115,12 +121,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
 }
 
 /// Has the arrays written, and reads what is asked of them.
-fn draw(
-    script: &PathBuf,
-    python: &PathBuf,
-    folder: &PathBuf,
-    options: &Options,
-) -> Result<Vec<Case>, String> {
+fn draw(script: &Path, python: &Path, folder: &Path, options: &Options) -> Result<Vec<Case>, String> {
     let mut command = std::process::Command::new(python);
     command.arg(script).arg("--out").arg(folder).args(["--seed", &options.seed]);
     workers::run(command.args(["--cases", &options.arrays.to_string()]))?;

@@ -58,7 +58,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let python = peers::python()?;
     // Says how large the buffers of libtiledb have to be.
     let mut sizes = workers::tdb(&root, options.threads)?;
-    let mut workers = vec![worker(&root, &options)?];
+    let mut workers = vec![worker(&root, options.worker.as_deref(), options.threads)?];
     for (name, engine) in [("DataFusion", "datafusion"), ("DuckDB", "duckdb"), ("libtiledb", "libtiledb")] {
         workers.push(peers::engine(&root, &python, name, engine, options.threads)?);
     }
@@ -158,9 +158,9 @@ fn lines(rows: &[Row]) -> Vec<Vec<String>> {
 /// Starts tdb's side, and builds it before unless a program is given.
 ///
 /// It has a target folder of its own, and no link-time optimisation, because DataFusion takes long to build without it already.
-pub(super) fn worker(root: &Path, options: &Options) -> Result<Worker, String> {
-    if let Some(program) = &options.worker {
-        return start(program, options.threads);
+pub(super) fn worker(root: &Path, program: Option<&Path>, threads: usize) -> Result<Worker, String> {
+    if let Some(program) = program {
+        return start(program, threads);
     }
     let target = workers::target(root).join("sql");
     let folder = workers::target(root).join("sql-worker");
@@ -177,7 +177,7 @@ pub(super) fn worker(root: &Path, options: &Options) -> Result<Worker, String> {
     );
     let package = workers::package(root, &folder, &manifest)?;
     workers::release(&package, &target, &workers::version_of(root)?)?;
-    start(&target.join("release").join(WORKER), options.threads)
+    start(&target.join("release").join(WORKER), threads)
 }
 
 fn start(program: &Path, threads: usize) -> Result<Worker, String> {

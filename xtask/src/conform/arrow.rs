@@ -214,9 +214,10 @@ fn random(
     let live = Live { script, library, arrays: arrays.clone(), seed, cases, queries: 0, only };
     let (mut written, mut crashed) = (Vec::new(), Vec::new());
     live.run(&mut |number, came| match came {
-        Came::Read(_) => {
+        Came::Read(case) => {
+            let key = case.get("key").and_then(Value::as_str).map(str::to_owned);
             let (name, original) = (format!("random {seed}/{number}"), arrays.join(number.to_string()));
-            written.push(Case { name, original, key: None, random: Some((seed, number)) });
+            written.push(Case { name, original, key, random: Some((seed, number)) });
         }
         Came::Refused(_) => counts.skip("libtiledb does not write it", &number.to_string()),
         // It is written again, for what does not need the library to read it.

@@ -200,9 +200,8 @@ fn read_of(array: &Array, expected: &Value, query: &Value) -> Result<Read, Strin
 /// Opens an array with the key of `expected`, in a query's time window.
 pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
     let mut options = OpenOptions::new().threads(1);
-    if let Some(key) = expected.get("key").and_then(Value::as_str) {
-        let key: [u8; 32] = key.as_bytes().try_into().map_err(|_| "a key of another length".to_owned())?;
-        options = options.key(Key::new(key));
+    if let Some(key) = key(expected)? {
+        options = options.key(key);
     }
     if let [start, end] = list(query, "timestamps") {
         // Without an end, both libraries open an array at the present time.
@@ -214,6 +213,13 @@ pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Arra
         }
     }
     options.open(array).map_err(|error| error.to_string())
+}
+
+/// The key of an encrypted array.
+pub(super) fn key(expected: &Value) -> Result<Option<Key>, String> {
+    let Some(key) = expected.get("key").and_then(Value::as_str) else { return Ok(None) };
+    let key: [u8; 32] = key.as_bytes().try_into().map_err(|_| "a key of another length".to_owned())?;
+    Ok(Some(Key::new(key)))
 }
 
 /// The present time in milliseconds.

@@ -2,8 +2,8 @@
 //!
 //! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb write and read them.
 //! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Then it
-//! consolidates a copy of the array, of which every time must show the same cells as before (`kept.rs`). Any difference fails the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule
-//! in `answer.rs`.
+//! consolidates a copy of the array, of which every time must show the same cells as before (`kept.rs`). Any difference fails
+//! the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule in `answer.rs`.
 
 mod answer;
 mod groups;
@@ -142,7 +142,7 @@ impl Counts {
         };
         self.arrays += 1;
         for (place, query) in list(&case, "queries").iter().enumerate() {
-            let verdict = answer::judge(path, query);
+            let verdict = answer::judge(path, &case, query);
             self.queries += 1;
             if query.get("why").is_some() {
                 *self.undecided.entry(text(query, "why").to_owned()).or_default() += 1;
@@ -177,7 +177,7 @@ impl Counts {
                 self.kinds.entry(kind).or_default().add(tally);
             }
         }
-        match kept::changed(path) {
+        match kept::changed(path, &case) {
             Ok(None) => self.kept += 1,
             Ok(Some(what)) | Err(what) => {
                 let Options { seed, cases, .. } = options;
@@ -258,12 +258,16 @@ fn kinds(case: &Value, query: &Value) -> Vec<String> {
         kinds.push(format!("order: {}", text(query, "layout")));
     }
     for (says, kind) in [
-        (steps("delete"), "array: with deletes"),
+        (steps("delete at"), "array: with deletes"),
         (steps("consolidate"), "array: consolidated"),
         (steps("evolve"), "array: evolved schema"),
         (!["", READER].contains(&begun), "array: of an older release"),
         (has("enumerations"), "array: enumerations"),
         (has("current_domain"), "array: current domain"),
+        (case.get("key").is_some_and(Value::is_string), "array: encrypted"),
+        (steps("delete_fragments"), "array: fragments deleted"),
+        (list(schema, "dimensions").len() > 6, "array: many dimensions"),
+        (!has("attributes") && has("dimensions"), "array: no attributes"),
         (!list(query, "labels").is_empty(), "ranges: label"),
         (ranges.iter().any(|ranges| ranges.len() >= 20), "ranges: many points"),
         (ranges.iter().any(|ranges| ranges.iter().any(open)), "ranges: open end"),

@@ -115,7 +115,11 @@ impl Sides {
         workers::release(&root.join("benches/peers/Cargo.toml"), &target, "")?;
         Ok(Self {
             tdb: workers::tdb(root, threads)?,
-            sql: if sql { Some(crate::compare::sql::worker(root, options)?) } else { None },
+            sql: if sql {
+                Some(crate::compare::sql::worker(root, options.worker.as_deref(), options.threads)?)
+            } else {
+                None
+            },
             libtiledb: workers::peer(root, &python, threads)?,
             crates: Worker::start(
                 "zarrs and parquet",

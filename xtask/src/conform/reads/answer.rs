@@ -67,16 +67,16 @@ pub(super) enum Verdict {
     Differs(String),
 }
 
-/// Runs the query with tdb, and compares.
-pub(super) fn judge(path: &Path, query: &Value) -> Verdict {
-    match compare(path, query) {
+/// Runs the query of a case with tdb, and compares.
+pub(super) fn judge(path: &Path, case: &Value, query: &Value) -> Verdict {
+    match compare(path, case, query) {
         Ok(verdict) => verdict,
         Err(difference) => Verdict::Differs(difference),
     }
 }
 
-fn compare(path: &Path, query: &Value) -> Result<Verdict, String> {
-    let array = open(path, &Value::Null, query)?;
+fn compare(path: &Path, case: &Value, query: &Value) -> Result<Verdict, String> {
+    let array = open(path, case, query)?;
     let failed = |error: Error| format!("tdb fails: {error}");
     let refused = query.get("refused").map(|_| text(query, "refused"));
     // Neither the steps nor libtiledb determine the correct answer.
@@ -416,19 +416,21 @@ mod tests {
     #[test]
     fn an_answer_is_equal_as_a_whole_and_in_batches_and_a_changed_one_is_not() {
         let (path, mut query) = whole();
-        let Verdict::Equal { cells, batches, known } = judge(&path, &query) else { panic!("it differs") };
+        let Verdict::Equal { cells, batches, known } = judge(&path, &Value::Null, &query) else {
+            panic!("it differs")
+        };
         assert_eq!((cells, known), (query["cells"].as_u64().unwrap(), None));
         assert!(batches >= 1);
         query["repeats"] = true.into();
         assert!(
-            matches!(judge(&path, &query), Verdict::Equal { known: Some(known), .. } if known == REPEATED)
+            matches!(judge(&path, &Value::Null, &query), Verdict::Equal { known: Some(known), .. } if known == REPEATED)
         );
         query["condition"] = json!(["k", "==", "00", "UINT8"]);
-        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        assert!(matches!(judge(&path, &Value::Null, &query), Verdict::Differs(_)));
         query["refused"] = "no".into();
-        assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
+        assert_eq!(judge(&path, &Value::Null, &query), Verdict::Refused("no".into()));
         query["condition"] = json!(["none", "==", "00", "UINT8"]);
-        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        assert!(matches!(judge(&path, &Value::Null, &query), Verdict::Differs(_)));
     }
 
     #[test]
@@ -436,15 +438,15 @@ mod tests {
         let (path, mut query) = whole();
         query["written"] = true.into();
         query["model"] = query.clone();
-        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        assert!(matches!(judge(&path, &Value::Null, &query), Verdict::Differs(_)));
         query["rules"] = json!(["a known fault"]);
         assert!(
-            matches!(judge(&path, &query), Verdict::Equal { known: Some(why), .. } if why == "a known fault")
+            matches!(judge(&path, &Value::Null, &query), Verdict::Equal { known: Some(why), .. } if why == "a known fault")
         );
         query["refused"] = "no".into();
-        assert_eq!(judge(&path, &query), Verdict::Refused("no".into()));
+        assert_eq!(judge(&path, &Value::Null, &query), Verdict::Refused("no".into()));
         query["model"]["cells"] = 1.into();
-        assert!(matches!(judge(&path, &query), Verdict::Differs(_)));
+        assert!(matches!(judge(&path, &Value::Null, &query), Verdict::Differs(_)));
     }
 
     #[test]
@@ -455,7 +457,7 @@ mod tests {
         let mut told = |values: Value, truth: Value| {
             query["values"] = values;
             query["truth"] = truth;
-            judge(&path, &query)
+            judge(&path, &Value::Null, &query)
         };
         let equal = |known| Verdict::Equal { cells: 0, batches: 0, known };
         assert_eq!(told(json!([count]), Value::Null), equal(None));

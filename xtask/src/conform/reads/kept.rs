@@ -6,10 +6,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::Value;
 use tdb_array::{
     Array, ArrayType, Consolidation, Layout, MemoryStorage, OpenOptions, Stored, TimeWindow, WriteOptions,
 };
 
+use tdb_filters::Key;
+
+use crate::conform::expected::key;
 use crate::conform::form::Cell;
 
 /// Arrays with more cells than this in their boxes are left out.
@@ -18,11 +22,13 @@ const MOST_CELLS: u128 = 100_000;
 const MOST_TIMES: usize = 8;
 
 /// What tdb's maintenance changed of the array in a folder, in words; `None` if every time shows the same cells. The folder stays as it is.
-pub(super) fn changed(folder: &Path) -> Result<Option<String>, String> {
+pub(super) fn changed(folder: &Path, case: &Value) -> Result<Option<String>, String> {
+    let key = key(case)?;
+    let key = key.as_ref();
     let storage = MemoryStorage::default();
     load(&storage, folder, "")?;
     // What cannot be opened now is compared with libtiledb elsewhere.
-    let Ok(now) = opened(&storage, TimeWindow::ALL) else { return Ok(None) };
+    let Ok(now) = opened(&storage, key, TimeWindow::ALL) else { return Ok(None) };
     if area(&now) > MOST_CELLS {
         return Ok(None);
     }
@@ -32,10 +38,14 @@ pub(super) fn changed(folder: &Path) -> Result<Option<String>, String> {
     let windows: Vec<TimeWindow> =
         times.into_iter().map(TimeWindow::until).chain([TimeWindow::ALL]).collect();
     let ranges = now.non_empty_domain();
-    let look = || windows.iter().map(|window| seen(&storage, *window, ranges.as_deref())).collect::<Vec<_>>();
+    let look =
+        || windows.iter().map(|window| seen(&storage, key, *window, ranges.as_deref())).collect::<Vec<_>>();
     let before = look();
     for what in [Stored::Fragments, Stored::FragmentMetadata, Stored::Commits] {
-        let options = WriteOptions::new().threads(1);
+        let mut options = WriteOptions::new().threads(1);
+        if let Some(key) = key {
+            options = options.key(key.clone());
+        }
         let writer = options.open_storage(storage.clone()).map_err(|error| error.to_string())?;
         // A plan may say that there is nothing that can be done.
         let Ok(plan) = Consolidation::new(what).amplification(1000.0).plan(&writer) else { continue };
@@ -65,8 +75,11 @@ fn area(array: &Array) -> u128 {
     dimensions.zip(&domain).map(side).fold(1, u128::saturating_mul)
 }
 
-fn opened(storage: &MemoryStorage, window: TimeWindow) -> Result<Array, String> {
-    let options = OpenOptions::new().threads(1).window(window);
+fn opened(storage: &MemoryStorage, key: Option<&Key>, window: TimeWindow) -> Result<Array, String> {
+    let mut options = OpenOptions::new().threads(1).window(window);
+    if let Some(key) = key {
+        options = options.key(key.clone());
+    }
     options.open_storage(storage.clone()).map_err(|error| error.to_string())
 }
 
@@ -74,10 +87,11 @@ fn opened(storage: &MemoryStorage, window: TimeWindow) -> Result<Array, String> 
 /// cannot be read.
 fn seen(
     storage: &MemoryStorage,
+    key: Option<&Key>,
     window: TimeWindow,
     ranges: Option<&[tdb_schema::Range]>,
 ) -> Option<(Vec<String>, Vec<Cell>)> {
-    let array = opened(storage, window).ok()?;
+    let array = opened(storage, key, window).ok()?;
     let schema = array.schema();
     let sparse = schema.array_type == ArrayType::Sparse;
     let mut read = array.read().order(Layout::RowMajor);
