@@ -3,7 +3,7 @@
 //! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. Parts that do not fit are left
 //! out, and in Hilbert order a key contains only the place on the curve; cells with equal keys are then compared.
 //! Strings are compared as signed bytes in the stored order of cells, and as unsigned bytes in row- and column-major
-//! order ([`Part`]).
+//! order ([`Part`]). If they are too long for a key, their ranks among the different strings take their place (`ranks`).
 //!
 //! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs cut them into
 //! bands that fit the cache of a core, and the keys of a band are made, checked and sorted when its turn comes. So
@@ -18,6 +18,7 @@
 pub mod hilbert;
 mod keys;
 mod measure;
+mod ranks;
 mod ready;
 pub mod reals;
 mod sort;

@@ -2,8 +2,8 @@
 //!
 //! A part takes no more bits than its values need to be distinguished, so that most keys fit in a word: ordinals are
 //! counted from the least one, a cell inside its space tile from the tile's start, and strings lose their common
-//! prefix. What does not fit is left out, and cells whose keys are equal are compared (`Packing::exact` means that
-//! this is not necessary).
+//! prefix, or become ranks. What does not fit is left out, and cells whose keys are equal are compared (`Packing::exact`
+//! means that this is not necessary).
 
 use core::ops::Range;
 
@@ -12,9 +12,12 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use super::hilbert::{self, Curve};
 use super::measure::{Spread, Text, domain_low, spread, text};
+use super::ranks::Ranks;
 use super::sort::{Key, Keyed, Source as KeySource, useful_threads};
 use super::table::{CellTable, Piece};
-use super::{CellOrder, Part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals};
+use super::{
+    CellOrder, Part, compare_part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals,
+};
 use crate::buffers::split_lengths;
 use crate::{Result, parallel};
 
@@ -27,6 +30,8 @@ enum Source {
     Within,
     /// The coordinate.
     Cell,
+    /// The rank among the different strings of the dimension.
+    Rank,
     /// The characters after the common prefix, and their number if all of them fit.
     Text { prefix: usize, bytes: usize, length_bits: u32, signed: bool },
     /// The place on the Hilbert curve.
@@ -52,6 +57,8 @@ pub(super) struct Packing<'a> {
     bits: u32,
     /// Whether equal keys mean equal coordinates.
     exact: bool,
+    /// The ranks of strings, by dimension.
+    ranks: Vec<Option<Ranks>>,
 }
 
 const fn bits_of(max: u64) -> u32 {
@@ -69,7 +76,8 @@ impl<'a> Packing<'a> {
         let wanted = parts(schema, order);
         if order == CellOrder::Hilbert {
             let slot = Slot { dimension: 0, source: Source::Hilbert, base: 0, bits: hilbert::BITS, shift: 0 };
-            return Ok(Self { slots: vec![slot], dimensions, bits: hilbert::BITS, exact: false });
+            let ranks = Vec::new();
+            return Ok(Self { slots: vec![slot], dimensions, bits: hilbert::BITS, exact: false, ranks });
         }
         let declared: Vec<Spread> = dimensions
             .iter()
@@ -91,7 +99,26 @@ impl<'a> Packing<'a> {
                 spreads.push(spread(threads, table, dimension, index)?);
             }
         }
-        Ok(Self::fit(dimensions, &wanted, &spreads, &texts))
+        let packing = Self::fit(dimensions, &wanted, &spreads, &texts);
+        if packing.exact || !dimensions.iter().any(Dimension::is_var) {
+            return Ok(packing);
+        }
+        // To compare cells whose keys are equal takes far longer than to know the place of each string among the others.
+        let mut ranks = Vec::with_capacity(dimensions.len());
+        for (index, dimension) in dimensions.iter().enumerate() {
+            let part = wanted.iter().find(|part| part.dimension() == index);
+            let Some(part) = part.filter(|_| dimension.is_var()) else {
+                ranks.push(None);
+                continue;
+            };
+            let compare = |a: &[u8], b: &[u8]| compare_part(*part, dimension, a, b);
+            let Some(own) = Ranks::new(threads, table, index, compare)? else { return Ok(packing) };
+            texts.get_mut(index).into_iter().for_each(|text| *text = None);
+            spreads.get_mut(index).into_iter().for_each(|spread| spread.max = own.last);
+            ranks.push(Some(own));
+        }
+        let ranked = Self::fit(dimensions, &wanted, &spreads, &texts);
+        Ok(if ranked.exact { Self { ranks, ..ranked } } else { packing })
     }
 
     /// The layout for values of dimensions of fixed size that are known to be in these ranges. `None` for places on a Hilbert curve.
@@ -112,8 +139,21 @@ impl<'a> Packing<'a> {
             let left = u128::BITS.saturating_sub(bits);
             if dimension.is_var() {
                 let Some(text) = texts.get(index).copied().flatten() else {
-                    exact = false;
-                    break;
+                    // The spread is that of their ranks, if they have any.
+                    let width = bits_of(spread.max);
+                    if texts.is_empty() || width > left {
+                        exact = false;
+                        break;
+                    }
+                    slots.push(Slot {
+                        dimension: index,
+                        source: Source::Rank,
+                        base: 0,
+                        bits: width,
+                        shift: 0,
+                    });
+                    bits = bits.saturating_add(width);
+                    continue;
                 };
                 let length_bits = bits_of(to_u64(text.longest));
                 let all = u32::try_from(text.longest).unwrap_or(u32::MAX).saturating_mul(8);
@@ -165,7 +205,7 @@ impl<'a> Packing<'a> {
             shift = shift.saturating_sub(slot.bits);
             slot.shift = shift;
         }
-        Self { slots, dimensions, bits, exact }
+        Self { slots, dimensions, bits, exact, ranks: Vec::new() }
     }
 
     pub(super) const fn dimensions(&self) -> &'a [Dimension] {
@@ -224,6 +264,13 @@ impl<'a> Packing<'a> {
                 continue;
             }
             let Some(dimension) = self.dimensions.get(slot.dimension) else { continue };
+            if slot.source == Source::Rank {
+                let ranks = self.ranks.get(slot.dimension)?.as_ref()?.of(table, piece)?;
+                for (key, rank) in out.iter_mut().zip(ranks) {
+                    *key = key.with(K::place(u64::from(*rank), slot.shift));
+                }
+                continue;
+            }
             let coordinates = table.coordinates(piece, slot.dimension);
             if let Source::Text { prefix, bytes, length_bits, signed } = slot.source {
                 let flip = if signed { 0x80 } else { 0 };

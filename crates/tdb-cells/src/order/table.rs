@@ -139,6 +139,12 @@ impl<'a> CellTable<'a> {
         })
     }
 
+    /// The number of a piece's first cell.
+    pub(super) fn first(&self, piece: &Piece) -> usize {
+        let batch = self.batches.get(piece.batch).map_or(0, |batch| index_of(batch.first));
+        batch.saturating_add(piece.at)
+    }
+
     /// The coordinates of a piece's whole batch.
     pub(super) fn coordinates(&self, piece: &Piece, dimension: usize) -> CoordinatesRef<'a> {
         let batch = self.batches.get(piece.batch);

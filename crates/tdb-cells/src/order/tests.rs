@@ -336,6 +336,38 @@ fn strings_sort_as_signed_characters_whatever_their_length() {
 }
 
 #[test]
+fn long_strings_that_many_cells_have_sort_by_their_ranks() {
+    let mut random = Random(16);
+    let words: Vec<Vec<u8>> = (0u8..30)
+        .map(|word| {
+            // They differ behind a key's bytes, in bytes of both signs, and one is the beginning of another.
+            let mut text = b"https://example.org/of/all/of/them/".to_vec();
+            text.extend((0..word % 4).map(|at| word.wrapping_mul(37).wrapping_add(at)));
+            text
+        })
+        .collect();
+    let number = Dimension::new("n", 0i32..=9).with_tile(10);
+    for dimensions in [
+        vec![Dimension::string("s")],
+        vec![Dimension::string("s"), number.clone()],
+        vec![number.clone(), Dimension::string("s"), Dimension::string("t")],
+    ] {
+        let kinds: Vec<bool> = dimensions.iter().map(Dimension::is_var).collect();
+        let schema = schema(dimensions, Layout::RowMajor, Layout::RowMajor);
+        let mut cell = || {
+            let of_kind = |var: &bool| match var {
+                true => words[usize::try_from(random.next(30)).unwrap()].clone(),
+                false => random.small(10).cast_signed().to_le_bytes().to_vec(),
+            };
+            kinds.iter().map(of_kind).collect::<Vec<_>>()
+        };
+        for sorted in [true, false] {
+            check(&schema, &fragments(&schema, &[1500, 700], sorted, &mut cell));
+        }
+    }
+}
+
+#[test]
 fn cells_outside_the_domain_are_ordered_and_not_lost() {
     let mut random = Random(7);
     let dimension = |name: &str| Dimension::new(name, 0i16..=99).with_tile(10i16);

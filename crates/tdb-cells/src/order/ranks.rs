@@ -1,0 +1,155 @@
+//! Strings that are too long for a key: each is replaced by its rank among the different strings of its dimension.
+//!
+//! Arrays mostly hold a string many times: a gene for each cell of a person, a name for each day. Then few strings are sorted, and a
+//! key needs as many bits as their number has.
+
+use core::cmp::Ordering;
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+use tdb_codec::to_u64;
+
+use super::sort::useful_threads;
+use super::table::{CellTable, Piece};
+use crate::buffers::{index_of, split_lengths};
+use crate::{Result, parallel};
+
+/// The rank of each cell's string.
+#[derive(Debug)]
+pub(super) struct Ranks {
+    ranks: Vec<u32>,
+    /// The greatest one.
+    pub(super) last: u64,
+}
+
+/// Different strings, numbered in the order in which they first appear. Nobody who makes a file can foresee their hashes.
+#[derive(Default)]
+struct Numbers<'a> {
+    known: HashMap<&'a [u8], u32, RandomState>,
+    strings: Vec<&'a [u8]>,
+}
+
+impl<'a> Numbers<'a> {
+    fn number(&mut self, string: &'a [u8]) -> u32 {
+        let next = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
+        let number = *self.known.entry(string).or_insert(next);
+        if number == next {
+            self.strings.push(string);
+        }
+        number
+    }
+}
+
+impl Ranks {
+    /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings are there only once: to sort so many takes as
+    /// long as to compare the few cells that have equal keys.
+    pub(super) fn new(
+        threads: usize,
+        table: &CellTable<'_>,
+        dimension: usize,
+        compare: impl Fn(&[u8], &[u8]) -> Ordering,
+    ) -> Result<Option<Self>> {
+        let threads = useful_threads(threads, table.cells());
+        let lengths = || table.pieces().iter().map(|piece| piece.cells);
+        let mut ranks = vec![0u32; table.cells()];
+        let jobs = table.pieces().iter().zip(split_lengths(&mut ranks, lengths())).collect();
+        // First the number of each string among those of its piece.
+        let found = parallel::run(
+            threads,
+            jobs,
+            || (),
+            |(piece, out): (&Piece, &mut [u32]), ()| {
+                let mut numbers = Numbers::default();
+                let mut last: Option<(&[u8], u32)> = None;
+                for (index, out) in out.iter_mut().enumerate() {
+                    let string = table.value(piece, dimension, index);
+                    // Neighbours are often equal.
+                    let number = match last.filter(|(last, _)| *last == string) {
+                        Some((_, number)) => number,
+                        None => numbers.number(string),
+                    };
+                    last = Some((string, number));
+                    *out = number;
+                }
+                Ok(numbers.strings)
+            },
+        )?;
+        if found.iter().map(Vec::len).sum::<usize>() > table.cells() / 2 {
+            return Ok(None);
+        }
+        let mut all = Numbers::default();
+        let mut own: Vec<Vec<u32>> =
+            found.iter().map(|strings| strings.iter().map(|string| all.number(string)).collect()).collect();
+        let mut order: Vec<(u32, &[u8])> = (0u32..).zip(all.strings.iter().copied()).collect();
+        order.sort_unstable_by(|(_, a), (_, b)| compare(a, b));
+        let mut rank_of = vec![0u32; order.len()];
+        for ((number, _), rank) in order.iter().zip(0u32..) {
+            rank_of.get_mut(index_of(*number)).into_iter().for_each(|slot| *slot = rank);
+        }
+        for number in own.iter_mut().flatten() {
+            *number = rank_of.get(index_of(*number)).copied().unwrap_or(0);
+        }
+        let jobs = own.iter().zip(split_lengths(&mut ranks, lengths())).collect();
+        parallel::run(
+            threads,
+            jobs,
+            || (),
+            |(own, out): (&Vec<u32>, &mut [u32]), ()| {
+                for rank in out {
+                    *rank = own.get(index_of(*rank)).copied().unwrap_or(0);
+                }
+                Ok(())
+            },
+        )?;
+        Ok(Some(Self { ranks, last: to_u64(order.len().saturating_sub(1)) }))
+    }
+
+    /// The ranks of a piece's cells.
+    pub(super) fn of(&self, table: &CellTable<'_>, piece: &Piece) -> Option<&[u32]> {
+        let first = table.first(piece);
+        self.ranks.get(first..first.checked_add(piece.cells)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_schema::Dimension;
+
+    use super::super::table::{CellBatch, CoordinatesRef};
+    use super::*;
+
+    fn ranks(batches: &[&[&str]]) -> Option<Vec<u32>> {
+        let columns: Vec<(Vec<u8>, Vec<u64>)> = batches
+            .iter()
+            .map(|strings| {
+                let mut offsets = vec![0];
+                offsets.extend(strings.iter().scan(0, |end, string| {
+                    *end += to_u64(string.len());
+                    Some(*end)
+                }));
+                (strings.concat().into_bytes(), offsets)
+            })
+            .collect();
+        let mut cells = Vec::new();
+        for ((values, offsets), strings) in columns.iter().zip(batches) {
+            let coordinates = vec![CoordinatesRef { values, offsets: Some(offsets) }];
+            cells.push(CellBatch { coordinates, cells: strings.len(), ..CellBatch::default() });
+        }
+        let table = CellTable::new(&[Dimension::string("s")], cells).unwrap();
+        let found = Ranks::new(2, &table, 0, |a: &[u8], b: &[u8]| a.cmp(b)).unwrap()?;
+        assert_eq!(found.last, u64::from(*found.ranks.iter().max().unwrap()));
+        Some(found.ranks)
+    }
+
+    #[test]
+    fn a_string_has_the_same_rank_in_every_batch() {
+        let found =
+            ranks(&[&["b", "b", "", "b", "b"], &["c", "b", "b", "", "b"], &["a", "a", "a", "b", "b"]]);
+        assert_eq!(found.unwrap(), [2, 2, 0, 2, 2, 3, 2, 2, 0, 2, 1, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn strings_of_which_most_are_there_once_have_no_ranks() {
+        assert_eq!(ranks(&[&["a", "b", "c"], &["d"]]), None);
+    }
+}
