@@ -1,6 +1,12 @@
 //! What aggregate functions of SQL need of an array, and their values.
 
-use datafusion::arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, PrimitiveArray};
+use datafusion::arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
@@ -155,30 +161,101 @@ impl Function {
 
     /// The value of the function, given those of the aggregates that it needs. `None` if DataFusion's value may differ.
     pub(super) fn value(&self, found: &[Found], data_type: &DataType) -> Option<ScalarValue> {
-        let null = || ScalarValue::try_from(data_type).ok();
+        match self.number(found)? {
+            Found::Integer(None) | Found::Real(None) => ScalarValue::try_from(data_type).ok(),
+            Found::Integer(Some(value)) => scalar(value, data_type),
+            Found::Real(Some(value)) => {
+                let value = ScalarValue::Float64(Some(value));
+                // Extremes have the type of their column, all other reals are doubles.
+                if matches!(self, Self::Min(_) | Self::Max(_)) {
+                    value.cast_to(data_type).ok()
+                } else {
+                    Some(value)
+                }
+            }
+            Found::Unknown => None,
+        }
+    }
+
+    /// The value of the function as a number, or null. `None` if DataFusion's value may differ.
+    fn number(&self, found: &[Found]) -> Option<Found> {
         let count = |at: usize| found.get(at).copied().and_then(Found::integer);
         let values = || Some(count(0)?.saturating_sub(count(1)?));
-        let integer = |value: i128| scalar(value, data_type);
         match self {
-            Self::Rows => integer(count(0)?),
-            Self::NotNull(_) => integer(values()?),
-            Self::Sum(_) if values()? == 0 => null(),
+            Self::Rows => Some(Found::Integer(Some(count(0)?))),
+            Self::NotNull(_) => Some(Found::Integer(Some(values()?))),
+            Self::Sum(_) if values()? == 0 => Some(Found::Integer(None)),
             Self::Sum(_) => match found.get(2)? {
-                Found::Integer(sum) => integer((*sum)?),
-                Found::Real(sum) => Some(ScalarValue::Float64(Some((*sum)?))),
+                Found::Integer(sum) => Some(Found::Integer(Some((*sum)?))),
+                Found::Real(sum) => Some(Found::Real(Some((*sum)?))),
                 Found::Unknown => None,
             },
-            Self::Mean { .. } => match self.values_and_sum(found)? {
-                (values, Some(sum)) => Some(ScalarValue::Float64(Some(sum / values as f64))),
-                (_, None) => null(),
-            },
-            Self::Min(_) | Self::Max(_) => match found.first()? {
-                Found::Integer(Some(value)) => integer(*value),
-                Found::Integer(None) | Found::Real(None) => null(),
-                Found::Real(Some(value)) => ScalarValue::Float64(Some(*value)).cast_to(data_type).ok(),
-                _ => None,
-            },
+            Self::Mean { .. } => {
+                let (values, sum) = self.values_and_sum(found)?;
+                Some(Found::Real(sum.map(|sum| sum / values as f64)))
+            }
+            Self::Min(_) | Self::Max(_) => found.first().copied(),
         }
+    }
+
+    /// The values of so many groups as a column, given those of the aggregates that it needs: what [`Self::state`] says, but a value for
+    /// each group would take far longer. `None` if the column's type has none of its own here.
+    pub(super) fn numbers(&self, found: &[&[Found]], groups: usize, data_type: &DataType) -> Option<Numbers> {
+        let each = Each { function: self, found, groups };
+        Some(match data_type {
+            DataType::Int8 => each.integers::<Int8Type>(),
+            DataType::Int16 => each.integers::<Int16Type>(),
+            DataType::Int32 => each.integers::<Int32Type>(),
+            DataType::Int64 => each.integers::<Int64Type>(),
+            DataType::UInt8 => each.integers::<UInt8Type>(),
+            DataType::UInt16 => each.integers::<UInt16Type>(),
+            DataType::UInt32 => each.integers::<UInt32Type>(),
+            DataType::UInt64 => each.integers::<UInt64Type>(),
+            DataType::Float64 => each.reals::<Float64Type>(|value| value),
+            #[expect(clippy::cast_possible_truncation, reason = "extremes of a column of floats are floats")]
+            DataType::Float32 => each.reals::<Float32Type>(|value| value as f32),
+            _ => return None,
+        })
+    }
+}
+
+/// A column, or `None` if DataFusion's values may differ.
+pub(super) type Numbers = Option<ArrayRef>;
+
+/// A function of many groups.
+struct Each<'a> {
+    function: &'a Function,
+    /// The values of the aggregates that it needs, group by group.
+    found: &'a [&'a [Found]],
+    groups: usize,
+}
+
+impl Each<'_> {
+    fn column<T: ArrowPrimitiveType>(&self, native: impl Fn(Found) -> Option<Option<T::Native>>) -> Numbers {
+        let mut found = Vec::with_capacity(self.found.len());
+        let mut values = Vec::with_capacity(self.groups);
+        for group in 0..self.groups {
+            found.clear();
+            found.extend(self.found.iter().filter_map(|values| values.get(group).copied()));
+            values.push(native(self.function.number(&found)?)?);
+        }
+        Some(Arc::new(PrimitiveArray::<T>::from_iter(values)))
+    }
+
+    fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(&self) -> Numbers {
+        self.column::<T>(|found| match found {
+            Found::Integer(None) | Found::Real(None) => Some(None),
+            Found::Integer(Some(value)) => T::Native::try_from(value).ok().map(Some),
+            Found::Real(Some(_)) | Found::Unknown => None,
+        })
+    }
+
+    fn reals<T: ArrowPrimitiveType>(&self, native: impl Fn(f64) -> T::Native) -> Numbers {
+        self.column::<T>(|found| match found {
+            Found::Integer(None) | Found::Real(None) => Some(None),
+            Found::Real(Some(value)) => Some(Some(native(value))),
+            Found::Integer(Some(_)) | Found::Unknown => None,
+        })
     }
 }
 

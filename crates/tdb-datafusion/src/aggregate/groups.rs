@@ -155,8 +155,18 @@ impl Groups {
         let needs = Function::all_needs(&self.functions);
         let values: Vec<Vec<Found>> = values.iter().map(Found::of_groups).collect();
         for (function, types) in self.functions.iter().zip(&self.states) {
-            let own: Vec<&Vec<Found>> =
-                function.places(&needs).into_iter().filter_map(|at| values.get(at)).collect();
+            let own: Vec<&[Found]> = function
+                .places(&needs)
+                .into_iter()
+                .filter_map(|at| values.get(at).map(Vec::as_slice))
+                .collect();
+            if let [data_type] = types.as_slice()
+                && let Some(column) = function.numbers(&own, len, data_type)
+            {
+                let Some(column) = column else { return Ok(None) };
+                columns.push(column);
+                continue;
+            }
             let mut states: Vec<Vec<ScalarValue>> = types.iter().map(|_| Vec::with_capacity(len)).collect();
             let mut found = Vec::with_capacity(own.len());
             for group in 0..len {

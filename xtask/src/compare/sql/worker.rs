@@ -25,7 +25,7 @@ use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::{TdbTable, register};
 
 use self::arrow_array::cast::AsArray;
-use self::arrow_array::{Array, ArrayRef, RecordBatch, StringViewArray};
+use self::arrow_array::{ArrayRef, RecordBatch, StringViewArray};
 
 type Fallible<T> = Result<T, Box<dyn Error>>;
 
