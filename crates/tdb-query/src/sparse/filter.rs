@@ -3,7 +3,8 @@
 //! If no duplicates must be searched for, the cells of a tile that fail are dropped before coordinates are decoded or
 //! sorted. Otherwise an older version of a cell must not be returned when the newest one fails. So the condition is
 //! applied to all cells first; then all cells with the same coordinates as a matching cell take part in the search
-//! for duplicates, whatever their values, and no others do. Coordinates are compared by fingerprints ([`super::prints`]).
+//! for duplicates, whatever their values, and no others do, unless most cells match. Coordinates are compared by fingerprints
+//! ([`super::prints`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -77,11 +78,17 @@ pub(crate) fn selected_in(
         return Ok(Selected { selections: matching, matches: None });
     }
     let cells: usize = matching.iter().map(TileSelection::len).sum();
-    keep.charge(to_u64(cells).saturating_mul(Among::BYTES_A_CELL))?;
-    let among = Among::new(&matching);
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
-    let mut selections = select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?;
+    let others = candidates.iter().map(|own| own.tile_cells).fold(0, usize::saturating_add);
+    // Where most cells match, to find out which of the others have their coordinates takes longer than to take them all.
+    let mut selections = if cells > others / 2 {
+        select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?
+    } else {
+        keep.charge(to_u64(cells).saturating_mul(Among::BYTES_A_CELL))?;
+        let among = Among::new(&matching);
+        select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?
+    };
     let matches = matches(&selections, &matching);
     let mut flags = matches.as_slice();
     for selection in &mut selections {
@@ -137,19 +144,29 @@ pub(crate) fn meeting(
 fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> {
     let by_tile: HashMap<(usize, usize), &TileSelection> =
         matching.iter().map(|selection| ((selection.fragment, selection.tile), selection)).collect();
-    let mut flags = Vec::with_capacity(selections.iter().map(TileSelection::len).sum());
+    let mut flags = vec![0u8; selections.iter().map(TileSelection::len).sum()];
+    let mut rest = flags.as_mut_slice();
     for selection in selections {
-        let matching = by_tile.get(&(selection.fragment, selection.tile)).copied();
-        match matching.map(|matching| matching.cells.as_deref()) {
-            None => flags.resize(flags.len().saturating_add(selection.len()), 0),
-            Some(None) => flags.resize(flags.len().saturating_add(selection.len()), 1),
-            Some(Some(cells)) => {
-                let has = |cell: u32| u8::from(cells.binary_search(&cell).is_ok());
-                match &selection.cells {
-                    Some(own) => flags.extend(own.iter().map(|cell| has(*cell))),
-                    None => flags.extend((0u32..).take(selection.tile_cells).map(has)),
+        let Some((own, others)) = rest.split_at_mut_checked(selection.len()) else { break };
+        rest = others;
+        match by_tile.get(&(selection.fragment, selection.tile)).copied() {
+            None => {}
+            Some(TileSelection { cells: None, .. }) => own.fill(1),
+            Some(TileSelection { cells: Some(matching), .. }) => match &selection.cells {
+                None => {
+                    for cell in matching {
+                        own.get_mut(index_of(*cell)).into_iter().for_each(|flag| *flag = 1);
+                    }
                 }
-            }
+                // Both ascend.
+                Some(cells) => {
+                    let mut matching = matching.iter().peekable();
+                    for (flag, cell) in own.iter_mut().zip(cells) {
+                        while matching.next_if(|own| *own < cell).is_some() {}
+                        *flag = u8::from(matching.next_if_eq(&cell).is_some());
+                    }
+                }
+            },
         }
     }
     flags
