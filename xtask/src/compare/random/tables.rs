@@ -6,6 +6,8 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::super::peers;
 use super::super::sql;
 use super::super::table::{Sample, aligned, duration};
@@ -58,7 +60,8 @@ pub(in super::super) fn run(args: &[String]) -> Result<(), String> {
     rows.sort_by(|(_, a), (_, b)| a.least().total_cmp(&b.least()));
     println!("{}", aligned(&lines(&rows)));
     for (case, row) in rows.iter().take(20) {
-        println!("{:.2} {}: {}; {}", row.least(), case.name, case.request["query"], case.about);
+        let query = case.request.get("query").and_then(Value::as_str).unwrap_or_default();
+        println!("{:.2} {}: {query}; {}", row.least(), case.name, case.about);
     }
     for error in &failed {
         println!("not answered: {error}");
@@ -85,7 +88,7 @@ fn measured(case: &Case, runs: usize, sides: &mut [Worker]) -> Result<Row, Strin
         match &first {
             None => (row.rows, first) = (answer.cells, Some(found)),
             Some(ours) if *ours != found => {
-                row.wrong = Some(format!("{side} has {found:?}, tdb has {ours:?}"))
+                row.wrong = Some(format!("{side} has {found:?}, tdb has {ours:?}"));
             }
             Some(_) => {}
         }
