@@ -317,7 +317,10 @@ mod tests {
     #[test]
     fn a_query_is_counted_by_everything_special_about_it() {
         let case = json!({
-            "schema": { "array_type": "sparse", "allows_dups": true, "dimensions": [{ "type": "STRING_ASCII" }] },
+            "schema": {
+                "array_type": "sparse", "allows_dups": true,
+                "dimensions": [{ "type": "STRING_ASCII" }], "attributes": [{ "type": "INT8" }],
+            },
             "steps": ["create at 1", "delete at 2"],
         });
         let query = json!({
