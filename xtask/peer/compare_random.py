@@ -401,14 +401,20 @@ def cell_at(own, places):
     return [bytes(data[int(offsets[p]):int(ends[p])]).decode() for p in places]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+def told(description):
+    """The arguments of a script that draws cases, whose folder is made."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--cases", type=int, required=True)
     parser.add_argument("--lib")
     args = parser.parse_args()
     os.makedirs(args.out, exist_ok=True)
+    return args
+
+
+def main():
+    args = told(__doc__)
     path = args.lib or find_lib()
     lib = capi.Lib(path, {"sm.dedup_coords": "true", "sm.compute_concurrency_level": 2})
     # it cannot consolidate dense arrays where duplicates are dropped

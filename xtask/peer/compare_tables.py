@@ -8,7 +8,6 @@ xtask/src/compare/sql/worker.rs. Rows of all fragments are at different places, 
 order of the coordinates, a file for each fragment.
 """
 
-import argparse
 import ctypes as C
 import json
 import os
@@ -21,7 +20,7 @@ import pyarrow.parquet as pq
 
 import capi
 from compare_peer import COMPLETED, find_lib
-from compare_random import between, dtype, pick
+from compare_random import between, dtype, pick, told
 
 ROW_GROUP = 122_880
 INTEGERS = ["INT8", "UINT8", "INT16", "UINT16", "INT32", "INT32", "INT64", "INT64", "UINT32"]
@@ -272,13 +271,7 @@ class Table:
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", required=True)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--cases", type=int, required=True)
-    parser.add_argument("--lib")
-    args = parser.parse_args()
-    os.makedirs(args.out, exist_ok=True)
+    args = told(__doc__)
     lib = capi.Lib(args.lib or find_lib(), {"sm.compute_concurrency_level": 2})
     cases = []
     for number in range(args.cases):

@@ -41,8 +41,8 @@ impl<'a> Numbers<'a> {
 }
 
 impl Ranks {
-    /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings are there only once: to sort so many takes as
-    /// long as to compare the few cells that have equal keys.
+    /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings are there only once: then nearly as many
+    /// strings as cells would be searched for and sorted, and keys of their first bytes mostly tell them apart.
     pub(super) fn new(
         threads: usize,
         table: &CellTable<'_>,
