@@ -185,6 +185,8 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             max(ident("small")),
             min(ident("time")),
             max(ident("time")),
+            min(ident("real")),
+            max(ident("real")),
         ];
         all
     };

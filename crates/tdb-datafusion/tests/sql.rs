@@ -449,7 +449,6 @@ async fn aggregates_are_read_from_statistics_where_these_are_exact() {
     );
     for left in [
         "SELECT sum(DISTINCT a) FROM t",
-        "SELECT max(b) FROM t",
         "SELECT sum(a + 1) FROM t",
         "SELECT sum(a) FILTER (WHERE a > 5) FROM t",
         "SELECT a % 2, sum(a) FROM t GROUP BY a % 2",
@@ -485,6 +484,32 @@ async fn both(storage: &MemoryStorage, partitions: usize, sql: &str) -> (Vec<Str
     mine.sort_unstable();
     theirs.sort_unstable();
     (mine, theirs, explain(&session, sql).await)
+}
+
+#[tokio::test]
+async fn extremes_of_reals_come_from_statistics_and_with_nan_from_sql() {
+    for (nan, partitions) in [(false, 1), (false, 3), (true, 1), (true, 3)] {
+        for sql in [
+            "SELECT min(b), max(b) FROM t",
+            "SELECT max(b), count(*), sum(a), avg(x), min(b) FROM t WHERE x BETWEEN 150 AND 17070",
+            "SELECT min(b), max(b), count(b) FROM t WHERE a > 3",
+            "SELECT min(b), count(b), sum(b), avg(x) FROM t WHERE a > 300",
+            "SELECT max(b) FROM t WHERE x >= 19998",
+        ] {
+            let (mine, theirs, shown) = both(&keyed(20_000, nan), partitions, sql).await;
+            assert!(shown.contains("TdbAggregateExec"), "{sql}: {shown}");
+            assert_eq!(mine, theirs, "{sql}");
+        }
+        let (mine, theirs, shown) =
+            both(&keyed(20_000, nan), partitions, "SELECT max(b) FROM t WHERE a > 3").await;
+        assert!(!shown.contains("TdbAggregateExec"), "{shown}");
+        assert_eq!(mine, theirs);
+    }
+    let (session, table) = with(session(1), "t", stored(&keyed(20_000, false)));
+    register(&session);
+    let before = table.array().stats();
+    assert_eq!(ask(&session, "SELECT min(b), max(b) FROM t WHERE x > 0").await, ["-50.0 | 75.0"]);
+    assert_eq!(table.array().stats().since(&before).tiles, 0, "no tile is decoded");
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
-use tdb_array::{Aggregate, AggregateValue, GroupedValues};
+use tdb_array::{Aggregate, AggregateFunction, AggregateValue, CellValNum, GroupedValues};
 
 use crate::columns::Comparable;
 use crate::scan::Scan;
@@ -39,7 +39,7 @@ pub(super) enum Function {
 
 impl Function {
     /// A function of a scan's columns; `None` if it means something else in SQL.
-    pub(super) fn of(function: &AggregateFunctionExpr, scan: &Scan, grouped: bool) -> Option<Self> {
+    pub(super) fn of(function: &AggregateFunctionExpr, scan: &Scan) -> Option<Self> {
         let arguments = function.expressions();
         let [argument] = arguments.as_slice() else { return None };
         if function.is_distinct() || !function.order_bys().is_empty() {
@@ -70,11 +70,8 @@ impl Function {
             ("sum", Comparable::Real) => Some(Self::Sum(column)),
             ("avg", Comparable::Integer) if from.is_integer() => Some(Self::Mean { column, bounded: true }),
             ("avg", Comparable::Real) => Some(Self::Mean { column, bounded: false }),
-            ("min", Comparable::Integer) => Some(Self::Min(column)),
-            ("max", Comparable::Integer) => Some(Self::Max(column)),
-            // Groups say whether there are NaNs, which SQL orders.
-            ("min", Comparable::Real) if grouped => Some(Self::Min(column)),
-            ("max", Comparable::Real) if grouped => Some(Self::Max(column)),
+            ("min", Comparable::Integer | Comparable::Real) => Some(Self::Min(column)),
+            ("max", Comparable::Integer | Comparable::Real) => Some(Self::Max(column)),
             _ => None,
         }
     }
@@ -200,8 +197,13 @@ impl Function {
 
     /// The values of so many groups as a column, given those of the aggregates that it needs: what [`Self::state`] says, but a value for
     /// each group would take far longer. `None` if the column's type has none of its own here.
-    pub(super) fn numbers(&self, found: &[&[Found]], groups: usize, data_type: &DataType) -> Option<Numbers> {
-        let each = Each { function: self, found, groups };
+    pub(super) fn numbers(
+        &self,
+        values: &[&GroupedValues],
+        groups: usize,
+        data_type: &DataType,
+    ) -> Option<Numbers> {
+        let each = Each { function: self, values, groups };
         Some(match data_type {
             DataType::Int8 => each.integers::<Int8Type>(),
             DataType::Int16 => each.integers::<Int16Type>(),
@@ -225,18 +227,18 @@ pub(super) type Numbers = Option<ArrayRef>;
 /// A function of many groups.
 struct Each<'a> {
     function: &'a Function,
-    /// The values of the aggregates that it needs, group by group.
-    found: &'a [&'a [Found]],
+    /// The aggregates that it needs.
+    values: &'a [&'a GroupedValues],
     groups: usize,
 }
 
 impl Each<'_> {
     fn column<T: ArrowPrimitiveType>(&self, native: impl Fn(Found) -> Option<Option<T::Native>>) -> Numbers {
-        let mut found = Vec::with_capacity(self.found.len());
+        let mut found = Vec::with_capacity(self.values.len());
         let mut values = Vec::with_capacity(self.groups);
         for group in 0..self.groups {
             found.clear();
-            found.extend(self.found.iter().filter_map(|values| values.get(group).copied()));
+            found.extend(self.values.iter().map(|values| Found::of_group(values, group)));
             values.push(native(self.function.number(&found)?)?);
         }
         Some(Arc::new(PrimitiveArray::<T>::from_iter(values)))
@@ -283,25 +285,36 @@ pub(super) enum Found {
 }
 
 impl Found {
-    /// The values of an aggregate of groups, none of which was too large.
-    pub(super) fn of_groups(values: &GroupedValues) -> Vec<Self> {
-        match (values.integers(), values.reals()) {
-            (Some(integers), _) => integers.into_iter().map(Self::Integer).collect(),
-            (None, Some(reals)) => reals.into_iter().map(Self::Real).collect(),
-            // No value is known.
-            (None, None) => Vec::new(),
+    /// Whether aggregates of groups have the values of SQL: none was too large, and there are no NaNs, which SQL does not leave out.
+    pub(super) fn are_known(values: &[GroupedValues]) -> bool {
+        values.iter().all(|values| !values.overflowed && !values.has_nan)
+    }
+
+    /// The value of an aggregate of a group, if it is known.
+    pub(super) fn of_group(values: &GroupedValues, group: usize) -> Self {
+        if values.column.cell_val_num != CellValNum::ONE {
+            return Self::Unknown;
         }
+        if values.are_reals() { Self::Real(values.real(group)) } else { Self::Integer(values.integer(group)) }
     }
 
     pub(super) fn of(value: &AggregateValue) -> Self {
-        if value.overflowed() {
+        if value.overflowed() || value.has_nan() {
             Self::Unknown
         } else if value.datatype.physical().is_float() {
-            Self::Real(value.as_f64())
+            let real = value.as_f64();
+            // SQL has -0.0 before 0.0; statistics may tell of either.
+            let is_end =
+                matches!(value.aggregate.function(), AggregateFunction::Min | AggregateFunction::Max);
+            if is_end && real == Some(0.0) { Self::Unknown } else { Self::Real(real) }
         } else {
             let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
             Self::Integer(integer)
         }
+    }
+
+    const fn is_none(self) -> bool {
+        matches!(self, Self::Integer(None) | Self::Real(None))
     }
 
     const fn integer(self) -> Option<i128> {
@@ -313,22 +326,54 @@ impl Found {
 
     /// The aggregate of two sets of cells.
     pub(super) fn and(self, other: Self, aggregate: &Aggregate) -> Self {
-        use tdb_array::AggregateFunction::{Max, Min};
-        let of_two = |a: i128, b: i128| match aggregate.function() {
-            Min => a.min(b),
-            Max => a.max(b),
-            _ => a.saturating_add(b),
-        };
+        use AggregateFunction::{Max, Min};
+        let function = aggregate.function();
         match (self, other) {
-            (Self::Integer(a), Self::Integer(b)) => Self::Integer(match (a, b) {
-                (Some(a), Some(b)) => Some(of_two(a, b)),
-                (one, other) => one.or(other),
-            }),
-            (Self::Real(a), Self::Real(b)) => Self::Real(match (a, b) {
-                (Some(a), Some(b)) => Some(a + b),
-                (one, other) => one.or(other),
-            }),
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (none, some) | (some, none) if none.is_none() => some,
+            (Self::Integer(Some(a)), Self::Integer(Some(b))) => Self::Integer(Some(match function {
+                Min => a.min(b),
+                Max => a.max(b),
+                _ => a.saturating_add(b),
+            })),
+            (Self::Real(Some(a)), Self::Real(Some(b))) => Self::Real(Some(match function {
+                Min => a.min(b),
+                Max => a.max(b),
+                _ => a + b,
+            })),
             _ => Self::Unknown,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn real(value: f64) -> Found {
+        Found::Real(Some(value))
+    }
+
+    #[test]
+    fn sums_of_parts_are_added_and_extremes_compared() {
+        let of_both = |aggregate: &Aggregate| match real(2.5).and(real(-1.0), aggregate) {
+            Found::Real(value) => value,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(of_both(&Aggregate::sum("a")), Some(1.5));
+        assert_eq!(of_both(&Aggregate::min("a")), Some(-1.0));
+        assert_eq!(of_both(&Aggregate::max("a")), Some(2.5));
+    }
+
+    #[test]
+    fn a_part_without_cells_changes_nothing() {
+        for aggregate in [Aggregate::sum("a"), Aggregate::min("a"), Aggregate::max("a")] {
+            let nothing = Found::Integer(None);
+            assert!(nothing.is_none() && nothing.and(nothing, &aggregate).is_none());
+            for found in [nothing.and(real(7.0), &aggregate), real(7.0).and(nothing, &aggregate)] {
+                assert!(matches!(found, Found::Real(Some(7.0))), "{found:?}");
+            }
+        }
+        assert!(matches!(Found::Unknown.and(real(7.0), &Aggregate::sum("a")), Found::Unknown));
     }
 }

@@ -144,7 +144,7 @@ impl Groups {
     fn rows(&self, scan: &Scan, schema: &SchemaRef, groups: Grouped) -> Result<Option<RecordBatch>> {
         let (keys, values) = groups.into_parts();
         let len = keys.len();
-        if values.iter().any(|values| values.overflowed || values.has_nan) {
+        if !Found::are_known(&values) {
             return Ok(None);
         }
         let mut columns: Vec<ArrayRef> = if self.keys.is_empty() {
@@ -153,13 +153,8 @@ impl Groups {
             scan.mapping.record_batch(keys).map_err(of_arrow)?.columns().to_vec()
         };
         let needs = Function::all_needs(&self.functions);
-        let values: Vec<Vec<Found>> = values.iter().map(Found::of_groups).collect();
         for (function, types) in self.functions.iter().zip(&self.states) {
-            let own: Vec<&[Found]> = function
-                .places(&needs)
-                .into_iter()
-                .filter_map(|at| values.get(at).map(Vec::as_slice))
-                .collect();
+            let own: Vec<_> = function.places(&needs).into_iter().filter_map(|at| values.get(at)).collect();
             if let [data_type] = types.as_slice()
                 && let Some(column) = function.numbers(&own, len, data_type)
             {
@@ -171,7 +166,7 @@ impl Groups {
             let mut found = Vec::with_capacity(own.len());
             for group in 0..len {
                 found.clear();
-                found.extend(own.iter().filter_map(|values| values.get(group).copied()));
+                found.extend(own.iter().map(|values| Found::of_group(values, group)));
                 let Some(state) = function.state(&found, types) else { return Ok(None) };
                 states.iter_mut().zip(state).for_each(|(states, state)| states.push(state));
             }

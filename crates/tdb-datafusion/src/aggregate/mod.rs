@@ -2,9 +2,9 @@
 //! fragments are exact. With groups (`groups`), cells are added up where they are decoded.
 //!
 //! A rule of the session replaces the aggregation of a scan of a sparse array if all its functions mean here what they
-//! mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of integers, dates and times. (SQL orders NaN, and
-//! a dense array's fill values are rows in SQL, but no values here.) A sum that does not fit in 64 bits, and an average
-//! whose sum is not exact in a double, are left to DataFusion, which then runs the plan that was replaced.
+//! mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of numbers, dates and times. (A dense array's fill values are
+//! rows in SQL, but no values here.) A sum that does not fit in 64 bits, an average whose sum is not exact in a double, and
+//! extremes where there are NaNs, which SQL orders, are left to DataFusion, which then runs the plan that was replaced.
 
 mod computed;
 mod function;
@@ -91,8 +91,7 @@ fn of_scan(first: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
     if scan.state.table.dense || scan.parts.is_empty() || first.filter_expr().iter().any(Option::is_some) {
         return None;
     }
-    let grouped = !first.group_expr().is_true_no_grouping();
-    let functions = first.aggr_expr().iter().map(|function| Function::of(function, &scan, grouped));
+    let functions = first.aggr_expr().iter().map(|function| Function::of(function, &scan));
     let functions = functions.collect::<Option<Vec<_>>>()?;
     Some((scan, functions))
 }

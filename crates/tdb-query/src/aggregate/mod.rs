@@ -42,6 +42,7 @@ pub struct AggregateValue {
     pub cell_val_num: CellValNum,
     bytes: Option<Vec<u8>>,
     overflowed: bool,
+    has_nan: bool,
 }
 
 impl AggregateValue {
@@ -86,6 +87,12 @@ impl AggregateValue {
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed
+    }
+
+    /// Whether NaNs were left out of an extreme, or it is one because there is nothing else.
+    #[must_use]
+    pub const fn has_nan(&self) -> bool {
+        self.has_nan
     }
 
     fn integer(&self) -> Option<i128> {
@@ -172,7 +179,8 @@ fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>
         (AggregateFunction::NullCount, Some((_, tally))) => counted(tally.nulls),
         (AggregateFunction::Sum, Some((field, tally))) => {
             let (datatype, bytes, overflowed) = tally.total.value(field.is_unsigned());
-            (datatype, Some(bytes).filter(|_| tally.valid > 0 || !field.spec.nullable), overflowed)
+            let has_value = tally.valid > 0 || !field.spec.nullable;
+            (datatype, has_value.then(|| bytes.to_vec()), overflowed)
         }
         (AggregateFunction::Mean, Some((_, tally))) => {
             let mean = tally.total.mean(tally.valid);
@@ -185,5 +193,9 @@ fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>
             (field.spec.datatype, ends.map(|(low, high)| if min { low } else { high }), false)
         }
     };
-    AggregateValue { aggregate, datatype, cell_val_num, bytes, overflowed }
+    let has_nan = match (aggregate.function(), field) {
+        (AggregateFunction::Min | AggregateFunction::Max, Some((_, tally))) => tally.has_nan,
+        _ => false,
+    };
+    AggregateValue { aggregate, datatype, cell_val_num, bytes, overflowed, has_nan }
 }

@@ -33,6 +33,8 @@ pub(super) struct Tally {
     pub(super) total: Total,
     /// Smallest and largest value.
     pub(super) extremes: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether NaNs are among the values of which these are the extremes.
+    pub(super) has_nan: bool,
 }
 
 /// A sum.
@@ -76,7 +78,7 @@ impl WantedField {
     pub(super) fn nothing(&self) -> Tally {
         let real = self.spec.datatype.physical().is_float();
         let total = if real { Total::Real(0.0) } else { Total::Integer(0) };
-        Tally { valid: 0, nulls: 0, total, extremes: None }
+        Tally { valid: 0, nulls: 0, total, extremes: None, has_nan: false }
     }
 
     /// The tally of a column: of the cells with the numbers `chosen`, or of all `cells`.
@@ -94,7 +96,7 @@ impl WantedField {
         }
         if self.is_number() {
             let visitor = Numbers { view, cells, some, needs: self.needs };
-            (tally.total, tally.extremes) = self.spec.datatype.physical().visit(visitor);
+            (tally.total, tally.extremes, tally.has_nan) = self.spec.datatype.physical().visit(visitor);
             return tally;
         }
         let cell = |cell: usize| view.cell(cell, self.spec.cell_size);
@@ -141,13 +143,15 @@ impl WantedField {
             Total::Real(sum) => Total::Real(sum * times as f64),
         };
         let (valid, nulls) = (one.valid.saturating_mul(times), one.nulls.saturating_mul(times));
-        Tally { valid, nulls, total, extremes: one.extremes.filter(|_| cells > 0) }
+        let extremes = one.extremes.filter(|_| cells > 0);
+        Tally { valid, nulls, total, extremes, has_nan: one.has_nan && cells > 0 }
     }
 
     /// Adds the tally of more cells.
     pub(super) fn add(&self, into: &mut Tally, more: Tally) {
         into.valid = into.valid.saturating_add(more.valid);
         into.nulls = into.nulls.saturating_add(more.nulls);
+        into.has_nan |= more.has_nan;
         into.total = match (into.total, more.total) {
             (Total::Integer(a), Total::Integer(b)) => Total::Integer(a.saturating_add(b)),
             (Total::Real(a), Total::Real(b)) => Total::Real(a + b),
@@ -209,17 +213,17 @@ impl Total {
     }
 
     /// Type and bytes of the sum, and whether it is the limit of its type instead.
-    pub(super) fn value(self, unsigned: bool) -> (Datatype, Vec<u8>, bool) {
+    pub(super) fn value(self, unsigned: bool) -> (Datatype, [u8; 8], bool) {
         match self {
-            Self::Real(sum) => (Datatype::Float64, sum.to_le_bytes().to_vec(), false),
+            Self::Real(sum) => (Datatype::Float64, sum.to_le_bytes(), false),
             Self::Integer(sum) if unsigned => {
                 let fitting = u64::try_from(sum);
-                (Datatype::Uint64, fitting.unwrap_or(u64::MAX).to_le_bytes().to_vec(), fitting.is_err())
+                (Datatype::Uint64, fitting.unwrap_or(u64::MAX).to_le_bytes(), fitting.is_err())
             }
             Self::Integer(sum) => {
                 let limit = if sum < 0 { i64::MIN } else { i64::MAX };
                 let fitting = i64::try_from(sum);
-                (Datatype::Int64, fitting.unwrap_or(limit).to_le_bytes().to_vec(), fitting.is_err())
+                (Datatype::Int64, fitting.unwrap_or(limit).to_le_bytes(), fitting.is_err())
             }
         }
     }
@@ -234,14 +238,17 @@ struct Numbers<'a> {
 }
 
 impl PhysicalVisitor for Numbers<'_> {
-    type Output = (Total, Option<(Vec<u8>, Vec<u8>)>);
+    type Output = (Total, Option<(Vec<u8>, Vec<u8>)>, bool);
 
     fn visit<T: Native>(self) -> Self::Output {
         let values = self.view.numbers::<T>(self.cells, self.some);
         let values = values.as_ref();
         let total = if self.needs.sum { total(values) } else { nothing::<T>() };
-        let extremes = if self.needs.extremes { extremes(values) } else { None };
-        (total, extremes)
+        if !self.needs.extremes {
+            return (total, None, false);
+        }
+        let has_nan = T::PHYSICAL.is_float() && !values.iter().all(is_number);
+        (total, extremes(values), has_nan)
     }
 }
 

@@ -33,19 +33,10 @@ fn aggregates_that_a_field_does_not_have_are_refused() {
 #[test]
 fn sums_that_do_not_fit_stay_at_their_limit_and_say_so() {
     let sum = |total: i128, unsigned| Total::Integer(total).value(unsigned);
-    assert_eq!(sum(i128::from(i64::MAX), false), (Datatype::Int64, i64::MAX.to_le_bytes().to_vec(), false));
-    assert_eq!(
-        sum(i128::from(i64::MAX) + 1, false),
-        (Datatype::Int64, i64::MAX.to_le_bytes().to_vec(), true)
-    );
-    assert_eq!(
-        sum(i128::from(i64::MIN) - 1, false),
-        (Datatype::Int64, i64::MIN.to_le_bytes().to_vec(), true)
-    );
-    assert_eq!(
-        sum(i128::from(u64::MAX) + 1, true),
-        (Datatype::Uint64, u64::MAX.to_le_bytes().to_vec(), true)
-    );
+    assert_eq!(sum(i128::from(i64::MAX), false), (Datatype::Int64, i64::MAX.to_le_bytes(), false));
+    assert_eq!(sum(i128::from(i64::MAX) + 1, false), (Datatype::Int64, i64::MAX.to_le_bytes(), true));
+    assert_eq!(sum(i128::from(i64::MIN) - 1, false), (Datatype::Int64, i64::MIN.to_le_bytes(), true));
+    assert_eq!(sum(i128::from(u64::MAX) + 1, true), (Datatype::Uint64, u64::MAX.to_le_bytes(), true));
 }
 
 /// The aggregate of some cells of a column, computed one cell at a time.

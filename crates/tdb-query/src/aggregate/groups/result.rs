@@ -74,17 +74,29 @@ impl GroupedValues {
         Self { aggregate: aggregate.clone(), column, overflowed: false, has_nan: false }
     }
 
-    /// The values, if the aggregate's are integers: `None` for those that are null.
+    /// Whether the aggregate's values are real numbers: sums, means and extremes of real fields.
     #[must_use]
-    pub fn integers(&self) -> Option<Vec<Option<i128>>> {
-        let physical = self.column.datatype.physical();
-        let integer = |bytes: &[u8]| crate::coordinate::integer(bytes, physical.is_signed_integer());
-        (!physical.is_float() && self.column.cell_val_num == CellValNum::ONE).then(|| self.each(integer))
+    pub const fn are_reals(&self) -> bool {
+        self.column.datatype.physical().is_float()
     }
 
-    /// The values, if the aggregate's are real numbers: `None` for those that are null.
+    /// The value of a group, if the aggregate's are integers. `None` if it is null, and if there is no such group.
     #[must_use]
-    pub fn reals(&self) -> Option<Vec<Option<f64>>> {
+    pub fn integer(&self, group: usize) -> Option<i128> {
+        if self.are_reals() {
+            return None;
+        }
+        let (cell, signed) = (self.cell(group)?, self.column.datatype.physical().is_signed_integer());
+        Some(match <[u8; 8]>::try_from(cell) {
+            Ok(bytes) if signed => i64::from_le_bytes(bytes).into(),
+            Ok(bytes) => u64::from_le_bytes(bytes).into(),
+            Err(_) => crate::coordinate::integer(cell, signed),
+        })
+    }
+
+    /// The value of a group, if the aggregate's are real numbers. `None` if it is null, and if there is no such group.
+    #[must_use]
+    pub fn real(&self, group: usize) -> Option<f64> {
         struct ToFloat<'a>(&'a [u8]);
         impl PhysicalVisitor for ToFloat<'_> {
             type Output = f64;
@@ -92,14 +104,37 @@ impl GroupedValues {
                 T::from_le(self.0).map_or(f64::NAN, T::to_f64)
             }
         }
-        let physical = self.column.datatype.physical();
-        let real = |bytes: &[u8]| physical.visit(ToFloat(bytes));
-        (physical.is_float() && self.column.cell_val_num == CellValNum::ONE).then(|| self.each(real))
+        self.are_reals()
+            .then(|| self.cell(group))?
+            .map(|cell| self.column.datatype.physical().visit(ToFloat(cell)))
     }
 
-    fn each<V>(&self, value: impl Fn(&[u8]) -> V) -> Vec<Option<V>> {
-        let cells = self.column.bytes().chunks_exact(self.column.datatype.size());
-        let valid = cells.enumerate().map(|(group, cell)| (!self.column.is_null(group)).then_some(cell));
-        valid.map(|cell| cell.map(&value)).collect()
+    /// The values, if the aggregate's are integers: `None` for those that are null.
+    #[must_use]
+    pub fn integers(&self) -> Option<Vec<Option<i128>>> {
+        (!self.are_reals() && self.are_numbers()).then(|| self.each(|group| self.integer(group)))
+    }
+
+    /// The values, if the aggregate's are real numbers: `None` for those that are null.
+    #[must_use]
+    pub fn reals(&self) -> Option<Vec<Option<f64>>> {
+        (self.are_reals() && self.are_numbers()).then(|| self.each(|group| self.real(group)))
+    }
+
+    /// Whether each value is one number.
+    fn are_numbers(&self) -> bool {
+        self.column.cell_val_num == CellValNum::ONE
+    }
+
+    /// The bytes of a group's value that is one number and not null.
+    fn cell(&self, group: usize) -> Option<&[u8]> {
+        let size = self.column.datatype.size();
+        let start = group.checked_mul(size).filter(|_| self.are_numbers() && !self.column.is_null(group))?;
+        self.column.bytes().get(start..start.checked_add(size)?)
+    }
+
+    fn each<V>(&self, value: impl Fn(usize) -> V) -> Vec<V> {
+        let groups = self.column.bytes().len().checked_div(self.column.datatype.size());
+        (0..groups.unwrap_or(0)).map(value).collect()
     }
 }
