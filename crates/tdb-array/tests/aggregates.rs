@@ -1,4 +1,4 @@
-//! Aggregates of arrays that are not fixtures: every pattern of NaNs over tiles and fragments.
+//! Aggregates: of every pattern of NaNs over tiles and fragments; extremes of all fields of the fixtures.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -6,12 +6,15 @@
     reason = "a test that panics has failed"
 )]
 
+mod common;
+
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::{
-    Aggregate, Array, Error, MemoryBudget, MemoryStorage, OpenOptions, QueryError, Read, WriteColumn,
-    WriteOptions,
+    Aggregate, Array, ArrayType, Column, Error, MemoryBudget, MemoryStorage, OpenOptions, QueryError, Read,
+    WriteColumn, WriteOptions,
 };
 
 /// Number of cells of an array, two per tile.
@@ -84,4 +87,73 @@ fn a_nan_gives_way_to_a_number_wherever_tiles_fragments_and_batches_end() {
             assert_eq!(ends(&all)[0], least, "{values:?} of a condition, dense {dense}, cut at {cut}");
         }
     }
+}
+
+/// The order of two values of a column; NaN is behind all numbers, or before them.
+fn compare(column: &Column, a: &[u8], b: &[u8], nan: Ordering) -> Ordering {
+    let physical = column.datatype.physical();
+    if column.cell_val_num != CellValNum::ONE || column.datatype.is_string() {
+        return a.cmp(b);
+    }
+    let mut wide = [[0u8; 8]; 2];
+    for (wide, bytes) in wide.iter_mut().zip([a, b]) {
+        let negative = physical.is_signed_integer() && bytes[bytes.len() - 1] >= 0x80;
+        wide.fill(if negative { 0xff } else { 0 });
+        wide[..bytes.len()].copy_from_slice(bytes);
+    }
+    match (physical.is_float(), physical.is_signed_integer(), a.len()) {
+        (true, _, size) => {
+            let real = |wide: [u8; 8]| match size {
+                4 => f64::from(f32::from_le_bytes([wide[0], wide[1], wide[2], wide[3]])),
+                _ => f64::from_le_bytes(wide),
+            };
+            let (a, b) = (real(wide[0]), real(wide[1]));
+            a.partial_cmp(&b).unwrap_or(if a.is_nan() { nan } else { nan.reverse() })
+        }
+        (false, true, _) => i64::from_le_bytes(wide[0]).cmp(&i64::from_le_bytes(wide[1])),
+        (false, false, _) => u64::from_le_bytes(wide[0]).cmp(&u64::from_le_bytes(wide[1])),
+    }
+}
+
+/// Compares the extremes of each field of a sparse array with those of the cells that a read returns; returns of how many fields.
+fn compare_extremes(id: &str, array: &Array) -> usize {
+    let names: Vec<_> = array.schema().fields().map(|own| own.name.to_owned()).collect();
+    let cells = array.read().fields(names.clone()).collect().unwrap();
+    let mut compared = 0;
+    for name in names {
+        let found = match array.read().aggregate([Aggregate::min(&name), Aggregate::max(&name)]) {
+            Ok(found) => found,
+            // The field has no extremes.
+            Err(Error::Query(QueryError::Aggregate(_))) => continue,
+            Err(error) => panic!("{id}: {name}: {error}"),
+        };
+        let column = cells.field(&name).unwrap();
+        let values =
+            || (0..cells.len()).filter(|cell| !column.is_null(*cell)).filter_map(|cell| column.cell(cell));
+        let min = values().min_by(|a, b| compare(column, a, b, Ordering::Greater));
+        let max = values().max_by(|a, b| compare(column, a, b, Ordering::Less));
+        for (found, expected) in found.iter().zip([min, max]) {
+            let same = match (found.bytes(), expected) {
+                (Some(found), Some(expected)) => {
+                    found == expected || compare(column, found, expected, Ordering::Less).is_eq()
+                }
+                (found, expected) => found == expected,
+            };
+            assert!(same, "{id}: {} is {:?} instead of {expected:?}", found.aggregate, found.bytes());
+        }
+        compared += 1;
+    }
+    compared
+}
+
+#[test]
+fn extremes_of_every_field_are_those_of_the_cells_of_fixtures_of_all_versions() {
+    let mut compared = 0;
+    for (id, path) in common::arrays() {
+        let array = Array::open(path).unwrap();
+        if array.schema().array_type == ArrayType::Sparse {
+            compared += compare_extremes(&id, &array);
+        }
+    }
+    assert!(compared > 500, "only {compared} fields");
 }

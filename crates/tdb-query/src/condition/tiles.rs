@@ -132,11 +132,12 @@ impl<'a> Sources<'a> {
         Ok(Some(match &source.known {
             Known::Nothing => Exact::default(),
             Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
-            Known::Tree(tree, dimension, datatype) => {
+            Known::Tree(tree, dimension, _) => {
+                let own = self.fragments.get(fragment);
                 let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
-                // Rectangles of reals do not tell whether there are NaNs.
-                let real = datatype.physical().is_float();
-                let extremes = range.filter(|_| !real).map(|(low, high)| Some((low.to_vec(), high.to_vec())));
+                let range =
+                    range.filter(|(low, _)| own.is_some_and(|own| own.ends_at_cells(*dimension, low)));
+                let extremes = range.map(|(low, high)| Some((low.to_vec(), high.to_vec())));
                 Exact { nulls: Some(0), sum: None, extremes }
             }
         }))

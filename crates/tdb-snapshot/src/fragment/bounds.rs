@@ -62,6 +62,18 @@ impl Fragment {
         Ok(tree)
     }
 
+    /// Whether an interval of the R-tree ends at coordinates of cells. One that was replaced contains the cells, but says nothing of their
+    /// extremes; nor does one of reals, which leaves NaNs out. `low` is its low end.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn ends_at_cells(&self, dimension: usize, low: &[u8]) -> bool {
+        let dimension = self.schema.domain.dimensions.get(dimension);
+        dimension.is_some_and(|own| {
+            let real = own.datatype.physical().is_float();
+            !(real || old_dates(&self.footer, &self.schema) || lost_its_end(own, low, self.footer.version))
+        })
+    }
+
     /// The R-tree as it is stored. Versions 1 and 2 have it together with everything else, and it is not corrected.
     #[doc(hidden)]
     pub fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
