@@ -157,6 +157,14 @@ async fn a_dense_array_without_fills_answers_as_its_cells_in_memory() {
     assert!(pushed[1] > 200 && pushed[2] > 10, "{pushed:?}");
 }
 
+/// A row in which zeros behind the keys have no sign: zeros of both signs are equal, and DataFusion takes the one that it saw first for the
+/// least.
+fn with_one_zero(row: &str, keys: usize) -> String {
+    let values = row.split(" | ").enumerate();
+    let values = values.map(|(at, text)| if at >= keys && text == "-0.0" { "0.0" } else { text });
+    values.collect::<Vec<_>>().join(" | ")
+}
+
 /// Aggregates that arrays compute themselves where filters leave nothing to DataFusion, of all rows and of groups; returns how often they
 /// did each.
 async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 2] {
@@ -185,8 +193,6 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             max(ident("small")),
             min(ident("time")),
             max(ident("time")),
-            min(ident("real")),
-            max(ident("real")),
         ];
         all
     };
@@ -203,7 +209,11 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             }
         }
         let some = if keys.is_empty() { 3 } else { 2 };
-        let chosen: Vec<_> = functions().into_iter().filter(|_| random.below(some) > 0).collect();
+        let mut chosen: Vec<_> = functions().into_iter().filter(|_| random.below(some) > 0).collect();
+        // Not in groups: there DataFusion forgets what was before a NaN, so that its extremes depend on the order of rows.
+        if keys.is_empty() && number % 2 == 0 {
+            chosen.extend([min(ident("real")), max(ident("real"))]);
+        }
         let chosen = if chosen.is_empty() && keys.is_empty() { functions() } else { chosen };
         let mut answers = Vec::new();
         for table in ["memory", "array"] {
@@ -215,7 +225,8 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             computed[1] += usize::from(shown.contains("TdbGroupsExec"));
             let found = collect(plan, session.task_ctx()).await;
             let found = found.unwrap_or_else(|error| panic!("{name}: {filter}\n{shown}: {error}"));
-            let mut found = rows(&found);
+            let mut found: Vec<String> =
+                rows(&found).iter().map(|row| with_one_zero(row, keys.len())).collect();
             found.sort_unstable();
             answers.push((found, shown));
         }

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
-use tdb_array::{Aggregate, AggregateFunction, AggregateValue, CellValNum, GroupedValues};
+use tdb_array::{Aggregate, AggregateValue, CellValNum, GroupedValues};
 
 use crate::columns::Comparable;
 use crate::scan::Scan;
@@ -302,11 +302,7 @@ impl Found {
         if value.overflowed() || value.has_nan() {
             Self::Unknown
         } else if value.datatype.physical().is_float() {
-            let real = value.as_f64();
-            // SQL has -0.0 before 0.0; statistics may tell of either.
-            let is_end =
-                matches!(value.aggregate.function(), AggregateFunction::Min | AggregateFunction::Max);
-            if is_end && real == Some(0.0) { Self::Unknown } else { Self::Real(real) }
+            Self::Real(value.as_f64())
         } else {
             let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
             Self::Integer(integer)
@@ -326,7 +322,7 @@ impl Found {
 
     /// The aggregate of two sets of cells.
     pub(super) fn and(self, other: Self, aggregate: &Aggregate) -> Self {
-        use AggregateFunction::{Max, Min};
+        use tdb_array::AggregateFunction::{Max, Min};
         let function = aggregate.function();
         match (self, other) {
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
