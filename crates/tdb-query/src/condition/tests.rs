@@ -230,7 +230,7 @@ fn compare(array: &Array, name: &str, count: usize) -> usize {
     let dense = schema.array_type == ArrayType::Dense;
     let fields: Vec<String> = schema.fields().map(|field| field.name.to_owned()).collect();
     let all = array.read().fields(fields.clone()).order(Layout::RowMajor).collect().unwrap();
-    let samples = samples(&array, &all);
+    let samples = samples(array, &all);
     if samples.is_empty() {
         return 0;
     }
