@@ -73,6 +73,11 @@ fn a_nan_gives_way_to_a_number_wherever_tiles_fragments_and_batches_end() {
         for (dense, cut) in [(false, 0), (false, pattern % 5), (true, 0), (true, pattern % 5)] {
             let array = array(dense, &values, cut.min(values.len()));
             let whole = array.read().aggregate([Aggregate::min("a"), Aggregate::max("a")]).unwrap();
+            let has_nan = values.iter().any(|value| value.is_nan());
+            assert!(
+                whole.iter().all(|end| end.has_nan() == has_nan),
+                "{values:?}, dense {dense}, cut at {cut}"
+            );
             let whole = [whole[0].as_f64(), whole[1].as_f64()];
             assert_eq!(bits(whole), expected, "{values:?}, dense {dense}, cut at {cut}");
             assert_eq!(

@@ -38,6 +38,8 @@ mod dense;
 mod engine;
 mod enumerations;
 mod explain;
+#[cfg(test)]
+mod fixtures;
 mod partition;
 mod plan;
 mod query;

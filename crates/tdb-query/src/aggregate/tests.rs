@@ -4,11 +4,8 @@ use super::*;
 use crate::aggregate::tally::Total;
 use crate::budget::MemoryBudget;
 use crate::expression::{Operand, field};
+use crate::fixtures::fixture;
 use crate::{Array, Cells, Column, Error};
-
-fn fixture(name: &str) -> Array {
-    Array::open(format!("{}/../../xtask/fixtures/arrays/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
-}
 
 #[test]
 fn aggregates_that_a_field_does_not_have_are_refused() {

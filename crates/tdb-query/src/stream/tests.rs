@@ -1,35 +1,14 @@
 //! The batches of a stream, joined, are equal to a whole read: for every fixture, in every order.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use tdb_codec::{Layout, to_u64};
-use tdb_filters::Key;
 
 use super::*;
-use crate::QueryError;
-use crate::{Array, OpenOptions, Read};
+use crate::fixtures::{fixtures, open};
+use crate::{Array, QueryError, Read};
 
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
-
-/// The folder and the key of every fixture.
-fn fixtures() -> Vec<(PathBuf, Option<Key>)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures");
-    let manifest = fs::read(folder.join("manifest.json")).unwrap();
-    let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
-    let entries = manifest.as_array().unwrap().iter().filter(|entry| entry.get("object").is_none());
-    entries
-        .map(|entry| {
-            let key = entry["key"].as_str().map(|key| Key::new(key.as_bytes().try_into().unwrap()));
-            (folder.join("arrays").join(entry["id"].as_str().unwrap()), key)
-        })
-        .collect()
-}
-
-fn open(path: &Path, key: Option<Key>) -> Result<Array> {
-    let options = OpenOptions::new().threads(2);
-    key.into_iter().fold(options, OpenOptions::key).open(path)
-}
 
 fn batches_in(read: Read, bytes: u64) -> Result<Batches> {
     read.batch_memory(MemoryBudget::from_bytes(bytes)).batches()

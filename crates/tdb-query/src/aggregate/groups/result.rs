@@ -74,7 +74,7 @@ impl GroupedValues {
         Self { aggregate: aggregate.clone(), column, overflowed: false, has_nan: false }
     }
 
-    /// Whether the aggregate's values are real numbers: sums, means and extremes of real fields.
+    /// Whether the aggregate's values are real numbers: means, and sums and extremes of real fields.
     #[must_use]
     pub const fn are_reals(&self) -> bool {
         self.column.datatype.physical().is_float()
@@ -104,9 +104,8 @@ impl GroupedValues {
                 T::from_le(self.0).map_or(f64::NAN, T::to_f64)
             }
         }
-        self.are_reals()
-            .then(|| self.cell(group))?
-            .map(|cell| self.column.datatype.physical().visit(ToFloat(cell)))
+        let cell = self.cell(group).filter(|_| self.are_reals())?;
+        Some(self.column.datatype.physical().visit(ToFloat(cell)))
     }
 
     /// The values, if the aggregate's are integers: `None` for those that are null.
