@@ -38,13 +38,13 @@ mod dense;
 mod engine;
 mod enumerations;
 mod explain;
-#[cfg(test)]
-mod fixtures;
 mod partition;
 mod plan;
 mod query;
 pub mod sparse;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use tdb_cells::{
     Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result,

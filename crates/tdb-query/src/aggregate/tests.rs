@@ -4,7 +4,7 @@ use super::*;
 use crate::aggregate::tally::Total;
 use crate::budget::MemoryBudget;
 use crate::expression::{Operand, field};
-use crate::fixtures::fixture;
+use crate::tests::fixture;
 use crate::{Array, Cells, Column, Error};
 
 #[test]

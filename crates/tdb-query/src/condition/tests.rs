@@ -6,8 +6,8 @@ use tdb_fragment::Comparison;
 use tdb_schema::ArraySchema;
 
 use crate::expression::{Operand, Place, Predicate, QueryCondition, Tree, field};
-use crate::fixtures::{fixture, fixtures, open};
 use crate::storage::MemoryStorage;
+use crate::tests::{fixture, fixtures, open};
 use crate::{Array, Column, Error, OpenOptions, QueryError};
 
 fn parsed(text: &str) -> QueryCondition {

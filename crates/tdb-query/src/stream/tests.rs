@@ -5,7 +5,7 @@ use std::path::Path;
 use tdb_codec::{Layout, to_u64};
 
 use super::*;
-use crate::fixtures::{fixtures, open};
+use crate::tests::{fixtures, open};
 use crate::{Array, QueryError, Read};
 
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];

@@ -1,4 +1,4 @@
-//! The arrays of `xtask/fixtures`, for tests.
+//! What the tests of this crate share: the arrays of `xtask/fixtures`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
