@@ -365,26 +365,82 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     assert_eq!(compare(&array.read(), &cells, &["far"], &all, "far"), 50);
     assert_eq!(compare(&array.read(), &cells, &["far", "near"], &all, "both"), 4200);
     assert_eq!(compare(&array.read(), &cells, &["near", "value"], &all, "many"), 42_000);
-    // More groups than parts keep lists of; they come in the order of their first cells.
+    // So many groups come in no order, but always in the same.
+    let mut orders = std::collections::BTreeSet::new();
     for threads in [1, 2, 5] {
         let wanted = [Aggregate::count(), Aggregate::sum("value"), Aggregate::min("near")];
         let groups = open(&storage, threads).read().group_by(["i"]).aggregate(wanted).unwrap();
-        assert_eq!(groups.keys().field("i").unwrap().values::<i64>().unwrap(), places);
+        let own = groups.keys().field("i").unwrap().values::<i64>().unwrap().to_vec();
         let [counts, sums, ends] = groups.values() else { panic!("{groups:?}") };
         assert!(counts.column.values::<u64>().unwrap().iter().all(|count| *count == 1));
-        assert_eq!(sums.column.values::<f64>().unwrap(), values);
-        assert_eq!(ends.column.values::<i32>().unwrap(), near);
-        let pairs = open(&storage, threads)
-            .read()
-            .group_by(["i", "near"])
-            .aggregate([Aggregate::max("far")])
-            .unwrap();
-        assert_eq!(pairs.values()[0].column.values::<u64>().unwrap(), far);
+        let (sums, ends) = (sums.column.values::<f64>().unwrap(), ends.column.values::<i32>().unwrap());
+        for (at, (sum, end)) in own.iter().map(|at| usize::try_from(*at).unwrap()).zip(sums.iter().zip(ends))
+        {
+            assert_eq!((*sum, *end), (values[at], near[at]));
+        }
+        orders.insert(own.clone());
+        let mut sorted = own;
+        sorted.sort_unstable();
+        assert_eq!(sorted, places);
     }
+    assert_eq!(orders.len(), 1);
 
     let refused = array.read().group_by(["near"]).most_groups(4199).aggregate([]);
     assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");
     assert_eq!(array.read().group_by(["near"]).most_groups(4200).aggregate([]).unwrap().len(), 4200);
+}
+
+#[test]
+fn very_many_groups_of_every_type_are_those_of_their_cells() {
+    let storage = create(true, 3000);
+    let mut state = 7u32;
+    let mut next = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) % below
+    };
+    for time in 1..4 {
+        let mut cell = || {
+            let place = i32::try_from(next(1000)).unwrap() - 500;
+            let [small, number, text] =
+                [next(20), next(256), next(256)].map(|value| u8::try_from(value).unwrap());
+            (place, small, number, text)
+        };
+        let cells: Vec<Cell> = (0..40_000).map(|_| cell()).collect();
+        write(&storage, time, &cells, true);
+    }
+    let array = open(&storage, 2);
+    let cells = array.read().collect().unwrap();
+    let all = [
+        Aggregate::count(),
+        Aggregate::null_count("plain"),
+        Aggregate::sum("wide"),
+        Aggregate::mean("real"),
+        Aggregate::min("unsigned"),
+        Aggregate::max("short"),
+        Aggregate::sum("small"),
+    ];
+    for keys in [
+        &["i", "small", "wide"][..],
+        &["plain", "i", "short"],
+        &["i", "short", "dictionary", "pair"],
+        &["real", "i", "small", "runs"],
+    ] {
+        let groups = compare(&array.read(), &cells, keys, &all, "very many");
+        assert!(groups > 1 << 16, "{keys:?}: {groups}");
+        let ask = |threads, all: &[Aggregate]| {
+            let groups = open(&storage, threads).read().group_by(keys.iter().copied());
+            rows(&groups.aggregate(all.iter().cloned()).unwrap())
+        };
+        assert!(ask(1, &all) == ask(3, &all), "{keys:?}");
+        // With little memory, the tiles come in several groups.
+        let some = [Aggregate::count(), Aggregate::mean("short")];
+        let limited = |mebibytes: u64| array.read().memory(MemoryBudget::from_bytes(mebibytes << 20));
+        compare(&limited(256), &cells, keys, &some, "limited");
+        let refused = limited(1).group_by(keys.iter().copied()).aggregate(some.iter().cloned());
+        assert!(matches!(refused, Err(Error::Query(QueryError::BudgetTooSmall { .. }))), "{refused:?}");
+        let refused = array.read().group_by(keys.iter().copied()).most_groups(groups - 1).aggregate(some);
+        assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { .. }))), "{refused:?}");
+    }
 }
 
 #[test]

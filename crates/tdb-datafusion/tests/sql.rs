@@ -551,7 +551,7 @@ async fn groups_are_made_by_the_array_where_keys_are_columns() {
 
 #[tokio::test]
 async fn groups_that_arrays_do_not_answer_are_those_of_datafusion() {
-    // More than 131,072 groups.
+    // Very many groups: also the array's.
     let (mine, theirs, shown) = both(&numbers(150_000), 2, "SELECT a, count(*) FROM t GROUP BY a").await;
     assert!(mine == theirs && mine.len() == 150_000 && shown.contains("TdbGroupsExec"), "{shown}");
     // SQL orders NaN.

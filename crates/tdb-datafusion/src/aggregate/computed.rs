@@ -33,7 +33,7 @@ pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
     /// Shows what is computed.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// The rows, with these columns. `None` if memory is too small, there are too many groups, or DataFusion's values may differ.
+    /// The rows, with these columns. `None` if memory is too small, or DataFusion's values may differ.
     fn find(
         &self,
         scan: &Scan,
@@ -70,8 +70,7 @@ impl<C: Compute> Computed<C> {
 }
 
 /// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part; if they are boxes, once for each of
-/// them, at the same time. `None` if memory is too small, there are too many groups, or the array
-/// has no such aggregate.
+/// them, at the same time. `None` if memory is too small, or the array has no such aggregate.
 pub(super) async fn of_parts<T: Send + 'static>(
     scan: &Scan,
     memory: MemoryReservation,
@@ -103,7 +102,6 @@ pub(super) async fn of_parts<T: Send + 'static>(
             Err(Error::Query(
                 QueryError::BudgetTooSmall { .. }
                 | QueryError::OverBudget { .. }
-                | QueryError::TooManyGroups { .. }
                 // An aggregate that a type does not have here: numbers of SQL may be characters of a string.
                 | QueryError::Aggregate(_),
             )) => all = None,

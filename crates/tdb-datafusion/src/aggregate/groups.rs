@@ -2,8 +2,8 @@
 //!
 //! DataFusion groups rows in two steps: what each partition finds out about its groups, and what all know together. Of integers, dates,
 //! times and strings both steps are replaced, unless an operator above relies on how rows are distributed. Else the second step
-//! stays, and decides which keys are equal: here two NaNs make two groups. If there are very many groups, or sums that do not
-//! fit, the plan that was replaced is run instead.
+//! stays, and decides which keys are equal: here two NaNs make two groups. If the groups need more memory than there is, or if sums
+//! do not fit, the plan that was replaced is run instead: it can write groups to disk.
 
 use core::fmt;
 use std::sync::Arc;
@@ -26,9 +26,6 @@ use crate::Result;
 use crate::columns::Comparable;
 use crate::error::of_arrow;
 use crate::scan::Scan;
-
-/// With more groups than this, DataFusion groups the rows: it can write groups to disk.
-const MOST_GROUPS: usize = 1 << 17;
 
 /// Aggregates of groups of a scan's cells.
 #[derive(Debug)]
@@ -197,9 +194,7 @@ impl Compute for Groups {
         memory: MemoryReservation,
     ) -> Result<Option<Vec<RecordBatch>>> {
         let (keys, needs) = (self.keys.clone(), Function::all_needs(&self.functions));
-        let ask = move |part: Read| {
-            part.group_by(keys.iter().cloned()).most_groups(MOST_GROUPS).aggregate(needs.clone())
-        };
+        let ask = move |part: Read| part.group_by(keys.iter().cloned()).aggregate(needs.clone());
         let Some(found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
         found.into_iter().map(|groups| self.rows(scan, schema, groups)).collect()
     }

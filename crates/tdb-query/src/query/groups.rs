@@ -3,7 +3,7 @@
 use tdb_codec::Layout;
 
 use super::Read;
-use crate::aggregate::groups::{self, Grouped};
+use crate::aggregate::groups::{self, FEW, Grouped};
 use crate::awaited::run_async;
 use crate::stream::Allowance;
 use crate::{Aggregate, Result};
@@ -15,6 +15,7 @@ pub struct GroupBy {
     read: Read,
     keys: Vec<String>,
     most: Option<usize>,
+    few: usize,
 }
 
 impl Read {
@@ -23,7 +24,7 @@ impl Read {
     /// real ones by their bits, so that 0.0 and -0.0 make two groups. Null is a value of its own.
     ///
     /// Fields and order of the query do not matter. A cell in several ranges counts once. The memory is that of the groups and of one
-    /// tile a thread, in addition to notes on other tiles; with a [budget](Self::memory), the groups take a quarter of it at most.
+    /// tile a thread, in addition to notes on other tiles, and of very many groups that of the keys and values of about two million cells; with a [budget](Self::memory), the groups take a quarter of it at most.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -44,7 +45,7 @@ impl Read {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn group_by<S: Into<String>>(self, keys: impl IntoIterator<Item = S>) -> GroupBy {
-        GroupBy { read: self, keys: keys.into_iter().map(Into::into).collect(), most: None }
+        GroupBy { read: self, keys: keys.into_iter().map(Into::into).collect(), most: None, few: FEW }
     }
 }
 
@@ -56,15 +57,22 @@ impl GroupBy {
         self
     }
 
+    /// Groups are found in another way if they are more than this.
+    #[cfg(test)]
+    pub(crate) const fn few(mut self, few: usize) -> Self {
+        self.few = few;
+        self
+    }
+
     /// Computes aggregates of each group.
     ///
     /// # Errors
     /// As [`Read::aggregate`]; for a dense array; and for more groups than are allowed, or than a quarter of the memory holds.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Grouped> {
-        let Self { read, keys, most } = self;
+        let Self { read, keys, most, few } = self;
         let memory = Allowance::new(read.memory, read.batch_memory);
         let plan = read.order(Layout::GlobalOrder).fields([""; 0]).ready(memory)?;
-        groups::run(plan, &keys, aggregates.into_iter().collect(), most, memory)
+        groups::run(plan, &keys, aggregates.into_iter().collect(), (most, few), memory)
     }
 
     /// [`Self::aggregate`], asynchronously.

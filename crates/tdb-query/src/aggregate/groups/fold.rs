@@ -151,6 +151,11 @@ impl Fold {
         Self { nulls: Vec::new(), sums, least, greatest, has_nan: false }
     }
 
+    /// Whether it has extremes of strings.
+    pub(super) const fn has_strings(&self) -> bool {
+        matches!(self.least, Ends::Strings(_)) || matches!(self.greatest, Ends::Strings(_))
+    }
+
     /// Approximate bytes that it takes.
     pub(super) fn held(&self) -> usize {
         let sums = match &self.sums {
@@ -230,6 +235,25 @@ impl Fold {
                 }
             });
         }
+    }
+
+    /// What some groups have.
+    pub(super) fn pick(&self, groups: &[u32]) -> Self {
+        fn of<T: Clone>(all: &[T], groups: &[u32]) -> Vec<T> {
+            groups.iter().filter_map(|group| all.get(index_of(*group)).cloned()).collect()
+        }
+        let ends = |ends: &Ends| match ends {
+            Ends::None => Ends::None,
+            Ends::Numbers(all) => Ends::Numbers(of(all, groups)),
+            Ends::Strings(all) => Ends::Strings(of(all, groups)),
+        };
+        let sums = match &self.sums {
+            Sums::None => Sums::None,
+            Sums::Integers(all) => Sums::Integers(of(all, groups)),
+            Sums::Reals(all) => Sums::Reals(of(all, groups)),
+        };
+        let (least, greatest) = (ends(&self.least), ends(&self.greatest));
+        Self { nulls: of(&self.nulls, groups), sums, least, greatest, has_nan: self.has_nan }
     }
 
     /// Adds other groups, of which `groups` are the numbers here.

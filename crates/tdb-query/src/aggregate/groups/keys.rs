@@ -3,7 +3,7 @@
 use tdb_codec::{Buffer, to_u64};
 
 use super::strings::Strings;
-use super::words::{NumberWords, Words};
+use super::words::{EachWord, NumberWords, Words};
 use crate::condition::{ColumnView, numbered};
 use crate::spec::ColumnSpec;
 
@@ -28,13 +28,27 @@ enum Store {
     Strings(Strings),
 }
 
+/// Whether each cell is one number, which a word can hold.
+pub(super) fn are_words(spec: &ColumnSpec) -> bool {
+    spec.cell_size == Some(spec.datatype.size())
+}
+
 impl Values {
     pub(super) fn new(spec: &ColumnSpec) -> Self {
         let store = match spec.cell_size {
-            Some(size) if size == spec.datatype.size() => Store::Words(Words::new(spec.datatype.physical())),
+            _ if are_words(spec) => Store::Words(Words::new(spec.datatype.physical())),
             size => Store::Strings(Strings::new(size)),
         };
         Self { store, null: None }
+    }
+
+    /// The word of a value, and whether it is null. Of what is no number, the word is its number here.
+    pub(super) fn word(&self, number: u32) -> (u64, bool) {
+        match &self.store {
+            Store::Words(_) if self.null == Some(number) => (0, true),
+            Store::Words(words) => (words.word(number), false),
+            Store::Strings(_) => (number.into(), false),
+        }
     }
 
     /// The number of values, with null.
@@ -98,7 +112,7 @@ impl Values {
         match &mut self.store {
             Store::Words(words) => {
                 let physical = words.physical;
-                physical.visit(NumberWords { words, view, cells, chosen, numbers });
+                physical.visit(EachWord { view, cells, chosen, to: NumberWords { words, numbers } });
             }
             Store::Strings(strings) => strings.number(view, cells, chosen, numbers),
         }

@@ -3,7 +3,8 @@
 //! Tiles are looked at as in other aggregates (`super::sparse`), but no statistics are used. The values of each key are
 //! numbered as they appear (`keys`), with several keys pairs of these numbers (`pairs`), so that a group is a number, and what is added
 //! up is a list by that number (`fold`). A thread adds up runs of tiles that have about 2^17 cells; the runs are put together in their order, so
-//! that neither the order of the groups nor sums of reals depend on the number of threads.
+//! that neither the order of the groups nor sums of reals depend on the number of threads. Where groups turn out to be many, the cells are
+//! divided by their keys instead (`wide`).
 
 mod fold;
 mod keys;
@@ -12,11 +13,14 @@ mod part;
 mod result;
 mod strings;
 mod table;
+#[cfg(test)]
+mod tests;
 mod total;
+mod wide;
 mod word;
 mod words;
 
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tdb_codec::{ArrayType, to_u64};
 
@@ -24,6 +28,7 @@ use self::fold::Fold;
 use self::part::{Part, Scratch};
 pub use self::result::{Grouped, GroupedValues};
 use self::total::Total;
+use self::wide::Wide;
 use super::sparse::{Taker, visit};
 use super::tally::WantedField;
 use super::{Resolved, resolve};
@@ -45,8 +50,27 @@ use crate::{Error, QueryError, Result, parallel};
 /// The cells that a thread adds up before they are put together with others.
 const RUN: usize = 1 << 17;
 
-/// A key: the number of its field in the program, and its type.
-type Key = (usize, ColumnSpec);
+/// With more groups than this, the cells are divided by their keys.
+pub(crate) const FEW: usize = 1 << 16;
+
+/// A field whose values make groups.
+struct Key {
+    /// Its number in the program.
+    field: usize,
+    spec: ColumnSpec,
+}
+
+impl Key {
+    /// Whether each value is one number, which a word can hold.
+    fn is_word(&self) -> bool {
+        keys::are_words(&self.spec)
+    }
+
+    /// Whether there are words, some of which may stand for null.
+    fn has_null_words(&self) -> bool {
+        self.is_word() && self.spec.nullable
+    }
+}
 
 /// What is computed.
 struct Asked {
@@ -58,6 +82,8 @@ struct Asked {
     places: Vec<Option<usize>>,
     /// The number of groups that is not exceeded.
     most: usize,
+    /// With more groups than this, the cells are divided by their keys.
+    few: usize,
 }
 
 impl Asked {
@@ -71,7 +97,7 @@ pub(crate) fn run(
     mut plan: Plan,
     keys: &[String],
     aggregates: Vec<Aggregate>,
-    most: Option<usize>,
+    (most, few): (Option<usize>, usize),
     memory: Option<Allowance>,
 ) -> Result<Grouped> {
     let schema = plan.array.schema();
@@ -82,19 +108,23 @@ pub(crate) fn run(
     let mut own = Vec::with_capacity(keys.len());
     for name in keys {
         let field = schema.field(name).ok_or_else(|| super::unknown_field(schema, name))?;
-        own.push((program.field(schema, &field), ColumnSpec::new(schema, &field)));
+        own.push(Key { field: program.field(schema, &field), spec: ColumnSpec::new(schema, &field) });
     }
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     if let Some(ahead) = &plan.array.context().ahead {
         fetch_sections(&plan, ahead);
     }
     let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX).saturating_sub(RUN));
-    let asked = Asked { program, wanted, keys: own, aggregates, places, most };
+    let mut asked = Asked { program, wanted, keys: own, aggregates, places, most, few };
+    if asked.folds().iter().any(Fold::has_strings) {
+        // Their extremes are not numbers of a size, which could be sorted by their places.
+        asked.few = usize::MAX;
+    }
     let sources = Sources::new(plan.array.context(), &asked.program, plan.array.fragments());
     let context = plan.array.context();
     let budget = memory.map(Allowance::budget);
     let mut grouping =
-        Grouping { asked: &asked, sources: &sources, context, budget, total: Total::new(&asked) };
+        Grouping { asked: &asked, sources: &sources, context, budget, found: Found::Few(Total::new(&asked)) };
     let held = sources.held().saturating_add(budget.map_or(0, for_groups));
     visit(&plan, held, &mut grouping, memory).map_err(|error| match (error, budget) {
         // A limit of batches has nothing for groups.
@@ -103,7 +133,7 @@ pub(crate) fn run(
         }
         (error, _) => error,
     })?;
-    Ok(grouping.total.result(&asked))
+    grouping.found.result(&asked, context.threads)
 }
 
 /// The part of a budget that the groups may take.
@@ -125,7 +155,7 @@ struct Grouping<'a> {
     context: &'a Context,
     /// The memory of the query, of which the groups take a part.
     budget: Option<MemoryBudget>,
-    total: Total,
+    found: Found,
 }
 
 impl Taker for Grouping<'_> {
@@ -142,36 +172,125 @@ impl Taker for Grouping<'_> {
         let columns = self.asked.program.fields.len();
         let bytes = cells.saturating_mul(columns).saturating_mul(size_of::<u64>());
         let threads = parallel::worth(self.context.threads, bytes);
-        let thread = AtomicUsize::new(0);
-        let start = || Scratch::new(self.asked, thread.fetch_add(1, Ordering::Relaxed));
-        let add = |run: Vec<TileSelection>, scratch: &mut Scratch| {
-            let mut part = Part::new(self.asked, scratch);
-            for selection in &run {
-                part.add(self.asked, self.sources, selection, keep, scratch)?;
-                // So many parts wait to be put together.
-                let parts = part.held().saturating_mul(parallel::HELD);
-                self.check(scratch.table.groups(), to_u64(scratch.table.held().saturating_add(parts)))?;
+        let runs = runs(&selections);
+        if let Found::Few(_) = self.found {
+            match self.few(&runs, keep, threads)? {
+                Some(fresh) => {
+                    self.found.merge(self.asked, fresh);
+                    return self.check(self.found.groups(), self.found.held());
+                }
+                None => self.found.widen(self.asked),
             }
-            Ok(part.end(scratch))
-        };
-        // If this fails, what was added so far must be as before.
-        let mut fresh = Total::new(self.asked);
-        let merge = |part: Part| {
-            fresh.merge(part);
-            // Each thread has numbers of its own.
-            self.check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
-        };
-        parallel::run_in_order(threads, runs(selections).into_iter(), start, add, merge)?;
-        self.total.merge_all(fresh);
-        self.check(self.total.groups(), self.total.held())
+        }
+        let memory = self.budget.map(|budget| for_groups(budget) / 4);
+        let Found::Many(wide) = &mut self.found else { return Ok(()) };
+        let (asked, limits) = (self.asked, Limits { most: self.asked.most, budget: self.budget });
+        wide.take((asked, self.sources), &runs, keep, (threads, memory), |groups, held| {
+            limits.check(groups, held)
+        })?;
+        self.check(self.found.groups(), self.found.held())
     }
 }
 
 impl Grouping<'_> {
+    /// The groups of the cells of some runs of tiles. `None` if they are more than few.
+    fn few(&self, runs: &[&[TileSelection]], keep: &Keep<'_>, threads: usize) -> Result<Option<Total>> {
+        let (thread, are_many) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let start = || Scratch::new(self.asked, thread.fetch_add(1, Ordering::Relaxed));
+        // Ends the work where there are too many; whether there are depends on the cells alone, not on what threads do.
+        let check = |groups: usize, held: u64| {
+            if groups > self.asked.few {
+                are_many.store(true, Ordering::Relaxed);
+                return Err(QueryError::TooManyGroups { most: self.asked.few }.into());
+            }
+            self.check(groups, held)
+        };
+        let add = |run: &[TileSelection], scratch: &mut Scratch| {
+            let mut part = Part::new(self.asked, scratch);
+            for selection in run {
+                part.add(self.asked, self.sources, selection, keep, scratch)?;
+                // So many parts wait to be put together.
+                let parts = part.held().saturating_mul(parallel::HELD);
+                check(scratch.table.groups(), to_u64(scratch.table.held().saturating_add(parts)))?;
+            }
+            Ok(part.end(scratch))
+        };
+        let mut fresh = Total::new(self.asked);
+        let merge = |part: Part| {
+            fresh.merge(part);
+            // Each thread has numbers of its own.
+            check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
+        };
+        match parallel::run_in_order(threads, runs.iter().copied(), start, add, merge) {
+            Err(_) if are_many.load(Ordering::Relaxed) => Ok(None),
+            Err(error) => Err(error),
+            Ok(()) => Ok(Some(fresh)),
+        }
+    }
+
+    fn check(&self, groups: usize, held: u64) -> Result<()> {
+        Limits { most: self.asked.most, budget: self.budget }.check(groups, held)
+    }
+}
+
+/// The groups that were found.
+enum Found {
+    Few(Total),
+    Many(Wide),
+}
+
+impl Found {
+    fn groups(&self) -> usize {
+        match self {
+            Self::Few(total) => total.groups(),
+            Self::Many(wide) => wide.groups(),
+        }
+    }
+
+    /// Approximate bytes that they take.
+    fn held(&self) -> u64 {
+        match self {
+            Self::Few(total) => total.held(),
+            Self::Many(wide) => wide.held(),
+        }
+    }
+
+    /// Adds few groups, with which they may become many.
+    fn merge(&mut self, asked: &Asked, fresh: Total) {
+        let Self::Few(total) = self else { return };
+        total.merge_all(fresh);
+        if total.groups() > asked.few {
+            self.widen(asked);
+        }
+    }
+
+    fn widen(&mut self, asked: &Asked) {
+        if let Self::Few(total) = self {
+            let total = core::mem::replace(total, Total::new(asked));
+            *self = Self::Many(Wide::of(asked, total));
+        }
+    }
+
+    fn result(self, asked: &Asked, threads: usize) -> Result<Grouped> {
+        match self {
+            Self::Few(total) => Ok(total.result(asked)),
+            Self::Many(wide) => wide.result(asked, threads),
+        }
+    }
+}
+
+/// What groups may not exceed.
+struct Limits {
+    most: usize,
+    /// The memory of the query.
+    budget: Option<MemoryBudget>,
+}
+
+impl Limits {
     /// Whether there are no more groups than are allowed, and they take no more memory.
     fn check(&self, groups: usize, held: u64) -> Result<()> {
-        if groups > self.asked.most {
-            return Err(QueryError::TooManyGroups { most: self.asked.most }.into());
+        if groups > self.most {
+            return Err(QueryError::TooManyGroups { most: self.most }.into());
         }
         let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
         let min = MemoryBudget::from_bytes(held.saturating_mul(6));
@@ -179,20 +298,17 @@ impl Grouping<'_> {
     }
 }
 
-/// Puts tiles together until they have many cells.
-fn runs(selections: Vec<TileSelection>) -> Vec<Vec<TileSelection>> {
-    let mut runs: Vec<Vec<TileSelection>> = Vec::new();
-    let mut cells = RUN;
-    for selection in selections {
+/// Tiles that follow each other, until they have many cells.
+fn runs(selections: &[TileSelection]) -> Vec<&[TileSelection]> {
+    let (mut runs, mut first, mut cells) = (Vec::new(), 0, 0usize);
+    for (at, selection) in selections.iter().enumerate() {
         let own = selection.len();
-        match runs.last_mut().filter(|_| cells.saturating_add(own) <= RUN) {
-            Some(run) => run.push(selection),
-            None => {
-                runs.push(vec![selection]);
-                cells = 0;
-            }
+        if at > first && cells.saturating_add(own) > RUN {
+            runs.extend(selections.get(first..at));
+            (first, cells) = (at, 0);
         }
         cells = cells.saturating_add(own);
     }
+    runs.extend(selections.get(first..).filter(|run| !run.is_empty()));
     runs
 }

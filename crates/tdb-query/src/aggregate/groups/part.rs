@@ -71,8 +71,8 @@ impl Part {
         let mut looked = Looked::new(sources, selection, keep, worker)?;
         let (mut groups, mut numbers) = (vec![0u32; selection.len()], Vec::new());
         let mut before = 1usize;
-        for (at, ((field, spec), values)) in asked.keys.iter().zip(&mut table.keys).enumerate() {
-            look(&mut looked, *field, spec, |view, cells, chosen| {
+        for (at, (key, values)) in asked.keys.iter().zip(&mut table.keys).enumerate() {
+            look(&mut looked, key.field, &key.spec, |view, cells, chosen| {
                 values.number(view, cells, chosen, &mut numbers);
             })?;
             before = match at.checked_sub(1).and_then(|at| table.pairs.get_mut(at)) {
@@ -134,7 +134,7 @@ fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) {
 }
 
 /// Runs a function on the selected cells of a field, which have fill values if their fragment does not have the field.
-fn look(
+pub(super) fn look(
     looked: &mut Looked<'_>,
     field: usize,
     spec: &ColumnSpec,

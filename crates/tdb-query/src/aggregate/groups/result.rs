@@ -5,8 +5,8 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Native, PhysicalVisitor};
 use crate::expression::Aggregate;
 use crate::{Cells, Column};
 
-/// The groups of a query's cells, and aggregates of each. Their order is nearly that in which they first appear in the array, and does not
-/// depend on the number of threads.
+/// The groups of a query's cells, and aggregates of each. Their order does not depend on the number of threads: it is nearly that in
+/// which they first appear in the array, and where they are very many, an order of hashes.
 #[derive(Clone, Debug)]
 pub struct Grouped {
     pub(super) keys: Cells,

@@ -13,7 +13,7 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(asked: &Asked) -> Self {
-        let keys = asked.keys.iter().map(|(_, spec)| Values::new(spec)).collect();
+        let keys = asked.keys.iter().map(|key| Values::new(&key.spec)).collect();
         Self { keys, pairs: asked.keys.iter().skip(1).map(|_| Pairs::default()).collect() }
     }
 

@@ -4,12 +4,13 @@ use tdb_codec::{Layout, to_u64};
 
 use super::Asked;
 use super::fold::Fold;
+use super::keys::Values;
 use super::part::Part;
 use super::result::{Grouped, GroupedValues};
 use super::table::{Fresh, Lens, Table};
-use crate::Cells;
 use crate::buffers::index_of;
 use crate::expression::AggregateFunction;
+use crate::{Cells, Column};
 
 /// All groups.
 pub(super) struct Total {
@@ -124,24 +125,40 @@ impl Total {
     pub(super) fn result(&self, asked: &Asked) -> Grouped {
         let numbers = self.key_numbers();
         let keys = self.table.keys.iter().zip(&asked.keys).zip(&numbers);
-        let columns = keys.map(|((values, (_, spec)), numbers)| values.column(spec, numbers)).collect();
-        let values = asked.aggregates.iter().zip(&asked.places).map(|(aggregate, place)| {
-            let field = place.and_then(|place| Some((asked.wanted.get(place)?, self.folds.get(place)?)));
-            match field {
-                Some((field, fold)) if aggregate.function() != AggregateFunction::Count => {
-                    fold.values(field, aggregate, &self.counts)
-                }
-                _ => GroupedValues::counts(aggregate, &self.counts),
-            }
-        });
-        let len = self.counts.len();
-        let order = Layout::Unordered;
-        Grouped { keys: Cells { len, shape: None, order, columns, selected: None }, values: values.collect() }
+        let columns = keys.map(|((values, key), numbers)| values.column(&key.spec, numbers)).collect();
+        grouped(asked, columns, &self.counts, &self.folds)
+    }
+
+    /// For each key, the words of its values in all groups, and whether they are null.
+    pub(super) fn words(&self) -> Vec<Vec<(u64, bool)>> {
+        let numbers = self.key_numbers();
+        let keys = self.table.keys.iter().zip(&numbers);
+        keys.map(|(values, numbers)| numbers.iter().map(|number| values.word(*number)).collect()).collect()
+    }
+
+    /// The values of the keys, the number of cells of each group, and what is added up.
+    pub(super) fn into_parts(self) -> (Vec<Values>, Vec<u64>, Vec<Fold>) {
+        (self.table.keys, self.counts, self.folds)
     }
 }
 
+/// Groups with these keys, of so many cells, and what their cells add up to.
+pub(super) fn grouped(asked: &Asked, columns: Vec<Column>, counts: &[u64], folds: &[Fold]) -> Grouped {
+    let values = asked.aggregates.iter().zip(&asked.places).map(|(aggregate, place)| {
+        let field = place.and_then(|place| Some((asked.wanted.get(place)?, folds.get(place)?)));
+        match field {
+            Some((field, fold)) if aggregate.function() != AggregateFunction::Count => {
+                fold.values(field, aggregate, counts)
+            }
+            _ => GroupedValues::counts(aggregate, counts),
+        }
+    });
+    let (len, order) = (counts.len(), Layout::Unordered);
+    Grouped { keys: Cells { len, shape: None, order, columns, selected: None }, values: values.collect() }
+}
+
 /// Adds what other groups have, of which `known` are the numbers here.
-fn add(
+pub(super) fn add(
     counts: &mut Vec<u64>,
     folds: &mut [Fold],
     groups: usize,

@@ -2,7 +2,8 @@
 
 use tdb_codec::{Native, Physical, PhysicalVisitor};
 
-const SIGN: u64 = 1 << 63;
+/// The bit by which a word differs from the signed integer that it stands for.
+pub(super) const SIGN: u64 = 1 << 63;
 
 pub(super) const fn of_integer(value: i64) -> u64 {
     value.cast_unsigned() ^ SIGN

@@ -106,11 +106,7 @@ impl Words {
 
     /// Appends the bytes of a value.
     pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) {
-        let word = self.word(number);
-        // Reals are kept as their bits, so that all of them come back.
-        let bits =
-            if self.physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
-        data.extend(bits.to_le_bytes().iter().take(self.physical.size()));
+        push_bytes(self.physical, self.word(number), data);
     }
 
     /// A number for null.
@@ -175,22 +171,46 @@ impl Words {
     }
 }
 
+/// Appends the bytes of the number that a word stands for.
+pub(super) fn push_bytes(physical: Physical, word: u64, data: &mut Vec<u8>) {
+    // Reals are kept as their bits, so that all of them come back.
+    let bits = if physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
+    data.extend_from_slice(bits.to_le_bytes().get(..physical.size()).unwrap_or_default());
+}
+
+/// Takes numbers, and what makes words of them.
+pub(super) trait TakeWords {
+    /// `word` keeps the order of values that are no reals.
+    fn take<T: Pod + PartialOrd>(self, values: &[T], word: impl Fn(T) -> u64 + Copy);
+}
+
+/// Numbers words.
 pub(super) struct NumberWords<'a> {
     pub(super) words: &'a mut Words,
-    pub(super) view: ColumnView<'a>,
-    pub(super) cells: usize,
-    pub(super) chosen: Option<&'a [u32]>,
     pub(super) numbers: &'a mut Vec<u32>,
 }
 
-impl NumberWords<'_> {
-    fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
-        let values = self.view.numbers::<T>(self.cells, self.chosen);
-        self.words.number(values.as_ref(), word, self.numbers);
+impl TakeWords for NumberWords<'_> {
+    fn take<T: Pod + PartialOrd>(self, values: &[T], word: impl Fn(T) -> u64 + Copy) {
+        self.words.number(values, word, self.numbers);
     }
 }
 
-impl PhysicalVisitor for NumberWords<'_> {
+/// Has somebody take the cells `chosen`, or all `cells`, of single numbers.
+pub(super) struct EachWord<'a, T> {
+    pub(super) view: ColumnView<'a>,
+    pub(super) cells: usize,
+    pub(super) chosen: Option<&'a [u32]>,
+    pub(super) to: T,
+}
+
+impl<W: TakeWords> EachWord<'_, W> {
+    fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
+        self.to.take(self.view.numbers::<T>(self.cells, self.chosen).as_ref(), word);
+    }
+}
+
+impl<W: TakeWords> PhysicalVisitor for EachWord<'_, W> {
     type Output = ();
 
     fn visit<T: Native>(self) {
