@@ -344,7 +344,8 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
             .capacity(20_000)
             .attribute(Attribute::new("near", Datatype::Int32, CellValNum::ONE))
             .attribute(Attribute::new("far", Datatype::Uint64, CellValNum::ONE))
-            .attribute(Attribute::new("value", Datatype::Float64, CellValNum::ONE));
+            .attribute(Attribute::new("value", Datatype::Float64, CellValNum::ONE))
+            .attribute(Attribute::new("word", Datatype::StringUtf8, CellValNum::Var));
         let storage = MemoryStorage::default();
         WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
         storage
@@ -357,6 +358,10 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
     let write = writer.write().column(WriteColumn::fixed("i", &places));
     let write = write.column(WriteColumn::fixed("near", &near)).column(WriteColumn::fixed("far", &far));
+    // Each run of tiles has words that no run before it has, and words that the next one has too.
+    let word = |at: i64| format!("{:x}", (at % 60_000 + at / 200_000 * 20_000) * 7919 % 1_000_003);
+    let words = Strings::new(places.iter().map(|at| word(*at)));
+    let write = write.column(words.column("word"));
     write.column(WriteColumn::fixed("value", &values)).commit().unwrap();
     let array = open(&storage, 2);
     let cells = array.read().collect().unwrap();
@@ -384,6 +389,21 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
         assert_eq!(sorted, places);
     }
     assert_eq!(orders.len(), 1);
+    for (keys, least) in [(&["word"][..], 90_000), (&["near", "word"], 100_000)] {
+        let all = [Aggregate::count(), Aggregate::sum("near"), Aggregate::min("i"), Aggregate::max("value")];
+        let ask = |threads| {
+            let groups = open(&storage, threads).read().group_by(keys.iter().copied());
+            rows(&groups.aggregate(all.clone()).unwrap())
+        };
+        let expected = ask(1);
+        for threads in [2, 5] {
+            assert!(ask(threads) == expected, "{keys:?} with {threads} threads");
+        }
+        assert!(expected.len() > least, "{keys:?}: {}", expected.len());
+        if let [_] = keys {
+            compare(&array.read(), &cells, keys, &all, "words");
+        }
+    }
 
     let refused = array.read().group_by(["near"]).most_groups(4199).aggregate([]);
     assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");

@@ -18,7 +18,7 @@ use datafusion::physical_plan::execution_plan::{
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
-use futures_util::{TryStreamExt, stream};
+use futures_util::{StreamExt, TryStreamExt, stream};
 use tdb_array::{Error, MemoryBudget, QueryError, Read};
 
 use crate::error::of_array;
@@ -33,12 +33,12 @@ pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
     /// Shows what is computed.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// The rows, with these columns. `None` if memory is too small, or DataFusion's values may differ.
+    /// The rows, with these columns. `None` if memory is too small, there are too many groups, or DataFusion's values may differ.
     fn find(
         &self,
         scan: &Scan,
         schema: &SchemaRef,
-        memory: MemoryReservation,
+        memory: &Arc<MemoryReservation>,
     ) -> impl Future<Output = Result<Option<Vec<RecordBatch>>>> + Send;
 }
 
@@ -70,19 +70,19 @@ impl<C: Compute> Computed<C> {
 }
 
 /// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part; if they are boxes, once for each of
-/// them, at the same time. `None` if memory is too small, or the array has no such aggregate.
+/// them, at the same time. `None` if memory is too small, there are too many groups, or the array has no
+/// such aggregate.
 pub(super) async fn of_parts<T: Send + 'static>(
     scan: &Scan,
-    memory: MemoryReservation,
+    memory: &Arc<MemoryReservation>,
     ask: impl Fn(Read) -> tdb_array::Result<T> + Clone + Send + 'static,
 ) -> Result<Option<Vec<T>>> {
-    let memory = Arc::new(memory);
     let whole = scan.whole.clone().map(|whole| whole.threads(scan.parts.len()));
     let parts = whole.as_ref().map_or(scan.parts.as_slice(), core::slice::from_ref);
     let budget = memory.size().checked_div(parts.len()).unwrap_or(0);
     let budget = MemoryBudget::from_bytes(u64::try_from(budget).unwrap_or(u64::MAX));
     let run = |part: &Read| {
-        let (part, ask, memory) = (part.clone().memory(budget), ask.clone(), memory.clone());
+        let (part, ask, memory) = (part.clone().memory(budget), ask.clone(), Arc::clone(memory));
         SpawnedTask::spawn_blocking(move || {
             let found = ask(part);
             drop(memory);
@@ -102,6 +102,7 @@ pub(super) async fn of_parts<T: Send + 'static>(
             Err(Error::Query(
                 QueryError::BudgetTooSmall { .. }
                 | QueryError::OverBudget { .. }
+                | QueryError::TooManyGroups { .. }
                 // An aggregate that a type does not have here: numbers of SQL may be characters of a string.
                 | QueryError::Aggregate(_),
             )) => all = None,
@@ -176,14 +177,22 @@ impl<C: Compute> ExecutionPlan for Computed<C> {
         let schema = self.schema();
         let run = async move {
             let memory = MemoryConsumer::new(C::NAME).register(context.memory_pool());
-            let memory = reading::reserve(memory, 1, &context)?;
+            let memory = Arc::new(reading::reserve(memory, 1, &context)?);
             let schema = otherwise.schema();
-            let Some(found) = what.find(&scan, &schema, memory).await? else {
+            let Some(found) = what.find(&scan, &schema, &memory).await? else {
+                // The other plan may need it.
+                drop(memory);
                 return CoalescePartitionsExec::new(otherwise).execute(0, context);
             };
+            // The rows are in memory until the last of them is taken.
+            let bytes = found.iter().map(RecordBatch::get_array_memory_size).fold(0, usize::saturating_add);
+            memory.shrink(memory.size().saturating_sub(bytes));
             let rows = context.session_config().batch_size();
             let pieces: Vec<_> = found.iter().flat_map(|batch| pieces(batch, rows)).map(Ok).collect();
-            let pieces = RecordBatchStreamAdapter::new(schema, stream::iter(pieces));
+            let pieces = stream::iter(pieces).inspect(move |_| {
+                let _ = &memory;
+            });
+            let pieces = RecordBatchStreamAdapter::new(schema, pieces);
             Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(pieces))
         };
         let rows = stream::once(run).try_flatten();

@@ -27,6 +27,9 @@ use crate::columns::Comparable;
 use crate::error::of_arrow;
 use crate::scan::Scan;
 
+/// With more groups than this, DataFusion does the first step too: it would have to group them again in any case.
+const MOST_OF_FIRST_STEP: usize = 1 << 17;
+
 /// Aggregates of groups of a scan's cells.
 #[derive(Debug)]
 pub(super) struct Groups {
@@ -191,10 +194,14 @@ impl Compute for Groups {
         &self,
         scan: &Scan,
         schema: &SchemaRef,
-        memory: MemoryReservation,
+        memory: &Arc<MemoryReservation>,
     ) -> Result<Option<Vec<RecordBatch>>> {
-        let (keys, needs) = (self.keys.clone(), Function::all_needs(&self.functions));
-        let ask = move |part: Read| part.group_by(keys.iter().cloned()).aggregate(needs.clone());
+        let (keys, needs, both) = (self.keys.clone(), Function::all_needs(&self.functions), self.both);
+        let ask = move |part: Read| {
+            let groups = part.group_by(keys.iter().cloned());
+            let groups = if both { groups } else { groups.most_groups(MOST_OF_FIRST_STEP) };
+            groups.aggregate(needs.clone())
+        };
         let Some(found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
         found.into_iter().map(|groups| self.rows(scan, schema, groups)).collect()
     }

@@ -77,7 +77,7 @@ impl Compute for Totals {
         &self,
         scan: &Scan,
         schema: &SchemaRef,
-        memory: MemoryReservation,
+        memory: &Arc<MemoryReservation>,
     ) -> Result<Option<Vec<RecordBatch>>> {
         let needs = Function::all_needs(&self.functions);
         let own = needs.clone();

@@ -24,7 +24,9 @@ impl Read {
     /// real ones by their bits, so that 0.0 and -0.0 make two groups. Null is a value of its own.
     ///
     /// Fields and order of the query do not matter. A cell in several ranges counts once. The memory is that of the groups and of one
-    /// tile a thread, in addition to notes on other tiles, and of very many groups that of the keys and values of about two million cells; with a [budget](Self::memory), the groups take a quarter of it at most.
+    /// tile a thread, in addition to notes on other tiles, and of more than 65,536 groups that of the keys and values of about
+    /// two million cells, or of more where there are more than 8 threads or a tile has more. With a [budget](Self::memory), all but the
+    /// tiles take a quarter of it at most.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -50,7 +52,7 @@ impl Read {
 }
 
 impl GroupBy {
-    /// Refuses to make more groups than this, as soon as they are found
+    /// Refuses to make more groups than this, soon after they are found
     /// ([`TooManyGroups`](crate::QueryError::TooManyGroups)).
     pub const fn most_groups(mut self, most: usize) -> Self {
         self.most = Some(most);

@@ -237,7 +237,7 @@ impl Fold {
         }
     }
 
-    /// What some groups have.
+    /// What some groups have. Where there are extremes of strings, nobody asks.
     pub(super) fn pick(&self, groups: &[u32]) -> Self {
         fn of<T: Clone>(all: &[T], groups: &[u32]) -> Vec<T> {
             groups.iter().filter_map(|group| all.get(index_of(*group)).cloned()).collect()

@@ -48,7 +48,7 @@ use crate::stream::Allowance;
 use crate::{Error, QueryError, Result, parallel};
 
 /// The cells that a thread adds up before they are put together with others.
-const RUN: usize = 1 << 17;
+const RUN: usize = if cfg!(test) { 64 } else { 1 << 17 };
 
 /// With more groups than this, the cells are divided by their keys.
 pub(crate) const FEW: usize = 1 << 16;
@@ -114,10 +114,10 @@ pub(crate) fn run(
     if let Some(ahead) = &plan.array.context().ahead {
         fetch_sections(&plan, ahead);
     }
-    let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX).saturating_sub(RUN));
+    let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX) / 2);
     let mut asked = Asked { program, wanted, keys: own, aggregates, places, most, few };
     if asked.folds().iter().any(Fold::has_strings) {
-        // Their extremes are not numbers of a size, which could be sorted by their places.
+        // Strings have no fixed size, so that their extremes cannot be sorted by shards: such a query keeps one table.
         asked.few = usize::MAX;
     }
     let sources = Sources::new(plan.array.context(), &asked.program, plan.array.fragments());
@@ -174,36 +174,45 @@ impl Taker for Grouping<'_> {
         let threads = parallel::worth(self.context.threads, bytes);
         let runs = runs(&selections);
         if let Found::Few(_) = self.found {
-            match self.few(&runs, keep, threads)? {
-                Some(fresh) => {
-                    self.found.merge(self.asked, fresh);
-                    return self.check(self.found.groups(), self.found.held());
-                }
-                None => self.found.widen(self.asked),
+            let (fresh, rest) = self.few(&runs, keep, threads)?;
+            if rest.is_empty() {
+                self.found.merge(self.asked, fresh);
+                return self.check(self.found.groups(), self.found.held());
             }
+            let mut wide = Wide::new(self.asked);
+            wide.add(fresh);
+            self.many(&mut wide, rest, keep, threads)?;
+            self.found.join(self.asked, wide);
+        } else if let Found::Many(wide) =
+            core::mem::replace(&mut self.found, Found::Few(Total::new(self.asked)))
+        {
+            let mut wide = wide;
+            let result = self.many(&mut wide, &runs, keep, threads);
+            self.found = Found::Many(wide);
+            result?;
         }
-        let memory = self.budget.map(|budget| for_groups(budget) / 4);
-        let Found::Many(wide) = &mut self.found else { return Ok(()) };
-        let (asked, limits) = (self.asked, Limits { most: self.asked.most, budget: self.budget });
-        wide.take((asked, self.sources), &runs, keep, (threads, memory), |groups, held| {
-            limits.check(groups, held)
-        })?;
         self.check(self.found.groups(), self.found.held())
     }
 }
 
 impl Grouping<'_> {
-    /// The groups of the cells of some runs of tiles. `None` if they are more than few.
-    fn few(&self, runs: &[&[TileSelection]], keep: &Keep<'_>, threads: usize) -> Result<Option<Total>> {
-        let (thread, are_many) = (AtomicUsize::new(0), AtomicBool::new(false));
+    /// The groups of the cells of some runs of tiles, and the runs that are left when these are more than few: which these are depends on
+    /// the cells alone, not on what threads do. If memory is too small for few groups, some runs are left too: the tables of threads
+    /// take more than shards.
+    fn few<'r>(
+        &self,
+        runs: &'r [&'r [TileSelection]],
+        keep: &Keep<'_>,
+        threads: usize,
+    ) -> Result<(Total, &'r [&'r [TileSelection]])> {
+        let (thread, memory_is_small) = (AtomicUsize::new(0), AtomicBool::new(false));
         let start = || Scratch::new(self.asked, thread.fetch_add(1, Ordering::Relaxed));
-        // Ends the work where there are too many; whether there are depends on the cells alone, not on what threads do.
         let check = |groups: usize, held: u64| {
-            if groups > self.asked.few {
-                are_many.store(true, Ordering::Relaxed);
-                return Err(QueryError::TooManyGroups { most: self.asked.few }.into());
+            let result = self.check(groups, held);
+            if let Err(Error::Query(QueryError::BudgetTooSmall { .. })) = &result {
+                memory_is_small.store(true, Ordering::Relaxed);
             }
-            self.check(groups, held)
+            result
         };
         let add = |run: &[TileSelection], scratch: &mut Scratch| {
             let mut part = Part::new(self.asked, scratch);
@@ -215,21 +224,47 @@ impl Grouping<'_> {
             }
             Ok(part.end(scratch))
         };
-        let mut fresh = Total::new(self.asked);
+        let (mut fresh, mut merged, mut are_many) = (Total::new(self.asked), 0usize, false);
         let merge = |part: Part| {
             fresh.merge(part);
+            merged = merged.saturating_add(1);
+            if fresh.groups() > self.asked.few {
+                are_many = true;
+                // Ends the work.
+                return Err(QueryError::TooManyGroups { most: self.asked.few }.into());
+            }
             // Each thread has numbers of its own.
             check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
         };
-        match parallel::run_in_order(threads, runs.iter().copied(), start, add, merge) {
-            Err(_) if are_many.load(Ordering::Relaxed) => Ok(None),
-            Err(error) => Err(error),
-            Ok(()) => Ok(Some(fresh)),
+        let result = parallel::run_in_order(threads, runs.iter().copied(), start, add, merge);
+        let memory_is_small = memory_is_small.into_inner() && self.asked.few < usize::MAX;
+        match result {
+            Err(error) if !are_many && !memory_is_small => Err(error),
+            _ => Ok((fresh, runs.get(merged..).unwrap_or_default())),
         }
     }
 
+    /// Adds the cells of some runs of tiles to many groups. If this fails, they are as before.
+    fn many(
+        &self,
+        wide: &mut Wide,
+        runs: &[&[TileSelection]],
+        keep: &Keep<'_>,
+        threads: usize,
+    ) -> Result<()> {
+        let memory = self.budget.map(|budget| for_groups(budget) / 4);
+        let check = |groups: usize, held: u64| self.check(groups, held);
+        wide.take((self.asked, self.sources), runs, keep, (threads, memory), check)
+    }
+
+    /// Whether there are no more groups than are allowed, and they take no more memory.
     fn check(&self, groups: usize, held: u64) -> Result<()> {
-        Limits { most: self.asked.most, budget: self.budget }.check(groups, held)
+        if groups > self.asked.most {
+            return Err(QueryError::TooManyGroups { most: self.asked.most }.into());
+        }
+        let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
+        let min = MemoryBudget::from_bytes(held.saturating_mul(6));
+        Err(QueryError::BudgetTooSmall { budget, min }.into())
     }
 }
 
@@ -265,9 +300,14 @@ impl Found {
     }
 
     fn widen(&mut self, asked: &Asked) {
+        self.join(asked, Wide::new(asked));
+    }
+
+    /// Adds few groups, which were found before, to many.
+    fn join(&mut self, asked: &Asked, mut wide: Wide) {
         if let Self::Few(total) = self {
-            let total = core::mem::replace(total, Total::new(asked));
-            *self = Self::Many(Wide::of(asked, total));
+            wide.add(core::mem::replace(total, Total::new(asked)));
+            *self = Self::Many(wide);
         }
     }
 
@@ -276,25 +316,6 @@ impl Found {
             Self::Few(total) => Ok(total.result(asked)),
             Self::Many(wide) => wide.result(asked, threads),
         }
-    }
-}
-
-/// What groups may not exceed.
-struct Limits {
-    most: usize,
-    /// The memory of the query.
-    budget: Option<MemoryBudget>,
-}
-
-impl Limits {
-    /// Whether there are no more groups than are allowed, and they take no more memory.
-    fn check(&self, groups: usize, held: u64) -> Result<()> {
-        if groups > self.most {
-            return Err(QueryError::TooManyGroups { most: self.most }.into());
-        }
-        let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
-        let min = MemoryBudget::from_bytes(held.saturating_mul(6));
-        Err(QueryError::BudgetTooSmall { budget, min }.into())
     }
 }
 

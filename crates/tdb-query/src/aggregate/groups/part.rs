@@ -15,7 +15,7 @@ use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 
-/// With more groups than this, parts number their own.
+/// With more groups than this, parts number their own. Without extremes of strings, they never are as many.
 const MANY: usize = RUN;
 
 /// What a thread has: its own numbers of groups, which it keeps from run to run.

@@ -1,6 +1,7 @@
 //! The cells of a run of tiles, as they are sent to the shards.
 
 use bytemuck::Pod;
+use tdb_codec::to_u64;
 
 use super::super::Asked;
 use super::super::keys::Values;
@@ -33,6 +34,19 @@ pub(super) struct RunCells {
 struct FieldCells {
     values: Numbers,
     validity: Option<Vec<u8>>,
+}
+
+impl FieldCells {
+    fn held(&self) -> usize {
+        let values = match &self.values {
+            Numbers::None => 0,
+            Numbers::One(own) => own.capacity(),
+            Numbers::Two(own) => own.capacity().saturating_mul(2),
+            Numbers::Four(own) => own.capacity().saturating_mul(4),
+            Numbers::Eight(own) => own.capacity().saturating_mul(8),
+        };
+        values.saturating_add(self.validity.as_ref().map_or(0, Vec::capacity))
+    }
 }
 
 /// Numbers by their size, whatever their type.
@@ -111,13 +125,15 @@ impl TakeWords for Append<'_> {
 }
 
 impl RunCells {
-    /// The cells of some selections.
+    /// The cells of some selections. `check` is told how many bytes they take.
     pub(super) fn of(
         (asked, sources, packing): (&Asked, &Sources<'_>, &Packing),
         run: &[TileSelection],
         keep: &Keep<'_>,
         scratch: &mut Scratch,
+        check: &(dyn Fn(u64) -> Result<()> + Sync),
     ) -> Result<Self> {
+        let known = scratch.strings();
         let before: Vec<usize> =
             scratch.values.iter().map(|own| own.as_ref().map_or(0, Values::len)).collect();
         let field = |field: &WantedField| FieldCells {
@@ -133,6 +149,8 @@ impl RunCells {
         };
         for selection in run.iter().filter(|selection| selection.len() > 0) {
             own.add((asked, sources, packing), selection, keep, scratch)?;
+            // What is new to the scratch waits here, and becomes part of what all share.
+            check(own.held().saturating_add(scratch.strings().saturating_sub(known).saturating_mul(3)))?;
         }
         let fresh = scratch.values.iter().zip(before);
         own.fresh =
@@ -186,7 +204,14 @@ impl RunCells {
         Ok(())
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Approximate bytes of the cells.
+    pub(super) fn held(&self) -> u64 {
+        let words = self.words.iter().map(Vec::capacity).fold(0, usize::saturating_add);
+        let fields = self.fields.iter().map(FieldCells::held).fold(0, usize::saturating_add);
+        to_u64(words.saturating_mul(8).saturating_add(fields))
+    }
+
+    fn len(&self) -> usize {
         self.words.first().map_or(0, Vec::len)
     }
 
