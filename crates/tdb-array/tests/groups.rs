@@ -439,12 +439,7 @@ fn very_many_groups_of_every_type_are_those_of_their_cells() {
         Aggregate::max("short"),
         Aggregate::sum("small"),
     ];
-    for keys in [
-        &["i", "small", "wide"][..],
-        &["plain", "i", "short"],
-        &["i", "short", "dictionary", "pair"],
-        &["real", "i", "small", "runs"],
-    ] {
+    for keys in [&["real", "i", "small", "runs"][..], &["i", "unsigned", "dictionary", "pair"]] {
         let groups = compare(&array.read(), &cells, keys, &all, "very many");
         assert!(groups > 1 << 16, "{keys:?}: {groups}");
         let ask = |threads, all: &[Aggregate]| {
@@ -455,7 +450,7 @@ fn very_many_groups_of_every_type_are_those_of_their_cells() {
         // With little memory, the tiles come in several groups.
         let some = [Aggregate::count(), Aggregate::mean("short")];
         let limited = |mebibytes: u64| array.read().memory(MemoryBudget::from_bytes(mebibytes << 20));
-        compare(&limited(256), &cells, keys, &some, "limited");
+        compare(&limited(256), &cells, keys, &some[..1], "limited");
         let refused = limited(1).group_by(keys.iter().copied()).aggregate(some.iter().cloned());
         assert!(matches!(refused, Err(Error::Query(QueryError::BudgetTooSmall { .. }))), "{refused:?}");
         let refused = array.read().group_by(keys.iter().copied()).most_groups(groups - 1).aggregate(some);
