@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, PrimitiveArray};
+use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
@@ -195,6 +196,15 @@ impl Function {
         }
     }
 
+    /// The aggregate that has the function's values, among those that it needs: sums and extremes are null where there is no value.
+    fn found_as_it_is<'a>(&self, values: &[&'a GroupedValues]) -> Option<&'a GroupedValues> {
+        match self {
+            Self::Rows | Self::Min(_) | Self::Max(_) => values.first().copied(),
+            Self::Sum(_) => values.get(2).copied(),
+            Self::NotNull(_) | Self::Mean { .. } => None,
+        }
+    }
+
     /// The values of so many groups as a column, given those of the aggregates that it needs: what [`Self::state`] says, but a value for
     /// each group would take far longer. `None` if the column's type has none of its own here.
     pub(super) fn numbers(
@@ -203,6 +213,11 @@ impl Function {
         groups: usize,
         data_type: &DataType,
     ) -> Option<Numbers> {
+        if let Some(values) = self.found_as_it_is(values)
+            && let Some(column) = as_it_is(&values.column, data_type)
+        {
+            return Some(Some(column));
+        }
         let each = Each { function: self, values, groups };
         Some(match data_type {
             DataType::Int8 => each.integers::<Int8Type>(),
@@ -218,6 +233,31 @@ impl Function {
             DataType::Float32 => each.reals::<Float32Type>(|value| value as f32),
             _ => return None,
         })
+    }
+}
+
+/// The values of an aggregate as a column of the same numbers; `None` for other types, which are converted value by value.
+fn as_it_is(column: &tdb_array::Column, data_type: &DataType) -> Option<ArrayRef> {
+    fn of<T: ArrowPrimitiveType>(values: Vec<T::Native>, column: &tdb_array::Column) -> ArrayRef {
+        let valid = column.validity.as_ref();
+        let nulls = valid.map(|valid| valid.iter().map(|valid| *valid != 0).collect::<Vec<bool>>());
+        Arc::new(PrimitiveArray::<T>::new(values.into(), nulls.map(NullBuffer::from)))
+    }
+    match data_type {
+        DataType::Int64 => {
+            let values = match column.values::<i64>() {
+                Ok(values) => values.to_vec(),
+                // Counts.
+                Err(_) => {
+                    let counts = column.values::<u64>().ok()?.iter();
+                    counts.map(|count| i64::try_from(*count).ok()).collect::<Option<_>>()?
+                }
+            };
+            Some(of::<Int64Type>(values, column))
+        }
+        DataType::UInt64 => Some(of::<UInt64Type>(column.values().ok()?.to_vec(), column)),
+        DataType::Float64 => Some(of::<Float64Type>(column.values().ok()?.to_vec(), column)),
+        _ => None,
     }
 }
 
