@@ -158,7 +158,7 @@ class LibTileDb:
         _, columns = self.peer.last
         types = {"x": pa.int64(), "y": pa.int64(), "i": pa.int64(), "k": pa.int32(), "v": pa.float64(), "w": pa.float64()}
         arrays = {}
-        for name, (data, offsets, (size, ends)) in zip(read["fields"], columns):
+        for name, (data, offsets, (size, ends), _) in zip(read["fields"], columns):
             values = pa.py_buffer(data)
             if offsets is None:
                 kind = types[name]
