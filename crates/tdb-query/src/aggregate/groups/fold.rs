@@ -133,6 +133,11 @@ pub(super) fn each_group<S: Copy + Default, V>(
     slots.get_mut(at).into_iter().for_each(|slot| *slot = held);
 }
 
+/// The values of some groups.
+pub(super) fn picked<T: Clone>(all: &[T], groups: &[u32]) -> Vec<T> {
+    groups.iter().filter_map(|group| all.get(index_of(*group)).cloned()).collect()
+}
+
 impl Fold {
     /// Of no groups, for what the aggregates of the field need.
     pub(super) fn new(field: &WantedField, aggregates: &[Aggregate]) -> Self {
@@ -237,23 +242,20 @@ impl Fold {
         }
     }
 
-    /// What some groups have. Where there are extremes of strings, nobody asks.
+    /// What some groups have. It is not asked where there are extremes of strings.
     pub(super) fn pick(&self, groups: &[u32]) -> Self {
-        fn of<T: Clone>(all: &[T], groups: &[u32]) -> Vec<T> {
-            groups.iter().filter_map(|group| all.get(index_of(*group)).cloned()).collect()
-        }
         let ends = |ends: &Ends| match ends {
             Ends::None => Ends::None,
-            Ends::Numbers(all) => Ends::Numbers(of(all, groups)),
-            Ends::Strings(all) => Ends::Strings(of(all, groups)),
+            Ends::Numbers(all) => Ends::Numbers(picked(all, groups)),
+            Ends::Strings(all) => Ends::Strings(picked(all, groups)),
         };
         let sums = match &self.sums {
             Sums::None => Sums::None,
-            Sums::Integers(all) => Sums::Integers(of(all, groups)),
-            Sums::Reals(all) => Sums::Reals(of(all, groups)),
+            Sums::Integers(all) => Sums::Integers(picked(all, groups)),
+            Sums::Reals(all) => Sums::Reals(picked(all, groups)),
         };
         let (least, greatest) = (ends(&self.least), ends(&self.greatest));
-        Self { nulls: of(&self.nulls, groups), sums, least, greatest, has_nan: self.has_nan }
+        Self { nulls: picked(&self.nulls, groups), sums, least, greatest, has_nan: self.has_nan }
     }
 
     /// Adds other groups, of which `groups` are the numbers here.

@@ -172,30 +172,38 @@ impl Taker for Grouping<'_> {
         let columns = self.asked.program.fields.len();
         let bytes = cells.saturating_mul(columns).saturating_mul(size_of::<u64>());
         let threads = parallel::worth(self.context.threads, bytes);
-        let runs = runs(&selections);
-        if let Found::Few(_) = self.found {
-            let (fresh, rest) = self.few(&runs, keep, threads)?;
-            if rest.is_empty() {
-                self.found.merge(self.asked, fresh);
-                return self.check(self.found.groups(), self.found.held());
-            }
-            let mut wide = Wide::new(self.asked);
-            wide.add(fresh);
-            self.many(&mut wide, rest, keep, threads)?;
-            self.found.join(self.asked, wide);
-        } else if let Found::Many(wide) =
-            core::mem::replace(&mut self.found, Found::Few(Total::new(self.asked)))
-        {
-            let mut wide = wide;
-            let result = self.many(&mut wide, &runs, keep, threads);
-            self.found = Found::Many(wide);
-            result?;
-        }
-        self.check(self.found.groups(), self.found.held())
+        let mut found = core::mem::replace(&mut self.found, Found::Few(Total::new(self.asked)));
+        let result = self.add(&mut found, &runs(&selections), keep, threads);
+        self.found = found;
+        result
     }
 }
 
 impl Grouping<'_> {
+    /// Adds the cells of some runs of tiles to what was found. If their tiles cannot be read, or memory is too small for them, that is as
+    /// before.
+    fn add(
+        &self,
+        found: &mut Found,
+        runs: &[&[TileSelection]],
+        keep: &Keep<'_>,
+        threads: usize,
+    ) -> Result<()> {
+        match found {
+            Found::Many(wide) => self.many(wide, runs, keep, threads)?,
+            Found::Few(_) => match self.few(runs, keep, threads)? {
+                (fresh, []) => found.merge(self.asked, fresh),
+                (fresh, rest) => {
+                    let mut wide = Wide::new(self.asked);
+                    wide.add(fresh);
+                    self.many(&mut wide, rest, keep, threads)?;
+                    found.join(self.asked, wide);
+                }
+            },
+        }
+        self.check(found.groups(), found.held())
+    }
+
     /// The groups of the cells of some runs of tiles, and the runs that are left when these are more than few: which these are depends on
     /// the cells alone, not on what threads do. If memory is too small for few groups, some runs are left too: the tables of threads
     /// take more than shards.

@@ -15,7 +15,8 @@ use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 
-/// With more groups than this, parts number their own. Without extremes of strings, they never are as many.
+/// With more groups than this, parts number their own: where extremes of strings keep one table, and where a thread is ahead of the one
+/// that finds out that groups are many.
 const MANY: usize = RUN;
 
 /// What a thread has: its own numbers of groups, which it keeps from run to run.

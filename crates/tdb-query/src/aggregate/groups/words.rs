@@ -106,7 +106,11 @@ impl Words {
 
     /// Appends the bytes of a value.
     pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) {
-        push_bytes(self.physical, self.word(number), data);
+        let word = self.word(number);
+        // Reals are kept as their bits, so that all of them come back.
+        let bits =
+            if self.physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
+        data.extend_from_slice(bits.to_le_bytes().get(..self.physical.size()).unwrap_or_default());
     }
 
     /// A number for null.
@@ -169,13 +173,6 @@ impl Words {
             }
         }));
     }
-}
-
-/// Appends the bytes of the number that a word stands for.
-pub(super) fn push_bytes(physical: Physical, word: u64, data: &mut Vec<u8>) {
-    // Reals are kept as their bits, so that all of them come back.
-    let bits = if physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
-    data.extend_from_slice(bits.to_le_bytes().get(..physical.size()).unwrap_or_default());
 }
 
 /// Takes numbers, and what makes words of them.

@@ -21,6 +21,7 @@ use tdb_codec::to_u64;
 use self::cells::{RunCells, shards_of};
 use self::packing::Packing;
 use self::shard::Shard;
+use super::fold::picked;
 use super::keys::Values;
 use super::result::Grouped;
 use super::total::Total;
@@ -35,7 +36,7 @@ use crate::{Result, parallel};
 /// The parts that groups are divided into. The tables of each fit in a cache, and a processor can write to so many places at a time.
 const SHARDS: usize = 128;
 
-/// Cells that are sorted before the shards add them up, if memory is enough and few threads work: runs of 2^21 cells.
+/// Runs whose cells are sorted before the shards add them up, if memory is enough: 2^21 cells. Many threads have two each.
 const MOST_RUNS: usize = 16;
 
 /// All groups.
@@ -60,7 +61,7 @@ type Known = Vec<Vec<Vec<u32>>>;
 impl Wide {
     pub(super) fn new(asked: &Asked) -> Self {
         let packing = Packing::new(&asked.keys);
-        Self { values: numbered(asked), shards: shards(asked, packing.words()), packing }
+        Self { values: no_values(asked), shards: shards(asked, packing.words()), packing }
     }
 
     /// Adds few groups.
@@ -237,7 +238,7 @@ impl Scratches<'_> {
         let scratch = free.pop().unwrap_or_else(|| {
             let number = *count;
             *count = number.saturating_add(1);
-            Scratch { number, worker: Worker::default(), values: numbered(self.asked) }
+            Scratch { number, worker: Worker::default(), values: no_values(self.asked) }
         });
         Lent { scratch, to: self }
     }
@@ -252,7 +253,7 @@ impl Scratches<'_> {
 }
 
 /// For each key that is no number, a table without values.
-fn numbered(asked: &Asked) -> Vec<Option<Values>> {
+fn no_values(asked: &Asked) -> Vec<Option<Values>> {
     asked.keys.iter().map(|key| (!key.is_word()).then(|| Values::new(&key.spec))).collect()
 }
 
@@ -280,8 +281,4 @@ fn at_once(asked: &Asked, runs: &[&[TileSelection]], (threads, memory): (usize, 
         Some(*cells)
     });
     ends.take_while(|cells| *cells <= most).count().max(1)
-}
-
-fn picked<T: Copy>(all: &[T], groups: &[u32]) -> Vec<T> {
-    groups.iter().filter_map(|group| all.get(index_of(*group)).copied()).collect()
 }
