@@ -146,6 +146,65 @@ fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
     assert_eq!(values(array.read()).len(), 12);
 }
 
+/// Every second cell of a row, beginning at a place, in a fragment whose tiles others overlap.
+fn every_second(from: i32) -> Cells {
+    (0..12).map(|step| ((7, from + 2 * step), i64::from(from + 2 * step))).collect()
+}
+
+#[test]
+fn what_a_query_of_all_cells_found_out_spares_later_ones_the_search() {
+    let sum = |read: Read| read.aggregate([Aggregate::sum("a")]).unwrap()[0].as_i64().unwrap();
+    let asks: [(&str, fn(Read)); 7] = [
+        ("unordered", |read| drop(read.collect().unwrap())),
+        ("row-major", |read| drop(read.order(Layout::RowMajor).collect().unwrap())),
+        ("global order", |read| drop(read.order(Layout::GlobalOrder).fields(["a"]).collect().unwrap())),
+        ("totals", |read| drop(read.aggregate([Aggregate::count()]).unwrap())),
+        ("totals in a budget", |read| {
+            let read = read.memory(MemoryBudget::from_bytes(1 << 21));
+            drop(read.aggregate([Aggregate::count()]).unwrap());
+        }),
+        ("groups", |read| drop(read.group_by(["x"]).aggregate([Aggregate::count()]).unwrap())),
+        ("parts", |read| read.tile_partitions(2).unwrap()[0].prepare().unwrap()),
+    ];
+    for is_twice in [false, true] {
+        let storage = create(Shape::Plane, 4);
+        write(&storage, Shape::Plane, 1, &every_second(0));
+        let mut second = every_second(1);
+        if is_twice {
+            second.insert((7, 10), 1010);
+        }
+        write(&storage, Shape::Plane, 2, &second);
+        let expected = (0..24).sum::<i64>() + if is_twice { 1000 } else { 0 };
+        for (name, ask) in asks {
+            let array = open(&storage);
+            let searched = || compared(&array.read().fields(["a"]).explain().unwrap());
+            assert!(searched() > 0, "{name}");
+            // Of some cells it says nothing about the others.
+            ask(array.read().range("y", 0..=8));
+            array.read().condition(field("a").lt(5i64)).collect().unwrap();
+            assert!(searched() > 0, "{name}");
+            ask(array.read());
+            assert_eq!(searched() > 0, is_twice, "{name}");
+            assert_eq!(sum(array.read()), expected, "{name}");
+            assert_eq!(values(array.read()).iter().sum::<i64>(), expected, "{name}");
+            assert_eq!(sum(open(&storage).read()), expected, "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_was_found_out_about_a_past_says_nothing_about_the_present() {
+    let storage = create(Shape::Plane, 4);
+    write(&storage, Shape::Plane, 1, &every_second(0));
+    write(&storage, Shape::Plane, 2, &every_second(1));
+    let before = open(&storage);
+    assert_eq!(before.read().collect().unwrap().len(), 24);
+    write(&storage, Shape::Plane, 3, &every_second(0));
+    assert_eq!(open(&storage).read().collect().unwrap().len(), 24);
+    assert_eq!(values(open(&storage).read()).len(), 24);
+    assert_eq!(values(before.read()).len(), 24);
+}
+
 /// Fragments in some arrangement: one after the other, in a grid, or anywhere; neighbours may share a cell.
 fn fragments() -> impl Strategy<Value = Vec<Cells>> {
     let place = |kind: u8, index: i32, (x, y): Pair, (wide, high): Pair| match kind {
@@ -189,6 +248,7 @@ proptest! {
         (low, high) in (0..99i32, 0..99i32),
         least in 0..6000i64,
         capacity in prop::sample::select(vec![4u64, 20, 100]),
+        again in any::<bool>(),
     ) {
         let shape = [Shape::Plane, Shape::Named, Shape::Real][kind];
         let storage = create(shape, capacity);
@@ -197,7 +257,9 @@ proptest! {
             write(&storage, shape, time, cells);
             newest.extend(cells.iter().map(|(place, value)| (*place, *value)));
         }
-        let array = open(&storage);
+        // One array knows what earlier queries found out, others find it out each time.
+        let known = open(&storage);
+        let start = || if again { known.read() } else { open(&storage).read() };
         let model = |keep: &dyn Fn(i32, i64) -> bool| {
             let mut found: Vec<i64> =
                 newest.iter().filter(|((_, y), a)| keep(*y, **a)).map(|(_, a)| *a).collect();
@@ -206,7 +268,7 @@ proptest! {
         };
         let (low, high) = (low.min(high), low.max(high));
         for order in ORDERS {
-            let read = || array.read().order(order);
+            let read = || start().order(order);
             prop_assert_eq!(values(read()), model(&|_, _| true), "{:?}", order);
             prop_assert_eq!(values(read().range("y", low..=high)), model(&|y, _| (low..=high).contains(&y)));
             let condition = field("a").ge(least);
@@ -234,14 +296,14 @@ proptest! {
             }
         }
         // In global order, batches and the whole are in the same order.
-        let whole = array.read().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]).collect().unwrap();
+        let whole = start().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]).collect().unwrap();
         let mut streamed = Vec::new();
-        let read = array.read().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]);
+        let read = start().order(Layout::GlobalOrder).range("y", low..=high).fields(["a"]);
         for batch in read.batch_memory(MemoryBudget::from_bytes(1 << 15)).batches().unwrap() {
             streamed.extend_from_slice(batch.unwrap().field("a").unwrap().values::<i64>().unwrap());
         }
         prop_assert_eq!(whole.field("a").unwrap().values::<i64>().unwrap(), streamed.as_slice());
-        let in_order = |layout: Layout| array.read().order(layout).fields(["a"]).collect().unwrap();
+        let in_order = |layout: Layout| start().order(layout).fields(["a"]).collect().unwrap();
         let all = in_order(Layout::RowMajor);
         let rows: Vec<i64> = newest.values().copied().collect();
         prop_assert_eq!(all.field("a").unwrap().values::<i64>().unwrap(), rows.as_slice());
@@ -250,11 +312,11 @@ proptest! {
                 let read = budget.iter().fold(read, |read, budget| read.memory(*budget));
                 usize::try_from(read.aggregate([Aggregate::count()]).unwrap()[0].as_u64().unwrap()).unwrap()
             };
-            prop_assert_eq!(count(array.read()), newest.len());
+            prop_assert_eq!(count(start()), newest.len());
             let inside = model(&|y, _| (low..=high).contains(&y)).len();
-            prop_assert_eq!(count(array.read().range("y", low..=high)), inside);
+            prop_assert_eq!(count(start().range("y", low..=high)), inside);
             let larger = model(&|_, a| a >= least).len();
-            prop_assert_eq!(count(array.read().condition(field("a").ge(least))), larger);
+            prop_assert_eq!(count(start().condition(field("a").ge(least))), larger);
         }
         for most in [1, 2, 5] {
             let parts = |read: Read| read.tile_partitions(most).unwrap();
@@ -263,19 +325,19 @@ proptest! {
                 found.sort_unstable();
                 found
             };
-            prop_assert_eq!(sorted(parts(array.read())), model(&|_, _| true), "{} parts of tiles", most);
+            prop_assert_eq!(sorted(parts(start())), model(&|_, _| true), "{} parts of tiles", most);
             let larger = field("a").ge(least);
-            let read = array.read().range("y", low..=high).condition(larger.clone());
+            let read = start().range("y", low..=high).condition(larger.clone());
             let expected = model(&|y, a| (low..=high).contains(&y) && a >= least);
             prop_assert_eq!(sorted(parts(read.clone())), expected.clone());
             // Of what the parts have found out, some is asked for, and a part of a part.
             let within = || field("y").ge(low).and(field("y").le(high));
-            let narrowed = parts(array.read().condition(larger.clone())).into_iter().map(|part| part.narrow(within()));
+            let narrowed = parts(start().condition(larger.clone())).into_iter().map(|part| part.narrow(within()));
             let cut = narrowed.flat_map(|part| part.tile_partitions(2).unwrap());
             prop_assert_eq!(sorted(cut.collect()), expected.clone());
-            let narrowed = parts(array.read()).into_iter().map(|part| part.narrow(within().and(larger.clone())));
+            let narrowed = parts(start()).into_iter().map(|part| part.narrow(within().and(larger.clone())));
             prop_assert_eq!(sorted(narrowed.collect()), expected.clone());
-            let conditioned = parts(array.read()).into_iter().map(|part| part.condition(within().and(larger.clone())));
+            let conditioned = parts(start()).into_iter().map(|part| part.condition(within().and(larger.clone())));
             prop_assert_eq!(sorted(conditioned.collect()), expected.clone());
             // Up to ten threads.
             for budget in [None, Some(MemoryBudget::from_bytes(1 << 23))] {
@@ -288,10 +350,10 @@ proptest! {
                 let sum: i64 = found.iter().filter_map(|found| found[1].as_i64()).sum();
                 prop_assert_eq!((usize::try_from(counted).unwrap(), sum), (expected.len(), expected.iter().sum::<i64>()));
             }
-            let in_rows = parts(array.read()).into_iter().map(|part| part.order(Layout::RowMajor));
+            let in_rows = parts(start()).into_iter().map(|part| part.order(Layout::RowMajor));
             prop_assert_eq!(sorted(in_rows.collect()), model(&|_, _| true));
         }
-        let parts = array.read().fields(["a"]).partitions(3).unwrap();
+        let parts = start().fields(["a"]).partitions(3).unwrap();
         let mut of_parts: Vec<i64> = parts.into_iter().flat_map(values).collect();
         of_parts.sort_unstable();
         prop_assert_eq!(of_parts, model(&|_, _| true));

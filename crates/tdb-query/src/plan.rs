@@ -92,6 +92,24 @@ impl Plan {
         }
     }
 
+    /// Whether it looks at all cells of the array, and does not know yet which of them count.
+    pub(crate) fn is_of_all_cells(&self) -> bool {
+        let is_a_part = self.share.tiles.is_some() || self.share.window.is_some();
+        !is_a_part
+            && self.condition.is_none()
+            && self.chosen.is_none()
+            && self.ranges.iter().all(RangeSet::is_all)
+    }
+
+    /// Remembers for later queries that no cell of the array is there twice, after a query of all cells found no older version of any.
+    pub(crate) fn note_no_cell_twice(&self) {
+        let deferred = self.array.context().deferred.as_ref();
+        // What is still on its way was not looked at.
+        if deferred.is_none_or(|deferred| !deferred.is_waiting()) {
+            self.array.found().note_no_cell_twice();
+        }
+    }
+
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`
     /// for the whole dimension. If no order is given, it is the array's default.
     pub(crate) fn new(
@@ -109,9 +127,12 @@ impl Plan {
         let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect();
-        let contests = Contests::new(schema, array.fragments(), |fragment| {
-            meets(&ranges, &schema.domain.dimensions, fragment)
-        });
+        let contests = match array.found().has_no_cell_twice() {
+            true => Contests::default(),
+            false => Contests::new(schema, array.fragments(), |fragment| {
+                meets(&ranges, &schema.domain.dimensions, fragment)
+            }),
+        };
         Ok(Self {
             array: array.clone(),
             fields,

@@ -37,6 +37,7 @@ mod consolidated;
 pub mod context;
 pub mod deletes;
 pub mod directory;
+pub mod found;
 pub mod fragment;
 pub mod group;
 mod history;

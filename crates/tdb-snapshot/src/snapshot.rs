@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
 use crate::directory::{Directory, ExactFiles, FragmentEntry, retry_if_vacuumed};
+use crate::found::Found;
 use crate::fragment::Fragment;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
@@ -36,6 +37,7 @@ pub struct Snapshot {
     /// Delete conditions in force, oldest first.
     deletes: Arc<Vec<Delete>>,
     window: TimeWindow,
+    found: Arc<Found>,
 }
 
 /// Options for opening an array or a group. Programs use `OpenOptions`, which open arrays whose cells can be read.
@@ -266,6 +268,7 @@ impl SnapshotOptions {
             fragments: Arc::new(fragments),
             deletes: Arc::new(deletes),
             window,
+            found: Arc::default(),
         })
     }
 }
@@ -316,7 +319,17 @@ impl Snapshot {
     pub fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
         let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
         let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
-        Self { fragments, schema, schema_key: schema_key.into(), deletes: Arc::default(), ..self }
+        let schema_key = schema_key.into();
+        // What is true of some fragments need not be true of all.
+        let (deletes, found) = (Arc::default(), Arc::default());
+        Self { fragments, schema, schema_key, deletes, found, ..self }
+    }
+
+    /// What queries found out about it and its clones.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn found(&self) -> &Found {
+        &self.found
     }
 
     /// The same array for one asynchronous task, which has its own answers.

@@ -69,24 +69,31 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         need::columns(plan, &plan.scanned, &selections, keep)?;
         Ok(selections)
     };
+    let note = |older: usize| {
+        if older == 0 && plan.contests.any() && plan.is_of_all_cells() {
+            plan.note_no_cell_twice();
+        }
+    };
     let Some(memory) = memory else {
         let keep = Keep::scanned(plan);
         let mut selections = of_free(plan, free, &keep)?;
-        selections.extend(newest(plan, contested, condition, &keep)?);
+        let Newest { cells, older } = newest(plan, contested, condition, &keep)?;
+        note(older);
+        selections.extend(cells);
         return taker.take(selections, &keep);
     };
-    let mut plan = plan.clone();
+    let mut own = plan.clone();
     let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
-    plan.share.beside = plan.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
+    own.share.beside = own.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
     let overlapping = (!contested.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
-        let mut plan = plan.clone();
-        plan.share.tiles = Some(Arc::new(tiles));
-        plan
+        let mut part = own.clone();
+        part.share.tiles = Some(Arc::new(tiles));
+        part
     });
-    let alone = stream::for_each_group(&plan, memory, free, |part, group| {
+    let alone = stream::for_each_group(&own, memory, free, |part, group| {
         let keep = Keep::scanned(part);
         taker.take(of_free(part, group, &keep)?, &keep)
     });
@@ -95,22 +102,39 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         Some(plan) => stream::dearer(error, plan, memory),
         None => error,
     })?;
-    if let Some(plan) = overlapping {
-        if let Some(part) = stream::at_once(&plan, memory, &contested)? {
-            let keep = Keep::scanned(&part);
-            match newest(&part, contested, condition, &keep).and_then(|found| taker.take(found, &keep)) {
-                // Part by part it may be enough.
-                Err(Error::Query(QueryError::OverBudget { .. })) => {}
-                result => return result,
-            }
-        }
-        stream::for_each_part(&plan, memory, |part| {
-            let keep = Keep::scanned(part);
-            let candidates = all_candidates(part, Filter::All)?;
-            taker.take(newest(part, candidates, condition, &keep)?, &keep)
-        })?;
+    if let Some(part) = overlapping {
+        note(take_newest(&part, contested, condition, memory, taker)?);
     }
     Ok(())
+}
+
+/// Has a taker take the newest versions of the cells of contested tiles, part by part if the memory is not enough for all of them. Returns
+/// how many cells are older versions of others.
+fn take_newest(
+    plan: &Plan,
+    contested: Vec<Candidate>,
+    condition: Option<&Sources<'_>>,
+    memory: Allowance,
+    taker: &mut dyn Taker,
+) -> Result<usize> {
+    let mut take = |part: &Plan, candidates: Vec<Candidate>| {
+        let keep = Keep::scanned(part);
+        let Newest { cells, older } = newest(part, candidates, condition, &keep)?;
+        taker.take(cells, &keep).map(|()| older)
+    };
+    if let Some(part) = stream::at_once(plan, memory, &contested)? {
+        match take(&part, contested) {
+            // Part by part it may be enough.
+            Err(Error::Query(QueryError::OverBudget { .. })) => {}
+            result => return result,
+        }
+    }
+    let mut older = 0usize;
+    stream::for_each_part(plan, memory, |part| {
+        older = older.saturating_add(take(part, all_candidates(part, Filter::All)?)?);
+        Ok(())
+    })?;
+    Ok(older)
 }
 
 /// The tiles that must be looked at.
@@ -216,26 +240,34 @@ impl Taker for Totals<'_> {
 }
 
 /// The newest versions of the cells of some tiles that satisfy the condition and were not deleted.
+struct Newest {
+    cells: Vec<TileSelection>,
+    /// How many cells are older versions of others.
+    older: usize,
+}
+
+/// Finds the newest versions of the cells of some tiles.
 fn newest(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
     kept: &Keep<'_>,
-) -> Result<Vec<TileSelection>> {
+) -> Result<Newest> {
     let Selected { selections, matches } = selected_in(plan, candidates, condition, kept)?;
     if selections.is_empty() {
-        return Ok(selections);
+        return Ok(Newest { cells: selections, older: 0 });
     }
     kept.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let older = replaced_among(plan, &selections)?;
+    let replaced = replaced_among(plan, &selections)?;
+    let older = replaced.len();
     let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::len).sum()]);
-    for cell in older {
+    for cell in replaced {
         keep.get_mut(index_of(cell)).into_iter().for_each(|slot| *slot = 0);
     }
     let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
     let selections = narrow(selections, &keep, kept);
     need::columns(plan, &plan.scanned, &selections, kept)?;
-    Ok(selections)
+    Ok(Newest { cells: selections, older })
 }
 
 /// The tallies of a whole fragment from its statistics, if they contain everything that is wanted.

@@ -78,6 +78,9 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         // The cells that stay may keep their stored order.
         (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
     };
+    if dedup && plan.is_of_all_cells() && order.as_ref().is_none_or(|order| order.len() == cells) {
+        plan.note_no_cell_twice();
+    }
     let order = match surviving(plan, &selections, matches, &keep)? {
         Some(keep) => {
             let count = to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;

@@ -38,6 +38,7 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         share: BatchScope::default(),
         ..plan.clone()
     };
+    let is_of_all_cells = plan.is_of_all_cells();
     let rivals = plan.rivals();
     let (mut chosen, mut contested) = (Chosen::default(), TileSet::new());
     let mut bytes = 0u64;
@@ -57,22 +58,29 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
     let context = plan.array.context();
     let condition =
         plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
-    let mut part = |part: &Plan| add(&mut chosen, part, condition.as_ref());
+    let mut older = 0usize;
+    let mut part = |part: &Plan| {
+        older = older.saturating_add(add(&mut chosen, part, condition.as_ref())?);
+        Ok(())
+    };
     match memory {
         Some(memory) => for_each_part(&plan, memory, part)?,
         None => part(&plan)?,
     }
+    if is_of_all_cells && older == 0 {
+        plan.note_no_cell_twice();
+    }
     Ok(chosen)
 }
 
-/// Adds the cells of a part of the query. If this fails, nothing was added.
-fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Result<()> {
+/// Adds the cells of a part of the query, and returns how many are older versions of others. If this fails, nothing was added.
+fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
     let keep = Keep::nothing(part);
     let Selected { selections, matches } =
         selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
     keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let older = replaced_among(part, &selections)?;
-    let (mut older, mut flags) = (older.as_slice(), matches.as_deref());
+    let replaced = replaced_among(part, &selections)?;
+    let (mut older, mut flags) = (replaced.as_slice(), matches.as_deref());
     let mut first = 0usize;
     for selection in &selections {
         let end = first.saturating_add(selection.len());
@@ -84,7 +92,7 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
         let cells = chosen.cells((selection.fragment, selection.tile));
         cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own));
     }
-    Ok(())
+    Ok(replaced.len())
 }
 
 /// The most ranges and conditions of which it is remembered which cells count.
