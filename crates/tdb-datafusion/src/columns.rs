@@ -102,6 +102,12 @@ impl Table {
         self.columns.get(column).map_or(Comparable::Not, |column| column.comparable)
     }
 
+    /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else: not reals, of which SQL has its own opinion.
+    pub(crate) fn has_equal_bytes(&self, name: &str) -> bool {
+        let comparable = self.position(name).map(|position| self.comparable(position));
+        matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))
+    }
+
     /// Whether a column may have nulls.
     pub(crate) fn may_be_null(&self, column: usize) -> bool {
         let nullable = self.columns.get(column).is_none_or(|column| column.nullable);

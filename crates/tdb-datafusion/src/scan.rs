@@ -68,6 +68,11 @@ impl Scan {
         Ok(Self { parts, whole: None, is_sorted: true, ..self.clone() })
     }
 
+    /// Whether an aggregate asks the array once: what several parts find out of groups would have to be put together.
+    pub(crate) fn asks_once(&self) -> bool {
+        self.whole.is_some() || self.parts.len() == 1
+    }
+
     /// The parts, as boxes: queries that can be put in order, and described for other processes.
     pub(crate) fn in_boxes(&self) -> Result<Vec<Read>> {
         match &self.whole {

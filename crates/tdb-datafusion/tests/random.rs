@@ -168,7 +168,7 @@ fn with_one_zero(row: &str, keys: usize) -> String {
 /// Aggregates that arrays compute themselves where filters leave nothing to DataFusion, of all rows and of groups; returns how often they
 /// did each.
 async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 2] {
-    use datafusion::functions_aggregate::expr_fn::{avg, count as count_of, max, min, sum};
+    use datafusion::functions_aggregate::expr_fn::{avg, count as count_of, count_distinct, max, min, sum};
 
     let batch = cells(&table.array());
     let partitions = if seed.is_multiple_of(2) { 1 } else { 3 };
@@ -196,16 +196,18 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
         ];
         all
     };
+    let distinct = || ["count", "name", "small"].map(|name| count_distinct(ident(name)));
     let mut random = Random::new(seed);
     let mut computed = [0; 2];
     for number in 0..count * more() {
-        let filter = tree(&batch, &mut random, 2);
+        let mut filter = tree(&batch, &mut random, 2);
         let schema = batch.schema();
-        let mut keys = Vec::new();
+        let (mut keys, mut has_real_key) = (Vec::new(), false);
         for _ in 0..random.below(4) {
             let field = schema.field(random.below(batch.num_columns()));
             if !field.data_type().is_nested() && !keys.contains(&ident(field.name())) {
                 keys.push(ident(field.name()));
+                has_real_key |= field.data_type().is_floating();
             }
         }
         let some = if keys.is_empty() { 3 } else { 2 };
@@ -213,6 +215,18 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
         // Not in groups: there DataFusion forgets what was before a NaN, so that its extremes depend on the order of rows.
         if keys.is_empty() && number % 2 == 0 {
             chosen.extend([min(ident("real")), max(ident("real"))]);
+        }
+        // One `count(DISTINCT …)` makes another plan than several functions, and arrays compute several only of all rows.
+        if number % 4 == 3 {
+            chosen.retain(|_| random.below(12) == 0);
+            let first = chosen.len();
+            chosen.extend(distinct().into_iter().filter(|_| random.below(2) == 0));
+            if chosen.len() == first {
+                chosen.extend(distinct().into_iter().next());
+            }
+            if chosen.len() > 1 {
+                filter = lit(true);
+            }
         }
         let chosen = if chosen.is_empty() && keys.is_empty() { functions() } else { chosen };
         let mut answers = Vec::new();
@@ -231,6 +245,11 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             answers.push((found, shown));
         }
         let ((theirs, _), (mine, shown)) = (&answers[0], &answers[1]);
+        // Where a filter makes a real key constant, DataFusion takes rows for sorted by it, and makes a group twice if zeros of both signs
+        // take turns.
+        if has_real_key && shown.contains("ordering_mode=") {
+            continue;
+        }
         assert_eq!(mine, theirs, "{name}: question {number}: {filter}\n{shown}");
     }
     computed

@@ -475,6 +475,20 @@ fn keyed(count: i64, nan: bool) -> MemoryStorage {
     storage
 }
 
+/// A sparse array of the words a, ab, null, a and null.
+fn nullable_words() -> MemoryStorage {
+    let mut words = Attribute::new("s", Datatype::StringUtf8, CellValNum::Var);
+    words.nullable = true;
+    let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i64..=9)).attribute(words);
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema.build().unwrap()).unwrap();
+    let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::fixed("x", &[0i64, 1, 2, 3, 4]));
+    let words = WriteColumn::var("s", b"aaba", &[0, 1, 3, 3, 4, 4]).nullable(&[1, 1, 0, 1, 0]);
+    write.column(words).commit().unwrap();
+    storage
+}
+
 /// Asks a session in which arrays compute aggregates, and one in which DataFusion does; returns the sorted rows and the first one's plan.
 async fn both(storage: &MemoryStorage, partitions: usize, sql: &str) -> (Vec<String>, Vec<String>, String) {
     let (plain, _) = with(session(1), "t", stored(storage));
@@ -547,6 +561,44 @@ async fn groups_are_made_by_the_array_where_keys_are_columns() {
             assert!(step == "any" || found == step, "{sql}: {partitions} partitions:\n{shown}");
         }
     }
+}
+
+#[tokio::test]
+async fn distinct_values_are_counted_by_the_array_where_that_is_one_query_or_of_all_rows() {
+    let storage = keyed(20_000, false);
+    for (sql, is_computed) in [
+        ("SELECT count(DISTINCT a) FROM t", true),
+        ("SELECT count(DISTINCT a) FROM t WHERE x BETWEEN 50 AND 7070 AND a > 3", true),
+        ("SELECT count(*), count(a), count(1) FROM (SELECT DISTINCT a FROM t)", true),
+        ("SELECT count(DISTINCT a), count(DISTINCT x), count(DISTINCT a) + 1 FROM t", true),
+        ("SELECT count(DISTINCT a), avg(a), max(x), count(*) FROM t", true),
+        ("SELECT count(NULL) FROM (SELECT DISTINCT a FROM t)", false),
+        ("SELECT count(DISTINCT a), count(DISTINCT x) FROM t WHERE x > 50", false),
+        ("SELECT count(DISTINCT a), count(DISTINCT b) FROM t", false),
+        ("SELECT count(DISTINCT b) FROM t", false),
+        ("SELECT sum(DISTINCT a), count(DISTINCT a) FROM t", false),
+        ("SELECT count(DISTINCT a) FILTER (WHERE b > 0), count(DISTINCT x) FROM t", false),
+        ("SELECT count(DISTINCT a + 1), count(DISTINCT x) FROM t", false),
+        ("SELECT a, count(DISTINCT x), count(DISTINCT b) FROM t GROUP BY a", false),
+    ] {
+        for partitions in [1, 3] {
+            let (mine, theirs, shown) = both(&storage, partitions, sql).await;
+            assert_eq!(mine, theirs, "{sql}\n{shown}");
+            assert_eq!(shown.contains("distinct("), is_computed, "{sql}: {partitions} partitions:\n{shown}");
+        }
+    }
+    // Null is no value, and one row of distinct ones.
+    let rows = "count(DISTINCT s), (SELECT count(*) FROM (SELECT DISTINCT s FROM t)) FROM t";
+    let (mine, theirs, shown) = both(&nullable_words(), 2, &format!("SELECT {rows}")).await;
+    assert_eq!(shown.matches("distinct(").count(), 2, "{shown}");
+    assert_eq!((&mine, mine.as_slice()), (&theirs, ["2 | 3".to_owned()].as_slice()));
+    // Memory for the values is less than they need.
+    let runtime = RuntimeEnvBuilder::new().with_memory_limit(16 << 20, 1.0).build_arc().unwrap();
+    let config = SessionConfig::new().with_target_partitions(2);
+    let session = SessionContext::new_with_config_rt(config, runtime);
+    let (session, _) = with(session, "t", stored(&numbers(100_000)));
+    register(&session);
+    assert_eq!(ask(&session, "SELECT count(DISTINCT a) FROM t").await, ["100000"]);
 }
 
 #[tokio::test]

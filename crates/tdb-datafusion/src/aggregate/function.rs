@@ -36,6 +36,8 @@ pub(super) enum Function {
     Min(String),
     /// The largest value of a column.
     Max(String),
+    /// The number of different values of a column; `with_null` if null counts as one.
+    Distinct { column: String, with_null: bool },
 }
 
 impl Function {
@@ -43,10 +45,15 @@ impl Function {
     pub(super) fn of(function: &AggregateFunctionExpr, scan: &Scan) -> Option<Self> {
         let arguments = function.expressions();
         let [argument] = arguments.as_slice() else { return None };
-        if function.is_distinct() || !function.order_bys().is_empty() {
+        if !function.order_bys().is_empty() {
             return None;
         }
         let name = function.fun().name();
+        if function.is_distinct() {
+            let column = argument.downcast_ref::<Column>()?.name();
+            let counts = name == "count" && scan.state.table.has_equal_bytes(column);
+            return counts.then(|| Self::Distinct { column: column.to_owned(), with_null: false });
+        }
         if let Some(literal) = argument.downcast_ref::<Literal>() {
             return (name == "count" && !literal.value().is_null()).then_some(Self::Rows);
         }
@@ -94,6 +101,7 @@ impl Function {
             }
             Self::Min(column) => vec![Aggregate::min(column)],
             Self::Max(column) => vec![Aggregate::max(column)],
+            Self::Distinct { .. } => Vec::new(),
         }
     }
 
@@ -110,7 +118,13 @@ impl Function {
 
     /// The names of these aggregates, for plans.
     pub(super) fn names(functions: &[Self]) -> String {
-        Self::all_needs(functions).iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+        let mut names: Vec<_> = Self::all_needs(functions).iter().map(ToString::to_string).collect();
+        for function in functions {
+            if let Self::Distinct { column, .. } = function {
+                names.push(format!("distinct({column})"));
+            }
+        }
+        names.join(", ")
     }
 
     /// Where the aggregates that it needs are among those of all functions.
@@ -192,7 +206,7 @@ impl Function {
                 let (values, sum) = self.values_and_sum(found)?;
                 Some(Found::Real(sum.map(|sum| sum / values as f64)))
             }
-            Self::Min(_) | Self::Max(_) => found.first().copied(),
+            Self::Min(_) | Self::Max(_) | Self::Distinct { .. } => found.first().copied(),
         }
     }
 
@@ -201,7 +215,7 @@ impl Function {
         match self {
             Self::Rows | Self::Min(_) | Self::Max(_) => values.first().copied(),
             Self::Sum(_) => values.get(2).copied(),
-            Self::NotNull(_) | Self::Mean { .. } => None,
+            Self::NotNull(_) | Self::Mean { .. } | Self::Distinct { .. } => None,
         }
     }
 

@@ -77,8 +77,16 @@ impl Groups {
         Computed::in_place_of(self, scan, otherwise)
     }
 
+    /// The scan and the key, if it makes groups of one key and finds out nothing about them.
+    pub(super) fn of_one_key(&self) -> Option<(&Arc<Scan>, &str)> {
+        match (self.keys.as_slice(), self.functions.as_slice()) {
+            ([key], []) => Some((&self.scan, key)),
+            _ => None,
+        }
+    }
+
     /// Both steps of an aggregation, if keys are equal where their bytes are.
-    fn of_both(plan: &Arc<dyn ExecutionPlan>, last: &AggregateExec, free: bool) -> Option<Self> {
+    pub(super) fn of_both(plan: &Arc<dyn ExecutionPlan>, last: &AggregateExec, free: bool) -> Option<Self> {
         let first = match last.mode() {
             AggregateMode::Single => last,
             AggregateMode::Final | AggregateMode::FinalPartitioned => {
@@ -99,13 +107,8 @@ impl Groups {
         }
         let own = Self::of_first(first)?;
         let table = &own.scan.state.table;
-        let is_exact = |key: &String| {
-            let comparable = table.position(key).map(|position| table.comparable(position));
-            matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))
-        };
         // Groups of several parts would have to be put together.
-        let asks_once = own.scan.whole.is_some() || own.scan.parts.len() == 1;
-        if !asks_once || !own.keys.iter().all(is_exact) {
+        if !own.scan.asks_once() || !own.keys.iter().all(|key| table.has_equal_bytes(key)) {
             return None;
         }
         let results = last.schema();
@@ -122,7 +125,7 @@ impl Groups {
             return None;
         }
         let (scan, functions) = of_scan(first)?;
-        if scan.is_sorted {
+        if scan.is_sorted || functions.iter().any(|function| matches!(function, Function::Distinct { .. })) {
             return None;
         }
         let table = &scan.state.table;

@@ -2,11 +2,13 @@
 //! fragments are exact. With groups (`groups`), cells are added up where they are decoded.
 //!
 //! A rule of the session replaces the aggregation of a scan of a sparse array if all its functions mean here what they
-//! mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of numbers, dates and times. (A dense array's fill values are
-//! rows in SQL, but no values here.) A sum that does not fit in 64 bits, an average whose sum is not exact in a double, and
-//! extremes where there are NaNs, which SQL orders, are left to DataFusion, which then runs the plan that was replaced.
+//! mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of numbers, dates and times, and without groups `count(DISTINCT …)` of
+//! integers, dates, times and strings (`distinct`). (A dense array's fill values are rows in SQL, but no values here.) A sum that does not
+//! fit in 64 bits, an average whose sum is not exact in a double, and extremes where there are NaNs, which SQL orders, are left to
+//! DataFusion, which then runs the plan that was replaced.
 
 mod computed;
+mod distinct;
 mod function;
 mod groups;
 mod totals;

@@ -12,6 +12,7 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use tdb_array::Aggregate;
 
 use super::computed::{Compute, Computed, of_parts};
+use super::distinct::{self, Values};
 use super::function::{Found, Function};
 use super::of_scan;
 use crate::Result;
@@ -40,7 +41,10 @@ impl Totals {
         if [last, first].iter().any(|part| !part.group_expr().is_true_no_grouping()) {
             return None;
         }
-        let (scan, functions) = of_scan(first)?;
+        let (scan, functions) = of_scan(first).or_else(|| distinct::of_values(first))?;
+        if !distinct::are_worth_it(&functions, &scan) {
+            return None;
+        }
         // Once DataFusion knows a small value, it tells the scan to leave out tiles without smaller ones; a condition is looked at in all tiles.
         let are_extremes = functions.iter().all(|own| matches!(own, Function::Min(_) | Function::Max(_)));
         if are_extremes && !scan.about.condition.is_empty() {
@@ -49,12 +53,18 @@ impl Totals {
         Some(Computed::in_place_of(Self { functions }, scan, Arc::clone(plan)))
     }
 
-    /// The row of the result, given the values of the aggregates.
-    fn row(&self, schema: &SchemaRef, needs: &[Aggregate], found: &[Found]) -> Result<Option<RecordBatch>> {
+    /// The row of the result, given the values of the aggregates, and those of columns.
+    fn row(
+        &self,
+        schema: &SchemaRef,
+        (needs, found): (&[Aggregate], &[Found]),
+        values: &[Values],
+    ) -> Result<Option<RecordBatch>> {
         let mut columns = Vec::with_capacity(self.functions.len());
         for (function, field) in self.functions.iter().zip(schema.fields()) {
             let own = function.places(needs).into_iter().filter_map(|at| found.get(at).copied());
-            let Some(value) = function.value(&own.collect::<Vec<_>>(), field.data_type()) else {
+            let own: Vec<_> = own.chain(Values::count(values, function)).collect();
+            let Some(value) = function.value(&own, field.data_type()) else {
                 return Ok(None);
             };
             if value.data_type() != *field.data_type() {
@@ -80,16 +90,29 @@ impl Compute for Totals {
         memory: &Arc<MemoryReservation>,
     ) -> Result<Option<Vec<RecordBatch>>> {
         let needs = Function::all_needs(&self.functions);
-        let own = needs.clone();
-        let Some(found) = of_parts(scan, memory, move |part| part.aggregate(own.clone())).await? else {
-            return Ok(None);
-        };
-        let found = found.iter().map(|values| values.iter().map(Found::of).collect::<Vec<_>>());
-        let found = found.reduce(|sum, more| {
-            let both = sum.into_iter().zip(more).zip(&needs);
-            both.map(|((one, other), aggregate)| one.and(other, aggregate)).collect()
-        });
-        let row = found.map(|found| self.row(schema, &needs, &found)).transpose()?;
-        Ok(row.flatten().map(|row| vec![row]))
+        let Some(found) = totals(scan, memory, &needs).await? else { return Ok(None) };
+        let Some(values) = Values::find(&self.functions, scan, memory).await? else { return Ok(None) };
+        let row = self.row(schema, (&needs, &found), &values)?;
+        Ok(row.map(|row| vec![row]))
     }
+}
+
+/// The values of aggregates of all cells of a scan. `None` if memory is too small, or the array has no such aggregate.
+async fn totals(
+    scan: &Scan,
+    memory: &Arc<MemoryReservation>,
+    needs: &[Aggregate],
+) -> Result<Option<Vec<Found>>> {
+    if needs.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let own = needs.to_vec();
+    let Some(found) = of_parts(scan, memory, move |part| part.aggregate(own.clone())).await? else {
+        return Ok(None);
+    };
+    let found = found.iter().map(|values| values.iter().map(Found::of).collect::<Vec<_>>());
+    Ok(found.reduce(|sum, more| {
+        let both = sum.into_iter().zip(more).zip(needs);
+        both.map(|((one, other), aggregate)| one.and(other, aggregate)).collect()
+    }))
 }

@@ -1,0 +1,117 @@
+//! How many values a column has: as many as the array makes groups of it, whose keys nobody needs.
+
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryReservation;
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
+use datafusion::physical_expr::expressions::{Column, Literal};
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use tdb_array::Read;
+
+use super::computed::of_parts;
+use super::function::{Found, Function};
+use super::groups::Groups;
+use crate::Result;
+use crate::scan::Scan;
+
+/// The scan and the functions of an aggregation without groups whose rows are the values of a column. Into such a plan DataFusion turns
+/// `count(DISTINCT x)` where it is the only function.
+pub(super) fn of_values(outer: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
+    // Of one column, a projection can only leave it out, or show it again.
+    let shows = |projection: &ProjectionExec| projection.expr().iter().all(|shown| shown.expr.is::<Column>());
+    let projection = outer.input().downcast_ref::<ProjectionExec>().filter(|own| shows(own));
+    let inner = projection.map_or(outer.input(), ProjectionExec::input);
+    let groups = Groups::of_both(inner, inner.downcast_ref()?, true)?;
+    let (scan, column) = groups.of_one_key()?;
+    if outer.filter_expr().iter().any(Option::is_some) {
+        return None;
+    }
+    let functions = outer.aggr_expr().iter().map(|function| count_of_rows(function, column));
+    Some((Arc::clone(scan), functions.collect::<Option<Vec<_>>>()?))
+}
+
+/// A function of rows that are the values of a column.
+fn count_of_rows(function: &AggregateFunctionExpr, column: &str) -> Option<Function> {
+    let arguments = function.expressions();
+    let [argument] = arguments.as_slice() else { return None };
+    if function.fun().name() != "count" || function.is_distinct() || !function.order_bys().is_empty() {
+        return None;
+    }
+    let with_null = match argument.downcast_ref::<Literal>() {
+        Some(literal) if literal.value().is_null() => return None,
+        Some(_) => true,
+        None => {
+            argument.downcast_ref::<Column>()?;
+            false
+        }
+    };
+    Some(Function::Distinct { column: column.to_owned(), with_null })
+}
+
+/// Whether arrays count values for these functions, and that is faster than to read the cells: each column is a query of its own, and a
+/// condition or a range would be looked at in each of them.
+pub(super) fn are_worth_it(functions: &[Function], scan: &Scan) -> bool {
+    let columns = Values::columns(functions);
+    if columns.is_empty() {
+        return true;
+    }
+    let has_others = functions.iter().any(|function| !matches!(function, Function::Distinct { .. }));
+    let asks = columns.len().saturating_add(usize::from(has_others));
+    let of_all = scan.about.condition.is_empty() && scan.about.ranges.is_empty();
+    !scan.is_sorted && scan.asks_once() && (asks == 1 || of_all)
+}
+
+/// What was found out about the values of a column.
+#[derive(Clone, Debug)]
+pub(super) struct Values {
+    column: String,
+    /// The number of values, null among them.
+    all: usize,
+    has_null: bool,
+}
+
+impl Values {
+    /// The columns whose values functions count, each once.
+    fn columns(functions: &[Function]) -> Vec<&str> {
+        let mut columns = Vec::new();
+        for function in functions {
+            if let Function::Distinct { column, .. } = function
+                && !columns.contains(&column.as_str())
+            {
+                columns.push(column.as_str());
+            }
+        }
+        columns
+    }
+
+    /// Those of all columns whose values functions count. `None` if memory is too small.
+    pub(super) async fn find(
+        functions: &[Function],
+        scan: &Scan,
+        memory: &Arc<MemoryReservation>,
+    ) -> Result<Option<Vec<Self>>> {
+        let mut all = Vec::new();
+        for column in Self::columns(functions) {
+            let key = column.to_owned();
+            let ask = move |part: Read| {
+                let groups = part.group_by([key.clone()]).aggregate(Vec::new())?;
+                let keys = groups.keys();
+                let validity = keys.field(&key)?.validity();
+                let has_null = validity.is_some_and(|validity| validity.contains(&0));
+                Ok(Self { column: key.clone(), all: keys.len(), has_null })
+            };
+            let Some(found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
+            all.extend(found);
+        }
+        Ok(Some(all))
+    }
+
+    /// What a function counts, if it counts values.
+    pub(super) fn count(all: &[Self], function: &Function) -> Option<Found> {
+        let Function::Distinct { column, with_null } = function else { return None };
+        let values = all.iter().find(|values| values.column == *column)?;
+        let nulls = usize::from(values.has_null && !with_null);
+        Some(Found::Integer(i128::try_from(values.all.saturating_sub(nulls)).ok()))
+    }
+}
