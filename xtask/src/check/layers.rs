@@ -61,6 +61,7 @@ const LAYERS: [Layers; 5] = [
             // Data that an open array and its threads keep.
             "context",
             "worker",
+            "found",
             // Which files exist, and which of them are visible.
             "object",
             "timed",
