@@ -47,6 +47,7 @@ def task(path, request):
         return {"stored": out_of_order(lib, case, uri)}
     expect.BUFFER = 1 << (23 if case["name"].endswith("_large") else 18)
     told = model.Model(case)
+    told.reader = lib.version[:2]
     answer = expect.expect(lib, case, uri, own=request["own"], note=lambda *of: model.note(told, *of))
     with open(os.path.join(request["expected"], case["name"] + ".json"), "w") as handle:
         json.dump(answer, handle, separators=(",", ":"), ensure_ascii=False)

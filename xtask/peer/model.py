@@ -159,6 +159,8 @@ class Model:
                 attributes.update((a["name"], a) for a in step.get("add", []))
                 current = step.get("current_domain", current)
             elif step["op"] == "delete_fragments":
+                if self.consolidated:
+                    self.vacuumed, self.doubt = True, self.doubt or "fragments deleted that were consolidated"
                 self.writes = [w for w in self.writes if not step["first"] <= w.time <= step["last"]]
             elif step["op"] == "delete":
                 self.deletes.append((step["t"], typed(step["condition"], fields_of(self.schema, attributes))))
@@ -173,9 +175,13 @@ class Model:
                     older = None if self.release(step) == vt(READER) else "consolidated by an older release"
                     self.doubt = self.doubt or (CUT if current and self.cut(step, current) else older)
             self.vacuumed |= step["op"] == "vacuum" and step["config"].get("sm.vacuum.mode", "fragments") == "fragments"
+            if step["op"] == "interrupt" and step["kind"] != "torn":
+                # some of what was consolidated is still there, and counts twice where nothing says that it was replaced
+                self.vacuumed = True
+                self.doubt = self.doubt or ("a consolidation that did not end" if step["kind"] == "unlisted" else None)
             self.upgraded |= step["op"] == "upgrade"
         self.last = attributes
-        self.opened = now()
+        self.opened, self.reader = now(), vt(READER)
 
     def release(self, step):
         """Who executes a step: (major, minor)."""
@@ -229,6 +235,8 @@ class Model:
             return self.undecided(self.doubt)
         if self.consolidated and not before and (start > 0 or len(seen) < sum(w.time <= self.opened for w in self.writes)):
             return self.undecided("a window of a consolidated array")
+        if self.vacuumed and self.schema["array_type"] == "dense" and any(last > end for _, last in self.spans):
+            return self.undecided("what was consolidated with writes that a window does not hold")
         return sorted(seen, key=lambda w: w.time)
 
     def deletes_in(self, timestamps):
@@ -379,9 +387,11 @@ class Model:
             columns[name] = None if name in lost else [
                 s[0].columns[name][s[1]] if s and has[id(s[0])] else fill for s in sources]
         good = range(len(sources))
-        condition = query.get("condition")
+        condition, wanted = query.get("condition"), query.get("names")
+        # of a dense array, coordinates are fields as well
+        axes = along(schema, coordinates) if schema["array_type"] == "dense" else {}
         if condition:
-            holding = [holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in good]
+            holding = [holds(schema, condition, {n: c[i] for n, c in (axes | columns).items()}) for i in good]
             if self.lacking(schema, query["timestamps"], tested(condition)):
                 return self.undecided("a condition on what a fragment lacks")
             if schema["array_type"] == "sparse":
@@ -389,7 +399,7 @@ class Model:
             else:
                 fills = {a["name"]: self.fill(a) for a in schema["attributes"]}
                 columns = {n: [x if h else fills[n] for x, h in zip(c, holding)] for n, c in columns.items()}
-        wanted = query.get("names")
+        columns = {n: c for n, c in axes.items() if wanted and n in wanted} | columns
         return {n: c and [c[i] for i in good] for n, c in columns.items() if wanted is None or n in wanted}, len(good)
 
     def whole_answer(self, schema, query):
@@ -416,6 +426,11 @@ class Model:
         """Whether a fragment in a window lacks some of the attributes."""
         return any(not self.kind(w, a) for w in self.visible(timestamps) or self.writes for a in schema["attributes"]
                    if names is None or a["name"] in names)
+
+
+def along(schema, coordinates):
+    """The columns of a dense array's dimensions at some coordinates: {name: cells}."""
+    return {d["name"]: [expect.pack(d["type"], cell[k]) for cell in coordinates] for k, d in enumerate(schema["dimensions"])}
 
 
 def encoded(schema, columns, count):
@@ -499,7 +514,8 @@ def among(enumeration, op, operand, value_):
                                  base64.b64decode(enumeration["offsets"])), len(data)]
         values = [data[a:b] for a, b in zip(starts, starts[1:])]
     else:
-        size = capi.size_of(enumeration["type"]) * enumeration["cell_val_num"]
+        # without values, there are no offsets either
+        size = capi.size_of(enumeration["type"]) * (1 if enumeration["cell_val_num"] == "var" else enumeration["cell_val_num"])
         values = [data[at:at + size] for at in range(0, len(data), size)]
     place = lambda x: values.index(bytes.fromhex(x)) if bytes.fromhex(x) in values else None
     index = int.from_bytes(value_, "little")
@@ -544,10 +560,11 @@ def note(told, schema, query, columns):
     if any(right[0][n] is None for n in names):
         if columns is None:
             return False
-        if validity(told, schema, asked):
-            # which of its cells are null libtiledb does not know either
-            without = [n for n in names if right[0][n] is None]
-            names = [n for n in names if n not in without]
+        lost = [n for n in names if right[0][n] is None]
+        others = [n for n in names if n not in lost]
+        if validity(told, schema, asked) or differs(schema, asked, right[0], columns, others):
+            # which of its cells are null libtiledb does not know either, or where they are
+            without, names = lost, others
         right = {n: columns[n] if c is None else c for n, c in right[0].items()}, right[1]
     if columns is None or differs(schema, asked, right[0], columns, names):
         query["model"] = {"cells": right[1], "fields": encoded(schema, {n: right[0][n] for n in names}, right[1])}
@@ -571,6 +588,21 @@ def lacks(told, schema, query):
 def changed(told, schema, query):
     """Whether a write has an attribute of the schema's name and of another type."""
     return any(a["name"] in w.attributes and not told.kind(w, a) for w in told.writes for a in schema["attributes"])
+
+
+def across(told, schema, query):
+    """Whether a condition on dimensions of a dense array is asked for across the order of its cells: 2.30 takes the cells of a run for
+    neighbours in the array's order, and not in the query's."""
+    dimensions = {d["name"] for d in schema["dimensions"]}
+    return (schema["array_type"] == "dense" and len(dimensions) > 1 and bool(query.get("condition"))
+            and query["layout"] in ("row-major", "col-major") and query["layout"] != schema["cell_order"]
+            and bool(tested(query["condition"]) & dimensions))
+
+
+def turned(told, schema, query):
+    """Whether 2.8 to 2.27 read cells in column-major order, or in another order than their tiles, in global order."""
+    return (schema["array_type"] == "dense" and query["layout"] == "global-order" and (2, 8) <= told.reader <= (2, 27)
+            and len(schema["dimensions"]) > 1 and ("col-major" == schema["cell_order"] or schema["cell_order"] != schema["tile_order"]))
 
 
 def validity(told, schema, query):
@@ -730,6 +762,8 @@ def far_apart(told, filter_, short):
 
 
 RULES = [
+    ("\"Dense cells in column-major order\" in global order, libtiledb 2.8 to 2.27", turned),
+    ("\"Conditions on dimensions of dense arrays\" across the order of cells", across),
     ("\"Order of string coordinates\": a Hilbert array of one dimension", curve),
     ("\"Double delta of 64-bit integers\"", lambda told, schema, query: far_apart(told, "double_delta", 2 ** 64 - 2 ** 62)),
     (TWICE, twice),

@@ -12,6 +12,9 @@ import struct
 import capi
 import expect
 import programs
+import reads_evolutions
+import reads_rare
+import reads_states
 import reads_wider
 import wild
 from cases import FLOATS, INTS, READER, Rng, attr, b64, field, hx, pack, vt
@@ -21,6 +24,8 @@ from random_cases import BUFFERS, WIDE, random_case
 LEVELS = ["low", "middle", "high", "none", "a", "zz"]
 MORE_LEVELS = ["higher", "", "nil"]
 COMPARISONS = ["<", "<=", ">", ">=", "==", "!="]
+# types that no condition compares
+UNCOMPARED = ("BLOB", "ANY", "GEOM_WKB", "GEOM_WKT", *WIDE)
 # schemas count in the order of their names, so all times have as many digits
 FIRST = 1000
 # releases that begin an array now and then: statistics are believed from some of them on, commit files differ
@@ -29,7 +34,9 @@ OLDER = ["2.2.9", "2.4.3", "2.8.2", "2.11.3", "2.14.0", "2.16.3", "2.19.2"]
 
 def array(seed, number):
     """A case in the layout of cases.py."""
-    return reads_wider.widen(drawn(seed, number), seed, number)
+    case = reads_wider.widen(drawn(seed, number), seed, number)
+    case = reads_states.change(reads_rare.change(case, seed, number), seed, number)
+    return reads_evolutions.change(case, seed, number)
 
 
 def drawn(seed, number):
@@ -244,7 +251,8 @@ def label(rng, case):
     """Gives the first dimension of a dense array a label, written with the first write that covers all of it."""
     schema = case["schema"]
     d = schema["dimensions"][0]
-    if d["type"] not in INTS or not writes(case):
+    # libtiledb evolves no schema with labels
+    if d["type"] not in INTS or not writes(case) or any(s["op"] == "evolve" for s in case["steps"]):
         return
     lo, hi = (expect.unpack(d["type"], bytes.fromhex(x)) for x in d["domain"])
     count = hi - lo + 1
@@ -381,8 +389,8 @@ def condition_fields(schema, known):
         kind, e = f["type"], enumerations.get(f.get("enumeration"))
         if e:
             kind = e["type"]
-            values = cells(e, 4) + ([b"nope"] if "offsets" in e else [])
-        elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + ("BLOB", "ANY", *WIDE) and f["cell_val_num"] == 1:
+            values = cells(e, capi.size_of(e["type"])) + ([b"nope"] if "offsets" in e else [])
+        elif kind in TEXT and f["cell_val_num"] == "var" or kind not in TEXT + UNCOMPARED and f["cell_val_num"] == 1:
             values = sorted(set(known[f["name"]]))
         else:
             values = []

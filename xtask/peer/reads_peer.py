@@ -7,11 +7,11 @@ writes to DIR/<i>, and random queries of it (reads_queries.py). What goes on is 
 
     {"case": i, "doing": text}                          before whatever may crash
     {"case": i, "refused": text}                        the library does not write this array
-    {"case": i, "key", "schema", "steps", "queries": [...]}    what it reads: see `ask`
+    {"case": i, "key", "schema", "steps", "queries": [...], "facts", "fragments"}    what it reads: see `ask` and
+                                                        reads_facts.py
 """
 
 import argparse
-import base64
 import ctypes as C
 import itertools
 import json
@@ -27,14 +27,14 @@ import expect
 import fetch
 import model
 import reads_cases
+import reads_facts
 import reads_queries
 import write
 from cases import READER
+from reads_ranges import bounded, closed, merged
 
 expect.BUFFER = 1 << 21
 SECONDS = 120
-# the most that a dense query is to hold
-MOST_BYTES = 8 << 20
 OPERATORS = {"sum": "sum", "min": "min", "max": "max", "mean": "mean", "null_count": "null_count"}
 
 
@@ -48,7 +48,8 @@ class Ranges(expect.Reader):
         sparse = schema["array_type"] == "sparse"
         if query["names"] is not None:
             # Reader.query reads the dimensions of sparse arrays and all attributes: as many as are left here
-            subset["dimensions"], subset["attributes"] = wanted(schema["dimensions"]) if sparse else [], wanted(
+            own = wanted(schema["dimensions"])
+            subset["dimensions"], subset["attributes"] = own if sparse else [], ([] if sparse else own) + wanted(
                 schema["attributes"])
         handle = {}
         call = lib.call
@@ -171,7 +172,8 @@ def truth(reader, array, uri, schema, query, ranges, told):
         if query["condition"]:
             if told.lacking(schema, query["timestamps"], model.tested(query["condition"])):
                 return None
-            chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
+            fields = coordinates(schema, dict(query, layout="row-major"), ranges) | columns
+            chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in fields.items()})
                       for i, c in enumerate(chosen)]
         return values(schema, query, columns, count, chosen)
     if sparse and query["condition"]:
@@ -187,7 +189,7 @@ def truth(reader, array, uri, schema, query, ranges, told):
     count, fields = reader.ask(array, schema, plain, ranges)
     chosen = [True] * count if sparse else written(reader, uri, schema, query, ranges)
     if query["condition"] and not sparse:
-        columns = {n: expect.nulls(reader, e, count) for n, e in fields.items()}
+        columns = coordinates(schema, plain, ranges) | {n: expect.nulls(reader, e, count) for n, e in fields.items()}
         chosen = [c and model.holds(schema, query["condition"], {n: x[i] for n, x in columns.items()})
                   for i, c in enumerate(chosen)]
     return values(schema, query, {n: expect.nulls(reader, e, count) for n, e in fields.items()}, count, chosen)
@@ -205,7 +207,8 @@ def values(schema, query, columns, count, chosen):
         if function == "null_count":
             out.append(struct.pack("<Q", sum(chosen) - len(some)).hex())
         elif not some:
-            out.append(None)
+            # a sum of nothing is 0
+            out.append(None if function != "sum" or f.get("nullable") else bytes(8).hex())
         elif f["cell_val_num"] == "var":
             out.append((min if function == "min" else max)(some).hex())
         else:
@@ -239,6 +242,15 @@ def one_by_one(reader, array, schema, query, ranges):
     return {n: [c[i] for i in wanted] for n, c in columns.items()}, len(wanted)
 
 
+def coordinates(schema, query, ranges):
+    """The coordinates of a dense query's cells, which conditions may be about: {name: cells}."""
+    if schema["array_type"] == "sparse" or query["labels"]:
+        return {}
+    value = lambda d, x: expect.unpack(d["type"], bytes.fromhex(x))
+    ends = [[[value(d, x) for x in r] for r in several] for d, several in zip(schema["dimensions"], ranges)]
+    return model.along(schema, model.places(schema, query["layout"], ends))
+
+
 def by_model(reader, array, schema, query, ranges):
     """The cells that satisfy the query's condition, if it has one, among those that the library returns without it."""
     if query.get("mixed"):
@@ -246,13 +258,14 @@ def by_model(reader, array, schema, query, ranges):
     else:
         count, fields = reader.ask(array, schema, dict(query, names=None, condition=None), ranges)
         columns = {n: expect.nulls(reader, e, count) for n, e in fields.items()}
-    condition = query["condition"]
-    good = [not condition or model.holds(schema, condition, {n: c[i] for n, c in columns.items()}) for i in range(count)]
+    condition, axes = query["condition"], coordinates(schema, query, ranges)
+    good = [not condition or model.holds(schema, condition, {n: c[i] for n, c in (axes | columns).items()}) for i in range(count)]
     names = [n for n in columns if query["names"] is None or n in query["names"]]
     if schema["array_type"] == "sparse":
         return {n: [c for c, g in zip(columns[n], good) if g] for n in names}
     fill = {a["name"]: None if a["nullable"] and not a["fill_valid"] else bytes.fromhex(a["fill"]) for a in schema["attributes"]}
-    return {n: [c if g else fill[n] for c, g in zip(columns[n], good)] for n in names}
+    own = {n: axes[n] for n in axes if query["names"] and n in query["names"]}
+    return own | {n: [c if g else fill[n] for c, g in zip(columns[n], good)] for n in names}
 
 
 def add_model(reader, array, schema, query, ranges, count, fields):
@@ -304,42 +317,6 @@ def add_written(reader, schema, query, right, count, fields):
         return
     query["written"] = True
     query["model"] = {"cells": total, "fields": model.encoded(schema, {n: columns[n] for n in names}, total)}
-
-
-def merged(schema, ranges):
-    """The same ranges in order, and those that overlap joined."""
-    out = []
-    for several, d in zip(ranges, schema["dimensions"]):
-        key = (lambda b: b) if d["cell_val_num"] == "var" else (lambda b, t=d["type"]: expect.unpack(t, b))
-        value = lambda x: key(bytes.fromhex(x))
-        joined = []
-        for lo, hi in sorted(several or [], key=lambda r: (value(r[0]), value(r[1]))):
-            if joined and value(lo) <= value(joined[-1][1]):
-                if value(hi) > value(joined[-1][1]):
-                    joined[-1] = [joined[-1][0], hi]
-            else:
-                joined.append([lo, hi])
-        out.append(joined)
-    return out
-
-
-def closed(schema, ranges):
-    """The ranges with ends in the place of open ones."""
-    out = []
-    for i, (several, d) in enumerate(zip(ranges, schema["dimensions"])):
-        lo, hi = reads_queries.bounds(schema, i) or ("", reads_queries.LAST.hex())
-        out.append([[lo if a is None else a, hi if b is None else b] for a, b in several])
-    return out
-
-
-def bounded(schema, ranges):
-    """The ranges of a dense query, or one point, if what they hold is more than is worth being told."""
-    cells = 1
-    for several, d in zip(ranges, schema["dimensions"]):
-        ends = [[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for r in several]
-        cells *= sum(hi - lo + 1 for lo, hi in ends) or 1
-    width = sum(model.width(a) for a in schema["attributes"])
-    return ranges if cells * width <= MOST_BYTES else [[[several[0][0]] * 2] if several else [] for several in ranges]
 
 
 def shown(count, fields):
@@ -514,10 +491,13 @@ def main():
             signal.alarm(SECONDS)
             say(number, doing=json.dumps({k: v for k, v in query.items() if v}))
             ask(reader, uri, query, told)
+        say(number, doing="facts")
+        facts, fragments = reads_facts.facts(reader, uri, case)
         # whoever reads this may take its time
         signal.alarm(0)
         steps = [s["op"] + (" at %s" % s["t"] if s.get("t") else "") for s in case["steps"]]
-        say(number, begun=case["lib"], key=case.get("key"), schema=schema, steps=steps, queries=queries)
+        say(number, begun=case["lib"], key=case.get("key"), schema=schema, steps=steps, queries=queries, facts=facts,
+            fragments=fragments)
 
 
 if __name__ == "__main__":

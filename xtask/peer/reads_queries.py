@@ -5,7 +5,9 @@ field]], "ranges": for each dimension [[low, high], ...] in hex, null for an ope
 "order": how far the order of its cells is fixed}.
 """
 
+import capi
 import expect
+import reads_deeper
 import wild
 from cases import FLOATS, Rng, hx
 from model import Model
@@ -93,7 +95,7 @@ def bounded(query, dimensions, schema):
 
 def label_range(rng, label, field):
     """A range between two values of a label."""
-    values = sorted(cells(field, 8 if label["type"] == "FLOAT64" else 4), key=order_of(label))
+    values = sorted(cells(field, capi.size_of(label["type"])), key=order_of(label))
     lo, hi = sorted(rng.below(len(values)) for _ in range(2))
     return [label["name"], label["type"], values[lo].hex(), values[hi].hex()]
 
@@ -147,8 +149,10 @@ def queries(case, schema, seed, number, count, known):
         query["ranges"] = [draw_ranges(rng, d, pool, several) if ranged and rng.below(3) else []
                            for d, pool in zip(dimensions, pools)]
         if labels and rng.below(2):
-            query["labels"] = [label_range(rng, *rng.pick(labels))]
-            query["ranges"][0] = []
+            label, field = rng.pick(labels)
+            query["labels"] = [label_range(rng, label, field)]
+            labelled = label["dimension"]
+            query["ranges"][labelled] = []
             query["timestamps"] = [None, None]
         # conditions on what was added later are compared where nothing else is asked, of sparse arrays
         late = [f for f in fields if f[0] in added]
@@ -159,7 +163,7 @@ def queries(case, schema, seed, number, count, known):
             query["condition"] = condition(rng, surely, 3)
         if not sparse:
             # libtiledb wants to know of dense arrays what they are asked for
-            query["ranges"] = [r or ([] if i == 0 and query["labels"] else [bounds(schema, i)])
+            query["ranges"] = [r or ([] if query["labels"] and i == labelled else [bounds(schema, i)])
                                for i, r in enumerate(query["ranges"])]
             query["ranges"] = [[[lo or bounds(schema, i)[0], hi or bounds(schema, i)[1]] for lo, hi in r]
                                for i, r in enumerate(query["ranges"])]
@@ -179,4 +183,6 @@ def queries(case, schema, seed, number, count, known):
         query["order"] = "exact" if not sparse else "canonical" if query["layout"] == "unordered" else (
             "layout" if all_dimensions else "canonical" if schema["allows_dups"] else "exact")
         out.append(query)
+    surely = [f for f in fields if f[0] not in unsure]
+    reads_deeper.deepen(out, schema, seed, number, pools, surely, known, labels, unsure)
     return out

@@ -18,6 +18,7 @@ import time
 
 import capi
 import objects
+import states
 
 
 def b64(text):
@@ -52,12 +53,19 @@ def write_cells(lib, uri, case, step):
         zipped = b"".join(c[i * s:(i + 1) * s] for i in range(count) for c, s in columns)
         attach("__coords", zipped)
         names = [n for n in names if n not in {d["name"] for d in dims}]
-    for name in names:
-        f = fields[name]
-        attach(name, b64(f["data"]),
-               b64(f["offsets"]) if "offsets" in f else None, b64(f["validity"]) if "validity" in f else None)
-    lib.call("query_submit", query)
-    if step["layout"] == "global-order":
+    groups = [names]
+    if step.get("apart"):
+        # coordinates first, then one attribute after another
+        lib.call("query_set_config", query, lib.make_config(dict(lib.base, **{"sm.allow_separate_attribute_writes": "true"})))
+        own = [d["name"] for d in dims]
+        groups = [own] + [[n] for n in names if n not in own]
+    for group, fields in [(g, fields) for g in groups] if not step.get("parts") else [(names, p) for p in states.parts(step)]:
+        for name in group:
+            f = fields[name]
+            attach(name, b64(f["data"]),
+                   b64(f["offsets"]) if "offsets" in f else None, b64(f["validity"]) if "validity" in f else None)
+        lib.call("query_submit", query)
+    if step["layout"] == "global-order" or step.get("apart"):
         lib.call("query_finalize", query)
     status = C.c_int()
     lib.call("query_get_status", query, C.byref(status))
@@ -109,7 +117,7 @@ def extend_enumeration(lib, uri, evolution, e):
 def run_step(lib, uri, case, step):
     op = step["op"]
     before = listing(uri) if op in ("write", "meta") else None
-    if objects.run(lib, uri, case, step):
+    if objects.run(lib, uri, case, step) or states.run(lib, uri, case, step):
         pass
     elif op == "create":
         lib.create(uri, lib.schema(case["schema"], step.get("t")))
@@ -137,6 +145,8 @@ def run_step(lib, uri, case, step):
             lib.call("array_schema_evolution_add_enumeration", evo, lib.enumeration(e))
         for name in step.get("drop", []):
             lib.call("array_schema_evolution_drop_attribute", evo, name.encode())
+        for name in step.get("drop_enumerations", []):
+            lib.call("array_schema_evolution_drop_enumeration", evo, name.encode())
         for e in step.get("extend_enumerations", []):
             extend_enumeration(lib, uri, evo, e)
         if step.get("current_domain"):

@@ -5,6 +5,7 @@ mod cluster;
 mod expected;
 mod filters;
 mod form;
+mod groups;
 mod maintenance;
 mod peers;
 mod processes;
@@ -21,12 +22,13 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
     ("filters", filters::USAGE, filters::run),
+    ("groups", groups::USAGE, groups::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
     ("publish", publish::USAGE, publish::run),
     ("pure", pure::USAGE, pure::run),

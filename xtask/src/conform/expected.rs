@@ -229,7 +229,7 @@ fn now() -> u64 {
 }
 
 /// Compares array metadata and the non-empty domain.
-fn check_facts(array: &Path, expected: &Value, then: &Value) -> Result<(), String> {
+pub(super) fn check_facts(array: &Path, expected: &Value, then: &Value) -> Result<(), String> {
     let array = open(array, expected, then)?;
     let window = then.get("timestamps").map_or(String::new(), |window| format!(" within {window}"));
     let found = array.metadata().map_err(|error| error.to_string())?;

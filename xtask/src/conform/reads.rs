@@ -1,6 +1,7 @@
 //! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, run by both libraries.
 //!
 //! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb write and read them.
+//! Schemas at several times, metadata, the non-empty domain and the fragments must be those that libtiledb tells (`schemas.rs`).
 //! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Then it
 //! consolidates a copy of the array, of which every time must show the same cells as before (`kept.rs`). Any difference fails
 //! the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule in `answer.rs`.
@@ -10,6 +11,7 @@ mod groups;
 mod kept;
 pub(super) mod live;
 mod question;
+mod schemas;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +22,7 @@ use serde_json::Value;
 
 use self::answer::Verdict;
 use self::live::{Came, Live};
+use super::expected;
 use super::form::{list, text};
 use crate::peer::{READER, libraries, repository_root};
 
@@ -87,6 +90,12 @@ struct Counts {
     failures: Vec<String>,
     /// Arrays of which every time showed the same cells after tdb had consolidated them.
     kept: u64,
+    /// Times at which array metadata and the non-empty domain are equal.
+    facts: u64,
+    /// Times at which the schemas are equal, arrays with equal fragments, and extensions of enumerations that both refuse or both accept.
+    schemas: u64,
+    fragments: u64,
+    extensions: u64,
 }
 
 /// Entry point of the subcommand.
@@ -177,15 +186,25 @@ impl Counts {
                 self.kinds.entry(kind).or_default().add(tally);
             }
         }
+        for then in list(&case, "facts") {
+            match expected::check_facts(path, &case, then) {
+                Ok(()) => self.facts += 1,
+                Err(what) => self.failures.push(failed(options, number, &case, &what)),
+            }
+            match schemas::compare(path, &case, then) {
+                Ok(extensions) => {
+                    (self.schemas, self.extensions) = (self.schemas + 1, self.extensions + extensions)
+                }
+                Err(what) => self.failures.push(failed(options, number, &case, &what)),
+            }
+        }
+        match schemas::fragments(path, &case) {
+            Ok(compared) => self.fragments += u64::from(compared),
+            Err(what) => self.failures.push(failed(options, number, &case, &what)),
+        }
         match kept::changed(path, &case) {
             Ok(None) => self.kept += 1,
-            Ok(Some(what)) | Err(what) => {
-                let Options { seed, cases, .. } = options;
-                let steps = case.get("steps").unwrap_or(&Value::Null);
-                self.failures.push(format!(
-                    "case {number}: {what}\n    {steps}\n    cargo xtask conform reads --seed {seed} --cases {cases} --only {number} --dir DIR"
-                ));
-            }
+            Ok(Some(what)) | Err(what) => self.failures.push(failed(options, number, &case, &what)),
         }
     }
 
@@ -200,6 +219,12 @@ impl Counts {
         println!("{queries} queries of {arrays} arrays, {cells} cells");
         println!("again in {batches} small batches, {in_many} queries in {MANY} or more");
         println!("{} arrays show the same cells at every time after tdb consolidated them", self.kept);
+        println!("{} times with the same array metadata and non-empty domain", self.facts);
+        println!(
+            "{} times with the same schema, {} arrays with the same fragments",
+            self.schemas, self.fragments
+        );
+        println!("{} extensions of enumerations that both accept or both refuse", self.extensions);
         let undecided: u64 = self.undecided.values().sum();
         println!(
             "{} queries are compared with what was written, {undecided} with libtiledb alone:",
@@ -230,6 +255,15 @@ impl Tally {
         self.refused += other.refused;
         self.differing += other.differing;
     }
+}
+
+/// The report of a failure of a case as a whole.
+fn failed(options: &Options, number: u64, case: &Value, what: &str) -> String {
+    let Options { seed, cases, .. } = options;
+    let steps = case.get("steps").unwrap_or(&Value::Null);
+    format!(
+        "case {number}: {what}\n    {steps}\n    cargo xtask conform reads --seed {seed} --cases {cases} --only {number} --dir DIR"
+    )
 }
 
 /// The special properties of a query; each property is counted.

@@ -33,7 +33,7 @@ use tdb_codec::{FormatVersion, to_u64};
 use self::bench::Case;
 pub(super) use self::cells::FUTURE;
 use self::judge::{Bench, Job, Tally};
-pub(super) use self::told::{base64, hex};
+pub(super) use self::told::{base64, hex, schema as told_schema};
 use super::random::Random;
 use super::releases::Releases;
 use crate::peer::{READER, repository_root};

@@ -345,7 +345,7 @@ impl Case {
         }
         let dimensions: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
         let sparse = schema.array_type == ArrayType::Sparse;
-        let schema = super::told::schema(&self.made);
+        let schema = super::told::schema(&self.made.schema, &self.made.enumerations);
         json!({
             "number": number, "key": if self.encrypted { KEY.into() } else { Value::Null }, "sparse": sparse,
             "dimensions": dimensions, "queries": asked, "schema": schema, "steps": steps,

@@ -6,16 +6,13 @@ use tdb_codec::{DataOrder, Gate};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{DimensionLabel, Enumeration};
 
-use super::schemas::Made;
-
 /// Bytes in hex.
 pub(in crate::conform) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A schema, to be compared or to be created.
-pub(super) fn schema(made: &Made) -> Value {
-    let schema = &made.schema;
+pub(in crate::conform) fn schema(schema: &ArraySchema, enumerations: &[Enumeration]) -> Value {
     let dimensions: Vec<Value> = schema
         .domain
         .dimensions
@@ -26,7 +23,7 @@ pub(super) fn schema(made: &Made) -> Value {
                 "cell_val_num": values(dimension.cell_val_num),
                 "domain": dimension.domain.as_ref().map(|(low, high)| [hex(low), hex(high)]),
                 "tile_extent": dimension.tile_extent.as_ref().map(|extent| hex(extent)),
-                "filters": pipeline(dimension_filters(made, &dimension.filters)),
+                "filters": pipeline(dimension_filters(schema, &dimension.filters)),
             })
         })
         .collect();
@@ -77,8 +74,8 @@ pub(super) fn schema(made: &Made) -> Value {
         };
         set("dimension_labels", schema.labels.iter().map(label).collect());
     }
-    if !made.enumerations.is_empty() {
-        set("enumerations", made.enumerations.iter().map(enumeration).collect());
+    if !enumerations.is_empty() {
+        set("enumerations", enumerations.iter().map(enumeration).collect());
     }
     told
 }
@@ -146,9 +143,9 @@ pub(in crate::conform) fn base64(bytes: &[u8]) -> String {
 }
 
 /// libtiledb returns the coords filters for dimensions without their own.
-fn dimension_filters<'m>(made: &'m Made, own: &'m Pipeline) -> &'m Pipeline {
-    let inherits = own.filters.is_empty() && made.schema.version.has(Gate::DimensionFiles);
-    if inherits { &made.schema.coords_filters } else { own }
+fn dimension_filters<'s>(schema: &'s ArraySchema, own: &'s Pipeline) -> &'s Pipeline {
+    let inherits = own.filters.is_empty() && schema.version.has(Gate::DimensionFiles);
+    if inherits { &schema.coords_filters } else { own }
 }
 
 fn pipeline(pipeline: &Pipeline) -> Value {
