@@ -146,6 +146,9 @@ fn a_fragment_with_a_history_is_compared_although_it_is_the_only_one() {
     assert_eq!(values(array.read()).len(), 12);
 }
 
+/// A query and its name.
+type Ask = (&'static str, fn(Read));
+
 /// Every second cell of a row, beginning at a place, in a fragment whose tiles others overlap.
 fn every_second(from: i32) -> Cells {
     (0..12).map(|step| ((7, from + 2 * step), i64::from(from + 2 * step))).collect()
@@ -154,7 +157,7 @@ fn every_second(from: i32) -> Cells {
 #[test]
 fn what_a_query_of_all_cells_found_out_spares_later_ones_the_search() {
     let sum = |read: Read| read.aggregate([Aggregate::sum("a")]).unwrap()[0].as_i64().unwrap();
-    let asks: [(&str, fn(Read)); 7] = [
+    let asks: [Ask; 7] = [
         ("unordered", |read| drop(read.collect().unwrap())),
         ("row-major", |read| drop(read.order(Layout::RowMajor).collect().unwrap())),
         ("global order", |read| drop(read.order(Layout::GlobalOrder).fields(["a"]).collect().unwrap())),
