@@ -193,7 +193,8 @@ impl Counts {
             }
             match schemas::compare(path, &case, then) {
                 Ok(extensions) => {
-                    (self.schemas, self.extensions) = (self.schemas + 1, self.extensions + extensions)
+                    self.schemas = self.schemas.saturating_add(1);
+                    self.extensions = self.extensions.saturating_add(extensions);
                 }
                 Err(what) => self.failures.push(failed(options, number, &case, &what)),
             }
