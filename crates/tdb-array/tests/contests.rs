@@ -16,8 +16,8 @@ use common::Strings;
 use proptest::prelude::*;
 use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::{
-    Aggregate, Array, ArraySchema, Consolidation, Explain, Layout, MemoryBudget, MemoryStorage, OpenOptions,
-    Purpose, Read, Stored, WriteColumn, WriteOptions, field,
+    Aggregate, Array, ArraySchema, Consolidation, Error, Explain, Layout, MemoryBudget, MemoryStorage,
+    OpenOptions, Purpose, QueryError, Read, Stored, WriteColumn, WriteOptions, field,
 };
 
 type Storage = Arc<MemoryStorage>;
@@ -193,6 +193,43 @@ fn what_a_query_of_all_cells_found_out_spares_later_ones_the_search() {
             assert_eq!(sum(open(&storage).read()), expected, "{name}");
         }
     }
+}
+
+/// The least memory that is enough for all cells, and how many these are.
+fn in_least_memory(array: &Array) -> (u64, usize) {
+    let mut budget = MemoryBudget::from_bytes(1);
+    loop {
+        let batches = array.read().memory(budget).batches();
+        let cells = batches.and_then(|batches| batches.map(|batch| Ok(batch?.len())).sum());
+        match cells {
+            Ok(cells) => return (budget.bytes(), cells),
+            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) if min.bytes() > budget.bytes() => {
+                budget = min
+            }
+            Err(error) => panic!("{} bytes: {error}", budget.bytes()),
+        }
+    }
+}
+
+#[test]
+fn a_query_that_is_spared_the_search_needs_no_more_memory() {
+    let storage = create(Shape::Plane, 10_000);
+    for (time, odd) in [(1, 0), (2, 1)] {
+        let all = (-40i32..=99).flat_map(|x| (0..=99).map(move |y| (x, y)));
+        let own = all.filter(|(x, y)| (x + y).rem_euclid(2) == odd);
+        write(&storage, Shape::Plane, time, &own.map(|(x, y)| ((x, y), i64::from(x + 40 + y))).collect());
+    }
+    let array = open(&storage);
+    let before = in_least_memory(&array);
+    assert_eq!(before.1, 14_000);
+    let count = |memory: Option<u64>| {
+        let read = memory.map(MemoryBudget::from_bytes).into_iter().fold(array.read(), Read::memory);
+        read.aggregate([Aggregate::count()]).unwrap()[0].as_u64()
+    };
+    assert_eq!(count(None), Some(14_000));
+    assert_eq!(compared(&array.read().fields(["a"]).explain().unwrap()), 0);
+    assert_eq!(in_least_memory(&array), before);
+    assert_eq!(count(Some(before.0)), Some(14_000));
 }
 
 #[test]

@@ -102,8 +102,9 @@ impl Table {
         self.columns.get(column).map_or(Comparable::Not, |column| column.comparable)
     }
 
-    /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else: not reals, of which SQL has its own opinion.
-    pub(crate) fn has_equal_bytes(&self, name: &str) -> bool {
+    /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else. False also for reals, of which SQL has its own
+    /// opinion, for booleans and for enumerations.
+    pub(crate) fn is_equal_by_bytes(&self, name: &str) -> bool {
         let comparable = self.position(name).map(|position| self.comparable(position));
         matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))
     }

@@ -43,8 +43,8 @@ pub(crate) struct Plan {
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
     pub(crate) labels: Vec<(usize, usize)>,
-    /// Which of the fragments in the ranges may have cells with the same coordinates. The parts of a query have the contests of the
-    /// whole query.
+    /// Which of the fragments in the ranges may have cells with the same coordinates; none if an earlier query found out that no cell is
+    /// there twice. The parts that are cut from a plan have its contests.
     pub(crate) contests: Arc<Contests>,
     /// Which cells count of those tiles that may hold cells of other fragments, if it was found before.
     pub(crate) chosen: Option<Choice>,
@@ -101,13 +101,24 @@ impl Plan {
             && self.ranges.iter().all(RangeSet::is_all)
     }
 
-    /// Remembers for later queries that no cell of the array is there twice, after a query of all cells found no older version of any.
-    pub(crate) fn note_no_cell_twice(&self) {
-        let deferred = self.array.context().deferred.as_ref();
-        // What is still on its way was not looked at.
-        if deferred.is_none_or(|deferred| !deferred.is_waiting()) {
-            self.array.found().note_no_cell_twice();
+    /// Remembers for later queries that no cell of the array is there twice, if this query compared all cells with each other, and found
+    /// so many that are `older` versions of others: none.
+    pub(crate) fn note_older(&self, older: usize) {
+        let compares = self.contests.any() && self.is_of_all_cells();
+        if older == 0 && compares && self.array.context().has_all_answers() {
+            self.array.known().note_no_cell_twice();
         }
+    }
+
+    /// Whether it looks for no older versions of cells because an earlier query found none.
+    pub(crate) fn is_spared(&self) -> bool {
+        !self.contests.any() && self.chosen.is_none() && self.array.known().has_no_cell_twice()
+    }
+
+    /// The same query, which looks for older versions of cells although there are none.
+    pub(crate) fn searching(self) -> Self {
+        let contests = contests(&self.array, &self.ranges);
+        Self { contests: Arc::new(contests), ..self }
     }
 
     /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`
@@ -127,11 +138,9 @@ impl Plan {
         let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect();
-        let contests = match array.found().has_no_cell_twice() {
+        let contests = match array.known().has_no_cell_twice() {
             true => Contests::default(),
-            false => Contests::new(schema, array.fragments(), |fragment| {
-                meets(&ranges, &schema.domain.dimensions, fragment)
-            }),
+            false => contests(array, &ranges),
         };
         Ok(Self {
             array: array.clone(),
@@ -177,6 +186,12 @@ impl Plan {
         plan.chosen.iter_mut().for_each(|chosen| chosen.exact = false);
         plan
     }
+}
+
+/// The contests among the fragments that may have cells in the ranges.
+fn contests(array: &Snapshot, ranges: &[RangeSet]) -> Contests {
+    let dimensions = &array.schema().domain.dimensions;
+    Contests::new(array.schema(), array.fragments(), |fragment| meets(ranges, dimensions, fragment))
 }
 
 /// Whether a fragment may have cells in the ranges.

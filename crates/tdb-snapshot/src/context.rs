@@ -43,6 +43,11 @@ impl Context {
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
     }
 
+    /// Whether everything that was asked for has arrived. What is found out before that need not be true.
+    pub fn has_all_answers(&self) -> bool {
+        self.deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting())
+    }
+
     /// Whether the storage answers each request at once, so that it need not be told beforehand what is read, and nobody awaits its answers.
     pub fn is_near(&self) -> bool {
         self.ahead.is_none() && self.deferred.is_none()

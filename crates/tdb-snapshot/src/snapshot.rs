@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
 use crate::directory::{Directory, ExactFiles, FragmentEntry, retry_if_vacuumed};
-use crate::found::Found;
 use crate::fragment::Fragment;
+use crate::known::Known;
 use crate::schemas::{Schemas, load_enumeration};
 use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{Ahead, LocalStorage, Request, Storage};
@@ -37,7 +37,7 @@ pub struct Snapshot {
     /// Delete conditions in force, oldest first.
     deletes: Arc<Vec<Delete>>,
     window: TimeWindow,
-    found: Arc<Found>,
+    known: Arc<Known>,
 }
 
 /// Options for opening an array or a group. Programs use `OpenOptions`, which open arrays whose cells can be read.
@@ -268,7 +268,7 @@ impl SnapshotOptions {
             fragments: Arc::new(fragments),
             deletes: Arc::new(deletes),
             window,
-            found: Arc::default(),
+            known: Arc::default(),
         })
     }
 }
@@ -321,15 +321,15 @@ impl Snapshot {
         let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
         let schema_key = schema_key.into();
         // What is true of some fragments need not be true of all.
-        let (deletes, found) = (Arc::default(), Arc::default());
-        Self { fragments, schema, schema_key, deletes, found, ..self }
+        let (deletes, known) = (Arc::default(), Arc::default());
+        Self { fragments, schema, schema_key, deletes, known, ..self }
     }
 
     /// What queries found out about it and its clones.
     #[doc(hidden)]
     #[must_use]
-    pub fn found(&self) -> &Found {
-        &self.found
+    pub fn known(&self) -> &Known {
+        &self.known
     }
 
     /// The same array for one asynchronous task, which has its own answers.

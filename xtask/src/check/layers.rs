@@ -61,7 +61,7 @@ const LAYERS: [Layers; 5] = [
             // Data that an open array and its threads keep.
             "context",
             "worker",
-            "found",
+            "known",
             // Which files exist, and which of them are visible.
             "object",
             "timed",

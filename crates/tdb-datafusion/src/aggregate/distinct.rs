@@ -15,15 +15,15 @@ use super::groups::Groups;
 use crate::Result;
 use crate::scan::Scan;
 
-/// The scan and the functions of an aggregation without groups whose rows are the values of a column. Into such a plan DataFusion turns
-/// `count(DISTINCT x)` where it is the only function.
+/// The scan and the functions of an aggregation without groups whose rows are the values of a column. DataFusion turns
+/// `count(DISTINCT x)` into such a plan where it is the only function.
 pub(super) fn of_values(outer: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
     // Of one column, a projection can only leave it out, or show it again.
     let shows = |projection: &ProjectionExec| projection.expr().iter().all(|shown| shown.expr.is::<Column>());
     let projection = outer.input().downcast_ref::<ProjectionExec>().filter(|own| shows(own));
     let inner = projection.map_or(outer.input(), ProjectionExec::input);
     let groups = Groups::of_both(inner, inner.downcast_ref()?, true)?;
-    let (scan, column) = groups.of_one_key()?;
+    let (scan, column) = groups.only_key()?;
     if outer.filter_expr().iter().any(Option::is_some) {
         return None;
     }
@@ -49,17 +49,20 @@ fn count_of_rows(function: &AggregateFunctionExpr, column: &str) -> Option<Funct
     Some(Function::Distinct { column: column.to_owned(), with_null })
 }
 
-/// Whether arrays count values for these functions, and that is faster than to read the cells: each column is a query of its own, and a
-/// condition or a range would be looked at in each of them.
-pub(super) fn are_worth_it(functions: &[Function], scan: &Scan) -> bool {
-    let columns = Values::columns(functions);
+/// Whether arrays count values for these functions. What several parts count cannot be added up, because they may have the same values. Each
+/// column is a query of its own; in several of them a condition or a range would be looked at again and again.
+pub(super) fn are_computed(functions: &[Function], scan: &Scan) -> bool {
+    let columns = Function::distinct_columns(functions);
     if columns.is_empty() {
         return true;
+    }
+    if scan.is_sorted || !scan.asks_once() {
+        return false;
     }
     let has_others = functions.iter().any(|function| !matches!(function, Function::Distinct { .. }));
     let asks = columns.len().saturating_add(usize::from(has_others));
     let of_all = scan.about.condition.is_empty() && scan.about.ranges.is_empty();
-    !scan.is_sorted && scan.asks_once() && (asks == 1 || of_all)
+    asks == 1 || of_all
 }
 
 /// What was found out about the values of a column.
@@ -67,24 +70,11 @@ pub(super) fn are_worth_it(functions: &[Function], scan: &Scan) -> bool {
 pub(super) struct Values {
     column: String,
     /// The number of values, null among them.
-    all: usize,
+    count: usize,
     has_null: bool,
 }
 
 impl Values {
-    /// The columns whose values functions count, each once.
-    fn columns(functions: &[Function]) -> Vec<&str> {
-        let mut columns = Vec::new();
-        for function in functions {
-            if let Function::Distinct { column, .. } = function
-                && !columns.contains(&column.as_str())
-            {
-                columns.push(column.as_str());
-            }
-        }
-        columns
-    }
-
     /// Those of all columns whose values functions count. `None` if memory is too small.
     pub(super) async fn find(
         functions: &[Function],
@@ -92,17 +82,19 @@ impl Values {
         memory: &Arc<MemoryReservation>,
     ) -> Result<Option<Vec<Self>>> {
         let mut all = Vec::new();
-        for column in Self::columns(functions) {
+        for column in Function::distinct_columns(functions) {
             let key = column.to_owned();
             let ask = move |part: Read| {
                 let groups = part.group_by([key.clone()]).aggregate(Vec::new())?;
                 let keys = groups.keys();
                 let validity = keys.field(&key)?.validity();
                 let has_null = validity.is_some_and(|validity| validity.contains(&0));
-                Ok(Self { column: key.clone(), all: keys.len(), has_null })
+                Ok(Self { column: key.clone(), count: keys.len(), has_null })
             };
-            let Some(found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
-            all.extend(found);
+            let Some(mut found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
+            // Parts may have the same values.
+            let (Some(only), true) = (found.pop(), found.is_empty()) else { return Ok(None) };
+            all.push(only);
         }
         Ok(Some(all))
     }
@@ -112,6 +104,6 @@ impl Values {
         let Function::Distinct { column, with_null } = function else { return None };
         let values = all.iter().find(|values| values.column == *column)?;
         let nulls = usize::from(values.has_null && !with_null);
-        Some(Found::Integer(i128::try_from(values.all.saturating_sub(nulls)).ok()))
+        Some(Found::Integer(i128::try_from(values.count.saturating_sub(nulls)).ok()))
     }
 }

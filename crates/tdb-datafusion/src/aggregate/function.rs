@@ -51,7 +51,7 @@ impl Function {
         let name = function.fun().name();
         if function.is_distinct() {
             let column = argument.downcast_ref::<Column>()?.name();
-            let counts = name == "count" && scan.state.table.has_equal_bytes(column);
+            let counts = name == "count" && scan.state.table.is_equal_by_bytes(column);
             return counts.then(|| Self::Distinct { column: column.to_owned(), with_null: false });
         }
         if let Some(literal) = argument.downcast_ref::<Literal>() {
@@ -119,12 +119,21 @@ impl Function {
     /// The names of these aggregates, for plans.
     pub(super) fn names(functions: &[Self]) -> String {
         let mut names: Vec<_> = Self::all_needs(functions).iter().map(ToString::to_string).collect();
+        names.extend(Self::distinct_columns(functions).iter().map(|column| format!("distinct({column})")));
+        names.join(", ")
+    }
+
+    /// The columns whose values functions count, each once.
+    pub(super) fn distinct_columns(functions: &[Self]) -> Vec<&str> {
+        let mut columns = Vec::new();
         for function in functions {
-            if let Self::Distinct { column, .. } = function {
-                names.push(format!("distinct({column})"));
+            if let Self::Distinct { column, .. } = function
+                && !columns.contains(&column.as_str())
+            {
+                columns.push(column.as_str());
             }
         }
-        names.join(", ")
+        columns
     }
 
     /// Where the aggregates that it needs are among those of all functions.

@@ -77,14 +77,6 @@ impl Groups {
         Computed::in_place_of(self, scan, otherwise)
     }
 
-    /// The scan and the key, if it makes groups of one key and finds out nothing about them.
-    pub(super) fn of_one_key(&self) -> Option<(&Arc<Scan>, &str)> {
-        match (self.keys.as_slice(), self.functions.as_slice()) {
-            ([key], []) => Some((&self.scan, key)),
-            _ => None,
-        }
-    }
-
     /// Both steps of an aggregation, if keys are equal where their bytes are.
     pub(super) fn of_both(plan: &Arc<dyn ExecutionPlan>, last: &AggregateExec, free: bool) -> Option<Self> {
         let first = match last.mode() {
@@ -108,7 +100,7 @@ impl Groups {
         let own = Self::of_first(first)?;
         let table = &own.scan.state.table;
         // Groups of several parts would have to be put together.
-        if !own.scan.asks_once() || !own.keys.iter().all(|key| table.has_equal_bytes(key)) {
+        if !own.scan.asks_once() || !own.keys.iter().all(|key| table.is_equal_by_bytes(key)) {
             return None;
         }
         let results = last.schema();
@@ -141,6 +133,14 @@ impl Groups {
         });
         let states = states.collect::<Option<Vec<_>>>()?;
         Some(Self { both: false, scan, keys, functions, states })
+    }
+
+    /// The scan and the key, if it makes groups of one key and finds out nothing about them.
+    pub(super) fn only_key(&self) -> Option<(&Arc<Scan>, &str)> {
+        match (self.keys.as_slice(), self.functions.as_slice()) {
+            ([key], []) => Some((&self.scan, key)),
+            _ => None,
+        }
     }
 
     /// The rows of some groups: their keys, and what each function knows of them. `None` if DataFusion's values may differ.

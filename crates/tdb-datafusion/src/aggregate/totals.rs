@@ -42,7 +42,7 @@ impl Totals {
             return None;
         }
         let (scan, functions) = of_scan(first).or_else(|| distinct::of_values(first))?;
-        if !distinct::are_worth_it(&functions, &scan) {
+        if !distinct::are_computed(&functions, &scan) {
             return None;
         }
         // Once DataFusion knows a small value, it tells the scan to leave out tiles without smaller ones; a condition is looked at in all tiles.

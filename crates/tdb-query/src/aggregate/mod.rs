@@ -27,7 +27,7 @@ use crate::explain::fetch_sections;
 use crate::expression::{Aggregate, AggregateError, AggregateFunction};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
-use crate::stream::Allowance;
+use crate::stream::{self, Allowance};
 use crate::{QueryError, Result};
 
 /// The value of an aggregate.
@@ -110,6 +110,7 @@ pub(crate) fn run(
 ) -> Result<Vec<AggregateValue>> {
     let (program, wanted, places) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
+    let plan = stream::within(plan, memory);
     if let Some(ahead) = &plan.array.context().ahead {
         fetch_sections(&plan, ahead);
     }

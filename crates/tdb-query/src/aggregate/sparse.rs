@@ -58,7 +58,7 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let array = &plan.array;
     let condition = plan.condition.as_ref().map(|own| Sources::new(array.context(), own, array.fragments()));
     let condition = condition.as_ref();
-    let Tiles { free, contested } = tiles(plan, condition, taker)?;
+    let Tiles { free, contested, all_contested } = tiles(plan, condition, taker)?;
     let filter = condition.map_or(Filter::All, Filter::Matching);
     let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, Wanted::No, filter, keep)?;
@@ -70,8 +70,9 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         Ok(selections)
     };
     let note = |older: usize| {
-        if older == 0 && plan.contests.any() && plan.is_of_all_cells() {
-            plan.note_no_cell_twice();
+        // A tile that is not compared may hold a cell twice itself.
+        if all_contested {
+            plan.note_older(older);
         }
     };
     let Some(memory) = memory else {
@@ -82,18 +83,18 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         selections.extend(cells);
         return taker.take(selections, &keep);
     };
-    let mut own = plan.clone();
+    let mut whole = plan.clone();
     let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
-    own.share.beside = own.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
+    whole.share.beside = whole.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
     let overlapping = (!contested.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
-        let mut part = own.clone();
+        let mut part = whole.clone();
         part.share.tiles = Some(Arc::new(tiles));
         part
     });
-    let alone = stream::for_each_group(&own, memory, free, |part, group| {
+    let alone = stream::for_each_group(&whole, memory, free, |part, group| {
         let keep = Keep::scanned(part);
         taker.take(of_free(part, group, &keep)?, &keep)
     });
@@ -143,6 +144,8 @@ struct Tiles {
     free: Vec<Candidate>,
     /// Those that may have older versions of cells.
     contested: Vec<Candidate>,
+    /// Whether there are no others than those.
+    all_contested: bool,
 }
 
 /// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics are enough.
@@ -150,7 +153,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
     let array = &plan.array;
     let rivals = plan.rivals();
     let deletes = applies(plan);
-    let (mut free, mut contested) = (Vec::new(), Vec::new());
+    let (mut free, mut contested, mut all_contested) = (Vec::new(), Vec::new(), true);
     for (index, fragment) in array.fragments().iter().enumerate() {
         let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
             Some(condition) => verdict(condition),
@@ -158,11 +161,15 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
         };
         let alone = plan.contests.is_alone(index);
         // A fragment without a domain is empty.
-        let Some(domain) = fragment.bounds() else { continue };
+        let Some(domain) = fragment.bounds() else {
+            all_contested &= fragment.footer().sparse_tile_num == 0;
+            continue;
+        };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
         // Of a part that is made of tiles, the statistics of a fragment say too much.
         let all = plan.share.tiles.is_none();
+        all_contested &= !alone;
         if alone && all && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
                 Verdict::None => continue,
@@ -177,6 +184,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
                 contested.push(candidate);
                 continue;
             }
+            all_contested = false;
             match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
                 Verdict::None => continue,
                 Verdict::All
@@ -192,7 +200,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
             free.push(candidate);
         }
     }
-    Ok(Tiles { free, contested })
+    Ok(Tiles { free, contested, all_contested })
 }
 
 /// Adds up fields.

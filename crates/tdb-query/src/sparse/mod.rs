@@ -9,8 +9,9 @@
 //!    timestamps read in global order, or any unordered read that has no duplicates to look for. It has none if the array
 //!    allows duplicates, or if no two fragments in the ranges can have cells with the same coordinates (`contests`). Of equal coordinates
 //!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
-//!    only needs to know which cells are replaced; where nobody asks for coordinates, each tile is reduced to the keys of its cells as soon
-//!    as it is decoded. If that was found out before, for all parts of the query (`stream::choose`), nothing is compared.
+//!    only needs to know which cells are replaced, and not even that if an earlier query found out that none is (`Known`). Where nobody
+//!    asks for coordinates, each tile is reduced to the keys of its cells as soon as it is decoded. If that was found out before, for all
+//!    parts of the query (`stream::choose`), nothing is compared.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
 //!    column; chunks without a wanted cell are skipped. Without ranges and without a memory budget, coordinates are
 //!    staged first and ordered where they are. If step 2 changed the order, the column is permuted, in parallel bands
@@ -78,8 +79,8 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         // The cells that stay may keep their stored order.
         (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
     };
-    if dedup && plan.is_of_all_cells() && order.as_ref().is_none_or(|order| order.len() == cells) {
-        plan.note_no_cell_twice();
+    if dedup {
+        plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
     }
     let order = match surviving(plan, &selections, matches, &keep)? {
         Some(keep) => {

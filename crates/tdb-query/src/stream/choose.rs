@@ -27,6 +27,7 @@ use crate::{QueryCondition, Result};
 /// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever fields it asks for. With a memory
 /// limit this is done box by box.
 pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
+    let whole = plan;
     let mut plan = Plan {
         // An order in which the parts of the query are boxes.
         order: Layout::GlobalOrder,
@@ -38,15 +39,16 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         share: BatchScope::default(),
         ..plan.clone()
     };
-    let is_of_all_cells = plan.is_of_all_cells();
     let rivals = plan.rivals();
     let (mut chosen, mut contested) = (Chosen::default(), TileSet::new());
-    let mut bytes = 0u64;
+    let (mut bytes, mut all) = (0u64, true);
     for Candidate { fragment, tile, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
         if !tile_is_alone(&plan, &rivals, fragment, tile)? {
             contested.entry(fragment).or_default().push(tile);
             chosen.note((fragment, tile));
             bytes = bytes.saturating_add(to_u64(tile_cells) / 8).saturating_add(TILE);
+        } else {
+            all = false;
         }
     }
     if contested.is_empty() {
@@ -67,8 +69,9 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         Some(memory) => for_each_part(&plan, memory, part)?,
         None => part(&plan)?,
     }
-    if is_of_all_cells && older == 0 {
-        plan.note_no_cell_twice();
+    // A tile that was not compared may hold a cell twice itself.
+    if all {
+        whole.note_older(older);
     }
     Ok(chosen)
 }
@@ -79,20 +82,20 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
     let Selected { selections, matches } =
         selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
     keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
-    let replaced = replaced_among(part, &selections)?;
-    let (mut older, mut flags) = (replaced.as_slice(), matches.as_deref());
+    let older = replaced_among(part, &selections)?;
+    let (mut left, mut flags) = (older.as_slice(), matches.as_deref());
     let mut first = 0usize;
     for selection in &selections {
         let end = first.saturating_add(selection.len());
-        let (own, rest) = older.split_at(older.partition_point(|cell| index_of(*cell) < end));
+        let (own, rest) = left.split_at(left.partition_point(|cell| index_of(*cell) < end));
         let gone = own.iter().map(|cell| index_of(*cell).saturating_sub(first)).collect::<Vec<_>>();
-        (older, first) = (rest, end);
+        (left, first) = (rest, end);
         let matching = flags.and_then(|flags| flags.split_at_checked(selection.len()));
         flags = matching.map(|(_, rest)| rest);
         let cells = chosen.cells((selection.fragment, selection.tile));
         cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own));
     }
-    Ok(replaced.len())
+    Ok(older.len())
 }
 
 /// The most ranges and conditions of which it is remembered which cells count.
@@ -128,7 +131,7 @@ impl Common {
         }
         let cells = Arc::new(find(plan, memory)?);
         // What is still on its way was not looked at.
-        if plan.array.context().deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting()) {
+        if plan.array.context().has_all_answers() {
             let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
             // A plan may be run again and again, with other ranges each time.
             if found.len() >= MOST_KNOWN {

@@ -117,6 +117,7 @@ impl Batches {
         sizes: BatchSizes,
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
+        let plan = within(plan, Some(Allowance { budget, batch: sizes.max }));
         if let Some(ahead) = &plan.array.context().ahead {
             fetch_sections(&plan, ahead);
         }
@@ -350,6 +351,18 @@ pub(crate) fn for_each_part(
         }
     }
     Ok(())
+}
+
+/// A plan that needs no more memory than one that looks for older versions of cells: such a query is cut inside tiles. One that was spared
+/// the search reads whole tiles, if they fit.
+pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
+    let Some(Allowance { budget, batch }) = memory else { return plan };
+    if !plan.is_spared() || plan.share.tiles.is_some() {
+        return plan;
+    }
+    // What tiles take is in metadata, which may be far away.
+    let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
+    if plan.array.context().is_near() && fits().is_ok() { plan } else { plan.searching() }
 }
 
 /// The error of a budget that was too small: this one, or the one of a plan whose parts need more.

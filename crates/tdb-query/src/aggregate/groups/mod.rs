@@ -44,7 +44,7 @@ use crate::sparse::candidate::Candidate;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
-use crate::stream::Allowance;
+use crate::stream::{self, Allowance};
 use crate::{Error, QueryError, Result, parallel};
 
 /// The cells that a thread adds up before they are put together with others.
@@ -111,6 +111,7 @@ pub(crate) fn run(
         own.push(Key { field: program.field(schema, &field), spec: ColumnSpec::new(schema, &field) });
     }
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
+    let plan = stream::within(plan, memory);
     if let Some(ahead) = &plan.array.context().ahead {
         fetch_sections(&plan, ahead);
     }

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Facts about the visible fragments, which never change.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct Known {
     no_cell_twice: AtomicBool,
 }
 
-impl Found {
+impl Known {
     /// Remembers that no two cells have the same coordinates: no cell is an older version of another.
     pub fn note_no_cell_twice(&self) {
         self.no_cell_twice.store(true, Ordering::Relaxed);
