@@ -204,7 +204,7 @@ fn in_least_memory(array: &Array) -> (u64, usize) {
         match cells {
             Ok(cells) => return (budget.bytes(), cells),
             Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) if min.bytes() > budget.bytes() => {
-                budget = min
+                budget = min;
             }
             Err(error) => panic!("{} bytes: {error}", budget.bytes()),
         }
