@@ -114,10 +114,7 @@ def look(lib, uri, path, window):
         return dict(out, refused=str(error))
     members = []
     for i in range(lib.get(C.c_uint64, "group_get_member_count", group)):
-        where, name, kind = C.c_void_p(), C.c_void_p(), C.c_int()
-        lib.call("group_get_member_by_index_v2", group, C.c_uint64(i), C.byref(where), C.byref(kind), C.byref(name))
-        entry = {"uri": lib.string(where), "type": {1: "group", 2: "array"}.get(kind.value, "none"),
-                 "name": lib.string(name) if name.value else None, "relative": None}
+        entry = objects.member(lib, group, i)
         if entry["name"] is not None:
             try:
                 entry["relative"] = bool(lib.get(C.c_uint8, "group_get_is_relative_uri_by_name", group, entry["name"].encode()))

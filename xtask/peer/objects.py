@@ -87,14 +87,19 @@ def key_value(lib, uri, case, step):
 # -- what a group holds --------------------------------------------------------------------------------------------------
 
 
+def member(lib, group, i):
+    """A member by its place; whether its uri is relative is not known here."""
+    where, name, kind = C.c_void_p(), C.c_void_p(), C.c_int()
+    lib.call("group_get_member_by_index_v2", group, C.c_uint64(i), C.byref(where), C.byref(kind), C.byref(name))
+    return {"uri": lib.string(where), "type": {1: "group", 2: "array"}.get(kind.value, "none"),
+            "name": lib.string(name) if name.value else None, "relative": None}
+
+
 def members(lib, group, uri):
     """The members in the library's order; a uri below the group is shown relative to it."""
     out = []
     for i in range(lib.get(C.c_uint64, "group_get_member_count", group)):
-        where, name, kind = C.c_void_p(), C.c_void_p(), C.c_int()
-        lib.call("group_get_member_by_index_v2", group, C.c_uint64(i), C.byref(where), C.byref(kind), C.byref(name))
-        entry = {"uri": lib.string(where), "type": {1: "group", 2: "array"}.get(kind.value, "none"),
-                 "name": lib.string(name) if name.value else None, "relative": None}
+        entry = member(lib, group, i)
         if entry["name"] is not None:
             entry["relative"] = bool(lib.get(C.c_uint8, "group_get_is_relative_uri_by_name", group, entry["name"].encode()))
         base = "file://" + uri + "/"

@@ -85,6 +85,13 @@ pub(crate) fn cache() -> Result<PathBuf, String> {
     Ok(cache.ok_or("neither HOME nor XDG_CACHE_HOME is set")?.join("tdb-peers"))
 }
 
+/// A folder for what this process writes and removes again, in memory where the machine has a file system there.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    base.join(format!("tdb-{name}-{}", std::process::id()))
+}
+
 /// Runs a program that installs others.
 pub(crate) fn install(command: &mut Command) -> Result<(), String> {
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{command:?}: {error}"))?;

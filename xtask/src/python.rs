@@ -246,7 +246,7 @@ fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Re
     install_wheel(environment, wheel)?;
     let mut pytest = Command::new(program(environment, "python"));
     pytest.current_dir(root.join(CRATE).join("tests"));
-    pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing"]);
+    pytest.args(["-m", "pytest", "-q", "-p", "tdb_testing", "--durations=12"]);
     match only {
         Some(word) => pytest.args(["-k", word, "."]),
         // The examples of docstrings, of the README and of the page.

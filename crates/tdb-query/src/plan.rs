@@ -93,7 +93,7 @@ impl Plan {
     }
 
     /// Whether it looks at all cells of the array, and does not know yet which of them count.
-    pub(crate) fn is_of_all_cells(&self) -> bool {
+    fn is_of_all_cells(&self) -> bool {
         let is_a_part = self.share.tiles.is_some() || self.share.window.is_some();
         !is_a_part
             && self.condition.is_none()

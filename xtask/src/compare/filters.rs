@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::table::{self, Conditions, Sample};
 use super::workers::{self, Worker};
 use super::writes::integers;
-use crate::peer::repository_root;
+use crate::peer::{repository_root, scratch};
 
 const USAGE: &str = "usage: cargo xtask compare filters [--only SUBSTR] [--runs N] [--threads N,…] [--data DIR] \
                      [--arrays DIR] [--write-docs]";
@@ -105,9 +105,7 @@ struct Options {
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let memory = PathBuf::from("/dev/shm");
-        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-        let arrays = base.join(format!("tdb-compare-filters-{}", std::process::id()));
+        let arrays = scratch("compare-filters");
         let mut threads = vec![1, cores];
         threads.dedup();
         let mut options =

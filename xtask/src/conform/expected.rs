@@ -199,6 +199,11 @@ fn read_of(array: &Array, expected: &Value, query: &Value) -> Result<Read, Strin
 
 /// Opens an array with the key of `expected`, in a query's time window.
 pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Array, String> {
+    options(expected, query)?.open(array).map_err(|error| error.to_string())
+}
+
+/// How an array or a group is opened: with the key of the case, at the times of the query.
+pub(super) fn options(expected: &Value, query: &Value) -> Result<OpenOptions, String> {
     let mut options = OpenOptions::new().threads(1);
     if let Some(key) = key(expected)? {
         options = options.key(key);
@@ -212,7 +217,7 @@ pub(super) fn open(array: &Path, expected: &Value, query: &Value) -> Result<Arra
             }
         }
     }
-    options.open(array).map_err(|error| error.to_string())
+    Ok(options)
 }
 
 /// The key of an encrypted array.

@@ -18,7 +18,7 @@ use tdb_codec::FormatVersion;
 use self::batch::{Bench, Result2};
 use self::cases::Case;
 use super::peers::Outcome;
-use crate::peer::{READER, libraries, repository_root};
+use crate::peer::{READER, libraries, repository_root, scratch};
 
 pub(super) const USAGE: &str = "[--only SUBSTR] [--every N] [--at VERSION] [--peer RELEASE] [--dir DIR]";
 
@@ -43,9 +43,7 @@ struct Options {
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let memory = PathBuf::from("/dev/shm");
-        let base = if memory.is_dir() { memory } else { std::env::temp_dir() };
-        let folder = base.join(format!("tdb-conform-{}", std::process::id()));
+        let folder = scratch("conform-filters");
         let mut options =
             Self { only: String::new(), every: 1, version: None, peer: READER.to_owned(), folder };
         let mut args = args.iter();

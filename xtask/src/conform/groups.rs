@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tdb_array::{Group, OpenOptions, TimeWindow};
+use tdb_array::Group;
 
+use super::expected;
 use super::form::{base64, list, text};
-use crate::peer::repository_root;
+use crate::peer::{repository_root, scratch};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--only CASE] [--versions V,…] [--dir DIR]";
 
@@ -30,7 +31,7 @@ struct Counts {
     metadata: u64,
     /// Groups, or groups at some time, that libtiledb does not open, and whether tdb does.
     unopened: BTreeMap<String, u64>,
-    /// Cases that a release does not write, by its message without names.
+    /// Cases that a release does not write.
     refused: u64,
     failures: Vec<String>,
 }
@@ -50,9 +51,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
             _ => return Err(format!("unknown argument {arg}: {USAGE}")),
         }
     }
-    let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let scratch = base.join(format!("tdb-conform-groups-{}", std::process::id()));
+    let scratch = scratch("conform-groups");
     let groups = folder.clone().unwrap_or_else(|| scratch.clone());
     fs::create_dir_all(&groups).map_err(|error| format!("{}: {error}", groups.display()))?;
     passed.extend(["--cases".to_owned(), cases, "--seed".to_owned(), seed.clone()]);
@@ -139,14 +138,7 @@ impl Counts {
 }
 
 fn open(root: &Path, look: &Value) -> Result<Group, String> {
-    let mut options = OpenOptions::new().threads(1);
-    if let [start, end] = list(look, "timestamps") {
-        match (start.as_u64(), end.as_u64()) {
-            (None, None) => {}
-            (Some(start), None) => options = options.since(start),
-            (start, Some(end)) => options = options.window(TimeWindow::between(start.unwrap_or(0), end)),
-        }
-    }
+    let options = expected::options(&Value::Null, look)?;
     let path = match text(look, "path") {
         "" => root.to_owned(),
         below => root.join(below),

@@ -24,7 +24,7 @@ use self::answer::Verdict;
 use self::live::{Came, Live};
 use super::expected;
 use super::form::{list, text};
-use crate::peer::{READER, libraries, repository_root};
+use crate::peer::{READER, libraries, repository_root, scratch};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--queries Q] [--only CASE] [--dir DIR]";
 
@@ -103,9 +103,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
     let library = libraries(&root, &[READER.to_owned()])?.remove(READER).ok_or("no library")?;
-    let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let scratch = base.join(format!("tdb-conform-reads-{}", std::process::id()));
+    let scratch = scratch("conform-reads");
     let arrays = options.folder.clone().unwrap_or_else(|| scratch.clone());
     fs::create_dir_all(&arrays).map_err(|error| format!("{}: {error}", arrays.display()))?;
     let live = Live {

@@ -36,7 +36,7 @@ use self::judge::{Bench, Job, Tally};
 pub(super) use self::told::{base64, hex, schema as told_schema};
 use super::random::Random;
 use super::releases::Releases;
-use crate::peer::{READER, repository_root};
+use crate::peer::{READER, repository_root, scratch};
 
 pub(super) const USAGE: &str =
     "[--part cases|copies|pairs]… [--cases N] [--seed S] [--at VERSION]… [--only CASE] [--dir DIR]";
@@ -137,10 +137,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let root = repository_root()?;
     let releases = Releases::fetch(&root)?;
     let script = root.join("xtask/peer/writes_peer.py");
-    let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let folder = base.join(format!("tdb-conform-writes-{}", std::process::id()));
-    let folder = options.folder.clone().unwrap_or(folder);
+    let folder = options.folder.clone().unwrap_or_else(|| scratch("conform-writes"));
     let run = Run {
         options: &options,
         releases: &releases,

@@ -283,7 +283,6 @@ fn total<T: Native>(values: &[T]) -> Total {
             values.chunks(STRIDE).map(|chunk| chunk.iter().map(|value| W::from(*value)).sum::<W>().into());
         Total::Integer(sums.sum())
     }
-    const LOW: u64 = u32::MAX as u64;
     match T::PHYSICAL {
         Physical::I8 => small::<i8, i64>(bytes),
         Physical::U8 => small::<u8, u64>(bytes),
@@ -291,23 +290,30 @@ fn total<T: Native>(values: &[T]) -> Total {
         Physical::U16 => small::<u16, u64>(bytes),
         Physical::I32 => small::<i32, i64>(bytes),
         Physical::U32 => small::<u32, u64>(bytes),
-        Physical::I64 => {
-            let halves = typed::<i64>(bytes).chunks(STRIDE).map(|chunk| {
-                let high: i64 = chunk.iter().map(|value| value >> 32).sum();
-                let low: u64 = chunk.iter().map(|value| value.cast_unsigned() & LOW).sum();
-                (i128::from(high) << 32) + i128::from(low)
-            });
-            Total::Integer(halves.sum())
-        }
-        Physical::U64 => {
-            let halves = typed::<u64>(bytes).chunks(STRIDE).map(|chunk| {
-                let high: u64 = chunk.iter().map(|value| value >> 32).sum();
-                let low: u64 = chunk.iter().map(|value| value & LOW).sum();
-                (i128::from(high) << 32) + i128::from(low)
-            });
-            Total::Integer(halves.sum())
-        }
+        Physical::I64 => signed(typed(bytes)),
+        Physical::U64 => unsigned(typed(bytes)),
         Physical::F32 => Total::Real(typed::<f32>(bytes).iter().map(|value| f64::from(*value)).sum()),
         Physical::F64 => Total::Real(typed::<f64>(bytes).iter().sum()),
     }
+}
+
+/// The lower half of a word.
+const LOW: u64 = u32::MAX as u64;
+
+fn signed(values: &[i64]) -> Total {
+    let halves = values.chunks(STRIDE).map(|chunk| {
+        let high: i64 = chunk.iter().map(|value| value >> 32).sum();
+        let low: u64 = chunk.iter().map(|value| value.cast_unsigned() & LOW).sum();
+        (i128::from(high) << 32) + i128::from(low)
+    });
+    Total::Integer(halves.sum())
+}
+
+fn unsigned(values: &[u64]) -> Total {
+    let halves = values.chunks(STRIDE).map(|chunk| {
+        let high: u64 = chunk.iter().map(|value| value >> 32).sum();
+        let low: u64 = chunk.iter().map(|value| value & LOW).sum();
+        (i128::from(high) << 32) + i128::from(low)
+    });
+    Total::Integer(halves.sum())
 }

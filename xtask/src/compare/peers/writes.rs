@@ -11,6 +11,7 @@ use super::sides::{self, Sides};
 use super::tables::Row;
 use crate::compare::filters::size_of_folder;
 use crate::compare::writes::integers;
+use crate::peer::scratch;
 
 /// What is written: fields and types of the columns, the schema, the box of a dense array, and the order of tiles for files.
 struct Cells {
@@ -105,9 +106,7 @@ pub(super) fn measure(
     rounds: usize,
     sides: &mut Sides,
 ) -> Result<Row, String> {
-    let memory = Path::new("/dev/shm");
-    let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-    let folder = Cleared(base.join(format!("tdb-compare-peers-{}", std::process::id())));
+    let folder = Cleared(scratch("compare-peers"));
     fs::create_dir_all(&folder.0).map_err(|error| format!("{}: {error}", folder.0.display()))?;
     let raw = data.join("raw").join(&case.array);
     let file = raw.join("a");

@@ -1,7 +1,7 @@
 //! What the aggregates of groups add up: counts, sums and extremes of a field, for each group.
 
 use bytemuck::Pod;
-use tdb_codec::{Buffer, CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64};
+use tdb_codec::{Buffer, CellValNum, Datatype, Physical, to_u64};
 
 use super::super::tally::{Total, WantedField};
 use super::result::GroupedValues;
@@ -217,8 +217,7 @@ impl Fold {
         groups: &[u32],
     ) {
         if field.is_number() {
-            let physical = field.spec.datatype.physical();
-            physical.visit(AddNumbers { fold: self, view, cells, chosen, groups });
+            AddNumbers { fold: self, view, cells, chosen, groups }.of(field.spec.datatype.physical());
             return;
         }
         let ends = [(&mut self.least, LESS), (&mut self.greatest, GREATER)];
@@ -400,13 +399,10 @@ impl AddNumbers<'_> {
             }
         });
     }
-}
 
-impl PhysicalVisitor for AddNumbers<'_> {
-    type Output = ();
-
-    fn visit<T: Native>(self) {
-        match T::PHYSICAL {
+    /// The arms are not in a generic function: each type would get the code of all ten.
+    fn of(self, physical: Physical) {
+        match physical {
             Physical::I8 => self.integers(|value: i8| value.into(), |value| word::of_integer(value.into())),
             Physical::I16 => self.integers(|value: i16| value.into(), |value| word::of_integer(value.into())),
             Physical::I32 => self.integers(|value: i32| value.into(), |value| word::of_integer(value.into())),

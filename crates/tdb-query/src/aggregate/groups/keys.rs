@@ -112,7 +112,7 @@ impl Values {
         match &mut self.store {
             Store::Words(words) => {
                 let physical = words.physical;
-                physical.visit(EachWord { view, cells, chosen, to: NumberWords { words, numbers } });
+                EachWord { view, cells, chosen, to: NumberWords { words, numbers } }.of(physical);
             }
             Store::Strings(strings) => strings.number(view, cells, chosen, numbers),
         }

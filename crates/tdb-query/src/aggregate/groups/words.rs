@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use bytemuck::Pod;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
-use tdb_codec::{Native, Physical, PhysicalVisitor, to_u64};
+use tdb_codec::{Physical, to_u64};
 
 use super::keys::{NEAR, NONE};
 use super::word;
@@ -205,13 +205,10 @@ impl<W: TakeWords> EachWord<'_, W> {
     fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
         self.to.take(self.view.numbers::<T>(self.cells, self.chosen).as_ref(), word);
     }
-}
 
-impl<W: TakeWords> PhysicalVisitor for EachWord<'_, W> {
-    type Output = ();
-
-    fn visit<T: Native>(self) {
-        match T::PHYSICAL {
+    /// Of values of a type. The arms are not in a generic function: each type would get the code of all ten.
+    pub(super) fn of(self, physical: Physical) {
+        match physical {
             Physical::I8 => self.run(|value: i8| word::of_integer(value.into())),
             Physical::I16 => self.run(|value: i16| word::of_integer(value.into())),
             Physical::I32 => self.run(|value: i32| word::of_integer(value.into())),

@@ -179,7 +179,7 @@ impl RunCells {
                 }
                 words.clear();
                 let physical = key.spec.datatype.physical();
-                physical.visit(EachWord { view, cells, chosen, to: Append(&mut words) });
+                EachWord { view, cells, chosen, to: Append(&mut words) }.of(physical);
                 packed.put(&mut self.words, first, words.iter().copied());
                 if view.valid(cells, chosen).is_some() {
                     let cells = numbered(cells, chosen);
