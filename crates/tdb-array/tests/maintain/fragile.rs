@@ -84,6 +84,13 @@ impl Fragile {
         left
     }
 
+    /// The states after a crash and after a loss of power, with their names; one, if they are the same.
+    pub(crate) fn after_stops(&self) -> Vec<(MemoryStorage, &'static str)> {
+        let mut states = vec![(self.after_crash(), "crash"), (self.after_power_loss(), "loss of power")];
+        states.dedup_by(|(second, _), (first, _)| contents(second) == contents(first));
+        states
+    }
+
     fn medium(&self) -> MutexGuard<'_, Medium> {
         self.medium.lock().unwrap()
     }
@@ -122,18 +129,28 @@ fn join(folder: &str, name: &str) -> String {
 }
 
 fn copy(storage: &MemoryStorage) -> MemoryStorage {
-    let new = MemoryStorage::new(
-        storage.keys().into_iter().map(|key| (key.clone(), storage.read_tail(&key, u64::MAX).unwrap().1)),
-    );
-    let mut folders = vec![String::new()];
-    while let Some(folder) = folders.pop() {
+    let (files, folders) = contents(storage);
+    let new = MemoryStorage::new(files);
+    folders.iter().for_each(|folder| new.create_folder(folder).unwrap());
+    new
+}
+
+/// All files with their bytes, and all folders.
+fn contents(storage: &MemoryStorage) -> (Vec<(String, Bytes)>, Vec<String>) {
+    let bytes = |key: String| {
+        let bytes = storage.read_tail(&key, u64::MAX).unwrap().1;
+        (key, bytes)
+    };
+    let files = storage.keys().into_iter().map(bytes).collect();
+    let (mut open, mut folders) = (vec![String::new()], Vec::new());
+    while let Some(folder) = open.pop() {
         for entry in storage.list(&folder).unwrap_or_default().into_iter().filter(|entry| entry.is_folder) {
             let key = join(&folder, &entry.name);
-            new.create_folder(&key).unwrap();
-            folders.push(key);
+            folders.push(key.clone());
+            open.push(key);
         }
     }
-    new
+    (files, folders)
 }
 
 fn restore(medium: &Medium, folder: &str, left: &MemoryStorage) {

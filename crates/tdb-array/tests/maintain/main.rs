@@ -117,7 +117,7 @@ fn stops(last: &Change, duplicates: bool) {
         let fragile = Fragile::of(&storage);
         fragile.fail_after(calls);
         let done = change(fragile.clone(), now, last);
-        for (left, how) in [(fragile.after_crash(), "crash"), (fragile.after_power_loss(), "power loss")] {
+        for (left, how) in fragile.after_stops() {
             let what = format!("{last:?} stopped at call {calls}, {how}");
             let found = verify(left.clone());
             assert!(found.is_clean(), "{what}: {:?}", found.problems);

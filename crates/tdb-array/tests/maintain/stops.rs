@@ -134,8 +134,9 @@ impl Kind {
     /// Everything that a reader sees in every window.
     fn look(self, storage: &MemoryStorage) -> Vec<String> {
         let ends = [1001, 1003, 1004, 1005, 1007, 1009, LAST];
-        let windows = ends.into_iter().flat_map(|end| [0, 1004].map(|start| TimeWindow::between(start, end)));
-        windows.chain([TimeWindow::ALL]).map(|window| self.look_in(storage, window)).collect()
+        let until = ends.into_iter().map(TimeWindow::until);
+        let since = [1005, 1009, LAST].map(|end| TimeWindow::between(1004, end));
+        until.chain(since).chain([TimeWindow::ALL]).map(|window| self.look_in(storage, window)).collect()
     }
 
     fn look_in(self, storage: &MemoryStorage, window: TimeWindow) -> String {
@@ -189,9 +190,7 @@ impl Trial<'_> {
             let fragile = Fragile::of(&self.before);
             fragile.fail_after(calls);
             let done = (self.act)(fragile.clone()).is_ok();
-            for (left, how) in
-                [(fragile.after_crash(), "crash"), (fragile.after_power_loss(), "loss of power")]
-            {
+            for (left, how) in fragile.after_stops() {
                 let what = format!("{name} stopped at call {calls}, {how}");
                 let found = (self.look)(&left);
                 assert!(

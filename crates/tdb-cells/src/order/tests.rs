@@ -208,7 +208,7 @@ fn integers_sort_as_their_definition_says() {
             let schema = schema(vec![dimension("x"), dimension("y")], tile_order, cell_order);
             for sorted in [true, false] {
                 let mut value = || (low.max(-400) + random.next(below).cast_signed()).to_le_bytes().to_vec();
-                check(&schema, &fragments(&schema, &[3000, 10, 2500], sorted, || vec![value(), value()]));
+                check(&schema, &fragments(&schema, &[1500, 10, 1200], sorted, || vec![value(), value()]));
             }
         }
     }
@@ -236,7 +236,7 @@ fn reals_sort_as_their_definition_says_where_tiles_are_infinite_or_too_many_to_c
                     inside.to_le_bytes().to_vec()
                 };
                 let (x, y) = (&x, &y);
-                check(&schema, &fragments(&schema, &[3000, 10, 2500], sorted, || vec![value(x), value(y)]));
+                check(&schema, &fragments(&schema, &[1500, 10, 1200], sorted, || vec![value(x), value(y)]));
             }
         }
     }

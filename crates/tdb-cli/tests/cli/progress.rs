@@ -84,7 +84,7 @@ mod terminal {
     fn a_long_import_shows_how_far_and_how_fast_it_is_and_cleans_up() {
         let scratch = Scratch::new();
         let (csv, array) = (scratch.path().join("numbers.csv"), scratch.path().join("array"));
-        numbers(&csv, 3_000_000);
+        numbers(&csv, 1_500_000);
         let (array, csv) = (text(&array), text(&csv));
         let import = ["import", array, csv, "--force"];
         let seen_of = seen(&import, &[("NO_COLOR", "1")]);
