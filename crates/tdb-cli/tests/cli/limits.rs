@@ -11,21 +11,16 @@ const CELLS: i32 = 400_000;
 
 /// A sparse array with many tiles.
 fn array(scratch: &Scratch) -> PathBuf {
-    array_of(scratch, CELLS, 1000)
-}
-
-/// A sparse array with as many cells in a tile.
-fn array_of(scratch: &Scratch, cells: i32, capacity: u64) -> PathBuf {
     let path = scratch.path().join("array");
     let schema = ArraySchema::sparse()
-        .dimension(Dimension::new("x", 0..=cells).with_tile(1000))
+        .dimension(Dimension::new("x", 0..=CELLS).with_tile(1000))
         .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
-        .capacity(capacity)
+        .capacity(1000)
         .build()
         .unwrap();
     let options = || WriteOptions::new().durability(Durability::Buffered);
     options().create(&path, &schema).unwrap();
-    let x: Vec<i32> = (0..cells).collect();
+    let x: Vec<i32> = (0..CELLS).collect();
     let a: Vec<i64> = x.iter().map(|x| i64::from(*x) * 7).collect();
     let writer = options().open(&path).unwrap();
     writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &a)).commit().unwrap();
@@ -43,7 +38,7 @@ fn tiles(array: &str, args: &[&str]) -> (u64, String) {
 #[test]
 fn a_limit_reads_only_what_it_takes_in_every_format_and_order() {
     let scratch = Scratch::new();
-    let path = array_of(&scratch, CELLS / 4, 250);
+    let path = array(&scratch);
     for format in ["table", "csv", "json"] {
         for order in ["unordered", "row", "global", "col"] {
             let args = ["--format", format, "--order", order];
