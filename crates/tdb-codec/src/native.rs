@@ -84,7 +84,10 @@ pub trait PhysicalVisitor {
 }
 
 impl Physical {
-    /// Runs `visitor` for this machine type. This is the only dispatch on machine types in the project.
+    /// Runs `visitor` for this machine type.
+    ///
+    /// A visitor whose code differs from type to type does not look at [`Native::PHYSICAL`]: all ten variants of that code would be
+    /// compiled for each of the ten types. It matches on the [`Physical`] instead, in a function that is not generic.
     ///
     /// ```
     /// use tdb_codec::{Native, Physical, PhysicalVisitor};

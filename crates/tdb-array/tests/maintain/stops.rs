@@ -380,7 +380,7 @@ each_kind! { consolidations:
 
 fn consolidations(kind: Kind) {
     let before = kind.history();
-    // Only fragments are consolidated otherwise where cells may be duplicates.
+    // Where a cell may be there twice, only the consolidation of fragments is another one.
     let kinds = if kind == Kind::Duplicates { &[Stored::Fragments][..] } else { &KINDS };
     for what in kinds {
         array(kind, &format!("consolidation of {what:?}"), &before, &|storage| {
