@@ -111,10 +111,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     };
     let first = environments.first().ok_or("no Python was named")?;
     let wheel = wheel(&root, &folder, first, &options.features)?;
-    for environment in &environments {
-        println!("== {}", environment.display());
-        test(&root, environment, &wheel, options.only.as_deref())?;
-    }
+    tests(&root, &environments, &wheel, options.only.as_deref())?;
     // Once, with the newest stubs: those of packages for the oldest Python are less exact.
     match environments.last() {
         Some(environment) if options.only.is_none() => check_types(&root, environment),
@@ -241,8 +238,35 @@ pub(crate) fn install_wheel(environment: &Path, wheel: &Path) -> Result<(), Stri
     call(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))
 }
 
-/// Installs the wheel in an environment, and runs everything that tests it.
-fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Result<(), String> {
+/// Tests the wheel in all environments side by side, because most tests keep one core busy. What each prints is shown when it ends.
+fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>) -> Result<(), String> {
+    let run = |environment: &PathBuf| -> Result<(), String> {
+        let log = environment.join("tests.txt");
+        let failed = |error| format!("{}: {error}", log.display());
+        let output = fs::File::create(&log).map_err(failed)?;
+        let result = test(root, environment, wheel, only, &output);
+        println!("== {}\n{}", environment.display(), fs::read_to_string(&log).map_err(failed)?);
+        result
+    };
+    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let running: Vec<_> =
+            environments.iter().map(|environment| scope.spawn(move || run(environment))).collect();
+        let joined = |result: std::thread::Result<_>| {
+            result.unwrap_or_else(|_| Err("a thread that ran tests panicked".to_owned()))
+        };
+        running.into_iter().map(|thread| joined(thread.join())).collect()
+    });
+    results.into_iter().collect()
+}
+
+/// Installs the wheel in an environment, and runs everything that tests it; what that prints goes to a file.
+fn test(
+    root: &Path,
+    environment: &Path,
+    wheel: &Path,
+    only: Option<&str>,
+    output: &fs::File,
+) -> Result<(), String> {
     install_wheel(environment, wheel)?;
     let mut pytest = Command::new(program(environment, "python"));
     pytest.current_dir(root.join(CRATE).join("tests"));
@@ -254,7 +278,8 @@ fn test(root: &Path, environment: &Path, wheel: &Path, only: Option<&str>) -> Re
             .args([".", "--doctest-modules", "--pyargs", "tdb", "--doctest-glob=*.md", "../README.md"])
             .arg(root.join("docs/python.md")),
     };
-    call(&mut pytest)
+    let file = || output.try_clone().map_err(|error| error.to_string());
+    call(pytest.stdout(file()?).stderr(file()?))
 }
 
 /// Checks the types of the installed package and of the examples.

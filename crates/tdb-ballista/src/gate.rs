@@ -25,12 +25,15 @@ use tonic::{Request, Response, Status};
 
 use crate::watch::{Poll, Task, Watch};
 
-type Server = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
+/// The scheduler, without its type: the compiler would look through all of it for each function below, to find out whether a thread may
+/// have the function's answer, and would take half a minute.
+type Server = dyn SchedulerGrpc<ExecuteQueryPushStream = Pushed>;
+type Pushed = <SchedulerServer<LogicalPlanNode, PhysicalPlanNode> as SchedulerGrpc>::ExecuteQueryPushStream;
 type Answer<T> = Result<Response<T>, Status>;
 
 /// A scheduler that is watched.
 pub(crate) struct Gate {
-    pub(crate) server: Server,
+    pub(crate) server: Box<Server>,
     pub(crate) watch: Arc<Watch>,
 }
 
@@ -54,7 +57,7 @@ fn poll(params: &PollWorkParams) -> Option<Poll> {
 
 #[async_trait]
 impl SchedulerGrpc for Gate {
-    type ExecuteQueryPushStream = <Server as SchedulerGrpc>::ExecuteQueryPushStream;
+    type ExecuteQueryPushStream = Pushed;
 
     async fn poll_work(&self, request: Request<PollWorkParams>) -> Answer<PollWorkResult> {
         let Some(poll) = poll(request.get_ref()) else {
@@ -93,7 +96,7 @@ impl SchedulerGrpc for Gate {
         &self,
         request: Request<UpdateTaskStatusParams>,
     ) -> Answer<UpdateTaskStatusResult> {
-        SchedulerGrpc::update_task_status(&self.server, request).await
+        self.server.update_task_status(request).await
     }
 
     async fn create_update_session(
@@ -140,7 +143,7 @@ impl SchedulerGrpc for Gate {
     }
 
     async fn cancel_job(&self, request: Request<CancelJobParams>) -> Answer<CancelJobResult> {
-        SchedulerGrpc::cancel_job(&self.server, request).await
+        self.server.cancel_job(request).await
     }
 
     async fn clean_job_data(&self, request: Request<CleanJobDataParams>) -> Answer<CleanJobDataResult> {

@@ -99,7 +99,7 @@ impl Scheduler {
         let watch = Watch::new(&cluster, Cluster::new(address.to_string()));
         let server = create_scheduler::<LogicalPlanNode, PhysicalPlanNode>(watch.cluster(), Arc::new(config));
         let server = server.await.map_err(BallistaError::into_datafusion)?;
-        let gate = SchedulerGrpcServer::new(Gate { server, watch: watch.clone() })
+        let gate = SchedulerGrpcServer::new(Gate { server: Box::new(server), watch: watch.clone() })
             .max_decoding_message_size(decoded as usize)
             .max_encoding_message_size(encoded as usize);
         let serving = Server::builder()
