@@ -95,10 +95,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
     let folder = folder(&root);
-    let ready = options
-        .pythons
-        .iter()
-        .map(|version| environment(&folder, version, version, &TOOLS, &[PEER]))
+    let made =
+        side_by_side(&options.pythons, |version| environment(&folder, version, version, &TOOLS, &[PEER]));
+    let ready = made
+        .into_iter()
         .chain((options.only.as_deref() == Some(SOMA)).then(|| soma_environment(&folder)))
         .collect::<Result<Vec<_>, String>>();
     let environments = match ready {
@@ -238,6 +238,18 @@ pub(crate) fn install_wheel(environment: &Path, wheel: &Path) -> Result<(), Stri
     call(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))
 }
 
+/// Runs a function on each of a few things, all at once; returns what it returned, in the order of the things.
+fn side_by_side<T: Sync, R: Send>(
+    things: &[T],
+    run: impl Fn(&T) -> Result<R, String> + Copy + Send,
+) -> Vec<Result<R, String>> {
+    std::thread::scope(|scope| {
+        let running: Vec<_> = things.iter().map(|thing| scope.spawn(move || run(thing))).collect();
+        let panicked = |_| Err("a thread of this command panicked".to_owned());
+        running.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).collect()
+    })
+}
+
 /// Tests the wheel in all environments side by side, because most tests keep one core busy. What each prints is shown when it ends.
 fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>) -> Result<(), String> {
     let run = |environment: &PathBuf| -> Result<(), String> {
@@ -248,15 +260,7 @@ fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>
         println!("== {}\n{}", environment.display(), fs::read_to_string(&log).map_err(failed)?);
         result
     };
-    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
-        let running: Vec<_> =
-            environments.iter().map(|environment| scope.spawn(move || run(environment))).collect();
-        let joined = |result: std::thread::Result<_>| {
-            result.unwrap_or_else(|_| Err("a thread that ran tests panicked".to_owned()))
-        };
-        running.into_iter().map(|thread| joined(thread.join())).collect()
-    });
-    results.into_iter().collect()
+    side_by_side(environments, run).into_iter().collect()
 }
 
 /// Installs the wheel in an environment, and runs everything that tests it; what that prints goes to a file.
