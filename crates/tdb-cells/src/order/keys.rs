@@ -234,8 +234,7 @@ impl<'a> Packing<'a> {
             jobs,
             || (),
             |(piece, out): (&Piece, &mut [K]), ()| {
-                // The memory is read before it is written: fresh memory that is read first would be mapped twice.
-                out.fill(K::default());
+                clear(out);
                 let Some(exact) = self.fill(table, piece, out) else { return Ok(None) };
                 let first = out.first().copied().unwrap_or_default();
                 let (mut min, mut max) = (first, first);
@@ -311,6 +310,13 @@ impl<'a> Packing<'a> {
             *key = K::place(curve.place(|dimension| table.value(piece, dimension, index)), 0);
         }
     }
+}
+
+/// Sets keys to 0 that are 0 already. [`Packing::fill`] reads before it writes, and fresh memory that is read first is mapped twice: the
+/// second time, the system stops the threads on other cores. The compiler would leave this out where it sees the allocation.
+#[inline(never)]
+pub(super) fn clear<K: Key>(keys: &mut [K]) {
+    keys.fill(K::default());
 }
 
 /// The keys of a table's cells, computed when they are needed.

@@ -6,7 +6,7 @@
 
 use tdb_schema::{ArraySchema, Range};
 
-use super::keys::Packing;
+use super::keys::{Packing, clear};
 use super::measure::Spread;
 use super::sort::{self, Keyed, Source};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
@@ -50,6 +50,7 @@ impl<'s> Keying<'s> {
         let mut rest = keys.as_mut_slice();
         for piece in table.pieces() {
             let (own, others) = rest.split_at_mut_checked(piece.cells)?;
+            clear(own);
             self.0.fill(&table, piece, own)?.then_some(())?;
             rest = others;
         }
