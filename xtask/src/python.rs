@@ -257,7 +257,9 @@ fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>
         let failed = |error| format!("{}: {error}", log.display());
         let output = fs::File::create(&log).map_err(failed)?;
         let result = test(root, environment, wheel, only, &output);
-        println!("== {}\n{}", environment.display(), fs::read_to_string(&log).map_err(failed)?);
+        // What tests print may be no UTF-8.
+        let printed = fs::read(&log).map_err(failed)?;
+        println!("== {}\n{}", environment.display(), String::from_utf8_lossy(&printed));
         result
     };
     side_by_side(environments, run).into_iter().collect()
