@@ -163,7 +163,7 @@ proptest! {
 const NOTHING: (RangeInclusive<i32>, RangeInclusive<i32>) = (0..=0, 0..=0);
 
 #[test]
-fn a_column_of_a_local_array_is_read_without_what_lies_between() {
+fn a_column_of_a_local_array_is_read_without_what_lies_between_if_that_is_much() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("unfiltered");
     if folder.exists() {
         fs::remove_dir_all(&folder).unwrap();
@@ -172,15 +172,20 @@ fn a_column_of_a_local_array_is_read_without_what_lies_between() {
     let array = OpenOptions::new().open(&folder).unwrap();
     let cells = read(&array, &[0..=699], &[17..=17], Layout::RowMajor);
     check(&cells, &NOTHING);
-    let (cells, stats) = array.read().fields(["a"]).range("x", 17..=17).collect_with_stats().unwrap();
+    // Of the second fragment, no cell is in the column. Rows have 4,800 bytes: all are read, in parts of 256 KiB.
+    let column = || array.read().fields(["a"]).range("x", 17..=17);
+    let (cells, stats) = column().collect_with_stats().unwrap();
     assert_eq!(cells.len(), 700);
-    // The tile has 52 chunk headers. Of the second fragment, no cell is in the column.
-    assert!(stats.bytes_read < 20_000, "{stats:?}");
-    assert!(stats.requests > 750, "{stats:?}");
+    assert!(stats.requests < 20 && stats.bytes_read < 3_365_000, "{stats:?}");
+    // Between every second cell lie 9,600 bytes. With each of the 52 headers, cells that are near are read.
+    let some = column().ranges("y", (0..700).step_by(2).map(|y| y..=y));
+    let (cells, stats) = some.collect_with_stats().unwrap();
+    assert_eq!(cells.len(), 350);
+    assert!(stats.requests > 350 && stats.bytes_read < 200_000, "{stats:?}");
 }
 
 #[test]
-fn of_a_cell_only_headers_up_to_its_chunk_are_read() {
+fn of_a_cell_the_header_of_its_chunk_is_read_and_no_other_but_the_first() {
     let storage = MemoryStorage::default();
     write(storage.clone(), (700, 600), (Layout::RowMajor, Layout::RowMajor), &NOTHING);
     let array = OpenOptions::new().open_storage(storage).unwrap();
@@ -192,7 +197,7 @@ fn of_a_cell_only_headers_up_to_its_chunk_are_read() {
     };
     // What else must be known of the array is read by the first of them.
     let (_, first, last) = (requests(350), requests(0), requests(699));
-    assert_eq!(last - first, 51, "the tile has 52 chunks");
+    assert!(last - first <= 2, "{first} requests for the first cell, {last} for the last, of 52 chunks");
 }
 
 #[test]
@@ -208,7 +213,7 @@ fn rows_of_column_major_tiles_and_scattered_cells_are_read_alone_too() {
     for (read, count) in [(row, 600), (scattered, 21)] {
         let (cells, stats) = read.collect_with_stats().unwrap();
         assert_eq!(cells.len(), count);
-        assert!(stats.bytes_read < 20_000, "{stats:?}");
+        assert!(stats.bytes_read < 150_000, "{stats:?}");
     }
 }
 

@@ -280,7 +280,6 @@ impl StoredFile for TracedFile<'_> {
         report("read", &what, || self.inner.read_into(offset, out), |()| len)
     }
 
-    // Each part of `read_parts` is a read, and reported as one.
     fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
         self.inner.will_need(range)
     }

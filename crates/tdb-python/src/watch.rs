@@ -154,7 +154,6 @@ impl StoredFile for WatchedFile<'_> {
         self.0.read_into(offset, out)
     }
 
-    // Each part of `read_parts` looks again: there may be thousands.
     fn will_need(&self, range: &core::ops::Range<u64>) -> bool {
         self.0.will_need(range)
     }

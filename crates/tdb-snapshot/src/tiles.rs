@@ -5,6 +5,7 @@ mod doubt;
 mod open;
 mod pieces;
 mod short;
+mod stream;
 mod var;
 
 use core::ops::Range;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 use self::coded::Coded;
 use self::doubt::{Doubt, Validity};
-pub use self::pieces::{READ_COST, USUAL_CHUNK};
+pub use self::pieces::USUAL_CHUNK;
 pub use self::short::counted_cells;
 use crate::Result;
 use crate::context::Context;

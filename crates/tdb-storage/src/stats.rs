@@ -130,13 +130,6 @@ impl Counters {
         self.bytes_read.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }
 
-    /// Counts requests that are made one after another, so that each is a round of its own.
-    fn requests(&self, requests: usize, bytes: usize) {
-        self.rounds.fetch_add(to_u64(requests), Ordering::Relaxed);
-        self.requests.fetch_add(to_u64(requests), Ordering::Relaxed);
-        self.bytes_read.fetch_add(to_u64(bytes), Ordering::Relaxed);
-    }
-
     /// Counts a tile that was decoded, at least in part.
     pub fn tile(&self, chunks: usize, bytes: usize) {
         self.tiles.fetch_add(1, Ordering::Relaxed);
@@ -341,13 +334,9 @@ struct CountedFile<'a> {
 
 impl StoredFile for CountedFile<'_> {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.counters.requests(1, out.len());
+        self.counters.round();
+        self.counters.request(out.len());
         self.file.read_into(offset, out)
-    }
-
-    fn read_parts(&self, parts: &[core::ops::Range<u64>], out: &mut [u8]) -> io::Result<()> {
-        self.counters.requests(parts.len(), out.len());
-        self.file.read_parts(parts, out)
     }
 
     fn will_need(&self, range: &core::ops::Range<u64>) -> bool {

@@ -12,7 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 const COUNT_LEN: usize = 8;
 
 /// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
-/// position of a chunk is known only from the headers before it.
+/// position of a chunk is known only from the headers before it, except where no filter changed the length of chunks:
+/// [`Self::skip_to`].
 ///
 /// The walk does no I/O. It returns which bytes it needs next, and the caller passes them in:
 ///
@@ -27,6 +28,7 @@ const COUNT_LEN: usize = 8;
 /// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5);
 /// let mut found = Vec::new();
 /// while let Some(range) = walk.needs() {
+///     // The count and the first header, then the second.
 ///     if let Some(chunk) = walk.feed(&tile[range.start as usize..range.end as usize])? {
 ///         found.push(chunk.output);
 ///     }
@@ -45,6 +47,10 @@ pub struct ChunkWalk {
     left: Option<u64>,
     index: u64,
     output: usize,
+    /// The length of each chunk but the last, if that of the first suggests it and the tile's length allows it.
+    each: Option<usize>,
+    /// After a skip: the walk as it was before, should the header that was skipped to not be one.
+    before: Option<Box<Self>>,
 }
 
 /// The position of a chunk, and of its cells in the output.
@@ -81,13 +87,15 @@ impl ChunkWalk {
     #[must_use]
     pub const fn new(tile: Range<u64>, original_len: usize) -> Self {
         let next = tile.start;
-        Self { tile, original_len, next, left: None, index: 0, output: 0 }
+        Self { tile, original_len, next, left: None, index: 0, output: 0, each: None, before: None }
     }
 
     /// The file range to feed next; `None` at the end.
     #[must_use]
     pub fn needs(&self) -> Option<Range<u64>> {
+        let both = COUNT_LEN.saturating_add(CHUNK_HEADER_LEN);
         let len = match self.left {
+            None if self.tile.end.saturating_sub(self.next) >= to_u64(both) => both,
             None => COUNT_LEN,
             Some(0) => return None,
             Some(_) => CHUNK_HEADER_LEN,
@@ -95,13 +103,55 @@ impl ChunkWalk {
         Some(self.next..self.next.saturating_add(to_u64(len)))
     }
 
-    /// Takes the bytes that [`Self::needs`] returned; if they are a header, returns the chunk it describes.
+    /// The byte of the unfiltered tile at which the chunk of the next header begins.
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.output
+    }
+
+    /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is as long as one
+    /// of chunks that no filter changed, all as long as the first (the last may be shorter). Does nothing otherwise. If the
+    /// header at that place is not that of such a chunk, the walk goes on from where it was.
+    ///
+    /// ```
+    /// use tdb_tile::ChunkWalk;
+    ///
+    /// // Three chunks of 2, 2 and 1 bytes, without filters.
+    /// let mut tile = vec![3, 0, 0, 0, 0, 0, 0, 0];
+    /// tile.extend([2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, b'a', b'b']);
+    /// tile.extend([2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, b'c', b'd']);
+    /// tile.extend([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'e']);
+    ///
+    /// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5);
+    /// walk.feed(&tile[..20])?;
+    /// walk.skip_to(4);
+    /// assert_eq!(walk.needs(), Some(36..48));
+    /// # Ok::<(), tdb_tile::Error>(())
+    /// ```
+    pub fn skip_to(&mut self, cell: usize) {
+        let (Some(each), Some(left)) = (self.each, self.left) else { return };
+        let chunks = cell.saturating_sub(self.output).checked_div(each).unwrap_or(0);
+        // Of the last one, the header is always read.
+        let Some(chunks) =
+            to_usize(left.saturating_sub(1)).map(|most| chunks.min(most)).filter(|chunks| *chunks > 0)
+        else {
+            return;
+        };
+        let before = self.clone();
+        self.output = self.output.saturating_add(chunks.saturating_mul(each));
+        let stored = to_u64(each.saturating_add(CHUNK_HEADER_LEN));
+        self.next = self.next.saturating_add(to_u64(chunks).saturating_mul(stored));
+        self.index = self.index.saturating_add(to_u64(chunks));
+        self.left = left.checked_sub(to_u64(chunks));
+        self.before = Some(Box::new(before));
+    }
+
+    /// Takes the bytes that [`Self::needs`] returned; if a header is among them, returns the chunk it describes.
     ///
     /// # Errors
     /// If a chunk ends after the tile, or the chunks do not add up to the tile and its length.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<Option<ChunkPlace>> {
         let mut reader = Reader::with_offset(bytes, self.next);
-        let start = reader;
         let Some(left) = self.left else {
             let count = reader.u64("chunk count")?;
             self.next = reader.offset();
@@ -109,8 +159,45 @@ impl ChunkWalk {
             if count == 0 {
                 self.finish()?;
             }
-            return Ok(None);
+            if count == 0 || reader.rest().is_empty() {
+                return Ok(None);
+            }
+            let first = self.header(reader, count)?;
+            self.each = self.length_of_each(&first, count);
+            return Ok(Some(first));
         };
+        let Some(before) = self.before.take() else { return self.header(reader, left).map(Some) };
+        let found = self.header(reader, left);
+        match found {
+            Ok(place) if place.is_plain() && self.is_as_long_as_others(&place) => Ok(Some(place)),
+            _ => {
+                *self = Self { each: None, ..*before };
+                Ok(None)
+            }
+        }
+    }
+
+    /// The length of each chunk but the last, if the tile can be one of chunks as long as its first that no filter changed.
+    fn length_of_each(&self, first: &ChunkPlace, count: u64) -> Option<usize> {
+        let stored = self.tile.end.saturating_sub(self.tile.start);
+        let each = first.output.len();
+        let chunks =
+            to_u64(self.original_len).checked_add(to_u64(each))?.checked_sub(1)?.checked_div(to_u64(each))?;
+        let is_so = first.is_plain()
+            && chunks == count
+            && plain_chunks(stored, to_u64(self.original_len)) == Some(count);
+        is_so.then_some(each)
+    }
+
+    /// Whether a chunk is as long as the first, or what is left of the tile.
+    fn is_as_long_as_others(&self, place: &ChunkPlace) -> bool {
+        let rest = self.original_len.saturating_sub(place.output.start);
+        self.each.is_some_and(|each| place.output.len() == each.min(rest))
+    }
+
+    /// Reads a header, one of `left` that were not read or skipped.
+    fn header(&mut self, mut reader: Reader<'_>, left: u64) -> Result<ChunkPlace> {
+        let start = reader;
         let original_len = reader.u32("chunk original length")?;
         let data_len = reader.u32("chunk filtered length")?;
         let metadata_len = reader.u32("chunk metadata length")?;
@@ -137,7 +224,7 @@ impl ChunkWalk {
         if self.left == Some(0) {
             self.finish()?;
         }
-        Ok(Some(place))
+        Ok(place)
     }
 
     fn finish(&self) -> Result<()> {
@@ -240,12 +327,80 @@ mod tests {
         assert!(!walk(&tile(), 5).unwrap().iter().any(ChunkPlace::is_plain));
     }
 
+    /// A tile of chunks of these lengths, without filters.
+    fn plain(lens: &[usize]) -> Vec<u8> {
+        let mut tile = to_u64(lens.len()).to_le_bytes().to_vec();
+        for (number, len) in (0u8..).zip(lens) {
+            let stored = u32::try_from(*len).unwrap().to_le_bytes();
+            tile.extend([&stored[..], &stored, &[0; 4], &vec![number; *len]].concat());
+        }
+        tile
+    }
+
+    /// The chunk that has a byte, and how many ranges were read to find it.
+    fn place_of(tile: &[u8], len: usize, cell: usize) -> (ChunkPlace, usize) {
+        let mut walk = ChunkWalk::new(0..to_u64(tile.len()), len);
+        for reads in 1.. {
+            let range = walk.needs().unwrap();
+            let place =
+                walk.feed(&tile[to_usize(range.start).unwrap()..to_usize(range.end).unwrap()]).unwrap();
+            if let Some(place) = place.filter(|place| place.output.contains(&cell)) {
+                return (place, reads);
+            }
+            walk.skip_to(cell);
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn chunks_of_one_length_are_found_with_two_reads_and_others_one_by_one() {
+        for (lens, most) in
+            [(vec![6; 20], 2), (vec![6, 6, 6, 6, 1], 2), (vec![6, 4, 6, 6, 3], 8), (vec![6, 5, 7], 5)]
+        {
+            let tile = plain(&lens);
+            let len: usize = lens.iter().sum();
+            for cell in 0..len {
+                let (place, reads) = place_of(&tile, len, cell);
+                let expected =
+                    walk(&tile, len).unwrap().into_iter().find(|place| place.output.contains(&cell)).unwrap();
+                assert_eq!(
+                    (&place.output, place.index),
+                    (&expected.output, expected.index),
+                    "byte {cell} of {lens:?}"
+                );
+                assert!(place.is_plain() && place.body.start + 100 == expected.body.start);
+                assert!(reads <= most, "{reads} reads for byte {cell} of {lens:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_place_that_only_looks_like_a_header_is_taken_for_one_only_if_it_says_the_expected_length() {
+        // Chunks of 30, 20, 30 and 15 bytes: in chunks of 30, the third header would be within the third chunk.
+        let lens = [30, 20, 30, 15];
+        let mut tile = plain(&lens);
+        let at = 8 + 2 * (12 + 30);
+        let with = |tile: &mut Vec<u8>, len: u32| {
+            tile[at..at + 12].copy_from_slice(&[len.to_le_bytes(), len.to_le_bytes(), [0; 4]].concat());
+        };
+        with(&mut tile, 29);
+        assert_eq!(place_of(&tile, 95, 79).0.output, 50..80);
+        // Nothing tells this tile from one of four chunks of 30, 30, 30 and 5 bytes, but its second header.
+        with(&mut tile, 30);
+        assert_eq!(place_of(&tile, 95, 79).0.output, 60..90);
+        assert_eq!(walk(&tile, 95).unwrap()[2].output, 50..80);
+    }
+
     #[test]
     fn truncated_tiles_wrong_lengths_and_trailing_bytes_are_refused() {
         let tile = tile();
         for len in 0..tile.len() {
             assert!(walk(&tile[..len], 5).is_err(), "{len}");
         }
+        assert!(
+            ChunkWalk::new(0..20, 5).feed(&tile[..8]).unwrap().is_none(),
+            "the count alone may be passed in"
+        );
         assert!(walk(&tile, 4).is_err());
         assert!(walk(&tile, 6).is_err());
         assert!(walk(&[&tile[..], &[0]].concat(), 5).is_err());

@@ -6,7 +6,7 @@ use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::space::{Region, Space};
 use crate::context::Context;
-use crate::tiles::{FieldTiles, READ_COST};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, Result};
 
@@ -100,7 +100,7 @@ impl TilePart {
         let (mut long, mut next) = (true, None);
         self.map.for_each_run(|from, to, cells| {
             let gap = next.map_or(Some(usize::MAX), |next| from.checked_sub(next));
-            let far = gap.map(|gap| gap.saturating_mul(size) >= READ_COST);
+            let far = gap.map(|gap| gap.saturating_mul(size) >= FAR_APART);
             long &= far.is_some_and(|far| far || cells.saturating_mul(size) >= LONG_RUN);
             next = Some(from.saturating_add(cells));
             if long {
@@ -216,6 +216,8 @@ impl TilePart {
 
 /// Runs of fewer bytes are copied out of the whole tile.
 const LONG_RUN: usize = 64;
+/// Unless so many bytes lie between them: then a list of runs is small beside the tile.
+const FAR_APART: usize = 1 << 10;
 
 /// Runs of cells that are still to be copied: where each begins in the tile and in the region, and its number of cells.
 struct CopyRuns<'r> {

@@ -6,8 +6,9 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_filters::{Decoder, Scratch};
 use tdb_tile::{Chunk, ChunkJob, ChunkPlace, ChunkWalk, TileChunks};
 
-use super::pieces::{Extent, USUAL_CHUNK, pieces_in};
+use super::pieces::{Extent, USUAL_CHUNK};
 use super::short::Short;
+use super::stream::{Fault, Source, Visited};
 use super::work;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
@@ -219,16 +220,25 @@ impl Coded {
             let fail = |error| Error::io(context.describe(&location.key), error);
             let file = context.storage.open(&location.key).map_err(fail)?;
             if let Some(file) = file.filter(|file| announce(&extent, &location, &**file)) {
-                let places = self.places(context, &location, &*file, len, wanted, raw)?;
-                if let Extent::Pieces { ranges, .. } = &extent
-                    && places.iter().all(ChunkPlace::is_plain)
-                {
-                    let (chunks, bytes) =
-                        read_pieces(context, &location, &*file, (ranges, &places), show, raw)?;
-                    context.counters.tile(chunks, bytes);
-                    return Ok(());
+                let mut passed = 0usize;
+                if let Extent::Pieces { ranges, .. } = &extent {
+                    let source = Source { file: &*file, tile: location.range.clone(), len };
+                    let visited = source.visit(ranges, &mut show, raw).map_err(|fault| match fault {
+                        Fault::Format(error) => corrupt(error),
+                        Fault::Read(range, error) => {
+                            Error::short_read(context.describe(&location.key), &range, error)
+                        }
+                    });
+                    match visited? {
+                        Visited::All(chunks, bytes) => {
+                            context.counters.tile(chunks, bytes);
+                            return Ok(());
+                        }
+                        Visited::UpTo(cells) => passed = cells,
+                    }
                 }
-                for place in places {
+                let places = self.places(context, &location, &*file, len, wanted, raw)?;
+                for place in places.into_iter().filter(|place| place.output.start >= passed) {
                     read_piece(context, &location, &*file, &place.body, raw)?;
                     room.reset(place.output.len());
                     let out = room.as_mut_slice();
@@ -269,7 +279,8 @@ impl Coded {
         Ok(())
     }
 
-    /// The positions of the wanted chunks: headers show where each begins, and are read one by one, up to that of the last wanted chunk.
+    /// The positions of the wanted chunks: headers show where each begins, and are read one by one, up to that of the last wanted
+    /// chunk. Where no filter changed the length of chunks, those of chunks without wanted bytes are skipped.
     fn places(
         &self,
         context: &Context,
@@ -287,13 +298,16 @@ impl Coded {
             let place =
                 place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
             let Some(place) = place else { continue };
-            let rest = place.output.end..len;
+            let place_end = place.output.end;
             if wanted(place.output.clone()) {
                 places.push(place);
             }
-            if !wanted(rest) {
+            if !wanted(place_end..len) {
                 break;
             }
+            let mut starts = (place_end..len).step_by(USUAL_CHUNK);
+            let next = starts.find(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK))));
+            walk.skip_to(next.unwrap_or(place_end));
         }
         Ok(places)
     }
@@ -329,56 +343,19 @@ impl Coded {
 /// file does not read ahead.
 fn announce(extent: &Extent, location: &TileLocation, file: &dyn StoredFile) -> bool {
     let Extent::Pieces { ranges, else_whole } = extent else { return true };
-    if *else_whole {
-        return file.will_need(&location.range);
-    }
     let (first, last) =
         (ranges.first().map_or(0, |range| range.start), ranges.last().map_or(0, |range| range.end));
+    if *else_whole {
+        // One range is read in order, which file systems notice.
+        let end = if ranges.len() > 1 { location.range.end } else { location.range.start };
+        return file.will_need(&(location.range.start..end));
+    }
     if ranges.len() > 1 && last.saturating_sub(first) <= ranges.len().saturating_mul(USUAL_CHUNK) {
         // Headers move cells by little: what is announced need not be exact.
         let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
         file.will_need(&(at(first)..at(last.saturating_add(USUAL_CHUNK))));
     }
     true
-}
-
-/// Reads pieces of a tile that no filter changed, and passes them on, cut where chunks end. Returns the number of chunks
-/// that they are in, and their bytes.
-fn read_pieces(
-    context: &Context,
-    location: &TileLocation,
-    file: &dyn StoredFile,
-    (pieces, places): (&[Range<usize>], &[ChunkPlace]),
-    mut show: impl FnMut(Range<usize>, &[u8]),
-    raw: &mut Buffer,
-) -> Result<(usize, usize)> {
-    let (mut parts, mut stored) = (Vec::new(), Vec::new());
-    let mut chunks = 0usize;
-    for place in places {
-        let before = parts.len();
-        for part in pieces_in(pieces, &place.output) {
-            stored.push(place.stored(&part));
-            parts.push(part);
-        }
-        chunks = chunks.saturating_add(usize::from(parts.len() > before));
-    }
-    let len = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
-    let end = stored.last().map_or(0, |part| part.end);
-    check_claim(context, location, len, end, raw)?;
-    raw.reset(len);
-    file.read_parts(&stored, raw.as_mut_slice()).map_err(|error| {
-        // The part that is not there whole.
-        let size = context.storage.size(&location.key).unwrap_or(0);
-        let missing = stored.iter().find(|part| part.end > size).cloned().unwrap_or(end..end);
-        Error::short_read(context.describe(&location.key), &missing, error)
-    })?;
-    let mut rest = raw.as_slice();
-    for part in parts {
-        let (bytes, later) = rest.split_at_checked(part.len()).unwrap_or_default();
-        show(part, bytes);
-        rest = later;
-    }
-    Ok((chunks, len))
 }
 
 /// Reads a range of a tile into `raw`.

@@ -9,8 +9,9 @@ use tdb_tile::plain_chunks;
 const SMALL_TILE: u64 = 128 << 10;
 /// Bytes of cells in most chunks.
 pub const USUAL_CHUNK: usize = 64 << 10;
-/// About as many bytes as can be copied in the time that one small read of an open file takes.
-pub const READ_COST: usize = 2 << 10;
+/// About as many bytes as can be copied in the time that one small read of an open file takes. It was 2 KiB on one machine
+/// and 12 on another.
+pub(super) const READ_COST: usize = 5 << 10;
 
 /// How much of a tile is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +20,7 @@ pub(super) enum Extent {
     Whole,
     /// Chunk headers, one by one, and the chunks that have wanted cells.
     Chunks,
-    /// Chunk headers, one by one, and these ranges of the unfiltered tile, ascending and apart. Only where no filter
-    /// changed it.
+    /// These ranges of the unfiltered tile, ascending and apart, and the headers of chunks. Only where no filter changed it.
     Pieces {
         ranges: Vec<Range<usize>>,
         /// Whether reading the whole tile would be the other choice: then a file that is not in memory must be read ahead.
@@ -43,23 +43,60 @@ impl Extent {
         let chunks = len.div_ceil(USUAL_CHUNK);
         let starts = (0..len).step_by(USUAL_CHUNK);
         let found = starts.filter(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK)))).count();
-        let few = found.saturating_mul(3) <= chunks;
-        let reads = |reads: usize, bytes: usize| reads.saturating_mul(READ_COST).saturating_add(bytes);
-        let most = if few {
-            reads(chunks.saturating_add(found), found.saturating_mul(USUAL_CHUNK))
-        } else {
-            reads(1, len)
-        };
-        let pieces = |runs| {
-            let headers = to_usize(plain_chunks(stored, to_u64(len))?)?;
-            joined(runs, most.saturating_sub(reads(headers, 0)))
-        };
-        match runs.and_then(pieces) {
-            Some(ranges) => Self::Pieces { ranges, else_whole: !few },
+        let bytes = to_usize(stored).unwrap_or(usize::MAX);
+        let whole = reads(1, bytes);
+        let in_chunks =
+            reads(chunks.saturating_add(found), found.saturating_mul(bytes.div_ceil(chunks.max(1))));
+        let few = found.saturating_mul(3) <= chunks && in_chunks < whole;
+        let headers = plain_chunks(stored, to_u64(len)).and_then(to_usize);
+        match runs.zip(headers) {
+            Some((runs, headers)) => {
+                let most = if few { in_chunks } else { whole };
+                Self::Pieces { ranges: joined(runs, (headers, len), most), else_whole: !few }
+            }
             None if few => Self::Chunks,
             None => Self::Whole,
         }
     }
+}
+
+/// What a number of reads of some bytes costs, in bytes that are copied in the same time.
+const fn reads(reads: usize, bytes: usize) -> usize {
+    reads.saturating_mul(READ_COST).saturating_add(bytes)
+}
+
+/// Joins runs of a tile, whose `headers` lie in it at equal distances, where they are so close to each other that one read costs less
+/// than two. If reading them so costs `most` or more, only what is further apart than a chunk is not joined.
+fn joined(
+    runs: impl Iterator<Item = Range<usize>>,
+    (headers, len): (usize, usize),
+    most: usize,
+) -> Vec<Range<usize>> {
+    let (mut fine, mut coarse) = (Vec::new(), Vec::new());
+    let (mut bytes, mut is_too_much) = (0usize, false);
+    for run in runs {
+        join(&mut coarse, &run, USUAL_CHUNK);
+        if is_too_much {
+            continue;
+        }
+        bytes = bytes.saturating_add(join(&mut fine, &run, READ_COST));
+        // A header before each piece, and those inside of pieces, which are read with them.
+        let inside = bytes.saturating_mul(headers).checked_div(len).unwrap_or(0);
+        let before = fine.len().min(headers.saturating_sub(inside));
+        is_too_much = reads(fine.len().saturating_add(before), bytes) >= most;
+    }
+    if is_too_much { coarse } else { fine }
+}
+
+/// Appends a run, or joins it to the last one if it begins less than `near` after it. Returns the number of bytes that are added.
+fn join(pieces: &mut Vec<Range<usize>>, run: &Range<usize>, near: usize) -> usize {
+    if let Some(last) = pieces.last_mut().filter(|last| run.start.saturating_sub(last.end) < near) {
+        let old = last.end;
+        last.end = old.max(run.end);
+        return last.end.saturating_sub(old);
+    }
+    pieces.push(run.clone());
+    run.len()
 }
 
 /// The parts of `pieces` that lie in `range`.
@@ -72,29 +109,6 @@ pub(super) fn pieces_in<'p>(
     let pieces = pieces.get(first..).unwrap_or_default().iter();
     let parts = pieces.map(move |piece| piece.start.max(range.start)..piece.end.min(range.end));
     parts.take_while(|part| part.start < part.end)
-}
-
-/// Joins runs that lie so close to each other that one read costs less than two. `None` if reading them costs `most` or
-/// more.
-fn joined(runs: impl Iterator<Item = Range<usize>>, most: usize) -> Option<Vec<Range<usize>>> {
-    let mut pieces: Vec<Range<usize>> = Vec::new();
-    let mut cost = 0usize;
-    for run in runs {
-        match pieces.last_mut() {
-            Some(last) if run.start.saturating_sub(last.end) < READ_COST => {
-                cost = cost.saturating_add(run.end.saturating_sub(last.end));
-                last.end = last.end.max(run.end);
-            }
-            _ => {
-                cost = cost.saturating_add(READ_COST).saturating_add(run.len());
-                pieces.push(run);
-            }
-        }
-        if cost >= most {
-            return None;
-        }
-    }
-    Some(pieces)
 }
 
 #[cfg(test)]
@@ -136,25 +150,40 @@ mod tests {
     }
 
     #[test]
-    fn much_is_read_at_once() {
-        assert_eq!(extent(&[0..2 * MIB], true), Extent::Whole);
-        assert_eq!(extent(&[0..2 * MIB - 4096], true), Extent::Whole, "32 headers cost more than the rest");
+    fn much_is_read_in_one_piece() {
+        let all = |ranges| pieces(ranges, true);
+        assert_eq!(extent(&[0..2 * MIB], true), all(vec![0..2 * MIB]));
         let dense: Vec<_> = (0..256).map(|row| row * 8192..row * 8192 + 7000).collect();
+        let whole = 0..255 * 8192 + 7000;
         assert_eq!(
             extent(&dense, true),
-            Extent::Whole,
+            all(vec![whole]),
             "reading between runs costs less than a read for each"
         );
+        let far = |first: usize| (0..10).map(move |run| first + run * 6000..first + run * 6000 + 500);
+        let two = || far(70_000).chain(far(1 << 20));
+        assert_eq!(joined(two(), (32, 2 * MIB), MIB), two().collect::<Vec<_>>());
+        let coarse = [70_000..124_500, 1 << 20..(1 << 20) + 54_500];
+        assert_eq!(joined(two(), (32, 2 * MIB), 20 * READ_COST), coarse, "two reads instead of 20");
     }
 
     #[test]
-    fn a_tile_of_very_many_chunks_or_of_a_wrong_length_is_read_whole() {
+    fn a_tile_of_a_wrong_length_is_read_whole_and_one_of_very_many_chunks_in_one_piece() {
         let column = || (0..256).map(|row| row * 8192..row * 8192 + 8);
         let of = |stored| Extent::of(stored, 2 * MIB, &mut |_| true, Some(column()));
         assert_eq!(of(STORED), pieces(column().collect(), true));
-        assert_eq!(of(STORED + 900 * 12), Extent::Whole, "932 headers");
+        assert_eq!(of(STORED + 900 * 12), pieces(vec![0..255 * 8192 + 8], true), "932 headers");
         assert_eq!(of(STORED + 1), Extent::Whole, "chunks have more than headers and cells");
         assert_eq!(of(STORED - (1 << 20)), Extent::Whole, "chunks have fewer bytes than cells");
+    }
+
+    #[test]
+    fn of_filtered_tiles_chunks_are_read_alone_only_if_that_is_less() {
+        let of = |stored| {
+            Extent::of(stored, 2 * MIB, &mut |range| range.start < 100, None::<core::iter::Empty<_>>)
+        };
+        assert_eq!(of(MIB as u64), Extent::Chunks);
+        assert_eq!(of(150 << 10), Extent::Whole, "33 reads cost more than 150 KiB");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::opening::{self, open_file};
+use super::opening::{self, open_described, open_file};
 use super::{
     ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
     range_from, range_len,
@@ -109,12 +109,12 @@ impl Storage for LocalStorage {
     }
 
     fn size(&self, key: &str) -> io::Result<u64> {
-        Ok(open_file(&self.path(key))?.metadata()?.len())
+        Ok(open_described(&self.path(key))?.1.len())
     }
 
     fn read_tail(&self, key: &str, most: u64) -> io::Result<(u64, Bytes)> {
-        let mut file = open_file(&self.path(key))?;
-        let size = file.metadata()?.len();
+        let (mut file, metadata) = open_described(&self.path(key))?;
+        let size = metadata.len();
         let start = size.saturating_sub(most);
         if start > 0 {
             file.seek(SeekFrom::Start(start))?;
@@ -139,9 +139,8 @@ impl Storage for LocalStorage {
             let (file, size) = match &mut open {
                 Some((name, file, size)) if name == key => (file, *size),
                 slot => {
-                    let file = open_file(&self.path(key))?;
-                    let size = file.metadata()?.len();
-                    let (_, file, size) = slot.insert((key, file, size));
+                    let (file, metadata) = open_described(&self.path(key))?;
+                    let (_, file, size) = slot.insert((key, file, metadata.len()));
                     (file, *size)
                 }
             };

@@ -216,20 +216,6 @@ pub trait StoredFile: Debug {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Fills `out` with the bytes of `parts`, one after another; it has as many bytes as they have together.
-    ///
-    /// # Errors
-    /// As for [`Self::read_into`]; [`io::ErrorKind::InvalidInput`] if `out` has another length.
-    fn read_parts(&self, parts: &[Range<u64>], mut out: &mut [u8]) -> io::Result<()> {
-        for part in parts {
-            let len = usize::try_from(part.end.saturating_sub(part.start)).unwrap_or(usize::MAX);
-            let (slot, rest) = out.split_at_mut_checked(len).ok_or(io::ErrorKind::InvalidInput)?;
-            self.read_into(part.start, slot)?;
-            out = rest;
-        }
-        if out.is_empty() { Ok(()) } else { Err(io::ErrorKind::InvalidInput.into()) }
-    }
-
     /// A hint that much of `range` will be read, in small parts: a file system may begin to read it. Whether many small parts then
     /// take no longer than reading the range at once. The default does nothing, and says no.
     fn will_need(&self, range: &Range<u64>) -> bool {

@@ -4,7 +4,7 @@
 //! the type of a path is checked before it is opened, and again once it is open, because it may have been replaced in
 //! between. For the same reason the system is told not to block, where the standard library has a way to do that.
 
-use std::fs::{self, File, FileType, OpenOptions};
+use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -13,17 +13,27 @@ pub(super) fn open_file(path: &Path) -> io::Result<File> {
     open(OpenOptions::new().read(true), path)
 }
 
+/// The same, and what the system says of the file.
+pub(super) fn open_described(path: &Path) -> io::Result<(File, Metadata)> {
+    described(OpenOptions::new().read(true), path)
+}
+
 /// Opens a regular file, or a symbolic link to one. If the file does not exist, it is created if the options ask for
 /// it.
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    described(options, path).map(|(file, _)| file)
+}
+
+fn described(options: &mut OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
     match fs::metadata(path) {
         Ok(metadata) => regular(metadata.file_type())?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
     let file = without_waiting(options).open(path)?;
-    regular(file.metadata()?.file_type())?;
-    Ok(file)
+    let metadata = file.metadata()?;
+    regular(metadata.file_type())?;
+    Ok((file, metadata))
 }
 
 /// Opens a folder, to lock it or to sync it.

@@ -134,8 +134,7 @@ impl LocalStorage {
 
     /// The contents of a file, and its version.
     pub(super) fn versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
-        let mut file = super::open_file(&self.path(key))?;
-        let metadata = file.metadata()?;
+        let (mut file, metadata) = super::open_described(&self.path(key))?;
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut file, &mut bytes)?;
         let bytes = Bytes::from(bytes);

@@ -200,14 +200,7 @@ fn opened<S: Storage>(storage: &S) -> Outcome {
             let what = format!("filling a buffer with bytes {range:?} of {key}, opened,");
             same(&what, &out[..], &expected[..])?;
         }
-        let parts = ranges_of(to_u64(bytes.len()));
-        let expected: Vec<u8> = parts.iter().flat_map(|range| part(key, range).to_vec()).collect();
-        let mut out = vec![0xa5; expected.len()];
         file.will_need(&(0..to_u64(bytes.len())));
-        done("filling a buffer with parts of an open file", file.read_parts(&parts, &mut out))?;
-        same(&format!("filling a buffer with parts of {key}, opened,"), &out[..], &expected[..])?;
-        let longer = file.read_parts(&parts, &mut vec![0; expected.len().saturating_add(1)]);
-        refused("filling a longer buffer with parts", longer, io::ErrorKind::InvalidInput)?;
         let filled = file.read_into(to_u64(bytes.len()), &mut [0]);
         refused("filling a byte beyond the end of an open file", filled, io::ErrorKind::UnexpectedEof)?;
     }

@@ -1,0 +1,293 @@
+//! Bytes of a tile that no filter changed, through a small buffer that stays in the processor's cache.
+
+use core::ops::Range;
+use std::io;
+
+use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_tile::{ChunkPlace, ChunkWalk};
+
+use super::pieces::{READ_COST, pieces_in};
+use crate::storage::StoredFile;
+
+/// The most bytes that are read at once.
+const AT_ONCE: usize = 256 << 10;
+
+/// A tile of a file.
+#[derive(Debug)]
+pub(super) struct Source<'s> {
+    pub(super) file: &'s dyn StoredFile,
+    /// Where it is stored.
+    pub(super) tile: Range<u64>,
+    /// The length of the unfiltered tile.
+    pub(super) len: usize,
+}
+
+/// Why a tile could not be read.
+#[derive(Debug)]
+pub(super) enum Fault {
+    Format(tdb_tile::Error),
+    /// This range of the file could not be read.
+    Read(Range<u64>, io::Error),
+}
+
+/// What [`Source::visit`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Visited {
+    /// All pieces were passed on: the number of chunks that they are in, and their bytes.
+    All(usize, usize),
+    /// The chunks from this byte of the unfiltered tile on are not as the writer of a tile without filters stores them. Those before it
+    /// were passed on.
+    UpTo(usize),
+}
+
+impl Source<'_> {
+    /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where the buffer does.
+    pub(super) fn visit(
+        &self,
+        pieces: &[Range<usize>],
+        mut show: impl FnMut(Range<usize>, &[u8]),
+        buffer: &mut Buffer,
+    ) -> Result<Visited, Fault> {
+        let mut window = Window { source: self, buffer, held: 0..0 };
+        let mut walk = ChunkWalk::new(self.tile.clone(), self.len);
+        let (mut chunks, mut bytes) = (0usize, 0usize);
+        let end = pieces.last().map_or(0, |last| last.end);
+        while let Some(header) = walk.needs() {
+            let ahead =
+                self.near(pieces, walk.position()).saturating_add(header.end.saturating_sub(header.start));
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            let Some(place) = place else { continue };
+            let before = bytes;
+            for part in pieces_in(pieces, &place.output) {
+                if !place.is_plain() {
+                    return Ok(Visited::UpTo(place.output.start));
+                }
+                bytes = bytes.saturating_add(part.len());
+                self.pass_on(pieces, &place, part, &mut show, &mut window)?;
+            }
+            chunks = chunks.saturating_add(usize::from(bytes > before));
+            if place.output.end >= end {
+                break;
+            }
+            let next = pieces.get(pieces.partition_point(|piece| piece.end <= place.output.end));
+            walk.skip_to(next.map_or(0, |piece| piece.start));
+        }
+        Ok(Visited::All(chunks, bytes))
+    }
+
+    /// Passes on a part of a chunk.
+    fn pass_on(
+        &self,
+        pieces: &[Range<usize>],
+        place: &ChunkPlace,
+        part: Range<usize>,
+        show: &mut impl FnMut(Range<usize>, &[u8]),
+        window: &mut Window<'_, '_>,
+    ) -> Result<(), Fault> {
+        for start in part.clone().step_by(AT_ONCE) {
+            let part = start..part.end.min(start.saturating_add(AT_ONCE));
+            let ahead = self.near(pieces, start);
+            show(part.clone(), window.bytes(&place.stored(&part), ahead)?);
+        }
+        Ok(())
+    }
+
+    /// About how many stored bytes follow byte `from` of the unfiltered tile before the end of a piece that is near.
+    fn near(&self, pieces: &[Range<usize>], from: usize) -> u64 {
+        let next = pieces.get(pieces.partition_point(|piece| piece.end <= from));
+        let near = next.filter(|piece| piece.start.saturating_sub(from) < READ_COST);
+        let len = to_u64(near.map_or(0, |piece| piece.end.saturating_sub(from)));
+        // Headers are stored between the cells.
+        let stored = self.tile.end.saturating_sub(self.tile.start);
+        let more = stored.saturating_sub(to_u64(self.len));
+        let headers = u128::from(len).saturating_mul(u128::from(more)).checked_div(to_u64(self.len).into());
+        len.saturating_add(headers.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
+    }
+}
+
+/// The part of a tile that is in memory.
+struct Window<'w, 's> {
+    source: &'w Source<'s>,
+    buffer: &'w mut Buffer,
+    /// The file range that the buffer begins with.
+    held: Range<u64>,
+}
+
+impl Window<'_, '_> {
+    /// The bytes of a range of the file, which is not longer than a few headers or [`AT_ONCE`]. If they must be read, so are about
+    /// `ahead` bytes from the range's start on.
+    fn bytes(&mut self, range: &Range<u64>, ahead: u64) -> Result<&[u8], Fault> {
+        if range.start < self.held.start || range.end > self.held.end {
+            self.read(range, ahead)?;
+        }
+        let at = |offset: u64| to_usize(offset.saturating_sub(self.held.start)).unwrap_or(usize::MAX);
+        Ok(self.buffer.as_slice().get(at(range.start)..at(range.end)).unwrap_or_default())
+    }
+
+    fn read(&mut self, range: &Range<u64>, ahead: u64) -> Result<(), Fault> {
+        let Source { file, tile, .. } = self.source;
+        let ahead = range.start.saturating_add(ahead.min(to_u64(AT_ONCE))).min(tile.end);
+        let end = range.end.max(ahead);
+        let len = to_usize(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
+        // What is held of it already moves to the front.
+        let held = self.held.start..self.held.end;
+        let mut kept = 0usize;
+        if held.contains(&range.start) && self.buffer.len() >= len {
+            let at = |offset: u64| to_usize(offset.saturating_sub(held.start)).unwrap_or(usize::MAX);
+            kept = at(held.end).saturating_sub(at(range.start));
+            self.buffer.as_mut_slice().copy_within(at(range.start)..at(held.end), 0);
+        }
+        if self.buffer.len() < len {
+            self.buffer.reset(len);
+        }
+        self.held = 0..0;
+        let from = range.start.saturating_add(to_u64(kept));
+        let out = self.buffer.as_mut_slice().get_mut(kept..len).unwrap_or_default();
+        file.read_into(from, out).map_err(|error| Fault::Read(from..end, error))?;
+        self.held = range.start..end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
+mod tests {
+    use super::*;
+    use crate::storage::{MemoryStorage, Storage};
+    use proptest::prelude::*;
+    use std::cell::Cell;
+
+    /// A file that counts its reads and their bytes.
+    #[derive(Debug)]
+    struct Counted<'f>(Box<dyn StoredFile + 'f>, Cell<(usize, usize)>);
+
+    impl StoredFile for Counted<'_> {
+        fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            let (reads, bytes) = self.1.get();
+            self.1.set((reads + 1, bytes + out.len()));
+            self.0.read_into(offset, out)
+        }
+    }
+
+    /// Bytes of which neighbours differ.
+    fn cells(len: usize) -> Vec<u8> {
+        (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect()
+    }
+
+    /// A tile of these cells in chunks of these lengths, and others around it in its file.
+    fn file(cells: &[u8], lens: &[usize]) -> (MemoryStorage, Range<u64>) {
+        let mut stored = vec![7; 33];
+        let start = to_u64(stored.len());
+        stored.extend(to_u64(lens.len()).to_le_bytes());
+        let mut rest = cells;
+        for len in lens {
+            let (chunk, later) = rest.split_at(*len);
+            let header = u32::try_from(*len).unwrap().to_le_bytes();
+            stored.extend([&header[..], &header, &[0; 4], chunk].concat());
+            rest = later;
+        }
+        let end = to_u64(stored.len());
+        stored.extend([9; 50]);
+        (MemoryStorage::new([("tile", stored)]), start..end)
+    }
+
+    /// What was passed on, with its place.
+    struct Shown(Vec<(Range<usize>, Vec<u8>)>);
+
+    impl Shown {
+        fn bytes(&self) -> Vec<u8> {
+            self.0.iter().flat_map(|(_, bytes)| bytes.clone()).collect()
+        }
+    }
+
+    /// What is passed on of pieces of a tile, with the reads and their bytes.
+    fn visit(
+        (storage, tile): &(MemoryStorage, Range<u64>),
+        len: usize,
+        pieces: &[Range<usize>],
+    ) -> (Result<Visited, Fault>, Shown, (usize, usize)) {
+        let file = Counted(storage.open("tile").unwrap().unwrap(), Cell::default());
+        let mut shown = Vec::new();
+        let source = Source { file: &file, tile: tile.clone(), len };
+        let found =
+            source.visit(pieces, |range, bytes| shown.push((range, bytes.to_vec())), &mut Buffer::new());
+        (found, Shown(shown), file.1.get())
+    }
+
+    const KIB: usize = 1 << 10;
+
+    #[test]
+    fn one_cell_takes_three_reads_and_a_long_piece_one_for_each_quarter_of_a_mebibyte() {
+        let cells = cells(2 * KIB * KIB);
+        let tile = file(&cells, &[64 * KIB; 32]);
+        let (found, shown, reads) = visit(&tile, cells.len(), &[1_500_000..1_500_008]);
+        assert_eq!((found.unwrap(), reads), (Visited::All(1, 8), (3, 20 + 12 + 8)));
+        assert_eq!(shown.0, [(1_500_000..1_500_008, cells[1_500_000..1_500_008].to_vec())]);
+        let piece = 64 * KIB + 100..2 * KIB * KIB;
+        let (found, shown, (reads, bytes)) = visit(&tile, cells.len(), core::slice::from_ref(&piece));
+        assert_eq!(found.unwrap(), Visited::All(31, piece.len()));
+        assert_eq!(shown.bytes(), cells[piece.clone()]);
+        assert!(
+            reads <= 3 + 31 * 64 / 192 + 1 && bytes < piece.len() + KIB,
+            "{reads} reads of {bytes} bytes"
+        );
+    }
+
+    #[test]
+    fn a_chunk_of_a_mebibyte_comes_in_parts() {
+        let cells = cells(KIB * KIB);
+        let (found, shown, _) = visit(&file(&cells, &[KIB * KIB]), cells.len(), &[5..KIB * KIB - 5]);
+        assert_eq!(found.unwrap(), Visited::All(1, cells.len() - 10));
+        assert!(shown.0.len() == 4 && shown.0.iter().all(|(_, bytes)| bytes.len() <= AT_ONCE));
+        assert_eq!(shown.bytes(), cells[5..cells.len() - 5]);
+    }
+
+    #[test]
+    fn a_chunk_with_metadata_ends_the_visit_and_what_is_missing_in_the_file_is_an_error() {
+        let cells = cells(300);
+        let (storage, tile) = file(&cells, &[100; 3]);
+        let bytes = storage.read("tile").unwrap();
+        let mut other = bytes.to_vec();
+        let second = 33 + 8 + 112;
+        // Ten bytes are metadata, not cells.
+        other[second + 4..second + 12].copy_from_slice(&[90, 0, 0, 0, 10, 0, 0, 0]);
+        let other = (MemoryStorage::new([("tile", other)]), tile.clone());
+        let (found, shown, _) = visit(&other, 300, &[90..110, 250..260]);
+        assert_eq!((found.unwrap(), shown.bytes()), (Visited::UpTo(100), cells[90..100].to_vec()));
+        let cut = (MemoryStorage::new([("tile", bytes.slice(..second + 50))]), tile.clone());
+        let (found, _, _) = visit(&cut, 300, &[90..110, 190..195]);
+        assert!(matches!(found, Err(Fault::Read(..))), "{found:?}");
+        let (found, _, _) = visit(&(storage, tile), 301, &[90..110]);
+        assert!(matches!(found, Err(Fault::Format(_))) || found.unwrap() == Visited::All(2, 20));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_passed_on_are_the_bytes_of_the_pieces(
+            lens in prop_oneof![
+                (1usize..3000, 1usize..40).prop_map(|(each, count)| vec![each; count]),
+                (1usize..3000, 1usize..40, 1usize..3000)
+                    .prop_map(|(each, count, last)| [vec![each; count], vec![last.min(each)]].concat()),
+                prop::collection::vec(1usize..20_000, 1..40),
+                prop::collection::vec(prop_oneof![Just(500usize), Just(400), Just(600)], 1..40),
+            ],
+            cuts in prop::collection::vec(0.0f64..1.0, 2..40),
+        ) {
+            let len: usize = lens.iter().sum();
+            let cells = cells(len);
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "small numbers")]
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| (cut * len as f64) as usize).collect();
+            cuts.sort_unstable();
+            cuts.dedup();
+            let pieces: Vec<_> = cuts.chunks_exact(2).map(|cut| cut[0]..cut[1]).collect();
+            let (found, shown, _) = visit(&file(&cells, &lens), len, &pieces);
+            let bytes = pieces.iter().map(Range::len).sum::<usize>();
+            prop_assert!(matches!(found, Ok(Visited::All(_, all)) if all == bytes), "{:?}", found);
+            let expected: Vec<u8> = pieces.iter().flat_map(|piece| cells[piece.clone()].to_vec()).collect();
+            prop_assert_eq!(shown.bytes(), expected);
+            for (range, bytes) in shown.0 {
+                prop_assert_eq!(&cells[range], &bytes[..]);
+            }
+        }
+    }
+}
