@@ -13,6 +13,7 @@ use tdb_schema::{Dimension, Range};
 use crate::QueryError;
 use crate::asked::Ends;
 use crate::coordinate::show_coordinate;
+use marks::Marks;
 
 /// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension, in one of its
 /// intervals.
@@ -293,18 +294,29 @@ impl PhysicalVisitor for Keep<'_> {
             self.wanted.get_mut(kept..).unwrap_or_default().fill(0);
             return;
         }
+        if let Some(marks) = Marks::of((lows, highs), (min, greatest), values.len()) {
+            marks.keep(values, self.wanted);
+        }
         // The interval that contained the last value: it mostly contains the next one too.
         let mut near: Option<(T, T)> = None;
-        for (keep, value) in self.wanted.iter_mut().zip(values) {
-            if near.is_some_and(|(low, high)| low <= *value && *value <= high) || *keep == 0 {
+        for (wanted, values) in self.wanted.chunks_mut(BLOCK).zip(values.chunks(BLOCK)) {
+            if wanted.iter().fold(0, |any, keep| any | *keep) == 0 {
                 continue;
             }
-            let at = highs.partition_point(|high| *high < *value);
-            near = lows.get(at).copied().zip(highs.get(at).copied()).filter(|(low, _)| low <= value);
-            *keep = u8::from(near.is_some());
+            for (keep, value) in wanted.iter_mut().zip(values) {
+                if *keep == 0 || near.is_some_and(|(low, high)| low <= *value && *value <= high) {
+                    continue;
+                }
+                let at = highs.partition_point(|high| *high < *value);
+                near = lows.get(at).copied().zip(highs.get(at).copied()).filter(|(low, _)| low <= value);
+                *keep = u8::from(near.is_some());
+            }
         }
     }
 }
+
+/// So many cells are skipped with one look if none of them is wanted.
+const BLOCK: usize = 16;
 
 struct Merge<'a> {
     lows: &'a Buffer,
@@ -393,5 +405,6 @@ pub fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
     dimension.datatype.physical().visit(IsValue(bytes))
 }
 
+mod marks;
 #[cfg(test)]
 mod tests;

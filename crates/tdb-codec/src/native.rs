@@ -25,10 +25,21 @@ pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 's
 
     /// The value as the nearest `f64`.
     fn to_f64(self) -> f64;
+
+    /// Of integers, how far the value is above `least`, which is not greater than it; `None` for real numbers.
+    ///
+    /// ```
+    /// use tdb_codec::Native;
+    ///
+    /// assert_eq!(100i8.above(-100), Some(200));
+    /// assert_eq!(u64::MAX.above(1), Some(u64::MAX - 1));
+    /// assert_eq!(1.5f32.above(1.0), None);
+    /// ```
+    fn above(self, least: Self) -> Option<u64>;
 }
 
 macro_rules! native {
-    ($($type:ty => $physical:ident, $order:expr, $f64:expr;)*) => {$(
+    ($($type:ty => $physical:ident, $order:expr, $f64:expr, $above:expr;)*) => {$(
         impl Native for $type {
             const PHYSICAL: Physical = Physical::$physical;
 
@@ -51,21 +62,26 @@ macro_rules! native {
             fn to_f64(self) -> f64 {
                 $f64(self)
             }
+
+            #[inline]
+            fn above(self, least: Self) -> Option<u64> {
+                $above(self, least)
+            }
         }
     )*};
 }
 
 native! {
-    i8 => I8, Ord::cmp, f64::from;
-    u8 => U8, Ord::cmp, f64::from;
-    i16 => I16, Ord::cmp, f64::from;
-    u16 => U16, Ord::cmp, f64::from;
-    i32 => I32, Ord::cmp, f64::from;
-    u32 => U32, Ord::cmp, f64::from;
-    i64 => I64, Ord::cmp, |value| value as f64;
-    u64 => U64, Ord::cmp, |value| value as f64;
-    f32 => F32, float_order, f64::from;
-    f64 => F64, float_order, core::convert::identity;
+    i8 => I8, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).cast_unsigned().into());
+    u8 => U8, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).into());
+    i16 => I16, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).cast_unsigned().into());
+    u16 => U16, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).into());
+    i32 => I32, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).cast_unsigned().into());
+    u32 => U32, Ord::cmp, f64::from, |value: Self, least| Some(value.wrapping_sub(least).into());
+    i64 => I64, Ord::cmp, |value| value as f64, |value: Self, least| Some(value.wrapping_sub(least).cast_unsigned());
+    u64 => U64, Ord::cmp, |value| value as f64, |value: Self, least| Some(value.wrapping_sub(least));
+    f32 => F32, float_order, f64::from, |_, _| None;
+    f64 => F64, float_order, core::convert::identity, |_, _| None;
 }
 
 fn float_order<T: PartialOrd>(a: &T, b: &T) -> Ordering {
