@@ -109,6 +109,12 @@ impl ChunkWalk {
         self.output
     }
 
+    /// Whether [`Self::skip_to`] may do anything.
+    #[must_use]
+    pub const fn can_skip(&self) -> bool {
+        self.each.is_some()
+    }
+
     /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is as long as one
     /// of chunks that no filter changed, all as long as the first (the last may be shorter). Does nothing otherwise. If the
     /// header at that place is not that of such a chunk, the walk goes on from where it was.
@@ -124,6 +130,7 @@ impl ChunkWalk {
     ///
     /// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5);
     /// walk.feed(&tile[..20])?;
+    /// assert!(walk.can_skip());
     /// walk.skip_to(4);
     /// assert_eq!(walk.needs(), Some(36..48));
     /// # Ok::<(), tdb_tile::Error>(())

@@ -305,9 +305,11 @@ impl Coded {
             if !wanted(place_end..len) {
                 break;
             }
-            let mut starts = (place_end..len).step_by(USUAL_CHUNK);
-            let next = starts.find(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK))));
-            walk.skip_to(next.unwrap_or(place_end));
+            if walk.can_skip() {
+                let mut starts = (place_end..len).step_by(USUAL_CHUNK);
+                let next = starts.find(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK))));
+                walk.skip_to(next.unwrap_or(place_end));
+            }
         }
         Ok(places)
     }
