@@ -117,7 +117,8 @@ impl ChunkWalk {
 
     /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is as long as one
     /// of chunks that no filter changed, all as long as the first (the last may be shorter). Does nothing otherwise. If the
-    /// header at that place is not that of such a chunk, the walk goes on from where it was.
+    /// header at that place is not that of such a chunk, the walk goes on from where it was. Libraries store such tiles in chunks of one
+    /// length; in a tile made otherwise, twelve bytes of cells at that place could look like the header that is expected there.
     ///
     /// ```
     /// use tdb_tile::ChunkWalk;

@@ -217,7 +217,7 @@ pub trait StoredFile: Debug {
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
     /// A hint that much of `range` will be read, in small parts: a file system may begin to read it. Whether many small parts then
-    /// take no longer than reading the range at once. The default does nothing, and says no.
+    /// take no longer than reading the range at once; for an empty range, this is all that it says. The default does nothing, and says no.
     fn will_need(&self, range: &Range<u64>) -> bool {
         let _ = range;
         false
