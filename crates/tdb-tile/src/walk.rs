@@ -12,8 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 const COUNT_LEN: usize = 8;
 
 /// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
-/// position of a chunk is known only from the headers before it, except where no filter changed the length of chunks:
-/// [`Self::skip_to`].
+/// position of a chunk is known only from the headers before it, except where no filter changed the tile and its writer
+/// gave all chunks one length: [`Self::of_equal_chunks`].
 ///
 /// The walk does no I/O. It returns which bytes it needs next, and the caller passes them in:
 ///
@@ -47,7 +47,9 @@ pub struct ChunkWalk {
     left: Option<u64>,
     index: u64,
     output: usize,
-    /// The length of each chunk but the last, if that of the first suggests it and the tile's length allows it.
+    /// Whether the writer of the tile gave all chunks but the last one length.
+    is_equal: bool,
+    /// This length, as long as no header that was read and the tile's own length say otherwise.
     each: Option<usize>,
     /// After a skip: the walk as it was before, should the header that was skipped to not be one.
     before: Option<Box<Self>>,
@@ -87,7 +89,17 @@ impl ChunkWalk {
     #[must_use]
     pub const fn new(tile: Range<u64>, original_len: usize) -> Self {
         let next = tile.start;
-        Self { tile, original_len, next, left: None, index: 0, output: 0, each: None, before: None }
+        let (is_equal, each, before) = (false, None, None);
+        Self { tile, original_len, next, left: None, index: 0, output: 0, is_equal, each, before }
+    }
+
+    /// The same for a tile that no filter changed, and whose writer gave all chunks but the last one length, as writers do with cells
+    /// of one size. Values of variable length, and coordinates of several dimensions in one tile, are cut into chunks of different
+    /// lengths ([`crate::split`]): there, cells could look like the header that is expected where they are.
+    #[must_use]
+    pub const fn of_equal_chunks(mut self) -> Self {
+        self.is_equal = true;
+        self
     }
 
     /// The file range to feed next; `None` at the end.
@@ -115,10 +127,15 @@ impl ChunkWalk {
         self.each.is_some()
     }
 
-    /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is as long as one
-    /// of chunks that no filter changed, all as long as the first (the last may be shorter). Does nothing otherwise. If the
-    /// header at that place is not that of such a chunk, the walk goes on from where it was. Libraries store such tiles in chunks of one
-    /// length; in a tile made otherwise, twelve bytes of cells at that place could look like the header that is expected there.
+    /// The mean of stored bytes of a chunk whose header was not read yet, with its header; `None` before the count was read.
+    #[must_use]
+    pub fn mean_stored(&self) -> Option<u64> {
+        self.tile.end.saturating_sub(self.next).checked_div(self.left?)
+    }
+
+    /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is one
+    /// [of equal chunks](Self::of_equal_chunks), and neither its length nor a header says otherwise. Does nothing otherwise. If the
+    /// header at that place is not that of such a chunk, the walk goes on from where it was.
     ///
     /// ```
     /// use tdb_tile::ChunkWalk;
@@ -129,7 +146,7 @@ impl ChunkWalk {
     /// tile.extend([2, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, b'c', b'd']);
     /// tile.extend([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'e']);
     ///
-    /// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5);
+    /// let mut walk = ChunkWalk::new(0..tile.len() as u64, 5).of_equal_chunks();
     /// walk.feed(&tile[..20])?;
     /// assert!(walk.can_skip());
     /// walk.skip_to(4);
@@ -171,18 +188,19 @@ impl ChunkWalk {
                 return Ok(None);
             }
             let first = self.header(reader, count)?;
-            self.each = self.length_of_each(&first, count);
+            self.each = if self.is_equal { self.length_of_each(&first, count) } else { None };
             return Ok(Some(first));
         };
-        let Some(before) = self.before.take() else { return self.header(reader, left).map(Some) };
+        let before = self.before.take();
         let found = self.header(reader, left);
-        match found {
-            Ok(place) if place.is_plain() && self.is_as_long_as_others(&place) => Ok(Some(place)),
-            _ => {
-                *self = Self { each: None, ..*before };
-                Ok(None)
-            }
+        let is_expected =
+            found.as_ref().is_ok_and(|place| place.is_plain() && self.is_as_long_as_others(place));
+        if let Some(before) = before.filter(|_| !is_expected) {
+            *self = Self { each: None, ..*before };
+            return Ok(None);
         }
+        self.each = self.each.filter(|_| is_expected);
+        found.map(Some)
     }
 
     /// The length of each chunk but the last, if the tile can be one of chunks as long as its first that no filter changed.
@@ -260,6 +278,23 @@ impl ChunkPlace {
         self.metadata_len == 0 && len == to_u64(self.output.len())
     }
 
+    /// Checks that it is plain.
+    ///
+    /// # Errors
+    /// As [`Self::decode`] without filters: if its data is not as long as its cells, or it has metadata.
+    pub fn expect_plain(&self) -> Result<()> {
+        let data = self.body.end.saturating_sub(self.body.start).saturating_sub(to_u64(self.metadata_len));
+        let kind = match self.metadata_len {
+            0 if self.is_plain() => return Ok(()),
+            0 => ErrorKind::WrongLength { expected: to_u64(self.output.len()), found: data },
+            count => {
+                let kind = FormatError::TrailingBytes { count: to_u64(count) };
+                ErrorKind::Format(tdb_codec::Error::new("chunk metadata", self.body.start, kind))
+            }
+        };
+        Err(Error::in_chunk(self.offset, self.index, kind))
+    }
+
     /// Where bytes of the unfiltered tile are in the file, for chunks whose body is their cells ([`Self::is_plain`]).
     /// What `cells` has outside of [`Self::output`] is left out.
     #[must_use]
@@ -293,6 +328,8 @@ impl ChunkPlace {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::{Just, Strategy};
+
     use super::*;
 
     fn walk(tile: &[u8], original_len: usize) -> Result<Vec<ChunkPlace>> {
@@ -345,9 +382,12 @@ mod tests {
         tile
     }
 
-    /// The chunk that has a byte, and how many ranges were read to find it.
+    /// The chunk that has a byte, and how many ranges were read to find it, in a tile that is said to have chunks of one length.
     fn place_of(tile: &[u8], len: usize, cell: usize) -> (ChunkPlace, usize) {
-        let mut walk = ChunkWalk::new(0..to_u64(tile.len()), len);
+        place_in(ChunkWalk::new(0..to_u64(tile.len()), len).of_equal_chunks(), tile, cell)
+    }
+
+    fn place_in(mut walk: ChunkWalk, tile: &[u8], cell: usize) -> (ChunkPlace, usize) {
         for reads in 1.. {
             let range = walk.needs().unwrap();
             let place =
@@ -393,10 +433,76 @@ mod tests {
         };
         with(&mut tile, 29);
         assert_eq!(place_of(&tile, 95, 79).0.output, 70..95);
-        // Nothing tells this tile from one of four chunks of 30, 30, 30 and 5 bytes, but its second header.
+        // Nothing tells this tile from one of four chunks of 30, 30, 30 and 5 bytes, but its second header. So it must not be said
+        // to have chunks of one length.
         with(&mut tile, 30);
         assert_eq!(place_of(&tile, 95, 79).0.output, 60..90);
-        assert_eq!(walk(&tile, 95).unwrap()[2].output, 40..70);
+        assert_eq!(place_in(ChunkWalk::new(0..to_u64(tile.len()), 95), &tile, 79).0.output, 70..95);
+    }
+
+    #[test]
+    fn a_header_of_another_length_ends_the_skipping() {
+        let lens = [30, 10, 30, 25];
+        let tile = plain(&lens);
+        let mut walk = ChunkWalk::new(0..to_u64(tile.len()), 95).of_equal_chunks();
+        walk.feed(&tile[..20]).unwrap();
+        assert!(walk.can_skip());
+        walk.feed(&tile[50..62]).unwrap();
+        assert!(!walk.can_skip());
+        walk.skip_to(94);
+        assert_eq!(walk.needs(), Some(72..84), "the third header");
+        assert_eq!(walk.mean_stored(), Some((12 + 30 + 12 + 25) / 2));
+    }
+
+    #[test]
+    fn a_chunk_that_is_not_plain_is_refused_where_no_filter_may_have_changed_it() {
+        let places = walk(&tile(), 5).unwrap();
+        for place in places {
+            let error = place.expect_plain().unwrap_err();
+            assert_eq!((error.offset, error.chunk), (place.offset, Some(place.index)));
+        }
+        for place in walk(&plain(&[6, 0, 3]), 9).unwrap() {
+            place.expect_plain().unwrap();
+        }
+    }
+
+    proptest::proptest! {
+        /// Cells that look like headers, wherever one could be expected.
+        #[test]
+        fn every_byte_is_found_in_its_chunk_although_all_cells_look_like_headers(
+            lens in proptest::prop_oneof![
+                (1usize..60, 1usize..20).prop_map(|(each, count)| vec![each; count]),
+                (1usize..60, 1usize..20, 1usize..60)
+                    .prop_map(|(each, count, last)| [vec![each; count], vec![last.min(each)]].concat()),
+                proptest::collection::vec(proptest::prop_oneof![Just(24usize), Just(36), Just(12)], 1..20),
+                proptest::collection::vec(0usize..60, 1..20),
+            ],
+            phase in 0usize..12,
+        ) {
+            let len: usize = lens.iter().sum();
+            let mut tile = plain(&lens);
+            let each = u32::try_from(lens[0]).unwrap().to_le_bytes();
+            let header = [&each[..], &each, &[0; 4]].concat();
+            let mut at = 8;
+            for len in &lens {
+                for place in at + 12..at + 12 + len {
+                    tile[place] = header[(place + phase) % 12];
+                }
+                at += 12 + len;
+            }
+            let places = walk(&tile, len).unwrap();
+            let are_equal = lens[..lens.len() - 1].iter().all(|len| *len == lens[0])
+                && lens.last().is_some_and(|last| *last <= lens[0]);
+            for cell in 0..len {
+                let expected = places.iter().find(|place| place.output.contains(&cell)).unwrap();
+                let found = if are_equal {
+                    place_of(&tile, len, cell).0
+                } else {
+                    place_in(ChunkWalk::new(0..to_u64(tile.len()), len), &tile, cell).0
+                };
+                proptest::prop_assert_eq!((found.output, found.index), (expected.output.clone(), expected.index));
+            }
+        }
     }
 
     #[test]

@@ -4,11 +4,11 @@ use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_filters::{Decoder, Scratch};
-use tdb_tile::{Chunk, ChunkJob, ChunkPlace, ChunkWalk, TileChunks};
+use tdb_tile::{Chunk, ChunkJob, ChunkPlace, TileChunks};
 
 use super::pieces::{Extent, USUAL_CHUNK};
 use super::short::Short;
-use super::stream::{Fault, Source, Visited};
+use super::stream::{Fault, Source};
 use super::work;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
@@ -31,6 +31,9 @@ pub(super) struct Coded {
     pub(super) decoder: Decoder,
     /// Where tiles may lack cells.
     pub(super) short: Option<Short>,
+    /// Whether writers give all chunks of a tile but the last one length, if no filter changes it: they do with cells of one size, but not
+    /// with values of variable length, nor with the coordinates of several dimensions in one tile.
+    pub(super) has_equal_chunks: bool,
 }
 
 impl Coded {
@@ -51,7 +54,12 @@ impl Coded {
             return Extent::Whole;
         }
         let stored = location.range.end.saturating_sub(location.range.start);
-        Extent::of(stored, len, wanted, runs.filter(|_| self.decoder.is_identity()))
+        Extent::of(stored, len, wanted, runs.filter(|_| self.can_skip()))
+    }
+
+    /// Whether the place of a chunk follows from its number.
+    fn can_skip(&self) -> bool {
+        self.has_equal_chunks && self.decoder.is_identity()
     }
 
     /// Whether few chunks of a tile are wanted, and only these need to be read.
@@ -220,25 +228,14 @@ impl Coded {
             let fail = |error| Error::io(context.describe(&location.key), error);
             let file = context.storage.open(&location.key).map_err(fail)?;
             if let Some(file) = file.filter(|file| announce(&extent, &location, &**file)) {
-                let mut passed = 0usize;
                 if let Extent::Pieces { ranges, .. } = &extent {
                     let source = Source { file: &*file, tile: location.range.clone(), len };
-                    let visited = source.visit(ranges, &mut show, raw).map_err(|fault| match fault {
-                        Fault::Format(error) => corrupt(error),
-                        Fault::Read(range, error) => {
-                            Error::short_read(context.describe(&location.key), &range, error)
-                        }
-                    });
-                    match visited? {
-                        Visited::All(chunks, bytes) => {
-                            context.counters.tile(chunks, bytes);
-                            return Ok(());
-                        }
-                        Visited::UpTo(cells) => passed = cells,
-                    }
+                    let (chunks, bytes) =
+                        source.visit(ranges, &mut show, raw).map_err(|fault| fault.of(context, &location))?;
+                    context.counters.tile(chunks, bytes);
+                    return Ok(());
                 }
-                let places = self.places(context, &location, &*file, len, wanted, raw)?;
-                for place in places.into_iter().filter(|place| place.output.start >= passed) {
+                for place in self.places(context, &location, &*file, len, wanted, raw)? {
                     read_piece(context, &location, &*file, &place.body, raw)?;
                     room.reset(place.output.len());
                     let out = room.as_mut_slice();
@@ -279,39 +276,18 @@ impl Coded {
         Ok(())
     }
 
-    /// The positions of the wanted chunks: headers show where each begins, and are read one by one, up to that of the last wanted
-    /// chunk. Where no filter changed the length of chunks, those of chunks without wanted bytes are skipped.
+    /// The positions of the wanted chunks.
     fn places(
         &self,
         context: &Context,
         location: &TileLocation,
         file: &dyn StoredFile,
         len: usize,
-        mut wanted: impl FnMut(Range<usize>) -> bool,
+        wanted: impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
     ) -> Result<Vec<ChunkPlace>> {
-        let mut walk = ChunkWalk::new(location.range.clone(), len);
-        let mut places = Vec::new();
-        while let Some(range) = walk.needs() {
-            read_piece(context, location, file, &range, raw)?;
-            let place = walk.feed(raw.as_slice());
-            let place =
-                place.map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            let Some(place) = place else { continue };
-            let place_end = place.output.end;
-            if wanted(place.output.clone()) {
-                places.push(place);
-            }
-            if !wanted(place_end..len) {
-                break;
-            }
-            if walk.can_skip() {
-                let mut starts = (place_end..len).step_by(USUAL_CHUNK);
-                let next = starts.find(|start| wanted(*start..len.min(start.saturating_add(USUAL_CHUNK))));
-                walk.skip_to(next.unwrap_or(place_end));
-            }
-        }
-        Ok(places)
+        let source = Source { file, tile: location.range.clone(), len };
+        source.places(self.can_skip(), wanted, raw).map_err(|fault| fault.of(context, location))
     }
 
     /// Decodes only the wanted chunks, and reads no others.
@@ -338,6 +314,16 @@ impl Coded {
         }
         context.counters.tile(count, bytes);
         Ok(())
+    }
+}
+
+impl Fault {
+    /// The error of a tile that could not be read.
+    fn of(self, context: &Context, location: &TileLocation) -> Error {
+        match self {
+            Self::Format(error) => Error::from_tile(context.describe(&location.key), None, error),
+            Self::Read(range, error) => Error::short_read(context.describe(&location.key), &range, error),
+        }
     }
 }
 

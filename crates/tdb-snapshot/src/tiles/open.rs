@@ -46,7 +46,7 @@ impl FieldTiles {
         Ok(Self {
             datatype: Datatype::Uint64,
             cell_val_num: tdb_codec::CellValNum::ONE,
-            fixed: Coded { file, decoder, short: None },
+            fixed: Coded { file, decoder, short: None, has_equal_chunks: true },
             values: None,
             strings: None,
             validity: None,
@@ -108,7 +108,7 @@ impl<'a> Opener<'a> {
         let decoder = self.decoder(&file.key, pipeline, tile)?;
         let cell_size = to_usize(tile.cell_size).unwrap_or(usize::MAX);
         let short = Short::of(self.fragment, self.writer_version, cell_size);
-        Ok(Coded { file, decoder, short })
+        Ok(Coded { file, decoder, short, has_equal_chunks: true })
     }
 
     fn filters(&self) -> &'a Pipeline {
@@ -138,7 +138,9 @@ impl<'a> Opener<'a> {
                 cell_size.saturating_mul(count)
             }
         };
-        self.part(DataFilePart::Fixed, self.filters(), self.tile(self.field.datatype, tuple, false))
+        let tile = self.tile(self.field.datatype, tuple, false);
+        let coded = self.part(DataFilePart::Fixed, self.filters(), tile)?;
+        Ok(Coded { has_equal_chunks: coords == CoordsPart::Alone, ..coded })
     }
 
     fn var_length(&self) -> Result<Values> {
@@ -160,7 +162,8 @@ impl<'a> Opener<'a> {
             (plain, _) => plain?,
         };
         let sizes = fragment.var_sizes(context, self.field.kind)?;
-        Ok(Values { fixed, values: Some((Coded { file, decoder, short: None }, sizes)), strings })
+        let values = Coded { file, decoder, short: None, has_equal_chunks: false };
+        Ok(Values { fixed, values: Some((values, sizes)), strings })
     }
 
     fn validity(&self) -> Result<ValidityTiles> {

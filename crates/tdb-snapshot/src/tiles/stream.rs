@@ -6,7 +6,7 @@ use std::io;
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_tile::{ChunkPlace, ChunkWalk};
 
-use super::pieces::{READ_COST, pieces_in};
+use super::pieces::{READ_COST, USUAL_CHUNK, pieces_in};
 use crate::storage::StoredFile;
 
 /// The most bytes that are read at once.
@@ -25,43 +25,33 @@ pub(super) struct Source<'s> {
 /// Why a tile could not be read.
 #[derive(Debug)]
 pub(super) enum Fault {
+    /// The tile is not as the writer of a tile without filters stores it.
     Format(tdb_tile::Error),
     /// This range of the file could not be read.
     Read(Range<u64>, io::Error),
 }
 
-/// What [`Source::visit`] found.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Visited {
-    /// All pieces were passed on: the number of chunks that they are in, and their bytes.
-    All(usize, usize),
-    /// The chunks from this byte of the unfiltered tile on are not as the writer of a tile without filters stores them. Those before it
-    /// were passed on.
-    UpTo(usize),
-}
-
 impl Source<'_> {
-    /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where the buffer does.
+    /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where the buffer does. Returns the number
+    /// of chunks that they are in, and their bytes.
     pub(super) fn visit(
         &self,
         pieces: &[Range<usize>],
         mut show: impl FnMut(Range<usize>, &[u8]),
         buffer: &mut Buffer,
-    ) -> Result<Visited, Fault> {
+    ) -> Result<(usize, usize), Fault> {
         let mut window = Window { source: self, buffer, held: 0..0 };
-        let mut walk = ChunkWalk::new(self.tile.clone(), self.len);
+        let mut walk = ChunkWalk::new(self.tile.clone(), self.len).of_equal_chunks();
         let (mut chunks, mut bytes) = (0usize, 0usize);
         let end = pieces.last().map_or(0, |last| last.end);
         while let Some(header) = walk.needs() {
-            let ahead =
-                self.near(pieces, walk.position()).saturating_add(header.end.saturating_sub(header.start));
+            let len = header.end.saturating_sub(header.start);
+            let ahead = self.near(pieces, walk.position()).saturating_add(len).max(headers_ahead(&walk));
             let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
             let Some(place) = place else { continue };
             let before = bytes;
             for part in pieces_in(pieces, &place.output) {
-                if !place.is_plain() {
-                    return Ok(Visited::UpTo(place.output.start));
-                }
+                place.expect_plain().map_err(Fault::Format)?;
                 bytes = bytes.saturating_add(part.len());
                 self.pass_on(pieces, &place, part, &mut show, &mut window)?;
             }
@@ -72,7 +62,40 @@ impl Source<'_> {
             let next = pieces.get(pieces.partition_point(|piece| piece.end <= place.output.end));
             walk.skip_to(next.map_or(0, |piece| piece.start));
         }
-        Ok(Visited::All(chunks, bytes))
+        Ok((chunks, bytes))
+    }
+
+    /// The places of the chunks that `wanted` accepts, from the headers of all chunks up to the last of them, except of those that can be
+    /// skipped: `are_equal` says that no filter changed the tile, and that its writer gave all chunks but the last one length.
+    pub(super) fn places(
+        &self,
+        are_equal: bool,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        buffer: &mut Buffer,
+    ) -> Result<Vec<ChunkPlace>, Fault> {
+        let mut window = Window { source: self, buffer, held: 0..0 };
+        let walk = ChunkWalk::new(self.tile.clone(), self.len);
+        let mut walk = if are_equal { walk.of_equal_chunks() } else { walk };
+        let mut places = Vec::new();
+        while let Some(header) = walk.needs() {
+            let ahead = headers_ahead(&walk);
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            let Some(place) = place else { continue };
+            let place_end = place.output.end;
+            if wanted(place.output.clone()) {
+                places.push(place);
+            }
+            if !wanted(place_end..self.len) {
+                break;
+            }
+            if walk.can_skip() {
+                let mut starts = (place_end..self.len).step_by(USUAL_CHUNK);
+                let next =
+                    starts.find(|start| wanted(*start..self.len.min(start.saturating_add(USUAL_CHUNK))));
+                walk.skip_to(next.unwrap_or(place_end));
+            }
+        }
+        Ok(places)
     }
 
     /// Passes on a part of a chunk.
@@ -103,6 +126,13 @@ impl Source<'_> {
         let headers = u128::from(len).saturating_mul(u128::from(more)).checked_div(to_u64(self.len).into());
         len.saturating_add(headers.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
     }
+}
+
+/// The number of bytes to read from the next header on where it is not skipped: many, if so many headers lie close to each other that a
+/// read for each would take longer.
+fn headers_ahead(walk: &ChunkWalk) -> u64 {
+    let are_close = walk.mean_stored().is_some_and(|mean| mean < to_u64(READ_COST));
+    if are_close && !walk.can_skip() { to_u64(AT_ONCE) } else { 0 }
 }
 
 /// The part of a tile that is in memory.
@@ -205,7 +235,7 @@ mod tests {
         (storage, tile): &(MemoryStorage, Range<u64>),
         len: usize,
         pieces: &[Range<usize>],
-    ) -> (Result<Visited, Fault>, Shown, (usize, usize)) {
+    ) -> (Result<(usize, usize), Fault>, Shown, (usize, usize)) {
         let file = Counted(storage.open("tile").unwrap().unwrap(), Cell::default());
         let mut shown = Vec::new();
         let source = Source { file: &file, tile: tile.clone(), len };
@@ -221,11 +251,11 @@ mod tests {
         let cells = cells(2 * KIB * KIB);
         let tile = file(&cells, &[64 * KIB; 32]);
         let (found, shown, reads) = visit(&tile, cells.len(), &[1_500_000..1_500_008]);
-        assert_eq!((found.unwrap(), reads), (Visited::All(1, 8), (3, 20 + 12 + 8)));
+        assert_eq!((found.unwrap(), reads), ((1, 8), (3, 20 + 12 + 8)));
         assert_eq!(shown.0, [(1_500_000..1_500_008, cells[1_500_000..1_500_008].to_vec())]);
         let piece = 64 * KIB + 100..2 * KIB * KIB;
         let (found, shown, (reads, bytes)) = visit(&tile, cells.len(), core::slice::from_ref(&piece));
-        assert_eq!(found.unwrap(), Visited::All(31, piece.len()));
+        assert_eq!(found.unwrap(), (31, piece.len()));
         assert_eq!(shown.bytes(), cells[piece.clone()]);
         assert!(
             reads <= 3 + 31 * 64 / 192 + 1 && bytes < piece.len() + KIB,
@@ -237,13 +267,13 @@ mod tests {
     fn a_chunk_of_a_mebibyte_comes_in_parts() {
         let cells = cells(KIB * KIB);
         let (found, shown, _) = visit(&file(&cells, &[KIB * KIB]), cells.len(), &[5..KIB * KIB - 5]);
-        assert_eq!(found.unwrap(), Visited::All(1, cells.len() - 10));
+        assert_eq!(found.unwrap(), (1, cells.len() - 10));
         assert!(shown.0.len() == 4 && shown.0.iter().all(|(_, bytes)| bytes.len() <= AT_ONCE));
         assert_eq!(shown.bytes(), cells[5..cells.len() - 5]);
     }
 
     #[test]
-    fn a_chunk_with_metadata_ends_the_visit_and_what_is_missing_in_the_file_is_an_error() {
+    fn a_chunk_with_metadata_and_what_is_missing_in_the_file_are_errors() {
         let cells = cells(300);
         let (storage, tile) = file(&cells, &[100; 3]);
         let bytes = storage.read("tile").unwrap();
@@ -253,12 +283,30 @@ mod tests {
         other[second + 4..second + 12].copy_from_slice(&[90, 0, 0, 0, 10, 0, 0, 0]);
         let other = (MemoryStorage::new([("tile", other)]), tile.clone());
         let (found, shown, _) = visit(&other, 300, &[90..110, 250..260]);
-        assert_eq!((found.unwrap(), shown.bytes()), (Visited::UpTo(100), cells[90..100].to_vec()));
+        assert!(matches!(&found, Err(Fault::Format(error)) if error.chunk == Some(1)), "{found:?}");
+        assert_eq!(shown.bytes(), cells[90..100]);
         let cut = (MemoryStorage::new([("tile", bytes.slice(..second + 50))]), tile.clone());
         let (found, _, _) = visit(&cut, 300, &[90..110, 190..195]);
         assert!(matches!(found, Err(Fault::Read(..))), "{found:?}");
         let (found, _, _) = visit(&(storage, tile), 301, &[90..110, 299..301]);
         assert!(matches!(found, Err(Fault::Format(_))), "{found:?}: the chunks have 300 bytes");
+    }
+
+    #[test]
+    fn very_many_headers_are_read_in_parts_and_not_one_by_one() {
+        let lens: Vec<_> = [1, 3].repeat(50_000);
+        let cells = cells(200_000);
+        let tile = file(&cells, &lens);
+        let (found, shown, (reads, _)) = visit(&tile, cells.len(), &[199_990..199_992]);
+        assert_eq!((found.unwrap(), shown.bytes()), ((1, 2), cells[199_990..199_992].to_vec()));
+        let parts = (200_000 + 100_000 * 12) / AT_ONCE + 1;
+        assert!(reads <= parts + 2, "{reads} reads");
+        let file = Counted(tile.0.open("tile").unwrap().unwrap(), Cell::default());
+        let source = Source { file: &file, tile: tile.1.clone(), len: cells.len() };
+        let wanted = |range: Range<usize>| range.start < 199_992 && 199_991 < range.end;
+        let places = source.places(false, wanted, &mut Buffer::new()).unwrap();
+        assert_eq!(places.into_iter().map(|place| place.output).collect::<Vec<_>>(), [199_989..199_992]);
+        assert!(file.1.get().0 <= parts + 2, "{:?}", file.1);
     }
 
     proptest! {
@@ -282,7 +330,7 @@ mod tests {
             let pieces: Vec<_> = cuts.chunks_exact(2).map(|cut| cut[0]..cut[1]).collect();
             let (found, shown, _) = visit(&file(&cells, &lens), len, &pieces);
             let bytes = pieces.iter().map(Range::len).sum::<usize>();
-            prop_assert!(matches!(found, Ok(Visited::All(_, all)) if all == bytes), "{:?}", found);
+            prop_assert!(matches!(found, Ok((_, all)) if all == bytes), "{:?}", found);
             let expected: Vec<u8> = pieces.iter().flat_map(|piece| cells[piece.clone()].to_vec()).collect();
             prop_assert_eq!(shown.bytes(), expected);
             for (range, bytes) in shown.0 {
