@@ -239,6 +239,14 @@ class Model:
             return self.undecided("what was consolidated with writes that a window does not hold")
         return sorted(seen, key=lambda w: w.time)
 
+    def current_domain(self, timestamps):
+        """The current domain at the end of a time window: hex; None if there is none."""
+        _, end = self.window(timestamps)
+        current = self.schema.get("current_domain")
+        for step in self.evolutions:
+            current = step.get("current_domain", current) if step["t"] <= end else current
+        return current
+
     def deletes_in(self, timestamps):
         """The deletes in a time window: (time, condition)."""
         start, end = self.window(timestamps)
@@ -326,9 +334,14 @@ class Model:
         keep = schema["allows_dups"]
         limits = [[[value(d, bytes.fromhex(x)) for x in r] for r in several] for d, several in
                   zip(dimensions, query["ranges"])]
+        # no read finds what lies outside the current domain; two empty ends are open
+        current = [[] if not any(r) else [[value(d, bytes.fromhex(x)) for x in r]]
+                   for d, r in zip(dimensions, self.current_domain(query["timestamps"]) or [[] for _ in dimensions])]
         found, rows = {}, []
         for w in writes:
             for i, (raw, place) in enumerate(zip(w.coordinates, w.places(schema))):
+                if not all(not several or any(lo <= v <= hi for lo, hi in several) for v, several in zip(place, current)):
+                    continue
                 if not all(not several or any(lo <= v <= hi for lo, hi in several) for v, several in zip(place, limits)):
                     continue
                 if keep:

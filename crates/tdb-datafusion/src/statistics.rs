@@ -118,7 +118,7 @@ fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
 }
 
 /// The number of cells of a sparse array. It equals the number of rows if no write can have replaced a cell of another
-/// one, nothing was deleted, and no fragment contains a history.
+/// one, nothing was deleted, no fragment contains a history, and none lies outside the current domain.
 fn stored_cells(state: &State) -> Precision<usize> {
     let array = &state.array;
     let fragments = array.fragments();
@@ -126,6 +126,8 @@ fn stored_cells(state: &State) -> Precision<usize> {
     let plain = fragments
         .iter()
         .all(|fragment| !fragment.footer().has_timestamps && !fragment.footer().has_delete_metadata);
+    let plain =
+        plain && (0..array.schema().domain.dimensions.len()).all(|at| array.is_inside_current_domain(at));
     let alone = array.schema().allows_duplicates || fragments.len() <= 1;
     if plain && alone && array.deletes().is_empty() {
         Precision::Exact(rows(cells))

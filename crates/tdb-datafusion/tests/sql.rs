@@ -17,7 +17,10 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_array::{
+    ArraySchema, CellValNum, Datatype, MemoryStorage, Range, SchemaEvolution, WriteColumn, WriteOptions,
+    WriteStorage,
+};
 use tdb_datafusion::{
     FUNCTIONS, LocalFolders, Locate, SortedColumn, TableOptions, TdbExec, TdbTable, TdbTableFactory, register,
 };
@@ -802,6 +805,41 @@ async fn a_filter_outside_the_current_domain_finds_no_rows() {
     }
     let found = ask(&session, "SELECT count(*) FROM current_domain_sparse WHERE x > 50").await;
     assert_eq!(found, ["0"]);
+}
+
+/// A dense array of 100 cells with the values 0 to 99.
+fn line() -> MemoryStorage {
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i64..=999).with_tile(10i64))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
+    let values: Vec<i64> = (0..100).collect();
+    writer.write().range("x", 0..100).column(WriteColumn::fixed("a", &values)).commit().unwrap();
+    storage
+}
+
+#[tokio::test]
+async fn rows_outside_of_a_current_domain_that_came_later_are_no_rows() {
+    for storage in [numbers(100), line()] {
+        let current = vec![Range::new(10i64.to_le_bytes(), 39i64.to_le_bytes())];
+        let change = SchemaEvolution::new().expand_current_domain(current);
+        WriteOptions::new().evolve_storage(storage.clone(), &change).unwrap();
+        let (session, _) = with(session(2), "t", stored(&storage));
+        for (sql, expected) in [
+            ("SELECT count(*) FROM t", "30"),
+            ("SELECT count(*), min(a), max(a), sum(a) FROM t", "30 | 10 | 39 | 735"),
+            ("SELECT count(*), max(x) FROM t WHERE x >= 10", "30 | 39"),
+            ("SELECT count(*) FROM t WHERE x > 50 OR x < 5", "0"),
+            ("SELECT count(*) FROM t WHERE a < 20", "10"),
+        ] {
+            assert_eq!(ask(&session, sql).await, [expected], "{sql}");
+        }
+        assert_eq!(ask(&session, "SELECT x, a FROM t").await.len(), 30);
+    }
 }
 
 #[tokio::test]

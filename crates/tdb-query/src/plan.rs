@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout};
-use tdb_schema::{ArraySchema, Dimension, FieldKind};
+use tdb_schema::{Dimension, FieldKind};
 
 use crate::asked::{Ends, Wanted};
 use crate::chosen::Choice;
@@ -135,7 +135,7 @@ impl Plan {
             ArrayType::Sparse => Layout::Unordered,
         });
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
-        let ranges = range_sets(schema, asked)?.into_iter().zip(&schema.domain.dimensions);
+        let ranges = range_sets(array, asked)?.into_iter().zip(&schema.domain.dimensions);
         let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect();
         let contests = match array.known().has_no_cell_twice() {
@@ -202,8 +202,9 @@ fn meets(ranges: &[RangeSet], dimensions: &[Dimension], fragment: &Fragment) -> 
         .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
 }
 
-/// The intervals of each dimension, as they were asked for.
-fn range_sets(schema: &ArraySchema, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<RangeSet>> {
+/// The intervals of each dimension, as they were asked for, within the current domain.
+fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<RangeSet>> {
+    let schema = array.schema();
     let sets = asked.iter().zip(&schema.domain.dimensions).enumerate();
     sets.map(|(index, (asked, dimension))| {
         let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
@@ -212,15 +213,14 @@ fn range_sets(schema: &ArraySchema, asked: &[Option<Vec<Wanted>>]) -> Result<Vec
             None => vec![Ok(Ends::default())],
         };
         let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
-        // Nothing was written outside the current domain, so it is the whole dimension.
         let domain = Some((current.low.clone(), current.high.clone()));
         let bounded = Dimension { domain, ..dimension.clone() };
         let set = RangeSet::new(&bounded, asked)?;
-        if schema.array_type == ArrayType::Sparse || !set.is_all() {
+        if schema.array_type == ArrayType::Sparse && array.is_inside_current_domain(index) {
             return Ok(set);
         }
         let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
-        Ok(RangeSet::new(dimension, [Ok(ends)])?)
+        Ok(set.narrowed(dimension, &ends))
     })
     .collect()
 }

@@ -91,6 +91,15 @@ impl Range {
         self.contains(datatype, &other.low) && self.contains(datatype, &other.high)
     }
 
+    /// What another interval has in common with this one.
+    #[must_use]
+    pub fn intersection(&self, datatype: Datatype, other: &Self) -> Option<Self> {
+        let is_less = |a: &[u8], b: &[u8]| Self::compare(datatype, a, b) == Ordering::Less;
+        let low = if is_less(&self.low, &other.low) { &other.low } else { &self.low };
+        let high = if is_less(&other.high, &self.high) { &other.high } else { &self.high };
+        (!is_less(high, low)).then(|| Self { low: low.clone(), high: high.clone() })
+    }
+
     /// Extends this interval so that it also covers another one.
     pub fn unite(&mut self, datatype: Datatype, other: &Self) {
         if Self::compare(datatype, &other.low, &self.low) == Ordering::Less {
@@ -114,6 +123,19 @@ mod tests {
         assert!(!range.contains(Datatype::StringAscii, b"d0"));
         assert!(!range.contains(Datatype::StringAscii, &[0xff]));
         assert!(range.overlaps(Datatype::StringAscii, &Range::new(*b"", *b"b")));
+    }
+
+    #[test]
+    fn an_intersection_is_what_both_intervals_contain() {
+        let of = |low: i16, high: i16| Range::new(low.to_le_bytes(), high.to_le_bytes());
+        let both =
+            |a: Range, b: Range| (a.intersection(Datatype::Int16, &b), b.intersection(Datatype::Int16, &a));
+        assert_eq!(both(of(-300, 5), of(-2, 9)), (Some(of(-2, 5)), Some(of(-2, 5))));
+        assert_eq!(both(of(-300, 500), of(-2, 9)), (Some(of(-2, 9)), Some(of(-2, 9))));
+        assert_eq!(both(of(1, 5), of(5, 9)), (Some(of(5, 5)), Some(of(5, 5))));
+        assert_eq!(both(of(1, 4), of(5, 9)), (None, None));
+        let words = Range::new(*b"b", *b"d").intersection(Datatype::StringAscii, &Range::new(*b"", *b"cz"));
+        assert_eq!(words, Some(Range::new(*b"b", *b"cz")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Budget, Limits};
 use tdb_filters::Key;
 use tdb_fragment::CommitKind;
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
@@ -411,48 +411,6 @@ impl Snapshot {
         paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))
     }
 
-    /// The non-empty domain according to the visible fragments, one interval per dimension; `None` if there are none.
-    /// See [`Self::bounds`].
-    #[must_use]
-    pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
-        self.union(Fragment::non_empty_domain)
-    }
-
-    /// The domain of the visible fragments' cells, one interval per dimension; `None` if there are none. It differs
-    /// from the non-empty domain where [`Fragment::bounds`] does.
-    #[must_use]
-    pub fn bounds(&self) -> Option<Vec<Range>> {
-        self.union(Fragment::bounds)
-    }
-
-    /// The smallest box that contains one box of each fragment.
-    fn union(&self, of: fn(&Fragment) -> Option<&[Range]>) -> Option<Vec<Range>> {
-        let mut domains = self.fragments.iter().filter_map(|fragment| of(fragment));
-        let mut union = domains.next()?.to_vec();
-        for domain in domains {
-            for ((range, other), dimension) in
-                union.iter_mut().zip(domain).zip(&self.schema.domain.dimensions)
-            {
-                range.unite(dimension.datatype, other);
-            }
-        }
-        Some(union)
-    }
-
-    /// The rectangles of a sparse fragment's tiles, in order, from its R-tree: one interval per dimension. None for a dense
-    /// fragment, whose tiles are those of the domain.
-    ///
-    /// # Errors
-    /// Damaged metadata.
-    pub fn tile_bounds(&self, fragment: &Fragment) -> Result<Vec<Vec<Range>>> {
-        if fragment.is_dense() {
-            return Ok(Vec::new());
-        }
-        let tree = fragment.rtree(&self.context)?;
-        let tiles = (0..tree.leaf_count()).filter_map(|tile| tree.leaf(tile));
-        Ok(tiles.map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)).collect()).collect())
-    }
-
     /// The array's key-value metadata, as of the window.
     ///
     /// # Errors
@@ -488,3 +446,5 @@ impl ConditionTarget for Snapshot {
         Self::enumeration(self, name)
     }
 }
+
+mod domains;

@@ -224,11 +224,21 @@ fn by_query(array: &Array, query: &Value) -> Option<&'static str> {
         let ordered = ["row-major", "col-major"].contains(&text(query, "layout"));
         let beyond_ascii =
             |end: &Value| end.as_str().is_some_and(|end| hex(end).is_ok_and(|end| !end.is_ascii()));
-        let of_such_text = |(dimension, ranges): (&Dimension, &Value)| {
-            let mut ends = ranges.as_array().into_iter().flatten().filter_map(Value::as_array).flatten();
-            dimension.cell_val_num == CellValNum::Var && ends.any(beyond_ascii)
+        // Where cells lie outside the current domain, it is the range of a dimension that has none.
+        let is_cut = (0..schema.domain.dimensions.len()).any(|at| !array.is_inside_current_domain(at));
+        let current = schema.current_domain.as_ref().filter(|_| is_cut);
+        let of_such_text = |(at, (dimension, ranges)): (usize, (&Dimension, &Value))| {
+            let own = current.and_then(|current| current.ranges.get(at));
+            let mut ends =
+                ranges.as_array().into_iter().flatten().filter_map(Value::as_array).flatten().peekable();
+            let beyond = match ends.peek() {
+                Some(_) => ends.any(beyond_ascii),
+                None => own.is_some_and(|own| !own.low.is_ascii() || !own.high.is_ascii()),
+            };
+            dimension.cell_val_num == CellValNum::Var && beyond
         };
-        if ordered && schema.domain.dimensions.iter().zip(list(query, "ranges")).any(of_such_text) {
+        let dimensions = schema.domain.dimensions.iter().zip(list(query, "ranges"));
+        if ordered && dimensions.enumerate().any(of_such_text) {
             return Some(HALVES);
         }
         let enumerated =
