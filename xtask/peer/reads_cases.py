@@ -172,7 +172,8 @@ def evolve(rng, case):
 
 
 def again(rng, case):
-    """An attribute goes between two writes and comes back before a later one, of the same type or of another."""
+    """An attribute goes between two writes and comes back before a later one, of the same type or of another. Of a sparse array, some of
+    its cells may have been deleted before by what they had in it."""
     steps, schema = case["steps"], case["schema"]
     steps[:] = [s for s in steps if s["op"] != "delete"]
     a = rng.pick(schema["attributes"])
@@ -189,6 +190,13 @@ def again(rng, case):
         new = attr(a["name"], "STRING_ASCII", "var", rng.below(2) == 0)
     elif kind == 2 and a["type"] in INTS and a["cell_val_num"] == 1 and not a["nullable"]:
         new["fill"] = hx(a["type"], 9)
+    before = deletion(rng, a, [steps[i] for i in at[:gone]]) if schema["array_type"] == "sparse" and rng.below(2) else None
+    if before:
+        # libtiledb reads no array with a delete whose operand has another size than the attribute has now
+        alike = [t for t in INTS + FLOATS if a["type"] in INTS + FLOATS and capi.size_of(t) == capi.size_of(a["type"])]
+        alike = alike or [t for t in TEXT if a["type"] in TEXT and capi.size_of(t) == capi.size_of(a["type"])] or [a["type"]]
+        # of what may not be null any more, it tests the bytes that are stored in the place of null
+        new = attr(a["name"], rng.pick(alike), a["cell_val_num"], a["nullable"] or rng.below(3) == 0)
     new.pop("profile", None)
     for k, i in enumerate(at):
         if gone <= k < back:
@@ -199,10 +207,23 @@ def again(rng, case):
     time_of = lambda k: steps[at[k]]["t"] if k < len(at) else max(s.get("t", 0) for s in steps) + 10
     steps.insert(where(back), {"op": "evolve", "t": time_of(back) - 2, "add": [new]})
     steps.insert(where(gone), {"op": "evolve", "t": time_of(gone) - 4, "drop": [a["name"]]})
+    if before:
+        steps.insert(at[gone - 1] + 1, {"op": "delete", "t": steps[at[gone - 1]]["t"] + 1, "condition": before})
+
+
+def deletion(rng, attribute, written):
+    """A condition on an attribute for a delete; None if there is none."""
+    size = capi.size_of(attribute["type"]) * (attribute["cell_val_num"] if attribute["cell_val_num"] != "var" else 1)
+    known = {attribute["name"]: [c for step in written for c in cells(step["fields"][attribute["name"]], size)]}
+    of = condition_fields({"array_type": "sparse", "dimensions": [], "attributes": [attribute]}, known)
+    # stored conditions cannot ask for null
+    of = [f[:3] + (False,) + f[4:] for f in of if f[2]]
+    return condition(rng, of, 1) if of and not attribute.get("enumeration") else None
 
 
 def current_domain(rng, case):
-    """Gives the array a current domain that holds its first writes, and extends it before those that need more."""
+    """Gives the array a current domain that holds its first writes, and extends it before those that need more. Or, to a sparse array,
+    after its first writes, one that does not hold all of their cells: those outside are not read."""
     dimensions = case["schema"]["dimensions"]
     steps = case["steps"]
     if not writes(case):
@@ -213,10 +234,20 @@ def current_domain(rng, case):
         for i, d in enumerate(dimensions):
             if step["subarray"]:
                 out.append([bytes.fromhex(x) for x in step["subarray"][i]])
-                continue
-            size = capi.size_of(d["type"])
-            found = sorted(cells(step["fields"][d["name"]], size), key=order_of(d))
-            out.append([found[0], found[-1]])
+            else:
+                found = found_in(step, d)
+                out.append([found[0], found[-1]])
+        return out
+
+    def found_in(step, d):
+        return sorted(cells(step["fields"][d["name"]], capi.size_of(d["type"])), key=order_of(d))
+
+    def part(steps):
+        """Of each dimension, from one of its cells to another."""
+        out = []
+        for d in dimensions:
+            found = sorted((c for step in steps for c in found_in(step, d)), key=order_of(d))
+            out.append(sorted((rng.pick(found), rng.pick(found)), key=order_of(d)))
         return out
 
     def joined(a, b):
@@ -226,11 +257,18 @@ def current_domain(rng, case):
     first = rng.between(1, len(at))
     for i in at[:first]:
         now = box(steps[i]) if now is None else joined(now, box(steps[i]))
+    late = case["schema"]["array_type"] == "sparse" and rng.below(3) == 0
+    if late:
+        now = part([steps[i] for i in at[:first]])
     if any(lo == b"" for lo, _ in now):
         return
     hexes = lambda b: [[lo.hex(), hi.hex()] for lo, hi in b]
-    case["schema"]["current_domain"] = hexes(now)
     inserted = []
+    if late:
+        i = at[first - 1] + 1
+        inserted.append((i, {"op": "evolve", "t": steps[i - 1]["t"] + 6, "current_domain": hexes(now)}))
+    else:
+        case["schema"]["current_domain"] = hexes(now)
     for i in at[first:]:
         wider = joined(now, box(steps[i]))
         if any(lo == b"" for lo, _ in wider):

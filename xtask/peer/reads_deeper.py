@@ -62,12 +62,15 @@ def places(schema, pools):
 
 
 def emptied(rng, tree, stored=False):
-    """The condition, with the empty string in some sets of texts; and, unless it is stored, with tests for null of what cannot be."""
+    """The condition, with the empty string in some sets of texts; and, if it is stored, in place of some texts that others are less or
+    greater than; unless it is stored, with tests for null of what cannot be."""
     if tree[0] in ("and", "or", "not"):
         return [tree[0]] + [emptied(rng, part, stored) for part in tree[1:]]
     name, op, operand, datatype = tree
     if op in ("in", "not-in") and datatype in TEXT and rng.below(2):
         operand = [""] + operand
+    elif stored and op in ("<", "<=", ">", ">=") and datatype in TEXT and rng.below(6) == 0:
+        operand = ""
     elif not stored and rng.below(12) == 0:
         op, operand = rng.pick(["==", "!="]), None
     return [name, op, operand, datatype]

@@ -1,7 +1,7 @@
 //! The cells of a batch in one field, collected from their tiles.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
-use tdb_schema::{ArraySchema, Field};
+use tdb_schema::{ArraySchema, Field, FieldKind};
 
 use super::merge::Batch;
 use crate::buffers::{VarTile, index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
@@ -45,8 +45,17 @@ impl MergedField {
         field: &Field<'_>,
         fragments: &[&Fragment],
     ) -> Result<Self> {
-        let spec = ColumnSpec::new(schema, field);
-        let open = |fragment: &&Fragment| FieldTiles::of_column(context, fragment, &spec, field.kind);
+        Self::of_column(context, ColumnSpec::new(schema, field), field.kind, fragments)
+    }
+
+    /// The same for a column, whose type need not be that of the array's field.
+    pub(super) fn of_column(
+        context: &Context,
+        spec: ColumnSpec,
+        kind: FieldKind,
+        fragments: &[&Fragment],
+    ) -> Result<Self> {
+        let open = |fragment: &&Fragment| FieldTiles::of_column(context, fragment, &spec, kind);
         let tiles = fragments.iter().map(open).collect::<Result<_>>()?;
         Ok(Self { spec, tiles })
     }

@@ -291,9 +291,10 @@ impl<'a> Deletes<'a> {
             sources.push(Known { open, times: FieldTiles::delete_timestamps(context, fragment)? });
         }
         let program = stored_program(array)?;
-        let schema = array.schema();
-        let fields = program.fields.iter().filter_map(|field| schema.field_of(field.kind));
-        let fields = fields.map(|field| MergedField::open(context, schema, &field, &job.inputs));
+        let fields = program
+            .fields
+            .iter()
+            .map(|field| MergedField::of_column(context, field.spec.clone(), field.kind, &job.inputs));
         let fields = fields.collect::<Result<_>>()?;
         Ok(Self { job, any: concerns || flagged, paths, sources, program, fields })
     }

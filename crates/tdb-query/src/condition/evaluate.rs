@@ -50,14 +50,16 @@ impl Test {
         let Some(operand) = operands.first().filter(|_| !comparison.takes_list()) else {
             return Self::new(comparison, operands.to_vec(), string, datatype);
         };
-        // An operand without bytes means null if a value cannot be empty.
+        // An operand without bytes means null if a value cannot be empty. Nothing is less or greater than null, but text is compared
+        // with the empty string then.
         if operand.is_empty() && !cells.is_var() {
-            return match comparison {
-                Comparison::AlwaysTrue => Self::Always(true),
-                Comparison::Equal => Self::Null(true),
-                Comparison::NotEqual => Self::Null(false),
-                _ => Self::Always(false),
-            };
+            match comparison {
+                Comparison::Equal => return Self::Null(true),
+                Comparison::NotEqual => return Self::Null(false),
+                Comparison::AlwaysTrue => return Self::Always(true),
+                _ if !string => return Self::Always(false),
+                _ => {}
+            }
         }
         let text = string || cells.is_var() || operand.len() != datatype.size();
         Self::new(comparison, vec![operand.clone()], text, datatype)
@@ -145,7 +147,7 @@ impl Test {
 }
 
 /// Whether values are compared as bytes.
-fn is_text(datatype: Datatype) -> bool {
+pub(super) fn is_text(datatype: Datatype) -> bool {
     datatype.is_string() || datatype == Datatype::Char
 }
 

@@ -1,10 +1,10 @@
 //! Checks conditions against a schema: finds the fields, and converts operands to the fields' own bytes.
 
-use tdb_codec::CellValNum;
+use tdb_codec::{CellValNum, Datatype};
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
-use super::evaluate::Test;
+use super::evaluate::{Test, is_text};
 use crate::expression::{
     ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree,
 };
@@ -23,11 +23,17 @@ pub struct Program {
 /// A field that a program looks at.
 #[derive(Clone, Debug)]
 pub struct ProgramField {
-    /// The field in the array's schema.
+    /// The field in the array's schema; an attribute that does not exist if the array does not have it any more.
     pub kind: FieldKind,
     /// The type of its column.
     pub spec: ColumnSpec,
+    /// Whether this is its type in the array's schema, too. It is not that of a stored condition's field in fragments that were written
+    /// before the attribute was dropped and added again with another type.
+    pub is_current: bool,
 }
+
+/// The field of a stored condition that only fragments have: the array's attribute was dropped.
+const DROPPED: FieldKind = FieldKind::Attribute(usize::MAX);
 
 /// A node of a program.
 #[derive(Clone, Debug)]
@@ -42,6 +48,13 @@ pub(super) enum Node {
     },
 }
 
+/// Whether a stored operand can be a value of a field: it is as long as one, the lengths of values differ, or it means null.
+fn may_be_of(operand: &[u8], field: &Field<'_>) -> bool {
+    operand.is_empty()
+        || is_text(field.datatype)
+        || field.cell_size().is_none_or(|size| operand.len() == size)
+}
+
 impl Program {
     /// A query's condition.
     pub(crate) fn of_query(condition: &QueryCondition, array: &Snapshot) -> Result<Self> {
@@ -51,16 +64,17 @@ impl Program {
         Ok(program)
     }
 
-    /// Conditions as they are stored in files, with one root each. For a field that the schema does not have,
-    /// `unknown` makes the error from the number of the condition and the field's name.
+    /// Conditions as they are stored in files, with one root each. `others` are the schemas of fragments, in which an attribute may have
+    /// another type. For a field that no schema has, `unknown` makes the error from the number of the condition and the field's name.
     pub(crate) fn of_stored<'c>(
         conditions: impl Iterator<Item = &'c Condition>,
         schema: &ArraySchema,
+        others: &[&ArraySchema],
         unknown: impl Fn(usize, &str) -> Error,
     ) -> Result<Self> {
         let mut program = Self::default();
         for (index, condition) in conditions.enumerate() {
-            let root = program.stored(condition, schema, &|name| unknown(index, name))?;
+            let root = program.stored(condition, (schema, others), &|name| unknown(index, name))?;
             program.roots.push(root);
         }
         Ok(program)
@@ -70,7 +84,64 @@ impl Program {
     pub fn field(&mut self, schema: &ArraySchema, field: &Field<'_>) -> usize {
         let known = self.fields.iter().position(|known| known.kind == field.kind);
         known.unwrap_or_else(|| {
-            self.fields.push(ProgramField { kind: field.kind, spec: ColumnSpec::new(schema, field) });
+            let spec = ColumnSpec::new(schema, field);
+            self.fields.push(ProgramField { kind: field.kind, spec, is_current: true });
+            self.fields.len().saturating_sub(1)
+        })
+    }
+
+    /// A test of a stored condition; `None` if neither the array nor a fragment has the field. Where fragments have the attribute with
+    /// other types, and the operands fit these, each fragment's cells are tested with its own: a fragment has one of the fields at most,
+    /// and what it does not have satisfies no test.
+    fn stored_test(
+        &mut self,
+        name: &str,
+        (comparison, operands): (Comparison, &[Vec<u8>]),
+        (schema, others): (&ArraySchema, &[&ArraySchema]),
+    ) -> Option<Node> {
+        let current = schema.field(name);
+        let kind = current.map_or(DROPPED, |field| field.kind);
+        let mut fields: Vec<ProgramField> = current
+            .map(|field| ProgramField { kind, spec: ColumnSpec::new(schema, &field), is_current: true })
+            .into_iter()
+            .collect();
+        for other in others.iter().filter(|_| matches!(kind, FieldKind::Attribute(_))) {
+            let own = other.field(name).filter(|own| matches!(own.kind, FieldKind::Attribute(_)));
+            let Some(own) = own else { continue };
+            let same = fields.iter_mut().find(|known| {
+                (known.spec.datatype, known.spec.cell_val_num) == (own.datatype, own.cell_val_num)
+            });
+            match same {
+                // There, null cells are not what is stored in their place.
+                Some(known) if own.nullable && !known.spec.nullable => {
+                    known.spec.nullable = true;
+                    known.is_current = false;
+                }
+                Some(_) => {}
+                None if operands.iter().all(|operand| may_be_of(operand, &own)) => {
+                    let spec = ColumnSpec::new(other, &own);
+                    fields.push(ProgramField { kind, spec, is_current: false });
+                }
+                None => {}
+            }
+        }
+        let tests = fields.into_iter().map(|field| {
+            let test = Test::stored(comparison, operands, field.spec.datatype, field.spec.cell_val_num);
+            Node::Test { field: self.number_of(field), test }
+        });
+        let mut tests: Vec<Node> = tests.collect();
+        let last = tests.pop()?;
+        Some(if tests.is_empty() { last } else { Node::Any(tests.into_iter().chain([last]).collect()) })
+    }
+
+    /// The number of a field with this type in the program; the field is added if it is new.
+    fn number_of(&mut self, field: ProgramField) -> usize {
+        fn of(ProgramField { spec, .. }: &ProgramField) -> (&str, Datatype, CellValNum, bool) {
+            (&spec.name, spec.datatype, spec.cell_val_num, spec.nullable)
+        }
+        let known = self.fields.iter().position(|known| of(known) == of(&field));
+        known.unwrap_or_else(|| {
+            self.fields.push(field);
             self.fields.len().saturating_sub(1)
         })
     }
@@ -78,12 +149,12 @@ impl Program {
     fn stored(
         &mut self,
         condition: &Condition,
-        schema: &ArraySchema,
+        schemas: (&ArraySchema, &[&ArraySchema]),
         unknown: &dyn Fn(&str) -> Error,
     ) -> Result<Node> {
         match condition {
             Condition::Expression { junction, children } => {
-                let children = children.iter().map(|child| self.stored(child, schema, unknown));
+                let children = children.iter().map(|child| self.stored(child, schemas, unknown));
                 let children = children.collect::<Result<Vec<_>>>()?;
                 Ok(match junction {
                     Junction::And => Node::All(children),
@@ -92,9 +163,7 @@ impl Program {
                 })
             }
             Condition::Value { field: name, comparison, operands } => {
-                let field = schema.field(name).ok_or_else(|| unknown(name))?;
-                let test = Test::stored(*comparison, operands, field.datatype, field.cell_val_num);
-                Ok(Node::Test { field: self.field(schema, &field), test })
+                self.stored_test(name, (*comparison, operands), schemas).ok_or_else(|| unknown(name))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tdb_fragment::{Section, parse_names};
+use tdb_schema::ArraySchema;
 
 use super::keep::Keep;
 use super::select::TileSelection;
@@ -112,9 +113,17 @@ impl<'a> Looks<'a> {
 /// The conditions of an array's deletes, one root each.
 pub fn stored_program(array: &Snapshot) -> Result<Program> {
     let conditions = array.deletes().iter().map(|delete| &delete.condition);
-    Program::of_stored(conditions, array.schema(), |index, name| {
-        let what =
-            format!("a delete condition on \"{name}\", which the schema does not have, is not supported");
+    let mut others: Vec<&ArraySchema> = Vec::new();
+    for schema in array.fragments().iter().map(|fragment| fragment.schema()) {
+        let is_known = |known: &&ArraySchema| core::ptr::eq(*known, schema);
+        if !core::ptr::eq(array.schema(), schema) && !others.iter().any(is_known) {
+            others.push(schema);
+        }
+    }
+    Program::of_stored(conditions, array.schema(), &others, |index, name| {
+        let what = format!(
+            "a delete condition on \"{name}\", which neither the array nor its fragments have, is not supported"
+        );
         let path = array.deletes().get(index).map_or("", |delete| &delete.path);
         Error::unsupported(array.context().describe(path), what)
     })
@@ -212,8 +221,8 @@ fn apply<'d>(
     }
     for (field, decoded) in sources.program.fields.iter().zip(columns.into_decoded()) {
         let Some(decoded) = decoded else { continue };
-        // What the condition looked at was already kept.
-        if collected.has(selection, field.kind) {
+        // What the condition looked at was already kept, or is not what the query returns.
+        if !field.is_current || collected.has(selection, field.kind) {
             decoded.give_back(worker);
         } else {
             let tile = (selection.fragment, selection.tile);

@@ -93,7 +93,7 @@ proptest! {
             fill: vec![0; 4],
             fill_validity: 1,
         };
-        let fields = (0..FIELDS).map(|at| ProgramField { kind: FieldKind::Attribute(at), spec: spec.clone() });
+        let fields = (0..FIELDS).map(|at| ProgramField { kind: FieldKind::Attribute(at), spec: spec.clone(), is_current: true });
         let program = Program { fields: fields.collect(), roots };
         let expected = |root: usize| -> Vec<u8> {
             let node = &program.roots[root];
@@ -109,6 +109,43 @@ proptest! {
             let mut mask = wanted.to_vec();
             program.apply_within(root, &mut columns, &wanted, &mut mask).unwrap();
             prop_assert_eq!(&mask, &expected(root));
+        }
+    }
+}
+
+/// The cells of three, of which the last is null, that satisfy a stored comparison with no bytes.
+fn satisfy_nothing(comparison: Comparison, datatype: Datatype) -> [bool; 3] {
+    let test = Test::stored(comparison, &[Vec::new()], datatype, CellValNum::ONE);
+    let size = datatype.size();
+    let values = [vec![0; size], vec![b'a'; size], vec![b'b'; size]].concat();
+    let validity = [1, 1, 0];
+    let (values, validity) = (values.as_slice(), Some(&validity[..]));
+    let mut mask = [1; 3];
+    test.apply(
+        ColumnView { values, offsets: None, codes: None, validity, present: None },
+        Some(size),
+        &mut mask,
+    );
+    mask.map(|cell| cell == 1)
+}
+
+#[test]
+fn a_stored_operand_without_bytes_is_null_except_that_text_may_be_less_or_greater() {
+    for (comparison, of_numbers, of_text) in [
+        (Comparison::Equal, [false, false, true], [false, false, true]),
+        (Comparison::NotEqual, [true, true, false], [true, true, false]),
+        (Comparison::Less, [false; 3], [false; 3]),
+        (Comparison::LessOrEqual, [false; 3], [false; 3]),
+        (Comparison::Greater, [false; 3], [true, true, false]),
+        (Comparison::GreaterOrEqual, [false; 3], [true, true, false]),
+        (Comparison::AlwaysTrue, [true; 3], [true; 3]),
+        (Comparison::AlwaysFalse, [false; 3], [false; 3]),
+    ] {
+        for numbers in [Datatype::Int32, Datatype::Float64, Datatype::Blob] {
+            assert_eq!(satisfy_nothing(comparison, numbers), of_numbers, "{comparison:?} {numbers}");
+        }
+        for text in [Datatype::Char, Datatype::StringAscii, Datatype::StringUtf8] {
+            assert_eq!(satisfy_nothing(comparison, text), of_text, "{comparison:?} {text}");
         }
     }
 }
