@@ -340,7 +340,9 @@ def ask(reader, uri, query, told):
         sparse = schema["array_type"] == "sparse"
         ranges = closed(schema, query["ranges"])
         if not sparse:
-            query["ranges"] = ranges = bounded(schema, ranges)
+            # what does not fit the buffers comes in parts, and where there are labels, in another order
+            most = (expect.BUFFER,) if query["labels"] else ()
+            query["ranges"] = ranges = bounded(schema, ranges, *most)
         if sparse and query["layout"] in ("row-major", "col-major"):
             # in these orders it forgets the current domain, which it adds to others as ranges
             ranges = within_current_domain(reader, array, schema, ranges)

@@ -34,11 +34,11 @@ def closed(schema, ranges):
     return out
 
 
-def bounded(schema, ranges):
+def bounded(schema, ranges, most=MOST_BYTES):
     """The ranges of a dense query, or one point, if what they hold is more than is worth being told."""
     cells = 1
     for several, d in zip(ranges, schema["dimensions"]):
         ends = [[expect.unpack(d["type"], bytes.fromhex(x)) for x in r] for r in several]
         cells *= sum(hi - lo + 1 for lo, hi in ends) or 1
     width = sum(model.width(a) for a in schema["attributes"])
-    return ranges if cells * width <= MOST_BYTES else [[[several[0][0]] * 2] if several else [] for several in ranges]
+    return ranges if cells * width <= most else [[[several[0][0]] * 2] if several else [] for several in ranges]

@@ -79,7 +79,7 @@ fn cells_outside_of_a_current_domain_that_came_later_are_not_read() {
         assert_eq!(
             totals
                 .iter()
-                .map(|total| total.as_i64().or(total.as_u64().map(|n| n as i64)))
+                .map(|total| total.as_i64().or(total.as_u64().and_then(|n| i64::try_from(n).ok())))
                 .collect::<Vec<_>>(),
             [Some(2), Some(4), Some(16)]
         );

@@ -61,6 +61,17 @@ impl Pipeline {
         self.filters.iter().map(of).fold(0, u16::saturating_add)
     }
 
+    /// Whether values may come back changed: numbers with fewer digits, lossy images. What a fragment says of its values, such as their
+    /// extremes, is about those that were written then.
+    #[must_use]
+    pub fn changes_values(&self) -> bool {
+        self.filters.iter().any(|filter| match filter {
+            Filter::ScaleFloat(_) => true,
+            Filter::WebP(options) => !options.lossless,
+            _ => false,
+        })
+    }
+
     /// Reads a pipeline. Codes that the format does not define become [`Filter::Unknown`]. The layout differs between
     /// versions only in a reinterpret byte, and the options' length also shows whether it is present; `version` is a
     /// parameter only for symmetry with [`Self::write`].

@@ -170,6 +170,26 @@ def test_an_axis_query_becomes_anndata(experiment: str, matrix: np.ndarray) -> N
     assert (data.X.toarray() == matrix[[2, 4, 250]]).all() and list(data.obs.columns) == ["size"]
 
 
+def test_tables_that_are_not_indexed_by_ids_alone_are_paired_with_their_matrices(tmp_path: pathlib.Path, matrix: np.ndarray) -> None:
+    pytest.importorskip("anndata")
+    top, ms = _collection(tmp_path / "e", "SOMAExperiment"), _collection(tmp_path / "ms")
+    rna, layers = _collection(tmp_path / "rna", "SOMAMeasurement"), _collection(tmp_path / "X")
+    schema = tdb.Schema("sparse", [tdb.Dimension("kind", None, str)], [tdb.Attribute("soma_joinid", "int64")], duplicates=True)
+    for name, count in (("obs", ROWS), ("var", COLUMNS)):
+        table = tdb.create(tmp_path / name, schema)
+        table.write({"kind": [f"k{at % 7}" for at in range(count)], "soma_joinid": np.arange(count)})
+        _marked(table, "SOMADataFrame")
+    _sparse(tmp_path / "data", matrix)
+    for group, name, place in ((layers, "data", "data"), (rna, "X", "X"), (rna, "var", "var"), (ms, "RNA", "rna")):
+        group.add(str(tmp_path / place), name)
+    top.add(str(tmp_path / "obs"), "obs")
+    top.add(str(tmp_path / "ms"), "ms")
+    data = tdb.soma.open(str(tmp_path / "e")).axis_query("RNA", obs=slice(290, None)).to_anndata()
+    assert data.obs_names.tolist() == [str(at) for at in range(290, ROWS)]
+    assert data.obs["kind"].tolist() == [f"k{at % 7}" for at in range(290, ROWS)]
+    assert (data.X.toarray() == matrix[290:]).all()
+
+
 def test_what_is_not_there_is_said(experiment: str, fixtures: pathlib.Path) -> None:
     opened = tdb.soma.open(experiment)
     with pytest.raises(tdb.QueryError, match=r"no measurement 'ATAC' \(it has RNA\)"):

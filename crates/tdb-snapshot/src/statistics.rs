@@ -179,15 +179,17 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
         return Believed::default();
     }
     let rule = Rule::attribute(field.datatype, field.cell_val_num, field.nullable);
+    // They are about the values before the filters.
+    let same = !field.filters.changes_values();
     if rule.is_number() {
-        return Believed { extremes: true, sums: true, nulls: true };
+        return Believed { extremes: same, sums: same, nulls: true };
     }
     let fixed = !field.is_var();
     // In dense fragments libtiledb takes var-length values from the wrong place, even if there are no nulls: the
     // fixture `2.30.0/fragments_dense` has tiles with extremes of zeros. It also counts nulls of the wrong cells.
     let late = rule.extremes && version.has(Gate::NullableStringStatistics);
     let spoilt = fragment.is_dense() && (!fixed || field.nullable && !late);
-    let extremes = rule.extremes && !spoilt;
+    let extremes = same && rule.extremes && !spoilt;
     let nulls = !spoilt && (rule.extremes || fixed) && counts_nulls(field.datatype);
     Believed { extremes, sums: false, nulls }
 }

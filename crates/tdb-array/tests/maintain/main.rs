@@ -4,6 +4,7 @@
 
 mod evolved;
 mod fragile;
+mod hidden;
 mod model;
 mod rest;
 mod stops;

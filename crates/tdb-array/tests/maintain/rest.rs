@@ -22,7 +22,7 @@ pub(crate) fn run(storage: &MemoryStorage, consolidation: &Consolidation) -> Res
     consolidation.plan(&writer)?.run(&writer, &mut |_| ControlFlow::Continue(()))
 }
 
-fn vacuum(storage: &MemoryStorage, vacuum: &Vacuum) -> Vec<String> {
+pub(crate) fn vacuum(storage: &MemoryStorage, vacuum: &Vacuum) -> Vec<String> {
     let writer = at(0).open_storage(storage.clone()).unwrap();
     let plan = vacuum.plan(&writer).unwrap();
     plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();

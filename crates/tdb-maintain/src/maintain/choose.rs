@@ -7,7 +7,7 @@ use tdb_fragment::TimestampedName;
 use tdb_schema::{ArraySchema, Attribute, Dimension, Range};
 
 use crate::fragment::Fragment;
-use crate::lossy::{changes_values, refuses_values};
+use crate::lossy::refuses_values;
 use crate::{Result, Snapshot};
 
 /// The schemas of an array, oldest first, with their keys.
@@ -48,6 +48,10 @@ fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge:
             "fragments of version {version} do not record when their cells were written, so earlier times would be lost; \
              upgrade the array to consolidate it"
         ));
+    }
+    if target.array_type == ArrayType::Sparse && target.coords_filters.changes_values() {
+        return Err("the times of cells are stored with the filters of coordinates, and these change values"
+            .to_owned());
     }
     if purge && !version.has(Gate::DeleteFiles) {
         return Err(format!("fragments of version {version} do not support deletes"));
@@ -105,7 +109,7 @@ fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema, holes: 
         )),
         (Some(before), Some(after))
             if before.filters != after.filters
-                && (changes_values(&after.filters) || refuses_values(&after.filters)) =>
+                && (after.filters.changes_values() || refuses_values(&after.filters)) =>
         {
             Err(format!("the filters of attribute \"{name}\" at another time may not keep all of its values"))
         }
@@ -145,12 +149,13 @@ pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
 }
 
 /// The reason why those visible fragments of `first..=last` for which `chosen` is true cannot be consolidated; `None`
-/// if they can.
+/// if they can. With `purge`, deleted cells are left out.
 pub(super) fn blocked(
     array: &Snapshot,
     (first, last): (usize, usize),
     chosen: &dyn Fn(usize) -> bool,
     amplification: f64,
+    purge: bool,
 ) -> Option<String> {
     let fragments = array.fragments();
     let dimensions = &array.schema().domain.dimensions;
@@ -170,6 +175,11 @@ pub(super) fn blocked(
         cells = cells.saturating_add(u128::from(fragment.cell_count()));
     }
     let union = union?;
+    let inputs =
+        || fragments.iter().enumerate().filter(|(index, _)| chosen(*index)).map(|(_, fragment)| fragment);
+    let deletes =
+        !array.deletes().is_empty() || inputs().any(|fragment| fragment.footer().has_delete_metadata);
+    let hides = purge && deletes && !dense && !array.schema().allows_duplicates;
     let overlaps = |fragment: &Fragment| {
         let domain = fragment.bounds().unwrap_or_default();
         domain.iter().zip(&union).zip(dimensions).all(|((a, b), dimension)| {
@@ -181,8 +191,15 @@ pub(super) fn blocked(
         let between = first < index && index < last;
         // A dense fragment covers its whole box, also where no input had cells.
         let below = dense && index < first;
+        // The newest version of a cell, which was deleted, hides older ones. Without it they would be seen again.
+        let hidden = hides && index < first;
+        let name = fragment.name();
+        if hidden && overlaps(fragment) {
+            return Some(format!(
+                "fragment {name}, which is not among them, may have older versions of deleted cells, and a purge would show them"
+            ));
+        }
         if (between || below) && overlaps(fragment) {
-            let name = fragment.name();
             return Some(format!("fragment {name}, which is not among them, has cells in the same area"));
         }
     }

@@ -18,7 +18,9 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
     let schema = job.writer.schema();
     let inputs: Vec<String> = job.inputs.iter().map(|fragment| fragment.folder().to_owned()).collect();
     let key = job.array.schema_key().to_owned();
-    let source = open(job.writer)?.restricted(&inputs, Arc::new(schema.clone()), key);
+    // Cells outside of the current domain are not read, but may be when it grows.
+    let all = Arc::new(ArraySchema { current_domain: None, ..schema.clone() });
+    let source = open(job.writer)?.restricted(&inputs, all, key);
     let sides = source.non_empty_domain().and_then(|union| ordinals(schema, &union)).ok_or_else(|| {
         Error::refused("consolidation", "the fragments' domains do not match the array's dimensions")
     })?;
@@ -158,9 +160,14 @@ fn append(
     for (range, dimension) in domain.iter().zip(&schema.domain.dimensions) {
         read = read.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));
     }
-    let columns: Vec<Column> = read.order(Layout::RowMajor).collect()?.into_columns();
+    let read = read.order(Layout::RowMajor).collect()?;
     let plan = BoxPlan::new(schema, &domain)?;
     let cells = plan.cells;
+    if read.len() != cells {
+        let why = format!("{} cells were read of a box of {cells}", read.len());
+        return Err(Error::refused("consolidation", why));
+    }
+    let columns: Vec<Column> = read.into_columns();
     let checked: Vec<CheckedColumn<'_>> = columns
         .iter()
         .enumerate()

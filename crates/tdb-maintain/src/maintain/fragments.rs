@@ -115,10 +115,10 @@ impl Chooser<'_> {
         let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
         let among = |index: usize| chosen.binary_search(&index).is_ok();
         let amplification = self.options.settings.amplification;
-        if let Some(why) = choose::blocked(self.array, ends, &among, amplification) {
+        let purge = self.options.settings.purge;
+        if let Some(why) = choose::blocked(self.array, ends, &among, amplification, purge) {
             return Err(why);
         }
-        let purge = self.options.settings.purge;
         let (key, schema) = choose::target(self.array, self.schemas, &fragments, purge)?;
         let placed = choose::name(self.array, &fragments, &schema, &|| Ok("8".repeat(32)));
         match placed {

@@ -18,7 +18,7 @@ use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
-use crate::{Column, Error, FragmentWriter, Result, parallel};
+use crate::{Column, Error, FragmentWriter, Result, clock, parallel};
 
 /// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;
@@ -93,7 +93,7 @@ fn merge<K: MergeKey>(
         if job.settings.purge
             && let Some(marks) = marks.take()
         {
-            let keep = kept(&batch, &marks, schema.allows_duplicates);
+            let keep = kept(&batch, &marks, schema.allows_duplicates, deletes.present);
             batch.retain(&keep, &sizes);
         }
         if batch.cells.is_empty() {
@@ -233,13 +233,14 @@ fn append(
     writer.append_in_order(&columns, cells)
 }
 
-/// Which cells remain after a purge: not those that were deleted, nor those that they replaced.
-fn kept(batch: &Batch, marks: &Marks, duplicates: bool) -> Vec<bool> {
+/// Which cells remain after a purge: not those that were deleted by now, nor those that they replaced. Deletes of a later time find the
+/// others then.
+fn kept(batch: &Batch, marks: &Marks, duplicates: bool, present: u64) -> Vec<bool> {
     let mut gone = false;
     let cells = batch.first.iter().zip(&marks.times);
     cells
         .map(|(first, time)| {
-            gone = *time != NEVER || (gone && !first && !duplicates);
+            gone = (*time != NEVER && *time <= present) || (gone && !first && !duplicates);
             !gone
         })
         .collect()
@@ -257,6 +258,8 @@ struct Deletes<'a> {
     job: &'a Job<'a>,
     /// Whether any delete affects the inputs.
     any: bool,
+    /// What is to be deleted after this is seen now.
+    present: u64,
     /// All existing deletes, ordered by time.
     paths: Vec<String>,
     sources: Vec<Known>,
@@ -296,7 +299,8 @@ impl<'a> Deletes<'a> {
             .iter()
             .map(|field| MergedField::of_column(context, field.spec.clone(), field.kind, &job.inputs));
         let fields = fields.collect::<Result<_>>()?;
-        Ok(Self { job, any: concerns || flagged, paths, sources, program, fields })
+        let present = clock::present().unwrap_or(u64::MAX);
+        Ok(Self { job, any: concerns || flagged, present, paths, sources, program, fields })
     }
 
     /// What the new fragment stores about them.

@@ -1,5 +1,7 @@
 //! Consolidation of key-value metadata.
 
+use std::collections::BTreeSet;
+
 use tdb_fragment::{CommitKind, TimestampedName, vacuum_line, write_path_lines};
 use tdb_schema::{ArrayMetadata, MetadataEntry, ObjectType};
 
@@ -65,20 +67,22 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
         return Err(Error::refused(WHAT, "the files changed since the plan was made"));
     }
     let mut metadata = ArrayMetadata::default();
+    let mut named = BTreeSet::new();
     let (mut first, mut last) = (u64::MAX, 0);
     for key in keys {
         let payload = context.generic_file(key)?;
         let entries = MetadataEntry::parse_all(&payload)
             .map_err(|error| Error::corrupt(context.describe(key), error))?;
+        named.extend(entries.iter().map(|entry| entry.key.clone()));
         metadata.apply(entries);
         let name = TimestampedName::parse(key.rsplit('/').next().unwrap_or_default());
         let times = name.map_err(|error| Error::corrupt(context.describe(key), error))?.timestamps;
         (first, last) = (first.min(times.0), last.max(times.1));
     }
-    let entries: Vec<MetadataEntry> = metadata
-        .iter()
-        .map(|(key, value)| MetadataEntry { key: key.to_vec(), value: Some(value.clone()) })
-        .collect();
+    // Keys that were removed, too: an older value that is written later must not come back. And libtiledb 2.0 to 2.7 read no file without
+    // entries.
+    let entries = named.into_iter().map(|key| MetadataEntry { value: metadata.get(&key).cloned(), key });
+    let entries: Vec<MetadataEntry> = entries.collect();
     let payload =
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;

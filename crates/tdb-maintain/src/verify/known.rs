@@ -10,7 +10,6 @@ use super::report::Check;
 use crate::coordinate::integer_limits;
 use crate::facts::{Rule, counts_nulls};
 use crate::fragment::Fragment;
-use crate::lossy::changes_values;
 use crate::tiles::counted_cells;
 
 /// The subject of a finding.
@@ -165,9 +164,9 @@ static TABLE: &[Known] = &[
         applies: |case| {
             let fields = || case.fragment.schema().fields();
             match case.field {
-                Some(field) => changes_values(field.filters),
+                Some(field) => field.filters.changes_values(),
                 None => fields().any(|field| {
-                    matches!(field.kind, FieldKind::Dimension(_)) && changes_values(field.filters)
+                    matches!(field.kind, FieldKind::Dimension(_)) && field.filters.changes_values()
                 }),
             }
         },

@@ -255,8 +255,8 @@ class DataFrame(_OfArray):
         return self.read([JOINID]).count()
 
     def read(self, fields: Sequence[str] | None = None, rows: Wanted = None) -> Read:
-        """The rows as a query, in the order of their ids: ``to_pandas()``, ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a
-        condition, such as ``"n_genes > 500"``, or ids."""
+        """The rows as a query, in the order of the table's index, which is mostly that of their ids: ``to_pandas()``,
+        ``pyarrow.table(…)``, ``stream(memory)``. ``rows`` is a condition, such as ``"n_genes > 500"``, or ids."""
         wanted = None if fields is None else list(fields)
         if rows is None or (isinstance(rows, slice) and rows == slice(None)):
             return self.array.read(wanted, order="row-major")
@@ -267,8 +267,9 @@ class DataFrame(_OfArray):
             return self.array.read(wanted, ranges={JOINID: ids if isinstance(rows, slice) or ids else []}, order="row-major")
         joinid: FieldExpression = field(JOINID)
         if isinstance(rows, slice):
-            rows = np.arange(rows.start or 0, rows.stop)
-            ids = rows.tolist()
+            if rows.stop is None:
+                return self.array.read(wanted, where=joinid >= (rows.start or 0), order="row-major")
+            ids = np.arange(rows.start or 0, rows.stop).tolist()
         return self.array.read(wanted, where=joinid.is_in(ids), order="row-major")
 
     def to_pandas(self, fields: Sequence[str] | None = None, rows: Wanted = None) -> pandas.DataFrame:
@@ -416,11 +417,11 @@ class AxisQuery:
         return len(self.obs_ids), len(self.var_ids)
 
     def obs(self, fields: Sequence[str] | None = None) -> Read:
-        """The observations as a query, in the order of their ids."""
+        """The observations as a query, in the order of the table's index: of their ids, if it has no other."""
         return self.experiment.obs.read(fields, self._wanted["obs"])
 
     def var(self, fields: Sequence[str] | None = None) -> Read:
-        """The variables as a query, in the order of their ids."""
+        """The variables as a query, in the order of the table's index: of their ids, if it has no other."""
         return self.measurement.var.read(fields, self._wanted["var"])
 
     def X(self, layer: str = "data") -> Any:
@@ -496,7 +497,9 @@ class AxisQuery:
         names = list(table.columns if fields is None else fields)
         named = own in table.columns
         index = own if named else JOINID
-        frame = table.to_pandas(list(dict.fromkeys([*names, index])), self._wanted[axis]).set_index(index)
+        frame = table.to_pandas(list(dict.fromkeys([*names, index, JOINID])), self._wanted[axis])
+        # Matrices have rows in the order of ids; tables that are not indexed by them alone come in another order.
+        frame = frame.sort_values(JOINID, kind="stable").set_index(index)
         frame.index = frame.index.astype(str)
         frame.index.name = None
         return frame.drop(columns=[JOINID], errors="ignore")

@@ -101,7 +101,7 @@ impl<'a> Sources<'a> {
             let own = field.map(|field| (field, field.spec.own_field(fragment.schema(), field.kind)));
             match own {
                 Some((_, None)) => FieldFacts::Missing,
-                Some((_, Some(FieldKind::Dimension(dimension)))) => {
+                Some((_, Some(kind @ FieldKind::Dimension(dimension)))) if keeps_values(fragment, kind) => {
                     let range = fragment.bounds().and_then(|domain| domain.get(dimension));
                     let known = field.zip(range);
                     FieldFacts::Known(known.map_or(Facts::UNKNOWN, |(field, range)| Facts {
@@ -248,7 +248,7 @@ impl<'a> Sources<'a> {
                         source.known = Known::Statistics(Box::new(statistics));
                     }
                 }
-                Some(own) if !fragment.is_dense() => {
+                Some(own) if !fragment.is_dense() && !own.filters.changes_values() => {
                     if let FieldKind::Dimension(index) = own.kind {
                         source.known = Known::Tree(fragment.rtree(self.context)?, index, own.datatype);
                     }
@@ -260,6 +260,11 @@ impl<'a> Sources<'a> {
         let sources = self.program.fields.iter().map(open).collect::<Result<Vec<_>>>()?;
         Ok(slot.get_or_init(|| sources))
     }
+}
+
+/// Whether the values of a fragment's field are those that its rectangles were made of.
+fn keeps_values(fragment: &Fragment, own: FieldKind) -> bool {
+    fragment.schema().field_of(own).is_some_and(|field| !field.filters.changes_values())
 }
 
 fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {

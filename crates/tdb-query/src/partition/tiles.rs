@@ -9,6 +9,7 @@ use tdb_schema::{Dimension, FieldKind, Range};
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::{RangeSet, is_value};
+use crate::sparse::candidate::rounds;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
@@ -24,7 +25,8 @@ pub(super) struct Tile {
 #[derive(Debug)]
 pub(super) struct Touched {
     pub(super) tiles: Vec<Tile>,
-    /// For each dimension, whether there may be cells at NaN. The query returns these although no range contains NaN.
+    /// For each dimension, whether there may be cells at NaN. The query returns these although no range contains NaN. Or whether a filter
+    /// rounds coordinates, so that cells lie outside of their rectangles.
     pub(super) unordered: Vec<bool>,
 }
 
@@ -89,7 +91,8 @@ fn of_fragment(plan: &Plan, fragment: &Fragment) -> Result<Touched> {
     }
     for (index, (dimension, unordered)) in dimensions.iter().zip(&mut unordered).enumerate() {
         let whole = plan.ranges.get(index).is_some_and(RangeSet::is_all);
-        *unordered = whole && may_have_nan(fragment, (index, dimension), plan, &tree)?;
+        *unordered = rounds(plan.array.schema(), index)
+            || whole && may_have_nan(fragment, (index, dimension), plan, &tree)?;
     }
     Ok(Touched { tiles, unordered })
 }

@@ -2,7 +2,7 @@
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::Mbr;
-use tdb_schema::{FieldKind, Range};
+use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::filter::Filter;
 use crate::condition::Sources;
@@ -110,8 +110,9 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
         let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
             return true;
         };
-        // Cells at NaN are in no rectangle. Only a range leaves them out.
-        let anywhere = plan.ranges.get(dimension).is_none_or(RangeSet::is_all);
+        // Cells at NaN are in no rectangle. Only a range leaves them out. Nor are all cells whose coordinates a filter rounds.
+        let anywhere =
+            plan.ranges.get(dimension).is_none_or(RangeSet::is_all) || rounds(plan.array.schema(), dimension);
         if d.datatype.physical().is_float() && anywhere {
             return true;
         }
@@ -124,6 +125,11 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
         return Ok(Vec::new());
     }
     Ok(fragment.rtree(plan.array.context())?.search(overlaps))
+}
+
+/// Whether a filter changes the coordinates of a dimension, so that cells may lie a little outside of their tile's rectangle.
+pub(crate) fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
+    schema.field_of(FieldKind::Dimension(dimension)).is_some_and(|field| field.filters.changes_values())
 }
 
 /// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a window of keys.

@@ -20,7 +20,7 @@ use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
 use crate::share::{BatchScope, Room, too_small};
 use crate::sparse::Sorting;
-use crate::sparse::candidate::{all_candidates, rarity};
+use crate::sparse::candidate::{all_candidates, rarity, rounds};
 use crate::sparse::filter::Filter;
 use crate::{Error, Result};
 
@@ -100,7 +100,7 @@ impl Parts {
         let mut progress = Progress::default();
         let kind = match lines {
             _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if has_boxes(schema, order) && !may_have_nan(plan) => {
+            Some(lines) if has_boxes(schema, order) && !may_lie_outside(plan) => {
                 match Boxes::new(plan, &cost, lines, order)? {
                     Some(boxes) => {
                         (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
@@ -467,12 +467,14 @@ fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }
 
-/// Whether a cell may be at NaN in a dimension of which no range is asked for. libtiledb stores such cells; they are in no
-/// interval, and rectangles do not show them, so boxes would miss them.
-fn may_have_nan(plan: &Plan) -> bool {
-    let dimensions = plan.array.schema().domain.dimensions.iter().zip(&plan.ranges);
-    let mut real = dimensions.filter(|(dimension, _)| dimension.datatype.physical().is_float());
-    real.any(|(_, set)| set.is_all())
+/// Whether rectangles do not show where all cells are, so that boxes would miss some. A cell may be at NaN in a dimension of which no range
+/// is asked for: libtiledb stores such cells, and they are in no interval. A filter that rounds coordinates moves them a little.
+fn may_lie_outside(plan: &Plan) -> bool {
+    let schema = plan.array.schema();
+    let mut dimensions = schema.domain.dimensions.iter().zip(&plan.ranges).enumerate();
+    dimensions.any(|(index, (dimension, set))| {
+        dimension.datatype.physical().is_float() && (set.is_all() || rounds(schema, index))
+    })
 }
 
 fn largest_tile(plan: &Plan, cost: &CellCost) -> u64 {
