@@ -145,29 +145,37 @@ def variants(p):
 
 
 def points(p):
-    """A point cloud of PDAL: real coordinates that are multiples of a scale, in Hilbert order or in tiles, duplicates allowed."""
+    """A point cloud of PDAL: real coordinates that are multiples of a scale, or are rounded to one, in Hilbert order or in tiles, duplicates
+    allowed."""
     rng = p.rng
     scale, offset = rng.pick([0.01, 0.001, 0.25]), rng.pick([0.0, 637000.0, -50.25])
     hilbert = p.n >= (2, 2) and rng.below(3) > 0
     lossy = p.n >= (2, 11) and rng.below(2) == 0
-    after = {0: [], 1: zstd(7), 2: shuffled("bitshuffle")}[rng.below(3)] if p.n >= (2, 17) else zstd(7)
-    filters = lambda: [flt("scale_float", scale_float_bytewidth=rng.pick([4, 8]), scale_float_factor=scale,
+    width, dups = rng.pick([4, 8]), rng.below(3) > 0
+    delta = [flt("delta", level=DEFAULT, reinterpret_datatype="INT%d" % (8 * width))] + rng.pick([shuffled("bitshuffle"), [flt("bzip2", level=9)]])
+    after = {0: [], 1: zstd(7), 2: shuffled("bitshuffle"), 3: delta}[rng.below(4)] if p.n >= (2, 17) else zstd(7)
+    filters = lambda: [flt("scale_float", scale_float_bytewidth=width, scale_float_factor=scale,
                            scale_float_offset=offset)] + after if lossy else rng.pick([zstd(7), shuffled("bitshuffle"), None])
+    # PDAL's scale, where a file tells none, is coarser than most points
+    rounds = lossy and dups and rng.below(2) == 0
     most = rng.pick([300, 20000])
     place = lambda k: scale * float(k) + offset
+    near = lambda k: place(k) + (scale * rng.below(100) / 100 if rounds else 0.0)
     dims = [dim(name, "FLOAT64", place(-1) - 1.0, place(most) + 1.0, None if hilbert or p.n >= (2, 1) and rng.below(2) else 50 * scale,
                 filters()) for name in ("X", "Y", "Z")[:rng.pick([2, 3, 3])]]
     attrs = [attr("Intensity", "UINT16", 1, False, rng.pick([zstd(), shuffled(), [flt("delta", level=DEFAULT)] + zstd() if p.n >= (2, 17) else None])),
              attr("ReturnNumber", "UINT8", 1, False, zstd(), profile="small"), attr("GpsTime", "FLOAT64", 1, False, shuffled("bitshuffle")),
              attr("Classification", "UINT8", 1, False, [flt("rle", level=DEFAULT)] + zstd(), profile="runs")]
     c = p.case("points", dims, attrs[:rng.between(1, 4)], False, [None] * len(dims), capacity=rng.pick([10, 100, 100000]),
-               allows_dups=rng.below(3) > 0, cell_order="hilbert" if hilbert else "row-major")
+               allows_dups=dups, cell_order="hilbert" if hilbert else "row-major")
+    if rounds:
+        c.d["rounds"] = True
     for _ in range(rng.between(1, 3)):
         # along lines of a scan, of nearly equal height
         x, y, cells = rng.between(0, most), rng.between(0, most), []
         for _ in range(rng.between(10, 150)):
             x, y = (x + rng.between(0, 9)) % most, (y + rng.below(2)) % most
-            cells.append((place(x), place(y), place(rng.between(0, 40)))[:len(dims)])
+            cells.append((near(x), near(y), near(rng.between(0, 40)))[:len(dims)])
         p.sparse(cells if c.schema.get("allows_dups") else sorted(set(cells)))
     p.meta(("_pdal", "STRING_UTF8", '{"stages": []}'))
     return c

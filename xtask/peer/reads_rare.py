@@ -172,7 +172,7 @@ def filters(rng, case):
 
 
 def scaled(rng, case, a, after):
-    """Cells that a scale and an offset make whole numbers of."""
+    """Cells that a scale and an offset make whole numbers of, or that are rounded to such."""
     a["filters"] = [flt("scale_float", scale_float_bytewidth=rng.pick([2, 4, 8]), scale_float_factor=rng.pick([0.25, 0.5, 2.0]),
                         scale_float_offset=rng.pick([0.0, -3.5, 100.0]))] + after
     factor, offset = a["filters"][0]["scale_float_factor"], a["filters"][0]["scale_float_offset"]
@@ -180,11 +180,15 @@ def scaled(rng, case, a, after):
         # the default, NaN, is no whole number
         a["fill"] = pack(a["type"], [offset] * a["cell_val_num"]).hex()
         a.pop("fill_valid", None)
+    rounds = rng.below(2) == 0
+    if rounds:
+        case["rounds"] = True
+    part = lambda: rng.below(100) / 100 if rounds else 0
     for step in of(case, "write"):
         f = step["fields"].get(a["name"])
         if f:
             count = len(base64.b64decode(f["data"])) // capi.size_of(a["type"])
-            f["data"] = b64(pack(a["type"], [offset + factor * (rng.below(2000) - 1000) for _ in range(count)]))
+            f["data"] = b64(pack(a["type"], [offset + factor * (rng.below(2000) - 1000 + part()) for _ in range(count)]))
 
 
 def nameless(rng, case):
