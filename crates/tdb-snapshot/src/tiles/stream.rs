@@ -1,4 +1,4 @@
-//! Bytes of a tile that no filter changed, through a small buffer that stays in the processor's cache.
+//! A tile in parts, through a small buffer that stays in the processor's cache: bytes that no filter changed, and the places of chunks.
 
 use core::ops::Range;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) struct Source<'s> {
 /// Why a tile could not be read.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// The tile is not as the writer of a tile without filters stores it.
+    /// The tile's chunks are not what its length, or the lack of filters, says they must be.
     Format(tdb_tile::Error),
     /// This range of the file could not be read.
     Read(Range<u64>, io::Error),
