@@ -230,12 +230,15 @@ mod tests {
         }
     }
 
+    /// The chunks that were passed on, and the bytes of their cells.
+    type Found = Result<(usize, usize), Fault>;
+
     /// What is passed on of pieces of a tile, with the reads and their bytes.
     fn visit(
         (storage, tile): &(MemoryStorage, Range<u64>),
         len: usize,
         pieces: &[Range<usize>],
-    ) -> (Result<(usize, usize), Fault>, Shown, (usize, usize)) {
+    ) -> (Found, Shown, (usize, usize)) {
         let file = Counted(storage.open("tile").unwrap().unwrap(), Cell::default());
         let mut shown = Vec::new();
         let source = Source { file: &file, tile: tile.clone(), len };
