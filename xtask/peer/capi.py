@@ -191,9 +191,9 @@ class Lib:
             self.call("attribute_set_cell_val_num", h, u32(VAR if cvn == "var" else cvn))
         if a.get("nullable"):
             self.call("attribute_set_nullable", h, C.c_uint8(1))
-        if a.get("filters") or a.get("max_chunk_size"):
+        if a.get("filters") or a.get("max_chunk_size") is not None:
             fl = self.chunked_filter_list(a.get("filters") or [])
-            if a.get("max_chunk_size"):
+            if a.get("max_chunk_size") is not None:
                 self.call("filter_list_set_max_chunk_size", fl, u32(a["max_chunk_size"]))
             self.call("attribute_set_filter_list", h, fl)
         if a.get("fill") is not None:

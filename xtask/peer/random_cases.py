@@ -113,7 +113,7 @@ def attributes(rng, version, large):
             a["profile"] = "small"  # it refuses differences of differences that overflow
         if not large and rng.below(6) == 0:
             # at least a cell, or an offset; beside the default of 64 KiB
-            a["max_chunk_size"] = max(8, wild.width(a)) * rng.pick([1, 3, 100]) + rng.pick([0, 0, 5]) if rng.below(2) else rng.pick([1000, 1 << 20])
+            a["max_chunk_size"] = max(8, wild.width(a)) * rng.pick([1, 3, 100]) + rng.pick([0, 0, 5]) if rng.below(2) else rng.pick([1000, 1 << 20, 0, (1 << 32) - 1])
         attrs.append(a)
     return attrs
 

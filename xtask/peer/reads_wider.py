@@ -130,7 +130,8 @@ def small_chunks(rng, case):
     def chunked(filters, least):
         if not filters or isinstance(filters, dict):
             return filters
-        return {"max_chunk_size": least * rng.pick([1, 2, 3, 30]) + rng.pick([0, 0, 5]), "filters": filters}
+        size = rng.pick([0, (1 << 32) - 1]) if rng.below(4) == 0 else least * rng.pick([1, 2, 3, 30]) + rng.pick([0, 0, 5])
+        return {"max_chunk_size": size, "filters": filters}
 
     for d in schema["dimensions"]:
         if d.get("filters") and rng.below(2):

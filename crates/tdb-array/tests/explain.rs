@@ -10,9 +10,10 @@ mod common;
 
 use common::{arrays, fixtures};
 use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, FieldPlan, Layout, MemoryStorage,
-    OpenOptions, Outcome, Purpose, TimeWindow, WriteColumn, WriteOptions, field,
+    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, FieldPlan, Layout, MemoryBudget,
+    MemoryStorage, OpenOptions, Outcome, Purpose, TimeWindow, WriteColumn, WriteOptions, field,
 };
+use tdb_filters::Pipeline;
 use tdb_schema::{Attribute, Dimension};
 
 fn outcomes(explain: &Explain) -> Vec<Outcome> {
@@ -85,6 +86,33 @@ fn what_was_planned_is_what_is_read() {
         assert!(explain.memory_bytes >= explain.result_bytes);
         assert!(stats.total >= stats.select + stats.order + stats.decode);
         assert!(stats.sections.is_zero(), "{stats:?}");
+    }
+}
+
+#[test]
+fn the_chunks_of_a_plan_are_those_that_writers_cut_whatever_the_max_chunk_size_says() {
+    for (size, chunks) in [(0, 1), (7, 13), (65_536, 13), (u32::MAX, 13)] {
+        let filters = Pipeline { max_chunk_size: size, filters: Vec::new() };
+        let schema = ArraySchema::dense()
+            .dimension(Dimension::new("x", 0i64..=99_999).with_tile(100_000i64))
+            .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(filters))
+            .build()
+            .unwrap();
+        let storage = MemoryStorage::default();
+        WriteOptions::new().create_storage(&storage, &schema).unwrap();
+        let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
+        writer.write().column(WriteColumn::fixed("a", &[7i64; 100_000])).commit().unwrap();
+        let array = OpenOptions::new().threads(1).open_storage(storage).unwrap();
+        let explain = array.read().explain().unwrap();
+        let (_, stats) = array.read().collect_with_stats().unwrap();
+        assert_eq!((explain.chunks(), stats.chunks), (chunks, chunks), "max chunk size {size}");
+        // Nor does a budget count it.
+        let batches = array.read().memory(MemoryBudget::from_bytes(16 << 20)).batches().unwrap();
+        assert_eq!(
+            batches.map(|batch| batch.unwrap().len()).sum::<usize>(),
+            100_000,
+            "max chunk size {size}"
+        );
     }
 }
 

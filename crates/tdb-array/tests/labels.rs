@@ -13,7 +13,8 @@ use tdb_array::{
     Array, ArraySchema, ArrayType, CellValNum, Column, Datatype, Error, Layout, MemoryStorage, OpenOptions,
     QueryError, TimeWindow, WriteColumn, WriteOptions,
 };
-use tdb_schema::{Attribute, Dimension, Range};
+use tdb_codec::DataOrder;
+use tdb_schema::{Attribute, Dimension, DimensionLabel, Range};
 
 fn open(id: &str) -> Array {
     Array::open(fixtures().join("arrays").join(id)).unwrap()
@@ -46,7 +47,7 @@ fn a_range_of_labels_reads_what_the_range_of_their_positions_does() {
                 for to in from..values.len() {
                     // In a decreasing label the greater value comes first.
                     let mut ends = [values[from].clone(), values[to].clone()];
-                    if label.order == tdb_codec::DataOrder::Decreasing {
+                    if label.order == DataOrder::Decreasing {
                         ends.reverse();
                     }
                     let [low, high] = ends.map(Some);
@@ -74,6 +75,60 @@ fn a_range_of_labels_reads_what_the_range_of_their_positions_does() {
         }
     }
     assert!(labels > 15, "only {labels} labels were looked at");
+}
+
+/// A dense array with a label of ten positions, whose values are written in these parts: the first position, and the values.
+fn labelled(order: DataOrder, parts: &[(i64, &[i64])]) -> Array {
+    let mut schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 0i64..=9).with_tile(5i64))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .build()
+        .unwrap();
+    schema.labels.push(DimensionLabel {
+        dimension: 0,
+        name: "l".to_owned(),
+        relative: true,
+        uri: "__labels/l0".to_owned(),
+        attribute: "label".to_owned(),
+        order,
+        datatype: Datatype::Int64,
+        cell_val_num: CellValNum::ONE,
+        external: false,
+    });
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for (time, (first, values)) in (1u64..).zip(parts) {
+        let writer =
+            WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap().label("l").unwrap();
+        let last = first + i64::try_from(values.len()).unwrap() - 1;
+        let dimension = writer.schema().domain.dimensions[0].name.clone();
+        let write = writer.write().range(dimension, *first..=last);
+        write.column(WriteColumn::fixed("label", *values)).commit().unwrap();
+    }
+    OpenOptions::new().open_storage(storage).unwrap()
+}
+
+#[test]
+fn ranges_of_labels_with_a_gap_or_out_of_order_are_errors() {
+    let found = |array: &Array, label: i64| {
+        Ok::<_, Error>(array.read().label_range("l", label..=label).collect()?.len())
+    };
+    let whole = labelled(DataOrder::Increasing, &[(2, &[1, 2, 3]), (5, &[4, 10])]);
+    assert_eq!((found(&whole, 4).unwrap(), found(&whole, 5).unwrap()), (1, 0));
+    let falling = labelled(DataOrder::Decreasing, &[(0, &[5, 4]), (2, &[3, -7])]);
+    assert_eq!((found(&falling, -7).unwrap(), found(&falling, 6).unwrap()), (1, 0));
+    for (parts, position, why) in [
+        (&[(0, &[1, 2, 3, 4][..]), (6, &[7, 8])][..], 4, "was never written"),
+        (&[(0, &[1, 2, 3, 4]), (1, &[10, 11])], 3, "out of order"),
+        (&[(0, &[1, 2]), (2, &[2, 3])], 2, "out of order"),
+    ] {
+        let array = labelled(DataOrder::Increasing, parts);
+        let error = found(&array, 4).unwrap_err().to_string();
+        let place = format!("position {position} ");
+        assert!(error.contains(why) && error.contains(&place), "{error}");
+        // Its values can be shown all the same.
+        assert_eq!(array.read().fields(["a", "l"]).collect().unwrap().len(), 10);
+    }
 }
 
 #[test]

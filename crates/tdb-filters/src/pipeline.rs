@@ -54,6 +54,19 @@ impl Pipeline {
         Self { max_chunk_size: Self::DEFAULT_CHUNK_SIZE, filters }
     }
 
+    /// The bytes of a chunk as writers since libtiledb 2.0 cut it; `None` where a tile is one chunk. `strings` says whether its tiles are
+    /// the values of texts of variable length, which RLE and dictionaries take as a whole. Chunks may be of any size all the same.
+    #[must_use]
+    pub fn usual_chunk(&self, strings: bool) -> Option<u32> {
+        let takes_tiles = |filter: &Filter| match filter {
+            Filter::WebP(_) => true,
+            Filter::Rle { .. } | Filter::Dictionary { .. } => strings,
+            _ => false,
+        };
+        let is_whole = self.max_chunk_size == 0 || self.filters.iter().any(takes_tiles);
+        (!is_whole).then_some(Self::DEFAULT_CHUNK_SIZE)
+    }
+
     /// About how many tenths of a nanosecond it takes to decode a byte: the sum of the filters' in [`crate::registry`].
     #[must_use]
     pub fn effort(&self) -> u16 {

@@ -1,7 +1,7 @@
 //! Where tiles can be cut without cutting their chunks.
 
 use tdb_codec::to_usize;
-use tdb_filters::{Filter, Pipeline};
+use tdb_filters::Pipeline;
 
 use super::space::Space;
 
@@ -16,10 +16,7 @@ impl ChunkRows {
         let slow = space.slowest();
         let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);
         let rows = fields.map(|(size, pipeline)| {
-            let whole = pipeline.filters.iter().any(|filter| matches!(filter, Filter::WebP { .. }));
-            // A tile is one chunk where its pipeline says so, and where it is an image.
-            let chunk = Some(u64::from(pipeline.max_chunk_size)).filter(|size| *size > 0 && !whole);
-            let chunk = chunk.and_then(to_usize).unwrap_or(usize::MAX);
+            let chunk = pipeline.usual_chunk(false).map(u64::from).and_then(to_usize).unwrap_or(usize::MAX);
             chunk.checked_div(cells.saturating_mul(size)).unwrap_or(1)
         });
         Self(rows.max().unwrap_or(1))

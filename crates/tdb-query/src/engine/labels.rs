@@ -26,7 +26,11 @@ pub(crate) struct LabelValues<'a> {
     first: u64,
     values: Column,
     count: usize,
+    /// Index of the first position between written ones that has no value.
+    gap: Option<usize>,
     spec: ColumnSpec,
+    /// Where the label's array is, for messages.
+    place: String,
 }
 
 /// Opens the array of a dimension label, in the same window.
@@ -66,12 +70,15 @@ pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -
     let whole =
         |range: &Range| Wanted::Bytes(Ends { low: Some(range.low.clone()), high: Some(range.high.clone()) });
     let asked = [Some(range.map(whole).into_iter().collect())];
-    let cells = run(&Plan::new(&array, vec![field.kind], &asked, None)?)?;
+    let cells = run(&Plan { marks: true, ..Plan::new(&array, vec![field.kind], &asked, None)? })?;
+    let gap = cells.selected().and_then(|written| written.iter().position(|is_written| *is_written == 0));
     let first = range.and_then(|range| positions.ordinal(&range.low)).unwrap_or(0);
     let count = cells.len();
     let values = cells.into_columns().pop().ok_or_else(|| wrong("the label's attribute was not read"))?;
-    Ok(LabelValues { label, positions: positions.clone(), first, values, count, spec })
+    let place = path();
+    Ok(LabelValues { label, positions: positions.clone(), first, values, count, gap, spec, place })
 }
+
 impl LabelValues<'_> {
     /// A dimension of the label's type, used to check ranges of the label.
     pub(crate) fn dimension(label: &DimensionLabel) -> Dimension {
@@ -81,7 +88,43 @@ impl LabelValues<'_> {
     }
 
     /// The range of positions whose values lie in a range; `None` if there are none.
-    pub(crate) fn positions(&self, ends: &Ends) -> Option<Ends> {
+    ///
+    /// Values without a position between them, or out of order, are an error, as in libtiledb: writes check only their own cells.
+    pub(crate) fn positions(&self, ends: &Ends) -> Result<Option<Ends>> {
+        if let Some(index) = self.gap {
+            return Err(self.unordered(index, "was never written, but values before and after it were"));
+        }
+        if let Some(index) = self.first_out_of_order() {
+            return Err(self.unordered(index, "is out of order with the value before it"));
+        }
+        Ok(self.between(ends))
+    }
+
+    /// Index of the first value that does not follow the one before it.
+    fn first_out_of_order(&self) -> Option<usize> {
+        let wanted = match self.label.order {
+            DataOrder::Increasing => Ordering::Less,
+            DataOrder::Decreasing => Ordering::Greater,
+            DataOrder::Unordered => return None,
+        };
+        let value = |index: usize| self.values.cell(index).unwrap_or_default();
+        let order =
+            |index: &usize| Range::compare(self.label.datatype, value(index.wrapping_sub(1)), value(*index));
+        (1..self.count).find(|index| order(index) != wanted)
+    }
+
+    fn unordered(&self, index: usize, what: &str) -> Error {
+        let position = to_u64(index).saturating_add(self.first);
+        let detail = format!(
+            "label \"{}\": its value at position {position} from the start of the dimension {what}, so that ranges of it cannot be found: \
+             write all its values again",
+            self.label.name
+        );
+        Error::inconsistent(self.place.clone(), "dimension label", 0, detail)
+    }
+
+    /// The range of positions of ordered values that lie in a range.
+    fn between(&self, ends: &Ends) -> Option<Ends> {
         let is = |index: usize, end: &[u8], side: Ordering| {
             let value = self.values.cell(index).unwrap_or_default();
             Range::compare(self.label.datatype, value, end) == side

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
-use tdb_filters::Pipeline;
 use tdb_schema::{ArraySchema, FieldKind};
 
 pub(crate) use self::ahead::{fetch_ahead, fetch_sections};
@@ -222,32 +221,36 @@ impl FieldPlan {
 /// The size of chunks in a field's files.
 #[derive(Clone, Copy, Debug)]
 struct Chunks {
-    fixed: u64,
-    values: u64,
-    validity: u64,
+    fixed: Option<u32>,
+    values: Option<u32>,
+    validity: Option<u32>,
 }
 
 impl Chunks {
     /// The chunk sizes of a field of the schema that a fragment was written with.
     fn of(fragment: &Fragment, kind: FieldKind) -> Self {
         let schema: &ArraySchema = fragment.schema();
-        let size = |pipeline: &Pipeline| u64::from(pipeline.max_chunk_size);
         let field = schema.field_of(kind);
-        let own = field.map_or(0, |field| size(schema.filters_in(&field, fragment.version())));
-        let fixed =
-            if field.is_some_and(|field| field.is_var()) { size(&schema.offsets_filters) } else { own };
-        Self { fixed, values: own, validity: size(&schema.validity_filters) }
+        let is_var = field.is_some_and(|field| field.is_var());
+        let own = field.map(|field| {
+            let strings = is_var && field.datatype.is_string();
+            schema.filters_in(&field, fragment.version()).usual_chunk(strings)
+        });
+        let own = own.flatten();
+        let fixed = if is_var { schema.offsets_filters.usual_chunk(false) } else { own };
+        Self { fixed, values: own, validity: schema.validity_filters.usual_chunk(false) }
     }
 
     /// The chunk sizes of system fields such as the cells' timestamps.
     fn of_system(fragment: &Fragment) -> Self {
-        let size = u64::from(fragment.schema().coords_filters.max_chunk_size);
+        let size = fragment.schema().coords_filters.usual_chunk(false);
         Self { fixed: size, values: size, validity: size }
     }
 
-    /// The number of chunks for this many values, if no value is split.
-    fn count(values: u64, size: u64, chunk: u64) -> u64 {
-        let each = chunk.checked_div(size).unwrap_or(0).max(1);
+    /// The number of chunks of these bytes for this many values, if no value is split; without bytes, all values are one chunk.
+    fn count(values: u64, size: u64, chunk: Option<u32>) -> u64 {
+        let Some(chunk) = chunk else { return u64::from(values > 0) };
+        let each = u64::from(chunk).checked_div(size).unwrap_or(0).max(1);
         values.div_ceil(each)
     }
 }

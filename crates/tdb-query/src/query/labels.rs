@@ -22,7 +22,7 @@ impl Read {
             })?;
             let as_dimension = LabelValues::dimension(label);
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let positions = label_values(&self.array, label)?.positions(&ends);
+            let positions = label_values(&self.array, label)?.positions(&ends)?;
             found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
         }
         Ok(found)

@@ -56,7 +56,7 @@ pub(crate) struct CellCost {
     /// Bytes of the widest cell, and of the coordinates of one cell.
     widest: u64,
     coordinates: u64,
-    codecs: u64,
+    codecs: Codecs,
     /// Largest value tile that was seen.
     largest: Cell<u64>,
 }
@@ -239,11 +239,16 @@ impl CellCost {
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
         let scanned =
             cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
+        let var = if self.var.is_empty() { 0 } else { values };
         let values = if self.var.iter().any(|(.., times)| *times > 0) { values } else { 0 };
         let values =
             values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
         let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
-        column.max(coordinates).saturating_add(values).saturating_add(scanned).saturating_add(self.codecs)
+        // Where a tile is one chunk, it passes from filter to filter as a whole.
+        let widest = cells.saturating_mul(self.widest.max(8)).max(var);
+        let between = if self.codecs.take_tiles { widest.saturating_mul(2) } else { 0 };
+        let parts = [column.max(coordinates), values, scanned, self.codecs.bytes, between];
+        parts.into_iter().fold(0, u64::saturating_add)
     }
 
     /// Cells of the largest tile of an array's fragments, or of a dense array's tiles.
@@ -263,34 +268,66 @@ impl CellCost {
     }
 }
 
-/// Bytes that decoders of all these fragments' fields hold, per thread.
-fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> u64 {
-    let mut bytes = THREAD;
+/// What decoders of a thread hold beside the cells.
+#[derive(Clone, Copy, Debug)]
+struct Codecs {
+    bytes: u64,
+    /// Whether some of them take tiles as a whole.
+    take_tiles: bool,
+}
+
+/// What decoders of all these fragments' fields hold.
+fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> Codecs {
+    let mut found = Codecs { bytes: THREAD, take_tiles: false };
     let mut schemas: Vec<&ArraySchema> = vec![schema];
     schemas.extend(fragments.iter().map(|fragment| fragment.schema()));
     schemas.dedup_by(|a, b| core::ptr::eq(*a, *b));
     for schema in schemas {
+        let has_texts = schema.fields().any(|field| field.is_var() && field.datatype.is_string());
         let fields = schema.fields().map(|field| field.filters);
         let all = fields.chain([&schema.coords_filters, &schema.offsets_filters, &schema.validity_filters]);
-        bytes = all.map(pipeline).fold(bytes, u64::max);
+        for pipeline in all {
+            found.bytes = found.bytes.max(bytes_of(pipeline));
+            found.take_tiles |= pipeline.usual_chunk(has_texts).is_none();
+        }
     }
-    bytes
+    found
 }
 
-fn pipeline(pipeline: &Pipeline) -> u64 {
-    let bzip2 = pipeline.filters.iter().any(|filter| matches!(filter, Filter::Bzip2 { .. }));
+fn bytes_of(pipeline: &Pipeline) -> u64 {
+    let own = pipeline.filters.iter().map(|filter| match filter {
+        Filter::Bzip2 { .. } => BZIP2,
+        // The decoder's own pixels, and a copy where an image has another number of channels than the tile.
+        Filter::WebP(options) => {
+            let row = u64::from(options.x_extent).div_ceil(3);
+            row.saturating_mul(u64::from(options.y_extent)).saturating_mul(8)
+        }
+        _ => 0,
+    });
     // Two chunk buffers between filters, which lists of parts may make somewhat longer.
-    let chunks = u64::from(pipeline.max_chunk_size).saturating_mul(3);
-    THREAD.saturating_add(if bzip2 { BZIP2 } else { 0 }).saturating_add(chunks)
+    let chunks = u64::from(Pipeline::DEFAULT_CHUNK_SIZE).saturating_mul(3);
+    own.fold(THREAD.saturating_add(chunks), u64::saturating_add)
 }
 
 #[cfg(test)]
 mod tests {
+    use tdb_filters::{PixelFormat, WebP};
+
     use super::*;
 
     #[test]
-    fn bzip2_is_counted_among_the_codecs() {
-        let with = |filters| pipeline(&Pipeline::new(filters));
+    fn bzip2_and_images_are_counted_among_the_codecs_and_max_chunk_sizes_are_not() {
+        let with = |filters| bytes_of(&Pipeline::new(filters));
+        let image = WebP {
+            quality: 100.0,
+            format: PixelFormat::Rgba,
+            lossless: true,
+            y_extent: 1000,
+            x_extent: 4000,
+        };
+        assert!(with(vec![Filter::WebP(image)]) >= with(Vec::new()) + 8_000_000);
+        let large = Pipeline { max_chunk_size: u32::MAX, filters: Vec::new() };
+        assert_eq!(bytes_of(&large), with(Vec::new()));
         assert!(with(vec![Filter::Bzip2 { level: 9 }]) > with(vec![Filter::Gzip { level: 9 }]) + (3 << 20));
     }
 }

@@ -62,16 +62,6 @@ impl Coded {
         self.has_equal_chunks && self.decoder.is_identity()
     }
 
-    /// Whether few chunks of a tile are wanted, and only these need to be read.
-    fn is_read_in_parts(
-        &self,
-        location: &TileLocation,
-        len: usize,
-        wanted: &mut impl FnMut(Range<usize>) -> bool,
-    ) -> bool {
-        self.extent(location, len, wanted, None::<core::iter::Empty<_>>) == Extent::Chunks
-    }
-
     pub(super) fn decode(
         &self,
         context: &Context,
@@ -81,12 +71,8 @@ impl Coded {
         Hands { scratch, raw, threads }: Hands<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
-        if self.is_read_in_parts(&location, out.len(), &mut wanted) {
-            let file = context.storage.open(&location.key);
-            let fail = |error| Error::io(context.describe(&location.key), error);
-            if let Some(file) = file.map_err(fail)? {
-                return self.decode_few(context, &location, &*file, out, wanted, scratch, raw);
-            }
+        if let Some((file, places)) = self.few(context, &location, out.len(), &mut wanted, raw)? {
+            return self.decode_few(context, &location, (&*file, places), out, scratch, raw);
         }
         fetch(context, &location, raw)?;
         let (mut count, mut bytes) = (0usize, 0usize);
@@ -162,23 +148,19 @@ impl Coded {
         let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
             range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
         };
-        if self.is_read_in_parts(&location, len, &mut wanted) {
-            let fail = |error| Error::io(context.describe(&location.key), error);
-            if let Some(file) = context.storage.open(&location.key).map_err(fail)? {
-                let places = self.places(context, &location, &*file, len, wanted, raw)?;
-                let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
-                let base = room(out, range(places.first()), range(places.last()));
-                context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
-                for place in places {
-                    read_piece(context, &location, &*file, &place.body, raw)?;
-                    let slot = slot(out, &place.output, base);
-                    let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
-                    place
-                        .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
-                        .map_err(corrupt)?;
-                }
-                return Ok(base);
+        if let Some((file, places)) = self.few(context, &location, len, &mut wanted, raw)? {
+            let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
+            let base = room(out, range(places.first()), range(places.last()));
+            context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
+            for place in places {
+                read_piece(context, &location, &*file, &place.body, raw)?;
+                let slot = slot(out, &place.output, base);
+                let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+                place
+                    .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
+                    .map_err(corrupt)?;
             }
+            return Ok(base);
         }
         fetch(context, &location, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(corrupt)?;
@@ -235,18 +217,20 @@ impl Coded {
                     context.counters.tile(chunks, bytes);
                     return Ok(());
                 }
-                for place in self.places(context, &location, &*file, len, wanted, raw)? {
-                    read_piece(context, &location, &*file, &place.body, raw)?;
-                    room.reset(place.output.len());
-                    let out = room.as_mut_slice();
-                    place
-                        .decode(raw.as_slice(), &self.decoder, out, scratch, &context.budget)
-                        .map_err(corrupt)?;
-                    counted(place.output.len());
-                    show(place.output.clone(), room.as_slice());
+                if let Some(places) = self.places(context, &location, &*file, len, &mut wanted, raw)? {
+                    for place in places {
+                        read_piece(context, &location, &*file, &place.body, raw)?;
+                        room.reset(place.output.len());
+                        let out = room.as_mut_slice();
+                        place
+                            .decode(raw.as_slice(), &self.decoder, out, scratch, &context.budget)
+                            .map_err(corrupt)?;
+                        counted(place.output.len());
+                        show(place.output.clone(), room.as_slice());
+                    }
+                    context.counters.tile(count, bytes);
+                    return Ok(());
                 }
-                context.counters.tile(count, bytes);
-                return Ok(());
             }
         }
         fetch(context, &location, raw)?;
@@ -276,7 +260,25 @@ impl Coded {
         Ok(())
     }
 
-    /// The positions of the wanted chunks.
+    /// The open file of a tile of which few chunks are wanted, and their positions; `None` if all of it is read.
+    fn few<'c>(
+        &self,
+        context: &'c Context,
+        location: &'c TileLocation,
+        len: usize,
+        wanted: &mut impl FnMut(Range<usize>) -> bool,
+        raw: &mut Buffer,
+    ) -> Result<Option<(Box<dyn StoredFile + 'c>, Vec<ChunkPlace>)>> {
+        if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != Extent::Chunks {
+            return Ok(None);
+        }
+        let file = context.storage.open(&location.key);
+        let fail = |error| Error::io(context.describe(&location.key), error);
+        let Some(file) = file.map_err(fail)? else { return Ok(None) };
+        Ok(self.places(context, location, &*file, len, wanted, raw)?.map(|places| (file, places)))
+    }
+
+    /// The positions of the wanted chunks; `None` if a list of them would take more memory than the tile.
     fn places(
         &self,
         context: &Context,
@@ -285,25 +287,23 @@ impl Coded {
         len: usize,
         wanted: impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
-    ) -> Result<Vec<ChunkPlace>> {
+    ) -> Result<Option<Vec<ChunkPlace>>> {
         let source = Source { file, tile: location.range.clone(), len };
         source.places(self.can_skip(), wanted, raw).map_err(|fault| fault.of(context, location))
     }
 
-    /// Decodes only the wanted chunks, and reads no others.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
+    /// Decodes only these chunks, and reads no others.
     fn decode_few(
         &self,
         context: &Context,
         location: &TileLocation,
-        file: &dyn StoredFile,
+        (file, places): (&dyn StoredFile, Vec<ChunkPlace>),
         out: &mut [u8],
-        wanted: impl FnMut(Range<usize>) -> bool,
         scratch: &mut Scratch,
         raw: &mut Buffer,
     ) -> Result<()> {
         let (mut count, mut bytes) = (0usize, 0usize);
-        for place in self.places(context, location, file, out.len(), wanted, raw)? {
+        for place in places {
             read_piece(context, location, file, &place.body, raw)?;
             let slot = out.get_mut(place.output.clone()).unwrap_or_default();
             place

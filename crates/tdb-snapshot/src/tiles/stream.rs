@@ -65,14 +65,26 @@ impl Source<'_> {
         Ok((chunks, bytes))
     }
 
-    /// The places of the chunks that `wanted` accepts, from the headers of all chunks up to the last of them, except of those that can be
+    /// The places of the chunks that `wanted` accepts, from the headers of all chunks up to the last of them; `None` if the list of them
+    /// would be longer than the stored tile. Headers are left out where they can be
     /// skipped: `are_equal` says that no filter changed the tile, and that its writer gave all chunks but the last one length.
     pub(super) fn places(
         &self,
         are_equal: bool,
         mut wanted: impl FnMut(Range<usize>) -> bool,
         buffer: &mut Buffer,
-    ) -> Result<Vec<ChunkPlace>, Fault> {
+    ) -> Result<Option<Vec<ChunkPlace>>, Fault> {
+        let most = self
+            .tile
+            .end
+            .saturating_sub(self.tile.start)
+            .max(LIST)
+            .checked_div(to_u64(size_of::<ChunkPlace>()));
+        let most = most.and_then(to_usize).unwrap_or(0);
+        // Found once: asking after each chunk whether there is another one would look at all cells behind it each time.
+        let block = |start: usize| start..self.len.min(start.saturating_add(USUAL_CHUNK));
+        let last = (0..self.len).step_by(USUAL_CHUNK).rev().map(block).find(|block| wanted(block.clone()));
+        let Some(last) = last else { return Ok(Some(Vec::new())) };
         let mut window = Window { source: self, buffer, held: 0..0 };
         let walk = ChunkWalk::new(self.tile.clone(), self.len);
         let mut walk = if are_equal { walk.of_equal_chunks() } else { walk };
@@ -83,19 +95,21 @@ impl Source<'_> {
             let Some(place) = place else { continue };
             let place_end = place.output.end;
             if wanted(place.output.clone()) {
+                if places.len() >= most {
+                    return Ok(None);
+                }
                 places.push(place);
             }
-            if !wanted(place_end..self.len) {
+            if place_end >= last.end || (place_end >= last.start && !wanted(place_end..last.end)) {
                 break;
             }
             if walk.can_skip() {
-                let mut starts = (place_end..self.len).step_by(USUAL_CHUNK);
-                let next =
-                    starts.find(|start| wanted(*start..self.len.min(start.saturating_add(USUAL_CHUNK))));
+                let mut starts = (place_end..last.end).step_by(USUAL_CHUNK);
+                let next = starts.find(|start| wanted(block(*start)));
                 walk.skip_to(next.unwrap_or(place_end));
             }
         }
-        Ok(places)
+        Ok(Some(places))
     }
 
     /// Passes on a part of a chunk.
@@ -127,6 +141,9 @@ impl Source<'_> {
         len.saturating_add(headers.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
     }
 }
+
+/// What a list of chunks may take of memory where the stored tile is smaller.
+const LIST: u64 = 1 << 20;
 
 /// The number of bytes to read from the next header on where it is not skipped: many, if so many headers lie close to each other that a
 /// read for each would take longer.
@@ -307,9 +324,30 @@ mod tests {
         let file = Counted(tile.0.open("tile").unwrap().unwrap(), Cell::default());
         let source = Source { file: &file, tile: tile.1.clone(), len: cells.len() };
         let wanted = |range: Range<usize>| range.start < 199_992 && 199_991 < range.end;
-        let places = source.places(false, wanted, &mut Buffer::new()).unwrap();
+        let places = source.places(false, wanted, &mut Buffer::new()).unwrap().unwrap();
         assert_eq!(places.into_iter().map(|place| place.output).collect::<Vec<_>>(), [199_989..199_992]);
         assert!(file.1.get().0 <= parts + 2, "{:?}", file.1);
+    }
+
+    #[test]
+    fn a_list_of_chunks_is_no_longer_than_the_stored_tile_and_cells_are_looked_at_once() {
+        let cells = cells(2_000_000);
+        let tile = file(&cells, &vec![1; cells.len()]);
+        let file = Counted(tile.0.open("tile").unwrap().unwrap(), Cell::default());
+        let source = Source { file: &file, tile: tile.1.clone(), len: cells.len() };
+        assert_eq!(source.places(false, |_| true, &mut Buffer::new()).unwrap(), None);
+        // As a mask is looked at, from the beginning of a range to the first wanted cell.
+        let looked_at = Cell::new(0usize);
+        let last = cells.len() - 1;
+        let wanted = |range: Range<usize>| {
+            looked_at.set(looked_at.get() + range.end.min(last + 1) - range.start);
+            range.contains(&last)
+        };
+        let places = source.places(false, wanted, &mut Buffer::new()).unwrap().unwrap();
+        assert_eq!(places.iter().map(|place| place.output.clone()).collect::<Vec<_>>(), [last..last + 1]);
+        // Behind the beginning of the last block, each chunk looks at the rest of the block.
+        let inside = USUAL_CHUNK * USUAL_CHUNK / 2;
+        assert!(looked_at.get() < inside + 2 * cells.len(), "{looked_at:?}");
     }
 
     proptest! {
