@@ -202,3 +202,55 @@ def test_what_is_not_there_is_said(experiment: str, fixtures: pathlib.Path) -> N
         tdb.soma.open(fixtures / "quickstart")
     with pytest.raises(tdb.QueryError, match="condition"):
         opened.obs.read(["size"], "nothing >").to_numpy()
+
+
+def _old_sparse(folder: pathlib.Path, upper: int | None = None) -> tdb.soma.SparseMatrix:
+    """A matrix as tiledbsoma before 1.15 makes it: with the largest shape that there is."""
+    dimensions = [tdb.Dimension(f"soma_dim_{at}", (0, 2**31 - 3), "int64", tile=16) for at in range(2)]
+    array = tdb.create(folder, tdb.Schema("sparse", dimensions, [tdb.Attribute("soma_data", "float32")]))
+    array.write({"soma_dim_0": [0, 2, 5], "soma_dim_1": [1, 3, 0], "soma_data": [1.5, 2.5, 3.5]})
+    _marked(array, "SOMASparseNDArray")
+    if upper is not None:
+        array.meta["soma_dim_0_domain_upper"] = upper
+    return tdb.soma.open(folder)
+
+
+def test_a_matrix_without_a_shape_of_its_own_is_read_as_far_as_it_has_values(tmp_path: pathlib.Path) -> None:
+    old = _old_sparse(tmp_path / "old")
+    assert old.shape == (2**31 - 2, 2**31 - 2)
+    assert old.to_scipy().shape == (6, 4)
+    assert old.to_scipy(slice(1, None), [0, 3]).toarray().tolist() == [[0, 0], [0, 2.5], [0, 0], [0, 0], [3.5, 0]]
+    assert sum(part.shape[0] for _, part in old.batches()) == 6
+    assert _old_sparse(tmp_path / "said", 9).to_scipy().shape == (10, 4)
+
+
+def test_masks_and_real_numbers_are_no_ids(tmp_path: pathlib.Path) -> None:
+    _dense(tmp_path / "dense", np.arange(30, dtype=np.int32).reshape(10, 3))
+    matrix, old = tdb.soma.open(tmp_path / "dense"), _old_sparse(tmp_path / "old")
+    for wrong in (np.array([True, False]), [1.7], ["a"]):
+        with pytest.raises(tdb.QueryError, match="ids are integers"):
+            matrix.to_numpy(wrong)
+        with pytest.raises(tdb.QueryError, match="ids are integers"):
+            old.read(wrong)
+    assert matrix.to_numpy([]).shape == (0, 3)
+    # As many ids as rows, but other ones.
+    with pytest.raises(tdb.Error):
+        matrix.to_numpy(range(1, 11))
+
+
+def test_what_uns_cannot_show_is_left_out_with_a_warning(tmp_path: pathlib.Path) -> None:
+    group = _collection(tmp_path / "uns")
+    _table(tmp_path / "uns" / "table", {"n": np.arange(2)}, 2)
+    three = [tdb.Dimension(f"soma_dim_{at}", (0, 3), "int64") for at in range(3)]
+    cube = tdb.create(tmp_path / "uns" / "cube", tdb.Schema("sparse", three, [tdb.Attribute("soma_data", "int32")]))
+    cube.write({"soma_dim_0": [1], "soma_dim_1": [2], "soma_dim_2": [3], "soma_data": [4]})
+    _marked(cube, "SOMASparseNDArray")
+    cloud = tdb.create(tmp_path / "uns" / "cloud", tdb.Schema("sparse", three[:1], [tdb.Attribute("a", "int32")]))
+    _marked(cloud, "SOMAPointCloudDataFrame")
+    tdb.open(tmp_path / "uns" / "table").meta["soma_uns_outgest_hint"] = "array_9d"
+    for name in ("table", "cube", "cloud"):
+        group.add(name, name, relative=True)
+    with pytest.warns(UserWarning, match="cloud"):
+        found = tdb.soma.open(tmp_path / "uns").to_dict()
+    assert set(found) == {"table", "cube"} and found["table"]["n"].tolist() == [0, 1]
+    assert found["cube"]["soma_data"].tolist() == [4]

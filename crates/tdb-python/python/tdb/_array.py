@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 
 from . import _tdb
-from ._columns import Column, as_type, pack
+from ._casts import as_type
+from ._columns import Column, pack
 from ._condition import Condition, Where, core_of
 from ._errors import QueryError, WriteError
 from ._read import Ranges, Read, Stream, add_range, coordinate, keys
@@ -159,7 +160,9 @@ class Array:
         if found is None:
             raise QueryError(f"the array has no enumeration {name!r}")
         parts, ordered = found
-        return Column(parts).to_numpy().tolist(), ordered
+        values = Column(parts).to_numpy()
+        # Dates stay what numpy has for them: Python has none of the finer units.
+        return list(values) if values.dtype.kind in "mM" else values.tolist(), ordered
 
     def read(
         self,

@@ -9,6 +9,7 @@ import numpy as np
 from . import _tdb
 from ._errors import WriteError
 from ._schema import Field
+from ._casts import NULLS, as_type, is_null
 from ._types import AnyArray, encoding, is_text, number_dtype, value_size
 
 
@@ -116,15 +117,6 @@ def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tup
     return (field.name, data, offsets, validity), cells
 
 
-#: The types of what Python and pandas say for "nothing".
-_NULLS = {"NoneType", "NAType", "NaTType"}
-
-
-def _is_null(value: Any) -> bool:
-    """Whether this is what Python or pandas says for "nothing"."""
-    return type(value).__name__ in _NULLS
-
-
 def _is_list(values: Any) -> bool:
     """Whether these are objects of Python."""
     if isinstance(values, np.ndarray):
@@ -155,8 +147,8 @@ def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
             flat = np.empty(len(values), object)
             flat[:] = list(values)
         # Types are told apart much faster than values.
-        if {one.__name__ for one in set(map(type, flat.ravel()))} & _NULLS:
-            mask = np.asarray(np.frompyfunc(_is_null, 1, 1)(flat)).astype(bool)
+        if {one.__name__ for one in set(map(type, flat.ravel()))} & NULLS:
+            mask = np.asarray(np.frompyfunc(is_null, 1, 1)(flat)).astype(bool)
             return flat, mask
     return values, None
 
@@ -166,6 +158,9 @@ def _codes(field: Field, values: Any, nulls: AnyArray | None, labels: list[Any])
     found = np.asarray(values, dtype=object) if isinstance(values, (list, tuple)) else np.asarray(values)
     if found.dtype.kind in "iu" and not (labels and isinstance(labels[0], (int, np.integer))):
         return found, nulls
+    if labels and isinstance(labels[0], np.generic):
+        # Dates are compared in the unit of the enumeration.
+        found = as_type(field, found, labels[0].dtype)
     known = {label: at for at, label in enumerate(labels)}
     codes = np.zeros(found.shape, np.int64)
     for at, value in np.ndenumerate(found):
@@ -189,8 +184,8 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     flat = list(flat)
     dtype = number_dtype(field.datatype)
     assert dtype is not None
-    validity = np.array([not _is_null(one) for one in flat], np.uint8)
-    lists = [as_type(field, () if _is_null(one) else one, dtype) for one in flat]
+    validity = np.array([not is_null(one) for one in flat], np.uint8)
+    lists = [as_type(field, () if is_null(one) else one, dtype) for one in flat]
     lengths = np.array([0] + [one.nbytes for one in lists], np.uint64)
     joined: AnyArray = np.concatenate(lists) if lists else np.empty(0, dtype)
     offsets: AnyArray = np.cumsum(lengths, dtype=np.uint64)
@@ -221,7 +216,7 @@ def _pack_fixed(field: Field, values: Any) -> AnyArray:
         own = encoding(field.datatype)
         size = field.values_per_cell * value_size(field.datatype)
         if own is None:
-            return np.ascontiguousarray(np.asarray(values, dtype=f"S{size}"))
+            return _fixed_bytes(field, values, size)
         flat = [str(one).encode(own) for one in np.asarray(values, dtype=object).ravel()]
         wrong = [one for one in flat if len(one) != size]
         if wrong:
@@ -232,34 +227,17 @@ def _pack_fixed(field: Field, values: Any) -> AnyArray:
     return as_type(field, values, dtype)
 
 
-def _exactly(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
-    """Python's numbers in a type: real numbers are rounded to its precision, integers are not changed."""
-    cast = np.array(values, dtype)
+def _fixed_bytes(field: Field, values: Any, size: int) -> AnyArray:
+    """Bytes of one length: shorter ones are filled up with zeros."""
     found = np.asarray(values)
-    if found.dtype.kind in "iuf" and dtype.kind in "iufb" and (dtype.kind != "f" or found.dtype.kind in "iu"):
-        if not (cast == found).all():
-            wrong = found[cast != found].ravel()[0]
-            raise WriteError(f'field "{field.name}" has the type {dtype}, which does not have the value {wrong}')
-    return cast
-
-
-def as_type(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
-    """Values in a type, if none of them can change by that. Values of the right type are not copied."""
+    if found.dtype == object:
+        found = np.asarray([b"" if is_null(one) else one for one in found.ravel()]).reshape(found.shape)
     try:
-        if isinstance(values, np.ndarray) and values.dtype == object:
-            flat = [0 if _is_null(one) else one for one in values.ravel()]
-            return _exactly(field, flat, dtype).reshape(values.shape)
-        if not isinstance(values, (np.ndarray, np.generic)) and not hasattr(values, "__array__"):
-            return _exactly(field, values, dtype)
-    except (OverflowError, TypeError, ValueError) as error:
-        raise WriteError(f'field "{field.name}": {error}') from error
-    found = np.asarray(values)
-    if found.dtype == dtype:
-        return found
-    if not np.can_cast(found.dtype, dtype, "safe"):
-        if found.dtype.kind in "iu" and dtype.kind in "iu":
-            cast = found.astype(dtype)
-            if (cast == found).all() and ((cast < 0) == (found < 0)).all():
-                return cast
-        raise WriteError(f'field "{field.name}" has the type {dtype}, but values of type {found.dtype} are given')
-    return found.astype(dtype)
+        found = found if found.dtype.kind == "S" else found.astype(np.bytes_)
+    except UnicodeEncodeError as error:
+        raise WriteError(f'field "{field.name}" has cells of bytes: {error}') from error
+    if found.dtype.itemsize > size and found.size:
+        longest = max(found.ravel().tolist(), key=len)
+        if len(longest) > size:
+            raise WriteError(f'field "{field.name}" has cells of {size} bytes, but {longest!r} is given')
+    return np.ascontiguousarray(found.astype(f"S{size}"))

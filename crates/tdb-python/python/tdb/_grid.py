@@ -71,7 +71,7 @@ class Grid:
             given[at : at + 1] = [slice(None)] * (self.ndim - len(given) + 1)
         if len(given) > self.ndim:
             raise IndexError(f"{len(given)} indices for {self.ndim} axes")
-        given += [slice(None)] * (self.ndim - len(given))
+        given = [_positions(one, size) for one, size in zip(given + [slice(None)] * (self.ndim - len(given)), self.shape)]
         core, after = self.array._core.read().fields([self.name]), []
         empty = False
         for dimension, (low, _), size, one in zip(self.array.schema.dimensions, self._box, self.shape, given):
@@ -187,6 +187,16 @@ def _as_array(values: list[Any]) -> AnyArray:
     return found
 
 
+def _positions(one: Any, size: int) -> Any:
+    """What is wanted of an axis, where a mask is the positions that it chooses."""
+    found = None if isinstance(one, slice) else np.asarray(one)
+    if found is None or found.dtype != bool:
+        return one
+    if found.shape != (size,):
+        raise IndexError(f"a mask of the shape {found.shape} is given for an axis of {size}")
+    return np.flatnonzero(found)
+
+
 def _chosen(one: Any, size: int) -> tuple[int, int, AnyArray | None, Any]:
     """What is read for the positions that are wanted of an axis: the first and the last one, or single ones in ascending
     order; and what is then taken of it."""
@@ -199,8 +209,6 @@ def _chosen(one: Any, size: int) -> tuple[int, int, AnyArray | None, Any]:
             return first, last, None, slice(None, None, positions.step)
         return first, last, np.arange(first, last + 1, abs(positions.step)), slice(None, None, 1 if positions.step > 0 else -1)
     found = np.asarray(one)
-    if found.dtype == bool:
-        found = np.flatnonzero(found)
     if found.ndim > 1 or (found.size and found.dtype.kind not in "iu"):
         raise IndexError(f"{one!r} is neither a position, a slice, nor a list of positions")
     wrong = (found < -size) | (found >= size)

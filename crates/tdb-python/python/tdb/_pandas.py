@@ -35,10 +35,10 @@ def _series(array: Array, column: Column) -> Any:
     nulls = column.nulls()
     if field is not None and field.enumeration is not None:
         labels, ordered = array._labels(field.enumeration)
-        codes = column.values().astype(np.int64)
-        if nulls is not None:
-            codes[nulls] = -1
-        codes[codes >= len(labels)] = -1
+        stored = column.values()
+        missing = (stored < 0) | (stored >= len(labels))
+        codes = stored.astype(np.int64)
+        codes[missing if nulls is None else missing | nulls] = -1
         return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=ordered)
     texts = _strings(column, nulls)
     if texts is not None:
@@ -103,9 +103,9 @@ def from_pandas(
 ) -> Array:
     """Creates an array from a table of pandas, and opens it.
 
-    ``index`` names the columns that become dimensions of a sparse array. Without it the index of the table does, if it has a
-    name; otherwise the array is dense, with the rows as its dimension ``__tiledb_rows``. Categorical columns become
-    enumerated attributes. ``full_domain`` gives dimensions the whole range of their type, so that later rows fit, too.
+    ``index`` names the columns that become dimensions of a sparse array, as ``frame.set_index(index)`` does. Without it the
+    index of the table does: under its name, or as ``__tiledb_rows``. An index without a name that only counts the rows makes
+    the array dense. Categorical columns become enumerated attributes. ``full_domain`` gives dimensions the whole range of their type, so that later rows fit, too.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"station": ["Oslo", "Bergen"], "rain": [0.5, 7.25]})
@@ -115,7 +115,11 @@ def from_pandas(
     0  Bergen  7.25
     1    Oslo  0.50
     """
-    if index is None and all(name is not None for name in frame.index.names):
+    if index is None and not _only_counts(frame.index):
+        if frame.index.names == [None]:
+            frame = frame.rename_axis(index=ROWS)
+        if None in frame.index.names:
+            raise QueryError("a level of the index has no name: name it, or say with index which columns are dimensions")
         index = [str(name) for name in frame.index.names]
     if index is not None and list(frame.index.names) != [None]:
         frame = frame.reset_index()
@@ -150,6 +154,13 @@ def from_pandas(
     if len(frame):
         array.write(data, at=at)
     return array
+
+
+def _only_counts(index: pd.Index[Any]) -> bool:
+    """Whether an index has no name, and says of each row only the how manieth it is."""
+    if index.names != [None] or index.dtype.kind not in "iu":
+        return False
+    return bool((index.to_numpy() == np.arange(len(index))).all())
 
 
 def _values(column: pd.Series[Any]) -> tuple[Any, set[type]]:
@@ -194,7 +205,7 @@ def _attribute(
 ) -> tuple[Attribute, Enumeration | None]:
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        labels = list(column.cat.categories)
+        labels = list(column.cat.categories.to_numpy())
         count = len(labels)
         codes = "int8" if count < 1 << 7 else "int16" if count < 1 << 15 else "int32"
         enumeration = Enumeration(name, labels, bool(column.cat.ordered))

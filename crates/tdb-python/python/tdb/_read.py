@@ -318,6 +318,8 @@ def add_range(read: _tdb.Read, dimension: Dimension, wanted: Wanted) -> _tdb.Rea
             raise QueryError(f"dimension {dimension.name!r}: (first, last) is expected, not {wanted!r}")
         low, high = (None if end is None else (coordinate(dimension, end), False) for end in wanted)
         return read.range(dimension.name, low, high)
+    if _is_mask(wanted):
+        raise QueryError(f"dimension {dimension.name!r}: coordinates are expected, not booleans: np.flatnonzero makes positions of a mask")
     if isinstance(wanted, (list, range, np.ndarray)):
         ranges = [one for one in wanted if isinstance(one, (tuple, slice))]
         if not ranges:
@@ -326,6 +328,13 @@ def add_range(read: _tdb.Read, dimension: Dimension, wanted: Wanted) -> _tdb.Rea
             read = add_range(read, dimension, one)
         return read
     return read.points(dimension.name, [coordinate(dimension, wanted)])
+
+
+def _is_mask(wanted: Any) -> bool:
+    """Whether these are booleans, which Python would also take for the numbers 0 and 1."""
+    if isinstance(wanted, (np.ndarray, np.generic)):
+        return wanted.dtype == bool
+    return isinstance(wanted, bool) or (isinstance(wanted, list) and bool(wanted) and isinstance(wanted[0], (bool, np.bool_)))
 
 
 def _add_slice(read: _tdb.Read, dimension: Dimension, wanted: slice) -> _tdb.Read:
@@ -352,11 +361,22 @@ def keys(schema: Schema, key: Any) -> list[Any]:
     return given + [slice(None)] * (schema.ndim - len(given))
 
 
+def _of_mask(schema: Schema, axis: int, mask: Any) -> list[Any]:
+    """The coordinates that a mask chooses, which has an item for each."""
+    (low, _), size = schema._ends()[axis], schema.shape[axis]
+    if len(mask) != size:
+        raise IndexError(f"dimension {schema.dimensions[axis].name!r}: the mask has {len(mask)} items for {size} coordinates")
+    first = low if isinstance(low, (np.datetime64, np.timedelta64)) else int(low)
+    return [first + int(at) for at in np.flatnonzero(mask)]
+
+
 def select(read: _tdb.Read, schema: Schema, key: Any) -> tuple[_tdb.Read, list[bool]]:
     """The query of a box, and for which dimensions a single coordinate was given."""
     given = keys(schema, key)
-    for dimension, one in zip(schema.dimensions, given):
+    for at, (dimension, one) in enumerate(zip(schema.dimensions, given)):
         if isinstance(one, tuple):
             raise IndexError(f"dimension {dimension.name!r}: a slice, a value or a list of values is expected")
+        if _is_mask(one) and np.ndim(one) == 1:
+            one = given[at] = _of_mask(schema, at, one)
         read = add_range(read, dimension, one)
     return read, [not isinstance(one, (slice, list, range, np.ndarray)) for one in given]

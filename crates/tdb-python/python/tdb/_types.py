@@ -154,10 +154,17 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     """A date or time as a number in the unit of a type. A number is taken as it is."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, np.timedelta64):
         return int(value)
-    exact = np.timedelta64(value) if dtype.kind == "m" else np.datetime64(value)
-    own = exact.astype(dtype)
-    if own != exact:
-        raise QueryError(f"{value} is more precise than the unit of {dtype}")
+    # What pandas has is as precise as a nanosecond; numpy would take it for what Python has.
+    exact_of = getattr(value, "to_timedelta64" if dtype.kind == "m" else "to_datetime64", None)
+    exact = exact_of() if exact_of else np.timedelta64(value) if dtype.kind == "m" else np.datetime64(value)
+    try:
+        own = exact.astype(dtype)
+        # Not the other way round: numbers that are too large for the finer unit may wrap on both sides.
+        same = own.astype(exact.dtype) == exact or np.isnat(exact)
+    except OverflowError:
+        same = False
+    if not same:
+        raise QueryError(f"{dtype} does not have {value}: it is more precise than the unit, or too far away")
     return int(own.astype(np.int64))
 
 

@@ -17,6 +17,7 @@ one time.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -128,16 +129,24 @@ class Collection(Mapping[str, Any]):
         return self[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in it, as ``uns`` has it: values of the metadata, arrays, tables, and dictionaries of them."""
+        """Everything in it, as ``uns`` has it: values of the metadata, arrays, tables, and dictionaries of them. Members of a
+        kind that cannot be read are left out with a warning."""
         found = {name: value for name, value in self.meta.items() if not name.startswith(_OWN)}
-        for name, node in self.items():
+        for name in self:
+            try:
+                node = self[name]
+            except NotAnArrayError as error:
+                warnings.warn(f"{name!r} is left out: {error}", stacklevel=2)
+                continue
             if isinstance(node, Collection):
                 found[name] = node.to_dict()
             elif isinstance(node, DataFrame):
-                hint = node.array.meta.get("soma_uns_outgest_hint")
-                found[name] = node._as_array(hint) if hint else node.to_pandas()
+                found[name] = node._as_array(node.array.meta.get("soma_uns_outgest_hint"))
+            elif isinstance(node, DenseMatrix):
+                found[name] = node.to_numpy()
             else:
-                found[name] = node.to_numpy() if isinstance(node, DenseMatrix) else node.to_scipy()
+                # What has other than two axes is no matrix for scipy: a table of coordinates and values.
+                found[name] = node.to_scipy() if node.array.schema.ndim == 2 else node.read().to_pandas()
         return found
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -262,7 +271,7 @@ class DataFrame(_OfArray):
             return self.array.read(wanted, order="row-major")
         if isinstance(rows, (str, Condition)):
             return self.array.read(wanted, where=rows, order="row-major")
-        ids: Any = rows if isinstance(rows, slice) else np.asarray(rows).tolist()
+        ids: Any = rows if isinstance(rows, slice) else _ids(rows).tolist()
         if any(dimension.name == JOINID for dimension in self.array.schema.dimensions):
             return self.array.read(wanted, ranges={JOINID: ids if isinstance(rows, slice) or ids else []}, order="row-major")
         joinid: FieldExpression = field(JOINID)
@@ -280,9 +289,11 @@ class DataFrame(_OfArray):
         """The ids of rows, in ascending order."""
         return np.sort(self.read([JOINID], rows).to_numpy()[JOINID])
 
-    def _as_array(self, hint: str) -> Any:
-        """What was an array of texts before it was stored as a table."""
+    def _as_array(self, hint: Any) -> Any:
+        """What was an array of texts before it was stored as a table, as the metadata says; all else is a table."""
         names = [name for name in self.columns if name.startswith("values")]
+        if hint not in ("array_1d", "array_2d") or not names:
+            return self.to_pandas()
         cells = self.read(names).to_numpy()
         return cells[names[0]] if hint == "array_1d" else np.stack([cells[name] for name in names], axis=1)
 
@@ -292,8 +303,22 @@ class SparseMatrix(_OfArray):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of rows and columns, also of those without a value."""
+        """The number of rows and columns, also of those without a value. Matrices of ``tiledbsoma`` before 1.15 have the
+        largest shape that there is, as there; what is read of them ends with the last row and column that has a value."""
         return self.array.schema.shape
+
+    def _extents(self) -> tuple[int, ...]:
+        """The shape of the matrix if all of it is wanted. Before ``tiledbsoma`` 1.15 matrices had no shape of their own, but the
+        largest that there is: what holds their values, and what the metadata says of the shape, counts there."""
+        if self.array.schema.current_domain is not None:
+            return self.shape
+        ends = self.array.non_empty_domain
+        found = []
+        for at, size in enumerate(self.shape):
+            said = self.array.meta.get(f"soma_dim_{at}_domain_upper")
+            last = max(-1 if ends is None else int(ends[at][1]), -1 if said is None else int(said))
+            found.append(min(last + 1, size))
+        return tuple(found)
 
     @property
     def nnz(self) -> int:
@@ -305,7 +330,7 @@ class SparseMatrix(_OfArray):
         ranges = {}
         for dimension, one in zip(self.array.schema.dimensions, ids):
             if one is not None:
-                ranges[dimension.name] = one if isinstance(one, slice) else np.asarray(one)
+                ranges[dimension.name] = one if isinstance(one, slice) else _ids(one)
         return self.array.read(self.array.schema.names, ranges=ranges, order="unordered")
 
     def stream(self, *ids: Wanted, memory: str | int = "256MB") -> Stream:
@@ -343,13 +368,13 @@ class SparseMatrix(_OfArray):
         yield self._rows(list(held or self._placed(None, axes)), begun, axes[0].size, axes)
 
     def _rows(self, part: list[AnyArray], first: int, end: int, axes: list[_Axis]) -> Any:
-        matrix = _csr([(part[0] - np.int32(first), part[1], part[2])], end - first, axes[1].size, self._dtype())
+        matrix = _csr([(part[0] - part[0].dtype.type(first), part[1], part[2])], end - first, axes[1].size, self._dtype())
         return axes[0].ids(first, end), matrix
 
     def _two(self) -> tuple[int, ...]:
         if len(self.shape) != 2:
             raise QueryError(f"{self.uri} has {len(self.shape)} axes: only matrices with two become scipy's; use read() or stream()")
-        return self.shape
+        return self._extents()
 
     def _dtype(self) -> Any:
         return number_dtype(self.array.schema.attribute(DATA).datatype)
@@ -374,12 +399,14 @@ class DenseMatrix(_OfArray):
     def read(self, *ids: Wanted) -> Read:
         """The values as a query. Each of ``ids`` is about one axis."""
         dimensions = self.array.schema.dimensions
-        ranges = {own.name: one for own, one in zip(dimensions, ids) if one is not None}
+        ranges = {own.name: one if isinstance(one, slice) else _ids(one) for own, one in zip(dimensions, ids) if one is not None}
         return self.array.read([DATA], ranges=ranges)
 
     def to_numpy(self, *ids: Wanted) -> AnyArray:
         """The matrix, or some rows and columns of it."""
         axes = [_Axis(one, size) for one, size in zip([*ids, *[None] * (len(self.shape) - len(ids))], self.shape)]
+        for axis in axes:
+            axis.expect_inside()
         if all(axis.size for axis in axes):
             return self.read(*(axis.asked for axis in axes)).to_numpy()[DATA]
         return np.empty([axis.size for axis in axes], number_dtype(self.array.schema.attribute(DATA).datatype))
@@ -438,7 +465,7 @@ class AxisQuery:
     def stream(self, layer: str = "data", memory: str | int = "256MB") -> Stream:
         """The values of a layer with their ids, in batches for Arrow."""
         matrix: SparseMatrix = self.measurement.X._member(layer)
-        axes = [_Axis(ids, size) for ids, size in zip((self.obs_ids, self.var_ids), matrix.shape)]
+        axes = [_Axis(ids, size) for ids, size in zip((self.obs_ids, self.var_ids), matrix._extents())]
         return matrix.stream(*(axis.asked for axis in axes), memory=memory)
 
     def obsm(self, name: str) -> Any:
@@ -517,22 +544,29 @@ class _Axis:
         if isinstance(wanted, slice):
             wanted = np.arange(*wanted.indices(size))
         self._first, self._table, self._ids = 0, None, None
-        self.size = size
+        self.size = self._whole = size
+        self._ends: tuple[int, ...] = ()
         #: What the array is asked for.
         self.asked: Any = None
         if wanted is None:
             return
-        ids = np.unique(np.asarray(wanted, np.int64))
+        ids = np.unique(_ids(wanted))
         self.size = len(ids)
+        self._ends = tuple(int(end) for end in ids[[0, -1]]) if self.size else ()
         if self.size and int(ids[-1]) - int(ids[0]) + 1 == self.size:
             self._first = int(ids[0])
-            self.asked = None if len(ids) == size else slice(int(ids[0]), int(ids[-1]) + 1)
+            self.asked = None if len(ids) == size and self._first == 0 else slice(int(ids[0]), int(ids[-1]) + 1)
             return
         self._ids, self.asked = ids, ids
         if self.size and int(ids[-1]) - int(ids[0]) < _TABLE:
             self._first = int(ids[0])
             self._table = np.zeros(int(ids[-1]) - self._first + 1, np.int32)
             self._table[ids - self._first] = np.arange(self.size, dtype=np.int32)
+
+    def expect_inside(self) -> None:
+        """An error if ids are wanted that the axis does not have."""
+        for wrong in (one for one in self._ends if not 0 <= one < self._whole):
+            raise QueryError(f"id {wrong} is wanted of an axis of {self._whole}")
 
     def positions(self, ids: AnyArray) -> AnyArray:
         """Where ids are in the result."""
@@ -541,19 +575,36 @@ class _Axis:
             return found
         if self._ids is not None:
             return np.searchsorted(self._ids, ids).astype(np.int32)
-        return (ids - self._first if self._first else ids).astype(np.int32)
+        return (ids - self._first if self._first else ids).astype(_place(self.size))
 
     def ids(self, first: int, end: int) -> AnyArray:
         """The ids of positions in the result."""
         return np.arange(self._first + first, self._first + end) if self._ids is None else self._ids[first:end]
 
 
+def _place(size: int) -> Any:
+    """The type of positions on an axis."""
+    return np.int32 if size < 1 << 31 else np.int64
+
+
+def _ids(wanted: Any) -> AnyArray:
+    """Ids as an array: a mask or real numbers would be taken for other ids."""
+    found = np.asarray(wanted)
+    if found.dtype == object and all(isinstance(one, (int, np.integer)) for one in found.ravel()):
+        found = found.astype(np.int64)
+    if found.dtype.kind not in "iu" and found.size:
+        what = "a mask" if found.dtype == bool else f"an array of {found.dtype}"
+        raise QueryError(f"ids are integers, not {what}: take the ids of the rows that are wanted, or a condition")
+    return found.astype(np.int64)
+
+
 def _csr(parts: list[tuple[AnyArray, ...]], rows: int, columns: int, dtype: Any) -> Any:
     """A matrix of rows, columns and values, which are freed meanwhile."""
     sparse = needed("scipy.sparse", "scipy", "Sparse matrices")
     joined = []
+    place = _place(max(rows, columns))
     for at in range(3):
-        kind = dtype if at == 2 else np.int32
+        kind = dtype if at == 2 else place
         joined.append(np.concatenate([part[at] for part in parts]) if len(parts) != 1 else parts[0][at])
         joined[at] = joined[at].astype(kind, copy=False)
         parts[:] = [tuple(None if own == at else one for own, one in enumerate(part)) for part in parts]  # type: ignore[misc]
