@@ -168,11 +168,14 @@ gates! {
     OrderedAttributes = 17, "Attributes have a data order";
     Utf8Strings = 17, "RLE and DICTIONARY on var-length `STRING_UTF8` hold the strings' lengths";
     WebPFilter = 17, "WEBP filter";
+    Utf8Conditions = 17, "Libraries apply delete conditions on `STRING_UTF8` (2.12 and 2.13 fail to read the array)";
     WideTileCells = 18, "Libraries count the cells of a dense tile in 64 bits again";
     DimensionLabels = 18, "The schema lists dimension labels";
+    TimeConditions = 18, "Libraries apply delete conditions on `TIME_*` (2.12 to 2.14 fail to read the array)";
     DeltaFilter = 19, "DELTA filter";
     DeltaReinterpret = 19, "DELTA options end in a reinterpret datatype";
     RelativeVacuumFiles = 19, "Vacuum files hold array-relative paths";
+    BoolConditions = 19, "Libraries apply delete conditions on `BOOL` (up to 2.15.1 they fail in some orders, and 2.12 in all)";
     Enumerations = 20, "The schema lists enumerations; attributes name theirs";
     DoubleDeltaReinterpret = 20, "DOUBLE_DELTA options end in a reinterpret datatype";
     TypePropagation = 20, "Libraries use each filter's output type as the next filter's input type";

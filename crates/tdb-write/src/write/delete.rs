@@ -129,6 +129,17 @@ const fn opposite(comparison: Comparison) -> Comparison {
     }
 }
 
+/// Since when each release of a version can apply deletes that test a type; `None` for types that all can test. The
+/// others fail to read the whole array.
+const fn conditions_on(datatype: Datatype) -> Option<Gate> {
+    match datatype {
+        Datatype::Bool => Some(Gate::BoolConditions),
+        Datatype::StringUtf8 => Some(Gate::Utf8Conditions),
+        _ if datatype.is_time() => Some(Gate::TimeConditions),
+        _ => None,
+    }
+}
+
 /// Returns an error for a condition that no reader could apply.
 fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     let (name, comparison, operands) = match condition {
@@ -157,6 +168,13 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     if operands.is_empty() {
         return refuse("is compared without a value");
     }
+    if conditions_on(field.datatype).is_some_and(|gate| !schema.version.has(gate)) {
+        return refuse(&format!(
+            "is {}, and some releases of libtiledb that read version {} cannot read an array with a delete that compares it; \
+             upgrade the array first, or test other fields",
+            field.datatype, schema.version
+        ));
+    }
     if matches!(comparison, Comparison::In | Comparison::NotIn) && !schema.version.has(Gate::SetConditions) {
         return refuse(&format!(
             "is compared with a set, which deletes of version {} do not support",
@@ -174,10 +192,49 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tdb_codec::{CellValNum, FormatVersion};
+    use tdb_schema::{Attribute, Dimension};
+
     use super::*;
 
     fn value(field: &str, comparison: Comparison, operand: i32) -> Condition {
         Condition::Value { field: field.into(), comparison, operands: vec![operand.to_le_bytes().to_vec()] }
+    }
+
+    /// A sparse array of a version with attributes of these types.
+    fn array(version: u32, attributes: &[(&str, Datatype, CellValNum)]) -> ArraySchema {
+        let mut schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=9));
+        for (name, datatype, cells) in attributes {
+            schema = schema.attribute(Attribute::new(*name, *datatype, *cells));
+        }
+        schema.version(FormatVersion::parse(version).unwrap()).build().unwrap()
+    }
+
+    #[test]
+    fn a_type_is_tested_only_where_all_releases_of_the_version_can_test_it() {
+        let types = [
+            ("bool", Datatype::Bool, 19, 1),
+            ("utf8", Datatype::StringUtf8, 17, 3),
+            ("time", Datatype::TimeSec, 18, 8),
+            ("ascii", Datatype::StringAscii, 16, 3),
+            ("date", Datatype::DatetimeDay, 16, 8),
+            ("real", Datatype::Float32, 16, 4),
+        ];
+        for (name, datatype, since, bytes) in types {
+            let cells = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+            let (field, operands) = (name.to_owned(), vec![vec![1; bytes]]);
+            let condition = Condition::Value { field, comparison: Comparison::Equal, operands };
+            for version in 16..=22 {
+                let checked = check(&array(version, &[(name, datatype, cells)]), &condition);
+                match checked {
+                    Ok(()) => assert!(version >= since, "{name} {version}"),
+                    Err(error) => {
+                        assert!(version < since, "{name} {version}: {error}");
+                        assert!(error.to_string().contains("upgrade the array first"), "{error}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
