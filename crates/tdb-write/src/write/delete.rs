@@ -29,7 +29,7 @@ impl ArrayWriter {
     pub fn delete(&self, condition: &Condition) -> Result<String> {
         let schema = &self.schema;
         let time = self.check_delete(condition)?;
-        let payload = staying(condition)
+        let payload = staying(schema, condition)
             .to_bytes(schema.version)
             .map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let mut scratch = Nonces::new()?.scratch();
@@ -80,14 +80,14 @@ impl ArrayWriter {
 
 /// The condition that a delete file contains: the negation of the caller's condition, without NOT. This is the only
 /// place where conditions of callers become those of files.
-pub(crate) fn staying(condition: &Condition) -> Condition {
-    without_not(condition, true)
+pub(crate) fn staying(schema: &ArraySchema, condition: &Condition) -> Condition {
+    without_not(schema, condition, true)
 }
 
-fn without_not(condition: &Condition, negated: bool) -> Condition {
+fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Condition {
     match condition {
         Condition::Expression { junction: Junction::Not, children } => match children.as_slice() {
-            [child] => without_not(child, !negated),
+            [child] => without_not(schema, child, !negated),
             // Such a tree is never written: `to_bytes` returns an error for it.
             _ => condition.clone(),
         },
@@ -97,18 +97,32 @@ fn without_not(condition: &Condition, negated: bool) -> Condition {
                 (Junction::Or, true) => Junction::And,
                 (junction, _) => *junction,
             };
-            let children = children.iter().map(|child| without_not(child, negated)).collect();
+            let children = children.iter().map(|child| without_not(schema, child, negated)).collect();
             Condition::Expression { junction, children }
         }
         Condition::Value { field, comparison, operands } => {
             let comparison = if negated { opposite(*comparison) } else { *comparison };
-            // libtiledb refuses to read a set that has no byte.
-            let (comparison, count) = match comparison {
-                Comparison::In if operands.iter().all(Vec::is_empty) => (Comparison::Equal, 1),
-                Comparison::NotIn if operands.iter().all(Vec::is_empty) => (Comparison::NotEqual, 1),
-                other => (other, operands.len()),
+            let one = match comparison {
+                Comparison::In => Comparison::Equal,
+                Comparison::NotIn => Comparison::NotEqual,
+                other => {
+                    return Condition::Value {
+                        field: field.clone(),
+                        comparison: other,
+                        operands: operands.clone(),
+                    };
+                }
             };
-            let operands = operands.iter().take(count).cloned().collect();
+            // libtiledb reads nothing of an array with a set that has no byte, or that has members of another size than the
+            // field. No cell equals such a member.
+            let cell_size = schema.field(field).and_then(|field| field.cell_size());
+            let fits = |operand: &&Vec<u8>| cell_size.is_none_or(|size| operand.len() == size);
+            let members: Vec<_> = operands.iter().filter(fits).cloned().collect();
+            let (comparison, operands) = if members.iter().all(Vec::is_empty) {
+                (one, operands.iter().take(1).cloned().collect())
+            } else {
+                (comparison, members)
+            };
             Condition::Value { field: field.clone(), comparison, operands }
         }
     }
@@ -175,11 +189,20 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
             field.datatype, schema.version
         ));
     }
-    if matches!(comparison, Comparison::In | Comparison::NotIn) && !schema.version.has(Gate::SetConditions) {
+    let is_set = matches!(comparison, Comparison::In | Comparison::NotIn);
+    if is_set && !schema.version.has(Gate::SetConditions) {
         return refuse(&format!(
             "is compared with a set, which deletes of version {} do not support",
             schema.version
         ));
+    }
+    let none_fits =
+        field.cell_size().is_some_and(|size| operands.iter().all(|operand| operand.len() != size));
+    if string && is_set && none_fits && field.datatype == Datatype::Char {
+        // What is left of the set would be a comparison, of which libtiledb looks at the first byte only.
+        return refuse(
+            "has cells of another size than every member of the set, so that no cell can equal one",
+        );
     }
     // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
     // operand.
@@ -192,6 +215,8 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use core::num::NonZeroU32;
+
     use tdb_codec::{CellValNum, FormatVersion};
     use tdb_schema::{Attribute, Dimension};
 
@@ -253,8 +278,9 @@ mod tests {
             value("a", Comparison::GreaterOrEqual, 32),
             Junction::Or,
         );
-        assert_eq!(staying(&asked), stored);
-        assert_eq!(staying(&staying(&stored)), stored);
+        let schema = array(22, &[("a", Datatype::Int32, CellValNum::ONE)]);
+        assert_eq!(staying(&schema, &asked), stored);
+        assert_eq!(staying(&schema, &staying(&schema, &stored)), stored);
     }
 
     #[test]
@@ -264,9 +290,36 @@ mod tests {
             comparison,
             operands: operands.iter().map(|operand| operand.as_bytes().to_vec()).collect(),
         };
-        let stored = |comparison, operands: &[&str]| staying(&value(comparison, operands));
+        let schema = array(22, &[("s", Datatype::StringAscii, CellValNum::Var)]);
+        let stored = |comparison, operands: &[&str]| staying(&schema, &value(comparison, operands));
         assert_eq!(stored(Comparison::In, &[""]), value(Comparison::NotEqual, &[""]));
         assert_eq!(stored(Comparison::NotIn, &["", ""]), value(Comparison::Equal, &[""]));
         assert_eq!(stored(Comparison::In, &["", "q"]), value(Comparison::NotIn, &["", "q"]));
+    }
+
+    #[test]
+    fn members_of_a_set_that_no_cell_can_equal_are_left_out() {
+        let four = CellValNum::Fixed(NonZeroU32::new(4).unwrap());
+        let schema = array(20, &[("s", Datatype::StringAscii, four), ("c", Datatype::Char, four)]);
+        let value = |field: &str, comparison, operands: &[&str]| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: operands.iter().map(|operand| operand.as_bytes().to_vec()).collect(),
+        };
+        for field in ["s", "c"] {
+            let asked = value(field, Comparison::In, &["ab", "abcd", "abcde", "wxyz"]);
+            check(&schema, &asked).unwrap();
+            assert_eq!(staying(&schema, &asked), value(field, Comparison::NotIn, &["abcd", "wxyz"]));
+        }
+        // If nothing is left, any comparison with a member says the same.
+        for (asked, stored) in
+            [(Comparison::In, Comparison::NotEqual), (Comparison::NotIn, Comparison::Equal)]
+        {
+            let asked = value("s", asked, &["ab", "abcde"]);
+            check(&schema, &asked).unwrap();
+            assert_eq!(staying(&schema, &asked), value("s", stored, &["ab"]));
+        }
+        let refused = check(&schema, &value("c", Comparison::In, &["ab"])).unwrap_err().to_string();
+        assert!(refused.contains("another size than every member"), "{refused}");
     }
 }
