@@ -165,7 +165,10 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     let refuse = |why: &str| Err(Error::refused(WHAT, format!("field \"{name}\" {why}")));
     let Some(field) = schema.field(name) else { return refuse("is not a field of the array") };
     if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
-        return Ok(());
+        return refuse(
+            "is in a condition that is always true or always false: libtiledb up to 2.20 cannot read an array with such a \
+             delete; compare the field with a value",
+        );
     }
     let string = matches!(field.datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
     let number = field.datatype.physical().is_float()
@@ -321,5 +324,14 @@ mod tests {
         }
         let refused = check(&schema, &value("c", Comparison::In, &["ab"])).unwrap_err().to_string();
         assert!(refused.contains("another size than every member"), "{refused}");
+    }
+
+    #[test]
+    fn conditions_without_a_comparison_are_refused() {
+        let schema = array(22, &[("a", Datatype::Int32, CellValNum::ONE)]);
+        for comparison in [Comparison::AlwaysTrue, Comparison::AlwaysFalse] {
+            let error = check(&schema, &value("a", comparison, 0)).unwrap_err().to_string();
+            assert!(error.contains("always true or always false"), "{error}");
+        }
     }
 }
