@@ -182,6 +182,8 @@ gates! {
     UnfilteredOldDimensions = 20, "Dimension files of arrays created before `DimensionFiles` are unfiltered (before: the coords filters)";
     FilterDates = 20, "Bit-width reduction and positive delta work on date and time types";
     SetConditions = 20, "Delete conditions IN and NOT IN";
+    EmptyEnumerations = 21, "Enumerations whose values have no bytes: without values, or of one empty value (2.17.0 to 2.17.2 do not read them)";
+    SlashedEnumerations = 21, "Names of enumerations may contain `/` (2.17.0 to 2.17.5 do not read them)";
     NullableStringStatistics = 21, "Statistics of nullable fixed-length strings in dense arrays are correct";
     CurrentDomain = 22, "The schema holds the current domain";
     HilbertTies = 22, "Cells with the same Hilbert value are in row-major order (libraries up to 2.22 sort them by their last dimension first)";

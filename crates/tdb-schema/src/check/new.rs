@@ -4,8 +4,6 @@ use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate,
 use tdb_filters::{Filter, Pipeline, TileContext};
 
 use super::{SchemaProblem, is_single, wrong_extent};
-use crate::express::require_datatype;
-
 use crate::{
     ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind, OLD_ANONYMOUS,
 };
@@ -32,14 +30,15 @@ impl ArraySchema {
         self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
     }
 
-    /// Checks an enumeration of a new schema: its values must be different, and the attributes that index it must have
-    /// a type that is large enough.
+    /// Checks an enumeration of a new schema: it must have a name, its values must be different, every release that wrote arrays
+    /// of the schema's version must be able to read it, and the attributes that index it must have a type that is large
+    /// enough.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
         enumeration.check()?;
-        require_datatype(self.version, enumeration.datatype, &enumeration.name)?;
+        enumeration.check_known(self.version)?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
         for attribute in self.attributes.iter().filter(uses) {
             // One value is reserved, so an enumeration with as many values as the type is too large.
