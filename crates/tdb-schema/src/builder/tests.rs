@@ -416,6 +416,24 @@ fn enumerations_are_those_that_every_release_of_the_version_reads() {
 }
 
 #[test]
+fn labels_are_those_that_libtiledb_opens() {
+    let good = label("l", DataOrder::Increasing);
+    let bad = [
+        DimensionLabel { name: String::new(), ..good.clone() },
+        DimensionLabel { attribute: String::new(), ..good.clone() },
+        DimensionLabel { uri: String::new(), ..good.clone() },
+        DimensionLabel { relative: false, ..good.clone() },
+    ];
+    for label in bad {
+        assert_eq!(dense().label(label.clone()).build(), Err(P::Label(label.name)));
+    }
+    let elsewhere =
+        DimensionLabel { relative: false, external: true, uri: "s3://b/l".into(), ..good.clone() };
+    assert!(dense().label(elsewhere).build().is_ok());
+    assert!(dense().label(good).build().is_ok());
+}
+
+#[test]
 fn labels_have_an_order_and_an_existing_dimension() {
     assert!(dense().label(label("l", DataOrder::Increasing)).build().is_ok());
     assert_eq!(dense().label(label("l", DataOrder::Unordered)).build(), Err(P::Label("l".into())));

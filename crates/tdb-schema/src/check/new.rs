@@ -234,6 +234,7 @@ fn check_attribute(attribute: &Attribute) -> Result<(), SchemaProblem> {
     Ok(())
 }
 
+/// The rules of libtiledb for labels: it does not open an array with a label that breaks one.
 fn check_label(label: &DimensionLabel) -> Result<(), SchemaProblem> {
     let string = label.datatype.is_string();
     let legal_type = match label.datatype.class() {
@@ -242,7 +243,9 @@ fn check_label(label: &DimensionLabel) -> Result<(), SchemaProblem> {
         _ => label.datatype == Datatype::StringAscii,
     };
     let legal_cell = if string { label.cell_val_num.is_var() } else { is_single(label.cell_val_num) };
-    if label.order == DataOrder::Unordered || !legal_type || !legal_cell || label.uri.is_empty() {
+    let named = ![&label.name, &label.attribute, &label.uri].iter().any(|name| name.is_empty());
+    let found = label.relative || label.external;
+    if label.order == DataOrder::Unordered || !legal_type || !legal_cell || !named || !found {
         return Err(SchemaProblem::Label(label.name.clone()));
     }
     Ok(())
