@@ -40,18 +40,7 @@ impl ArraySchema {
         enumeration.check()?;
         enumeration.check_known(self.version)?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
-        for attribute in self.attributes.iter().filter(uses) {
-            // One value is reserved, so an enumeration with as many values as the type is too large.
-            let max = largest(attribute.datatype.physical());
-            if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
-                return Err(SchemaProblem::EnumerationSize {
-                    attribute: attribute.name.clone(),
-                    enumeration: enumeration.name.clone(),
-                    count: enumeration.len(),
-                });
-            }
-        }
-        Ok(())
+        self.attributes.iter().filter(uses).try_for_each(|attribute| attribute.check_indexes(enumeration))
     }
 
     fn check_shared_names(&self) -> Result<(), SchemaProblem> {
@@ -119,6 +108,25 @@ impl ArraySchema {
             reason: error.to_string(),
         };
         pipeline.validate(context).map_err(failed)
+    }
+}
+
+impl Attribute {
+    /// Checks that the attribute's type has an index for each value of its enumeration.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::EnumerationSize`].
+    pub fn check_indexes(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
+        // One value is reserved, so an enumeration with as many values as the type is too large.
+        let max = largest(self.datatype.physical());
+        if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
+            return Err(SchemaProblem::EnumerationSize {
+                attribute: self.name.clone(),
+                enumeration: enumeration.name.clone(),
+                count: enumeration.len(),
+            });
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{FormatVersion, Gate};
-use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Range};
+use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Range, SchemaProblem};
 
 use super::WriteOptions;
 use super::create::generic_tile;
@@ -140,18 +140,8 @@ impl SchemaEvolution {
                 return refuse(format!("there is no enumeration \"{name}\""));
             };
             let before = load(entry)?;
-            let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
             let file_name = names::enumeration_file_name()?;
-            let extended = Enumeration::new(
-                name.clone(),
-                file_name.clone(),
-                before.datatype,
-                before.cell_val_num,
-                all.chain(values.iter().cloned()),
-            );
-            let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
-            let checked = extended.and_then(|extended| extended.check_extends(&before).map(|()| extended));
-            files.push(checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?);
+            files.push(extended(&before, values, file_name.clone())?);
             for entry in new.enumerations.iter_mut().filter(|entry| entry.name == *name) {
                 entry.file_name.clone_from(&file_name);
             }
@@ -195,6 +185,22 @@ impl SchemaEvolution {
             expand(old, ranges)?;
             new.current_domain = Some(CurrentDomain { ranges: ranges.clone() });
         }
+        self.check(old, &new, &files, load)?;
+        if new == *old {
+            return refuse("it changes nothing".to_owned());
+        }
+        Ok((new, files))
+    }
+
+    /// Checks the schema that comes of `old`, with the enumerations whose files it adds.
+    fn check(
+        &self,
+        old: &ArraySchema,
+        new: &ArraySchema,
+        files: &[Enumeration],
+        load: &dyn Fn(&EnumerationName) -> Result<Enumeration>,
+    ) -> Result<()> {
+        let refuse = |problem: SchemaProblem| Error::refused(WHAT, problem.to_string());
         // An old array may break a rule for new ones, but must not break more of them.
         let checked = match old.check_new() {
             Ok(()) => new.check_new(),
@@ -204,12 +210,32 @@ impl SchemaEvolution {
         };
         let checked = checked
             .and_then(|()| files.iter().try_for_each(|enumeration| new.check_enumeration(enumeration)));
-        checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?;
-        if new == *old {
-            return refuse("it changes nothing".to_owned());
+        checked.map_err(refuse)?;
+        for attribute in &self.added {
+            let uses = |entry: &&EnumerationName| Some(&entry.name) == attribute.enumeration.as_ref();
+            let is_there =
+                |entry: &&EnumerationName| !files.iter().any(|file| file.file_name == entry.file_name);
+            if let Some(entry) = new.enumerations.iter().filter(is_there).find(uses) {
+                attribute.check_indexes(&load(entry)?).map_err(refuse)?;
+            }
         }
-        Ok((new, files))
+        Ok(())
     }
+}
+
+/// An enumeration with more values, for a file of this name.
+fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Result<Enumeration> {
+    let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
+    let extended = Enumeration::new(
+        before.name.clone(),
+        file_name,
+        before.datatype,
+        before.cell_val_num,
+        all.chain(values.iter().cloned()),
+    );
+    let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
+    let checked = extended.and_then(|extended| extended.check_extends(before).map(|()| extended));
+    checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
 }
 
 /// A current domain can only grow.
@@ -346,5 +372,67 @@ impl WriteOptions {
             }
         }
         done.map(|()| key.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::{CellValNum, Datatype};
+    use tdb_schema::{Dimension, SchemaBuilder};
+
+    use super::*;
+    use crate::storage::MemoryStorage;
+
+    fn at(time: u64) -> WriteOptions {
+        WriteOptions::new().timestamp(time)
+    }
+
+    fn evolve(storage: &MemoryStorage, time: u64, evolution: &SchemaEvolution) -> Result<String> {
+        at(time).evolve_storage(storage.clone(), evolution)
+    }
+
+    fn version(number: u32) -> FormatVersion {
+        FormatVersion::parse(number).unwrap()
+    }
+
+    fn schema() -> SchemaBuilder {
+        ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).attribute(Attribute::new(
+            "a",
+            Datatype::Int32,
+            CellValNum::ONE,
+        ))
+    }
+
+    #[test]
+    fn an_added_attribute_can_index_all_values_of_an_enumeration_that_is_there() {
+        let storage = MemoryStorage::default();
+        at(1).create_storage(&storage, &schema().build().unwrap()).unwrap();
+        let values = (0..200u8).map(|value| [value]);
+        let many = Enumeration::new("e", "", Datatype::Uint8, CellValNum::ONE, values).unwrap();
+        evolve(&storage, 2, &SchemaEvolution::new().add_enumeration(many)).unwrap();
+        let add = |name: &str, datatype| {
+            let attribute = Attribute::new(name, datatype, CellValNum::ONE).with_enumeration("e");
+            SchemaEvolution::new().add_attribute(attribute)
+        };
+        let error = evolve(&storage, 3, &add("b", Datatype::Int8)).unwrap_err().to_string();
+        assert!(error.contains("\"b\"") && error.contains("200"), "{error}");
+        evolve(&storage, 3, &add("b", Datatype::Uint8)).unwrap();
+        // Together with the values that are too many for an attribute, too.
+        let more = (200..255u8).map(|value| [value]);
+        let both = add("c", Datatype::Uint16).extend_enumeration("e", more);
+        let error = evolve(&storage, 4, &both).unwrap_err().to_string();
+        assert!(error.contains("\"b\"") && error.contains("255"), "{error}");
+    }
+
+    #[test]
+    fn an_enumeration_that_no_release_of_the_version_reads_is_not_added() {
+        let storage = MemoryStorage::default();
+        at(1).create_storage(&storage, &schema().version(version(20)).build().unwrap()).unwrap();
+        let none: [&[u8]; 0] = [];
+        let empty = Enumeration::new("e", "", Datatype::Uint8, CellValNum::ONE, none).unwrap();
+        let add = SchemaEvolution::new().add_enumeration(empty);
+        let error = evolve(&storage, 2, &add).unwrap_err().to_string();
+        assert!(error.contains("its values have no bytes"), "{error}");
+        evolve(&storage, 2, &add.upgrade()).unwrap();
     }
 }
