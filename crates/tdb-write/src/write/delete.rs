@@ -2,7 +2,7 @@
 
 use tdb_codec::{ArrayType, Datatype, Gate};
 use tdb_fragment::{CommitKind, Comparison, Condition, Junction};
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Field};
 
 use super::ArrayWriter;
 use super::create::generic_tile;
@@ -102,6 +102,7 @@ fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Co
         }
         Condition::Value { field, comparison, operands } => {
             let comparison = if negated { opposite(*comparison) } else { *comparison };
+            let comparison = if is_wide_char(schema, field) { as_set(comparison) } else { comparison };
             let one = match comparison {
                 Comparison::In => Comparison::Equal,
                 Comparison::NotIn => Comparison::NotEqual,
@@ -125,6 +126,22 @@ fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Co
             };
             Condition::Value { field: field.clone(), comparison, operands }
         }
+    }
+}
+
+/// Whether a field is `CHAR` with cells of a fixed number of values above one. Of these libtiledb compares the first value only,
+/// except with a set.
+fn is_wide_char(schema: &ArraySchema, field: &str) -> bool {
+    let wide =
+        |field: Field<'_>| field.datatype == Datatype::Char && field.cell_size().is_some_and(|size| size > 1);
+    schema.field(field).is_some_and(wide)
+}
+
+const fn as_set(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Equal => Comparison::In,
+        Comparison::NotEqual => Comparison::NotIn,
+        other => other,
     }
 }
 
@@ -152,6 +169,36 @@ const fn conditions_on(datatype: Datatype) -> Option<Gate> {
         _ if datatype.is_time() => Some(Gate::TimeConditions),
         _ => None,
     }
+}
+
+/// Why libtiledb would read a condition on `CHAR` of fixed size otherwise: it compares the first value of such cells only, as a
+/// signed number, except with a set.
+fn misread(
+    schema: &ArraySchema,
+    field: &Field<'_>,
+    comparison: Comparison,
+    operands: &[Vec<u8>],
+) -> Option<&'static str> {
+    use Comparison::{Equal, In, NotEqual, NotIn};
+    let size = field.cell_size().filter(|_| field.datatype == Datatype::Char)?;
+    if !matches!(comparison, Equal | NotEqual | In | NotIn) {
+        return Some(
+            "is CHAR of fixed size, of which libtiledb compares the first value only, as a signed number; test whether it \
+             equals a value, or test other fields",
+        );
+    }
+    if operands.iter().all(|operand| operand.len() != size) {
+        return Some(
+            "is CHAR with cells of another size than each value they are compared with, so that none is equal",
+        );
+    }
+    if size > 1 && !schema.version.has(Gate::SetConditions) {
+        return Some(
+            "is CHAR with several values in a cell, of which libtiledb compares the first one only, except with sets, which \
+             this version does not have; upgrade the array first, or test other fields",
+        );
+    }
+    None
 }
 
 /// Returns an error for a condition that no reader could apply.
@@ -199,13 +246,8 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
             schema.version
         ));
     }
-    let none_fits =
-        field.cell_size().is_some_and(|size| operands.iter().all(|operand| operand.len() != size));
-    if string && is_set && none_fits && field.datatype == Datatype::Char {
-        // What is left of the set would be a comparison, of which libtiledb looks at the first byte only.
-        return refuse(
-            "has cells of another size than every member of the set, so that no cell can equal one",
-        );
+    if let Some(why) = misread(schema, &field, comparison, operands) {
+        return refuse(why);
     }
     // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
     // operand.
@@ -323,7 +365,39 @@ mod tests {
             assert_eq!(staying(&schema, &asked), value("s", stored, &["ab"]));
         }
         let refused = check(&schema, &value("c", Comparison::In, &["ab"])).unwrap_err().to_string();
-        assert!(refused.contains("another size than every member"), "{refused}");
+        assert!(refused.contains("another size than each value"), "{refused}");
+    }
+
+    #[test]
+    fn chars_of_fixed_size_are_compared_whole_or_not_at_all() {
+        let four = CellValNum::Fixed(NonZeroU32::new(4).unwrap());
+        let fields = [("c", Datatype::Char, four), ("one", Datatype::Char, CellValNum::ONE)];
+        let value = |field: &str, comparison, operand: &str| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: vec![operand.into()],
+        };
+        let (new, old) = (array(20, &fields), array(19, &fields));
+        for (asked, set, other) in [
+            (Comparison::Equal, Comparison::NotIn, Comparison::NotEqual),
+            (Comparison::NotEqual, Comparison::In, Comparison::Equal),
+        ] {
+            check(&new, &value("c", asked, "abcd")).unwrap();
+            assert_eq!(staying(&new, &value("c", asked, "abcd")), value("c", set, "abcd"));
+            // The first value is all there is.
+            check(&old, &value("one", asked, "a")).unwrap();
+            assert_eq!(staying(&old, &value("one", asked, "a")), value("one", other, "a"));
+        }
+        for (schema, field, comparison, operand, why) in [
+            (&old, "c", Comparison::Equal, "abcd", "upgrade the array"),
+            (&new, "c", Comparison::Equal, "ab", "another size"),
+            (&new, "one", Comparison::NotEqual, "ab", "another size"),
+            (&new, "c", Comparison::Less, "abcd", "the first value only"),
+            (&new, "one", Comparison::GreaterOrEqual, "a", "as a signed number"),
+        ] {
+            let refused = check(schema, &value(field, comparison, operand)).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
     }
 
     #[test]
