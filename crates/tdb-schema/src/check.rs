@@ -93,7 +93,9 @@ pub enum SchemaProblem {
     EnumerationSize { attribute: String, enumeration: String, count: usize },
     #[error("the enumeration \"{enumeration}\" {reason}")]
     EnumerationValues { enumeration: String, reason: &'static str },
-    #[error("label \"{0}\" needs an order, a type that can be ordered, and a URI")]
+    #[error(
+        "label \"{0}\" needs a name, an attribute, an order, a type that can be ordered, and a URI, which is relative if the array stores the label"
+    )]
     Label(String),
     #[error("the filters of \"{field}\" do not fit: {reason}")]
     Filters { field: String, reason: String },

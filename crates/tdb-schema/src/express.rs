@@ -3,7 +3,7 @@
 use tdb_codec::{ArrayType, DataOrder, Datatype, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
 
-use crate::{ArraySchema, Attribute, Dimension, SchemaProblem};
+use crate::{ArraySchema, Attribute, Dimension, Enumeration, SchemaProblem};
 
 impl ArraySchema {
     /// Checks that a schema file of `version` can store this schema. Properties without effect are ignored, for example
@@ -188,6 +188,27 @@ impl Attribute {
     }
 }
 
+impl Enumeration {
+    /// Checks that every release that wrote arrays of `version` can read this enumeration.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::EnumerationValues`] if it has no name, and otherwise as [`ArraySchema::check_known`].
+    pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
+        if self.name.is_empty() {
+            let reason = "has an empty name, with which libtiledb reads none; give it a name";
+            return Err(SchemaProblem::EnumerationValues { enumeration: String::new(), reason });
+        }
+        require_datatype(version, self.datatype, &self.name)?;
+        if self.data.is_empty() {
+            require(version, Gate::EmptyEnumerations, "enumeration (its values have no bytes)", &self.name)?;
+        }
+        if self.name.contains('/') {
+            require(version, Gate::SlashedEnumerations, "enumeration (its name has a slash)", &self.name)?;
+        }
+        Ok(())
+    }
+}
+
 /// Checks that libraries of this version can compute with the domain of a dense dimension.
 fn check_domain_known(dimension: &Dimension, version: FormatVersion) -> Result<(), SchemaProblem> {
     if is_past_sign(dimension, dimension.last_ordinal()) {
@@ -218,11 +239,7 @@ fn require(version: FormatVersion, gate: Gate, what: &'static str, name: &str) -
 }
 
 /// Returns an error if a datatype came after a version.
-pub(crate) fn require_datatype(
-    version: FormatVersion,
-    datatype: Datatype,
-    name: &str,
-) -> Result<(), SchemaProblem> {
+fn require_datatype(version: FormatVersion, datatype: Datatype, name: &str) -> Result<(), SchemaProblem> {
     match datatype.gate().filter(|gate| !version.has(*gate)) {
         Some(_) => Err(SchemaProblem::DatatypeNotInVersion { name: name.to_owned(), datatype, version }),
         None => Ok(()),

@@ -392,6 +392,48 @@ fn enumerations_are_listed_and_indexed_by_integers_that_are_large_enough() {
 }
 
 #[test]
+fn enumerations_are_those_that_every_release_of_the_version_reads() {
+    let words = |name: &str, values: &[&str]| {
+        Enumeration::new(name, "__0_0", Datatype::StringUtf8, CellValNum::Var, values).unwrap()
+    };
+    let build = |version: u32, enumeration: &Enumeration| {
+        sparse().version(FormatVersion::parse(version).unwrap()).enumeration(enumeration).build().map(drop)
+    };
+    let none = Enumeration { data: Vec::new(), ..colours(1) };
+    for enumeration in [words("e", &[]), words("e", &[""]), words("a/b", &["x"]), none] {
+        let refused = build(20, &enumeration).unwrap_err();
+        assert!(
+            matches!(&refused, P::NotInVersion { what, .. } if what.starts_with("enumeration (its")),
+            "{refused:?}"
+        );
+        build(21, &enumeration).unwrap();
+    }
+    build(20, &words("e", &["", "x"])).unwrap();
+    for version in 20..=22 {
+        let refused = build(version, &words("", &["x"])).unwrap_err();
+        assert!(matches!(refused, P::EnumerationValues { .. }), "{refused:?}");
+    }
+}
+
+#[test]
+fn labels_are_those_that_libtiledb_opens() {
+    let good = label("l", DataOrder::Increasing);
+    let bad = [
+        DimensionLabel { name: String::new(), ..good.clone() },
+        DimensionLabel { attribute: String::new(), ..good.clone() },
+        DimensionLabel { uri: String::new(), ..good.clone() },
+        DimensionLabel { relative: false, ..good.clone() },
+    ];
+    for label in bad {
+        assert_eq!(dense().label(label.clone()).build(), Err(P::Label(label.name)));
+    }
+    let elsewhere =
+        DimensionLabel { relative: false, external: true, uri: "s3://b/l".into(), ..good.clone() };
+    assert!(dense().label(elsewhere).build().is_ok());
+    assert!(dense().label(good).build().is_ok());
+}
+
+#[test]
 fn labels_have_an_order_and_an_existing_dimension() {
     assert!(dense().label(label("l", DataOrder::Increasing)).build().is_ok());
     assert_eq!(dense().label(label("l", DataOrder::Unordered)).build(), Err(P::Label("l".into())));

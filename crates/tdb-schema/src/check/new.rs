@@ -4,8 +4,6 @@ use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, Gate,
 use tdb_filters::{Filter, Pipeline, TileContext};
 
 use super::{SchemaProblem, is_single, wrong_extent};
-use crate::express::require_datatype;
-
 use crate::{
     ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, Field, FieldKind, OLD_ANONYMOUS,
 };
@@ -32,27 +30,17 @@ impl ArraySchema {
         self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
     }
 
-    /// Checks an enumeration of a new schema: its values must be different, and the attributes that index it must have
-    /// a type that is large enough.
+    /// Checks an enumeration of a new schema: it must have a name, its values must be different, every release that wrote arrays
+    /// of the schema's version must be able to read it, and the attributes that index it must have a type that is large
+    /// enough.
     ///
     /// # Errors
     /// The first rule that is broken.
     pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
         enumeration.check()?;
-        require_datatype(self.version, enumeration.datatype, &enumeration.name)?;
+        enumeration.check_known(self.version)?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
-        for attribute in self.attributes.iter().filter(uses) {
-            // One value is reserved, so an enumeration with as many values as the type is too large.
-            let max = largest(attribute.datatype.physical());
-            if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
-                return Err(SchemaProblem::EnumerationSize {
-                    attribute: attribute.name.clone(),
-                    enumeration: enumeration.name.clone(),
-                    count: enumeration.len(),
-                });
-            }
-        }
-        Ok(())
+        self.attributes.iter().filter(uses).try_for_each(|attribute| attribute.check_indexes(enumeration))
     }
 
     fn check_shared_names(&self) -> Result<(), SchemaProblem> {
@@ -120,6 +108,25 @@ impl ArraySchema {
             reason: error.to_string(),
         };
         pipeline.validate(context).map_err(failed)
+    }
+}
+
+impl Attribute {
+    /// Checks that the attribute's type has an index for each value of its enumeration.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::EnumerationSize`].
+    pub fn check_indexes(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
+        // One value is reserved, so an enumeration with as many values as the type is too large.
+        let max = largest(self.datatype.physical());
+        if max.is_none_or(|max| u128::from(to_u64(enumeration.len())) >= max) {
+            return Err(SchemaProblem::EnumerationSize {
+                attribute: self.name.clone(),
+                enumeration: enumeration.name.clone(),
+                count: enumeration.len(),
+            });
+        }
+        Ok(())
     }
 }
 
@@ -235,6 +242,7 @@ fn check_attribute(attribute: &Attribute) -> Result<(), SchemaProblem> {
     Ok(())
 }
 
+/// The rules of libtiledb for labels: it does not open an array with a label that breaks one.
 fn check_label(label: &DimensionLabel) -> Result<(), SchemaProblem> {
     let string = label.datatype.is_string();
     let legal_type = match label.datatype.class() {
@@ -243,7 +251,9 @@ fn check_label(label: &DimensionLabel) -> Result<(), SchemaProblem> {
         _ => label.datatype == Datatype::StringAscii,
     };
     let legal_cell = if string { label.cell_val_num.is_var() } else { is_single(label.cell_val_num) };
-    if label.order == DataOrder::Unordered || !legal_type || !legal_cell || label.uri.is_empty() {
+    let named = ![&label.name, &label.attribute, &label.uri].iter().any(|name| name.is_empty());
+    let found = label.relative || label.external;
+    if label.order == DataOrder::Unordered || !legal_type || !legal_cell || !named || !found {
         return Err(SchemaProblem::Label(label.name.clone()));
     }
     Ok(())

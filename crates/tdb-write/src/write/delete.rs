@@ -2,7 +2,7 @@
 
 use tdb_codec::{ArrayType, Datatype, Gate};
 use tdb_fragment::{CommitKind, Comparison, Condition, Junction};
-use tdb_schema::ArraySchema;
+use tdb_schema::{ArraySchema, Field};
 
 use super::ArrayWriter;
 use super::create::generic_tile;
@@ -29,7 +29,7 @@ impl ArrayWriter {
     pub fn delete(&self, condition: &Condition) -> Result<String> {
         let schema = &self.schema;
         let time = self.check_delete(condition)?;
-        let payload = staying(condition)
+        let payload = staying(schema, condition)
             .to_bytes(schema.version)
             .map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let mut scratch = Nonces::new()?.scratch();
@@ -80,14 +80,14 @@ impl ArrayWriter {
 
 /// The condition that a delete file contains: the negation of the caller's condition, without NOT. This is the only
 /// place where conditions of callers become those of files.
-pub(crate) fn staying(condition: &Condition) -> Condition {
-    without_not(condition, true)
+pub(crate) fn staying(schema: &ArraySchema, condition: &Condition) -> Condition {
+    without_not(schema, condition, true)
 }
 
-fn without_not(condition: &Condition, negated: bool) -> Condition {
+fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Condition {
     match condition {
         Condition::Expression { junction: Junction::Not, children } => match children.as_slice() {
-            [child] => without_not(child, !negated),
+            [child] => without_not(schema, child, !negated),
             // Such a tree is never written: `to_bytes` returns an error for it.
             _ => condition.clone(),
         },
@@ -97,20 +97,51 @@ fn without_not(condition: &Condition, negated: bool) -> Condition {
                 (Junction::Or, true) => Junction::And,
                 (junction, _) => *junction,
             };
-            let children = children.iter().map(|child| without_not(child, negated)).collect();
+            let children = children.iter().map(|child| without_not(schema, child, negated)).collect();
             Condition::Expression { junction, children }
         }
         Condition::Value { field, comparison, operands } => {
             let comparison = if negated { opposite(*comparison) } else { *comparison };
-            // libtiledb refuses to read a set that has no byte.
-            let (comparison, count) = match comparison {
-                Comparison::In if operands.iter().all(Vec::is_empty) => (Comparison::Equal, 1),
-                Comparison::NotIn if operands.iter().all(Vec::is_empty) => (Comparison::NotEqual, 1),
-                other => (other, operands.len()),
+            let comparison = if is_wide_char(schema, field) { as_set(comparison) } else { comparison };
+            let one = match comparison {
+                Comparison::In => Comparison::Equal,
+                Comparison::NotIn => Comparison::NotEqual,
+                other => {
+                    return Condition::Value {
+                        field: field.clone(),
+                        comparison: other,
+                        operands: operands.clone(),
+                    };
+                }
             };
-            let operands = operands.iter().take(count).cloned().collect();
+            // libtiledb reads nothing of an array with a set that has no byte, or that has members of another size than the
+            // field. No cell equals such a member.
+            let cell_size = schema.field(field).and_then(|field| field.cell_size());
+            let fits = |operand: &&Vec<u8>| cell_size.is_none_or(|size| operand.len() == size);
+            let members: Vec<_> = operands.iter().filter(fits).cloned().collect();
+            let (comparison, operands) = if members.iter().all(Vec::is_empty) {
+                (one, operands.iter().take(1).cloned().collect())
+            } else {
+                (comparison, members)
+            };
             Condition::Value { field: field.clone(), comparison, operands }
         }
+    }
+}
+
+/// Whether a field is `CHAR` with cells of a fixed number of values above one. Of these libtiledb compares the first value only,
+/// except with a set.
+fn is_wide_char(schema: &ArraySchema, field: &str) -> bool {
+    let wide =
+        |field: Field<'_>| field.datatype == Datatype::Char && field.cell_size().is_some_and(|size| size > 1);
+    schema.field(field).is_some_and(wide)
+}
+
+const fn as_set(comparison: Comparison) -> Comparison {
+    match comparison {
+        Comparison::Equal => Comparison::In,
+        Comparison::NotEqual => Comparison::NotIn,
+        other => other,
     }
 }
 
@@ -129,6 +160,47 @@ const fn opposite(comparison: Comparison) -> Comparison {
     }
 }
 
+/// Since when each release of a version can apply deletes that test a type; `None` for types that all can test. The
+/// others fail to read the whole array.
+const fn conditions_on(datatype: Datatype) -> Option<Gate> {
+    match datatype {
+        Datatype::Bool => Some(Gate::BoolConditions),
+        Datatype::StringUtf8 => Some(Gate::Utf8Conditions),
+        _ if datatype.is_time() => Some(Gate::TimeConditions),
+        _ => None,
+    }
+}
+
+/// Why libtiledb would read a condition on `CHAR` of fixed size otherwise: it compares the first value of such cells only, as a
+/// signed number, except with a set.
+fn misread(
+    schema: &ArraySchema,
+    field: &Field<'_>,
+    comparison: Comparison,
+    operands: &[Vec<u8>],
+) -> Option<&'static str> {
+    use Comparison::{Equal, In, NotEqual, NotIn};
+    let size = field.cell_size().filter(|_| field.datatype == Datatype::Char)?;
+    if !matches!(comparison, Equal | NotEqual | In | NotIn) {
+        return Some(
+            "is CHAR of fixed size, of which libtiledb compares the first value only, as a signed number; test whether it \
+             equals a value, or test other fields",
+        );
+    }
+    if operands.iter().all(|operand| operand.len() != size) {
+        return Some(
+            "is CHAR with cells of another size than each value they are compared with, so that none is equal",
+        );
+    }
+    if size > 1 && !schema.version.has(Gate::SetConditions) {
+        return Some(
+            "is CHAR with several values in a cell, of which libtiledb compares the first one only, except with sets, which \
+             this version does not have; upgrade the array first, or test other fields",
+        );
+    }
+    None
+}
+
 /// Returns an error for a condition that no reader could apply.
 fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     let (name, comparison, operands) = match condition {
@@ -140,7 +212,10 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     let refuse = |why: &str| Err(Error::refused(WHAT, format!("field \"{name}\" {why}")));
     let Some(field) = schema.field(name) else { return refuse("is not a field of the array") };
     if matches!(comparison, Comparison::AlwaysTrue | Comparison::AlwaysFalse) {
-        return Ok(());
+        return refuse(
+            "is in a condition that is always true or always false: libtiledb up to 2.20 cannot read an array with such a \
+             delete; compare the field with a value",
+        );
     }
     let string = matches!(field.datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8);
     let number = field.datatype.physical().is_float()
@@ -157,11 +232,22 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     if operands.is_empty() {
         return refuse("is compared without a value");
     }
-    if matches!(comparison, Comparison::In | Comparison::NotIn) && !schema.version.has(Gate::SetConditions) {
+    if conditions_on(field.datatype).is_some_and(|gate| !schema.version.has(gate)) {
+        return refuse(&format!(
+            "is {}, and some releases of libtiledb that read version {} cannot read an array with a delete that compares it; \
+             upgrade the array first, or test other fields",
+            field.datatype, schema.version
+        ));
+    }
+    let is_set = matches!(comparison, Comparison::In | Comparison::NotIn);
+    if is_set && !schema.version.has(Gate::SetConditions) {
         return refuse(&format!(
             "is compared with a set, which deletes of version {} do not support",
             schema.version
         ));
+    }
+    if let Some(why) = misread(schema, &field, comparison, operands) {
+        return refuse(why);
     }
     // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
     // operand.
@@ -174,10 +260,51 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use core::num::NonZeroU32;
+
+    use tdb_codec::{CellValNum, FormatVersion};
+    use tdb_schema::{Attribute, Dimension};
+
     use super::*;
 
     fn value(field: &str, comparison: Comparison, operand: i32) -> Condition {
         Condition::Value { field: field.into(), comparison, operands: vec![operand.to_le_bytes().to_vec()] }
+    }
+
+    /// A sparse array of a version with attributes of these types.
+    fn array(version: u32, attributes: &[(&str, Datatype, CellValNum)]) -> ArraySchema {
+        let mut schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=9));
+        for (name, datatype, cells) in attributes {
+            schema = schema.attribute(Attribute::new(*name, *datatype, *cells));
+        }
+        schema.version(FormatVersion::parse(version).unwrap()).build().unwrap()
+    }
+
+    #[test]
+    fn a_type_is_tested_only_where_all_releases_of_the_version_can_test_it() {
+        let types = [
+            ("bool", Datatype::Bool, 19, 1),
+            ("utf8", Datatype::StringUtf8, 17, 3),
+            ("time", Datatype::TimeSec, 18, 8),
+            ("ascii", Datatype::StringAscii, 16, 3),
+            ("date", Datatype::DatetimeDay, 16, 8),
+            ("real", Datatype::Float32, 16, 4),
+        ];
+        for (name, datatype, since, bytes) in types {
+            let cells = if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE };
+            let (field, operands) = (name.to_owned(), vec![vec![1; bytes]]);
+            let condition = Condition::Value { field, comparison: Comparison::Equal, operands };
+            for version in 16..=22 {
+                let checked = check(&array(version, &[(name, datatype, cells)]), &condition);
+                match checked {
+                    Ok(()) => assert!(version >= since, "{name} {version}"),
+                    Err(error) => {
+                        assert!(version < since, "{name} {version}: {error}");
+                        assert!(error.to_string().contains("upgrade the array first"), "{error}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
@@ -196,8 +323,9 @@ mod tests {
             value("a", Comparison::GreaterOrEqual, 32),
             Junction::Or,
         );
-        assert_eq!(staying(&asked), stored);
-        assert_eq!(staying(&staying(&stored)), stored);
+        let schema = array(22, &[("a", Datatype::Int32, CellValNum::ONE)]);
+        assert_eq!(staying(&schema, &asked), stored);
+        assert_eq!(staying(&schema, &staying(&schema, &stored)), stored);
     }
 
     #[test]
@@ -207,9 +335,77 @@ mod tests {
             comparison,
             operands: operands.iter().map(|operand| operand.as_bytes().to_vec()).collect(),
         };
-        let stored = |comparison, operands: &[&str]| staying(&value(comparison, operands));
+        let schema = array(22, &[("s", Datatype::StringAscii, CellValNum::Var)]);
+        let stored = |comparison, operands: &[&str]| staying(&schema, &value(comparison, operands));
         assert_eq!(stored(Comparison::In, &[""]), value(Comparison::NotEqual, &[""]));
         assert_eq!(stored(Comparison::NotIn, &["", ""]), value(Comparison::Equal, &[""]));
         assert_eq!(stored(Comparison::In, &["", "q"]), value(Comparison::NotIn, &["", "q"]));
+    }
+
+    #[test]
+    fn members_of_a_set_that_no_cell_can_equal_are_left_out() {
+        let four = CellValNum::Fixed(NonZeroU32::new(4).unwrap());
+        let schema = array(20, &[("s", Datatype::StringAscii, four), ("c", Datatype::Char, four)]);
+        let value = |field: &str, comparison, operands: &[&str]| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: operands.iter().map(|operand| operand.as_bytes().to_vec()).collect(),
+        };
+        for field in ["s", "c"] {
+            let asked = value(field, Comparison::In, &["ab", "abcd", "abcde", "wxyz"]);
+            check(&schema, &asked).unwrap();
+            assert_eq!(staying(&schema, &asked), value(field, Comparison::NotIn, &["abcd", "wxyz"]));
+        }
+        // If nothing is left, any comparison with a member says the same.
+        for (asked, stored) in
+            [(Comparison::In, Comparison::NotEqual), (Comparison::NotIn, Comparison::Equal)]
+        {
+            let asked = value("s", asked, &["ab", "abcde"]);
+            check(&schema, &asked).unwrap();
+            assert_eq!(staying(&schema, &asked), value("s", stored, &["ab"]));
+        }
+        let refused = check(&schema, &value("c", Comparison::In, &["ab"])).unwrap_err().to_string();
+        assert!(refused.contains("another size than each value"), "{refused}");
+    }
+
+    #[test]
+    fn chars_of_fixed_size_are_compared_whole_or_not_at_all() {
+        let four = CellValNum::Fixed(NonZeroU32::new(4).unwrap());
+        let fields = [("c", Datatype::Char, four), ("one", Datatype::Char, CellValNum::ONE)];
+        let value = |field: &str, comparison, operand: &str| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: vec![operand.into()],
+        };
+        let (new, old) = (array(20, &fields), array(19, &fields));
+        for (asked, set, other) in [
+            (Comparison::Equal, Comparison::NotIn, Comparison::NotEqual),
+            (Comparison::NotEqual, Comparison::In, Comparison::Equal),
+        ] {
+            check(&new, &value("c", asked, "abcd")).unwrap();
+            assert_eq!(staying(&new, &value("c", asked, "abcd")), value("c", set, "abcd"));
+            // The first value is all there is.
+            check(&old, &value("one", asked, "a")).unwrap();
+            assert_eq!(staying(&old, &value("one", asked, "a")), value("one", other, "a"));
+        }
+        for (schema, field, comparison, operand, why) in [
+            (&old, "c", Comparison::Equal, "abcd", "upgrade the array"),
+            (&new, "c", Comparison::Equal, "ab", "another size"),
+            (&new, "one", Comparison::NotEqual, "ab", "another size"),
+            (&new, "c", Comparison::Less, "abcd", "the first value only"),
+            (&new, "one", Comparison::GreaterOrEqual, "a", "as a signed number"),
+        ] {
+            let refused = check(schema, &value(field, comparison, operand)).unwrap_err().to_string();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+
+    #[test]
+    fn conditions_without_a_comparison_are_refused() {
+        let schema = array(22, &[("a", Datatype::Int32, CellValNum::ONE)]);
+        for comparison in [Comparison::AlwaysTrue, Comparison::AlwaysFalse] {
+            let error = check(&schema, &value("a", comparison, 0)).unwrap_err().to_string();
+            assert!(error.contains("always true or always false"), "{error}");
+        }
     }
 }

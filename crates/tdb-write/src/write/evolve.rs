@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{FormatVersion, Gate};
-use tdb_schema::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Range};
+use tdb_codec::{Datatype, FormatVersion, Gate};
+use tdb_filters::Filter;
+use tdb_schema::{
+    ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Field, Range, SchemaProblem,
+};
 
 use super::WriteOptions;
 use super::create::generic_tile;
@@ -102,7 +105,8 @@ impl SchemaEvolution {
         self
     }
 
-    /// Upgrades the array to the version that libtiledb writes today. Existing fragments stay unchanged.
+    /// Upgrades the array to the version that libtiledb writes today. Existing fragments stay unchanged; where libtiledb would
+    /// no longer read them (strings under RLE or a dictionary in another form), this is refused.
     pub const fn upgrade(mut self) -> Self {
         self.upgrade = true;
         self
@@ -140,18 +144,8 @@ impl SchemaEvolution {
                 return refuse(format!("there is no enumeration \"{name}\""));
             };
             let before = load(entry)?;
-            let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
             let file_name = names::enumeration_file_name()?;
-            let extended = Enumeration::new(
-                name.clone(),
-                file_name.clone(),
-                before.datatype,
-                before.cell_val_num,
-                all.chain(values.iter().cloned()),
-            );
-            let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
-            let checked = extended.and_then(|extended| extended.check_extends(&before).map(|()| extended));
-            files.push(checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?);
+            files.push(extended(&before, values, file_name.clone())?);
             for entry in new.enumerations.iter_mut().filter(|entry| entry.name == *name) {
                 entry.file_name.clone_from(&file_name);
             }
@@ -195,6 +189,22 @@ impl SchemaEvolution {
             expand(old, ranges)?;
             new.current_domain = Some(CurrentDomain { ranges: ranges.clone() });
         }
+        self.check(old, &new, &files, load)?;
+        if new == *old {
+            return refuse("it changes nothing".to_owned());
+        }
+        Ok((new, files))
+    }
+
+    /// Checks the schema that comes of `old`, with the enumerations whose files it adds.
+    fn check(
+        &self,
+        old: &ArraySchema,
+        new: &ArraySchema,
+        files: &[Enumeration],
+        load: &dyn Fn(&EnumerationName) -> Result<Enumeration>,
+    ) -> Result<()> {
+        let refuse = |problem: SchemaProblem| Error::refused(WHAT, problem.to_string());
         // An old array may break a rule for new ones, but must not break more of them.
         let checked = match old.check_new() {
             Ok(()) => new.check_new(),
@@ -204,12 +214,51 @@ impl SchemaEvolution {
         };
         let checked = checked
             .and_then(|()| files.iter().try_for_each(|enumeration| new.check_enumeration(enumeration)));
-        checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))?;
-        if new == *old {
-            return refuse("it changes nothing".to_owned());
+        checked.map_err(refuse)?;
+        for attribute in &self.added {
+            let uses = |entry: &&EnumerationName| Some(&entry.name) == attribute.enumeration.as_ref();
+            let is_there =
+                |entry: &&EnumerationName| !files.iter().any(|file| file.file_name == entry.file_name);
+            if let Some(entry) = new.enumerations.iter().filter(is_there).find(uses) {
+                attribute.check_indexes(&load(entry)?).map_err(refuse)?;
+            }
         }
-        Ok((new, files))
+        Ok(())
     }
+}
+
+/// An enumeration with more values, for a file of this name.
+fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Result<Enumeration> {
+    let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
+    let extended = Enumeration::new(
+        before.name.clone(),
+        file_name,
+        before.datatype,
+        before.cell_val_num,
+        all.chain(values.iter().cloned()),
+    );
+    let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
+    let checked = extended.and_then(|extended| extended.check_extends(before).map(|()| extended));
+    checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
+}
+
+/// A field whose strings are stored in another form in the version of `new`. Which form a fragment has, libtiledb decides by
+/// the array's newest schema, whatever the fragment's own version.
+fn stored_otherwise<'a>(old: &'a ArraySchema, new: &ArraySchema) -> Option<&'a str> {
+    let turns = |field: &Field<'_>, filter: &Filter| {
+        let gate = match (filter, field.datatype) {
+            (Filter::Rle { .. }, Datatype::StringAscii) => Gate::AsciiRleStrings,
+            (Filter::Dictionary { .. }, Datatype::StringAscii) => Gate::AsciiDictionaryStrings,
+            (Filter::Rle { .. } | Filter::Dictionary { .. }, Datatype::StringUtf8) => Gate::Utf8Strings,
+            _ => return false,
+        };
+        !old.version.has(gate) && new.version.has(gate)
+    };
+    let other = |field: &Field<'_>| {
+        let filters = &old.filters_in(field, old.version).filters;
+        field.is_var() && filters.iter().any(|filter| turns(field, filter))
+    };
+    old.fields().filter(other).map(|field| field.name).find(|name| new.field(name).is_some())
 }
 
 /// A current domain can only grow.
@@ -259,6 +308,17 @@ impl WriteOptions {
             let why = format!(
                 "attribute \"{name}\" cannot be dropped: the delete {path} tests it, and no library reads an array whose \
                  deletes test what its schema does not have"
+            );
+            return Err(Error::refused(WHAT, why));
+        }
+        if !directory.fragments.is_empty()
+            && let Some(name) = stored_otherwise(&old, &new)
+        {
+            let why = format!(
+                "the array cannot be upgraded from version {}: its fragments store the strings of field \"{name}\" by a filter \
+                 (RLE or a dictionary) in the form of that version, and libtiledb would read them as those of version {}, and \
+                 fail; copy the array instead (tdb copy), which writes all cells anew",
+                old.version, new.version
             );
             return Err(Error::refused(WHAT, why));
         }
@@ -346,5 +406,127 @@ impl WriteOptions {
             }
         }
         done.map(|()| key.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_array::OpenOptions;
+    use tdb_codec::CellValNum;
+    use tdb_filters::Pipeline;
+    use tdb_schema::{Dimension, SchemaBuilder};
+
+    use super::super::WriteColumn;
+    use super::*;
+    use crate::storage::MemoryStorage;
+
+    fn at(time: u64) -> WriteOptions {
+        WriteOptions::new().timestamp(time)
+    }
+
+    fn evolve(storage: &MemoryStorage, time: u64, evolution: &SchemaEvolution) -> Result<String> {
+        at(time).evolve_storage(storage.clone(), evolution)
+    }
+
+    fn version(number: u32) -> FormatVersion {
+        FormatVersion::parse(number).unwrap()
+    }
+
+    fn schema() -> SchemaBuilder {
+        ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).attribute(Attribute::new(
+            "a",
+            Datatype::Int32,
+            CellValNum::ONE,
+        ))
+    }
+
+    #[test]
+    fn an_added_attribute_can_index_all_values_of_an_enumeration_that_is_there() {
+        let storage = MemoryStorage::default();
+        at(1).create_storage(&storage, &schema().build().unwrap()).unwrap();
+        let values = (0..200u8).map(|value| [value]);
+        let many = Enumeration::new("e", "", Datatype::Uint8, CellValNum::ONE, values).unwrap();
+        evolve(&storage, 2, &SchemaEvolution::new().add_enumeration(many)).unwrap();
+        let add = |name: &str, datatype| {
+            let attribute = Attribute::new(name, datatype, CellValNum::ONE).with_enumeration("e");
+            SchemaEvolution::new().add_attribute(attribute)
+        };
+        let error = evolve(&storage, 3, &add("b", Datatype::Int8)).unwrap_err().to_string();
+        assert!(error.contains("\"b\"") && error.contains("200"), "{error}");
+        evolve(&storage, 3, &add("b", Datatype::Uint8)).unwrap();
+        // Together with the values that are too many for an attribute, too.
+        let more = (200..255u8).map(|value| [value]);
+        let both = add("c", Datatype::Uint16).extend_enumeration("e", more);
+        let error = evolve(&storage, 4, &both).unwrap_err().to_string();
+        assert!(error.contains("\"b\"") && error.contains("255"), "{error}");
+    }
+
+    #[test]
+    fn an_enumeration_that_no_release_of_the_version_reads_is_not_added() {
+        let storage = MemoryStorage::default();
+        at(1).create_storage(&storage, &schema().version(version(20)).build().unwrap()).unwrap();
+        let none: [&[u8]; 0] = [];
+        let empty = Enumeration::new("e", "", Datatype::Uint8, CellValNum::ONE, none).unwrap();
+        let add = SchemaEvolution::new().add_enumeration(empty);
+        let error = evolve(&storage, 2, &add).unwrap_err().to_string();
+        assert!(error.contains("its values have no bytes"), "{error}");
+        evolve(&storage, 2, &add.upgrade()).unwrap();
+    }
+
+    /// An array of a version whose strings have one filter, with a fragment or without one.
+    fn strings(number: u32, datatype: Datatype, filter: &Filter, filled: bool) -> MemoryStorage {
+        let storage = MemoryStorage::default();
+        let mut strings = Attribute::new("s", datatype, CellValNum::Var);
+        strings.filters = Pipeline::new(vec![filter.clone()]);
+        let schema = schema().attribute(strings).version(version(number));
+        at(1).create_storage(&storage, &schema.build().unwrap()).unwrap();
+        if filled {
+            let writer = at(2).open_storage(storage.clone()).unwrap();
+            let write = writer.write();
+            let write =
+                write.column(WriteColumn::fixed("x", &[1i32, 2])).column(WriteColumn::fixed("a", &[1i32, 2]));
+            write.column(WriteColumn::var("s", b"abab", &[0, 2, 4])).commit().unwrap();
+        }
+        storage
+    }
+
+    #[test]
+    fn an_array_is_not_upgraded_if_libtiledb_would_misread_the_strings_of_its_fragments() {
+        let rle = Filter::Rle { level: -1 };
+        let upgrade = SchemaEvolution::new().upgrade();
+        for (number, datatype) in
+            [(7, Datatype::StringAscii), (11, Datatype::StringAscii), (16, Datatype::StringUtf8)]
+        {
+            let storage = strings(number, datatype, &rle, true);
+            let error = evolve(&storage, 3, &upgrade).unwrap_err().to_string();
+            assert!(error.contains("\"s\"") && error.contains("tdb copy"), "{error}");
+            // Nobody reads the strings of an attribute that is dropped.
+            evolve(&storage, 3, &upgrade.clone().drop_attribute("s")).unwrap();
+            evolve(&strings(number, datatype, &rle, false), 3, &upgrade).unwrap();
+        }
+        let same = [
+            (12, Datatype::StringAscii, rle.clone()),
+            (17, Datatype::StringUtf8, rle),
+            (11, Datatype::StringAscii, Filter::Gzip { level: 1 }),
+        ];
+        for (number, datatype, filter) in same {
+            let storage = strings(number, datatype, &filter, true);
+            evolve(&storage, 3, &upgrade).unwrap();
+            let array = OpenOptions::new().open_storage(storage).unwrap();
+            assert_eq!(array.schema().version, FormatVersion::CURRENT);
+        }
+    }
+
+    #[test]
+    fn dimensions_have_the_filters_of_coordinates_for_an_upgrade() {
+        let storage = MemoryStorage::default();
+        let schema = ArraySchema::sparse().dimension(Dimension::string("d")).version(version(11));
+        let schema = schema.coords_filters(Pipeline::new(vec![Filter::Rle { level: -1 }]));
+        at(1).create_storage(&storage, &schema.build().unwrap()).unwrap();
+        let writer = at(2).open_storage(storage.clone()).unwrap();
+        let write = writer.write();
+        write.column(WriteColumn::var("d", b"abc", &[0, 1, 3])).commit().unwrap();
+        let error = evolve(&storage, 3, &SchemaEvolution::new().upgrade()).unwrap_err().to_string();
+        assert!(error.contains("\"d\""), "{error}");
     }
 }

@@ -103,7 +103,7 @@ pub(super) fn draw(random: &mut Random, version: FormatVersion, array_type: Arra
             attribute.name.clear();
         }
         if version.has(Gate::Enumerations) && random.one_in(4) {
-            let enumeration = enumeration(random, index)?;
+            let enumeration = enumeration(random, version, index)?;
             attribute = Attribute::new(attribute.name, Datatype::Uint16, CellValNum::ONE)
                 .with_enumeration(enumeration.name.clone());
             let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
@@ -228,8 +228,8 @@ fn attribute(random: &mut Random, version: FormatVersion, index: usize) -> Optio
     Some(attribute)
 }
 
-fn enumeration(random: &mut Random, index: usize) -> Option<Enumeration> {
-    let count = random.length(0, 5);
+fn enumeration(random: &mut Random, version: FormatVersion, index: usize) -> Option<Enumeration> {
+    let count = random.length(usize::from(!version.has(Gate::EmptyEnumerations)), 5);
     let words = ["red", "green", "", "blue", "a longer word"];
     let mut enumeration = Enumeration::new(
         format!("values {index}"),
