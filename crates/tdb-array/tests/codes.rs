@@ -135,11 +135,15 @@ proptest! {
     ) {
         let array = array(&fragments, duplicates, capacity);
         for order in ORDERS {
-            let read = || {
-                let read = array.read().order(order).range("i", low..=(low + len).min(99));
-                if conditioned { read.condition(field("plain").ne("")) } else { read }
-            };
-            compare(read, &format!("{order:?}"));
+            // Whole arrays are put in order in another way than parts of them.
+            for is_whole in [true, false] {
+                let read = || {
+                    let read = array.read().order(order);
+                    let read = if is_whole { read } else { read.range("i", low..=(low + len).min(99)) };
+                    if conditioned { read.condition(field("plain").ne("")) } else { read }
+                };
+                compare(read, &format!("{order:?}, whole: {is_whole}"));
+            }
         }
     }
 }

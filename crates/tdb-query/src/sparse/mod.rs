@@ -170,7 +170,7 @@ fn collect(
             None => {
                 let spec = ColumnSpec::new(schema, field);
                 let threads = plan.array.context().threads;
-                stage(plan, selections, (field.kind, spec), (cells, threads), keep, spare)?
+                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), keep, spare)?
             }
         };
         *slot = Some(match order {

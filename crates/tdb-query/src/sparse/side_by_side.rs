@@ -31,7 +31,7 @@ pub(super) fn stage_all(
     let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
     parallel::run(threads, fields, Spare::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
-        Ok((at, stage(plan, selections, (field.kind, spec), (cells, own), keep, spare)?))
+        Ok((at, stage(plan, selections, (field.kind, spec, plan.codes), (cells, own), keep, spare)?))
     })
 }
 

@@ -47,7 +47,9 @@ pub(super) fn stage_coordinates(
     let stage = |field: tdb_schema::Field<'_>| {
         let spec = ColumnSpec::new(schema, &field);
         let threads = plan.array.context().threads;
-        stage(plan, selections, (field.kind, spec), (cells, threads), &keep, &mut Spare::default())
+        // They are compared, cell by cell.
+        let coded = false;
+        stage(plan, selections, (field.kind, spec, coded), (cells, threads), &keep, &mut Spare::default())
     };
     fields.map(stage).collect()
 }
@@ -70,11 +72,12 @@ pub(super) struct Stage<'s> {
     tiles: Vec<(usize, FieldTiles)>,
 }
 
-/// A column of the selected cells, in the order of the selections, in spare memory if there is any, made by so many threads.
+/// A column of the selected cells, in the order of the selections, in spare memory if there is any, made by so many threads. If `coded`,
+/// strings may stay as they are stored.
 pub(super) fn stage(
     plan: &Plan,
     selections: &[TileSelection],
-    (kind, spec): (FieldKind, ColumnSpec),
+    (kind, spec, coded): (FieldKind, ColumnSpec, bool),
     (cells, threads): (usize, usize),
     keep: &Keep<'_>,
     spare: &mut Spare,
@@ -99,9 +102,7 @@ pub(super) fn stage(
     };
     let Some(size) = spec.cell_size else {
         let mut validities = validities;
-        if plan.codes
-            && let Some(coded) = stage.coded(selections, cells, &mut validities)?
-        {
+        if coded && let Some(coded) = stage.coded(selections, cells, &mut validities)? {
             let column = spec.column(coded.values, Some(coded.offsets), validity);
             return Ok(Column { codes: Some(coded.codes), ..column });
         }
