@@ -19,6 +19,9 @@ use super::{
 /// The prefix of temporary files in the array's own folder, which are later moved to their final place.
 pub const TEMPORARY: &str = ".tdb-";
 
+/// How the names of the format's folders, and those of its files that decide what an array contains, begin.
+const PREFIX: &str = "__";
+
 /// A folder of the local file system.
 #[derive(Clone, Debug)]
 pub struct LocalStorage {
@@ -96,14 +99,11 @@ impl Storage for LocalStorage {
         let listed = fs::read_dir(self.path(folder)).or_else(|error| self.refuse_urls().and(Err(error)))?;
         for entry in listed {
             let entry = entry?;
-            // Links count as what they point to.
-            let kind = entry.file_type()?;
-            let is_folder =
-                if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
             // A name that is not UTF-8 cannot belong to the format.
-            if let Ok(name) = entry.file_name().into_string() {
-                entries.push(Entry { name, is_folder, size: None });
-            }
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type()?;
+            let is_folder = if kind.is_symlink() { leads_to_folder(&entry, &name)? } else { kind.is_dir() };
+            entries.push(Entry { name, is_folder, size: None });
         }
         Ok(entries)
     }
@@ -261,6 +261,23 @@ impl WriteStorage for LocalStorage {
     }
 }
 
+/// Whether a link counts as a folder: it counts as what it points to, and as a file if that cannot be found out, for instance
+/// because it is gone. Whoever reads or removes such a file gets the error of the link itself.
+fn leads_to_folder(link: &fs::DirEntry, name: &str) -> io::Result<bool> {
+    match fs::metadata(link.path()) {
+        Ok(target) => Ok(target.is_dir()),
+        // A part of the array may be on a disk that is not there now. If its folder counted as a file, the array would look as
+        // if it had nothing in it. Callers take `NotFound` for an absent folder, so the kind is another one.
+        Err(error) if name.starts_with(PREFIX) => {
+            let link = link.path().display().to_string();
+            let what =
+                format!("the link {link} cannot be followed ({error}): mend what it points to, or remove it");
+            Err(io::Error::other(what))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
 fn is_there(folder: &Path) -> bool {
     folder.as_os_str().is_empty() || folder.exists()
 }
@@ -396,5 +413,29 @@ mod tests {
             assert!(error.to_string().contains("tdb-object-store"), "{error}");
         }
         assert!(!Path::new("s3:").exists());
+    }
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_a_file_unless_it_may_be_a_part_of_the_array() {
+        use std::os::unix::fs::symlink;
+        let folder = std::env::temp_dir().join(format!("tdb-links-{}", std::process::id()));
+        let storage = LocalStorage::new(&folder);
+        storage.create_folder("target").unwrap();
+        for (target, name) in [("gone", "editor"), ("round", "round"), ("target", "linked")] {
+            symlink(folder.join(target), folder.join(name)).unwrap();
+        }
+        let mut listed = storage.list("").unwrap();
+        listed.sort_unstable();
+        let listed: Vec<_> = listed.iter().map(|entry| (&*entry.name, entry.is_folder)).collect();
+        assert_eq!(listed, [("editor", false), ("linked", true), ("round", false), ("target", true)]);
+        assert_eq!(storage.size("editor").unwrap_err().kind(), io::ErrorKind::NotFound);
+        storage.remove_file("editor").unwrap();
+
+        symlink(folder.join("gone"), folder.join("__fragments")).unwrap();
+        let error = storage.list("").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert!(error.to_string().contains("__fragments cannot be followed"), "{error}");
+        storage.remove_folder("").unwrap();
+        assert!(!folder.exists());
     }
 }
