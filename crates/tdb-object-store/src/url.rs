@@ -37,6 +37,17 @@ pub enum LocationError {
         /// The scheme of the URL.
         scheme: String,
     },
+    /// A URL of a store that names no place in it.
+    #[error(
+        "{location} is not a place in a store ({why}): give a bucket, container or host, and a path whose parts are separated \
+         by single slashes"
+    )]
+    Place {
+        /// The URL, without credentials.
+        location: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// An option that the store does not have.
     #[error("the store of {scheme}:// URLs has no option \"{key}\"")]
     Option {
@@ -89,8 +100,8 @@ pub fn is_url(location: &str) -> bool {
 /// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`,
 /// `https://host/path`.
 ///
-/// In buckets and containers, `?` and `#` are characters of names. The query of an `https://` URL of Azure is a shared
-/// access signature; other servers' URLs have none.
+/// In buckets and containers, `?`, `#` and `%` are characters of names, as libtiledb takes them. URLs of web servers are
+/// percent-encoded. The query of an `https://` URL of Azure is a shared access signature; other servers' URLs have none.
 ///
 /// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
 /// `google_service_account`…); options that are not given are taken from the environment (`AWS_…`, `AZURE_…`,
@@ -128,7 +139,7 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
         .map_err(|source| LocationError::Url { location: shown.clone(), source })?;
     let scheme = || url.scheme().to_owned();
     let (kind, path) =
-        ObjectStoreScheme::parse(&url).map_err(|_| LocationError::Scheme { scheme: scheme() })?;
+        ObjectStoreScheme::parse(&url).map_err(|error| no_place(&url, shown.clone(), &error))?;
     let options: Vec<(String, String)> =
         options.into_iter().map(|(key, value)| (key.as_ref().to_ascii_lowercase(), value.into())).collect();
     for (key, _) in &options {
@@ -162,6 +173,18 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
         all.push(("allow_http".to_owned(), "true".to_owned()));
     }
     Ok(Resolved { url, kind, path, shown, options: all })
+}
+
+/// Why a URL does not lead into a store.
+fn no_place(url: &Url, location: String, error: &dyn core::fmt::Display) -> LocationError {
+    let scheme = url.scheme().to_owned();
+    let mut known = Url::parse(&format!("{scheme}://host/")).into_iter();
+    if !known.any(|url| ObjectStoreScheme::parse(&url).is_ok()) {
+        return LocationError::Scheme { scheme };
+    }
+    // The error about a path names the path alone; the other one names the whole URL, with its secrets.
+    let why = if url.has_host() { error.to_string() } else { "it names no bucket".to_owned() };
+    LocationError::Place { location, why }
 }
 
 impl Resolved {
@@ -258,16 +281,26 @@ fn spelled(location: &str) -> Cow<'_, str> {
 
 /// Whether a URL is one of a web server, which may have a query.
 fn is_web(location: &str) -> bool {
-    location.starts_with("http://") || location.starts_with("https://")
+    let scheme = location.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// A URL in which the characters of names stand for themselves: only those of web servers have queries and fragments.
+/// A URL in which the characters of names stand for themselves: only those of web servers have queries, fragments and
+/// percent-encoded characters. A parser of URLs also drops tabs and newlines, and spaces at the end.
 fn escaped(location: &str) -> Cow<'_, str> {
-    if is_web(location) || !location.contains(['?', '#']) {
-        Cow::Borrowed(location)
-    } else {
-        Cow::Owned(location.replace('?', "%3F").replace('#', "%23"))
+    let is_special = |c: char| matches!(c, '%' | '?' | '#' | ' ') || c.is_ascii_control();
+    if is_web(location) || !location.contains(is_special) {
+        return Cow::Borrowed(location);
     }
+    let mut url = String::with_capacity(location.len());
+    for c in location.chars() {
+        if is_special(c) {
+            url.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            url.push(c);
+        }
+    }
+    Cow::Owned(url)
 }
 
 /// Whether the store of a URL has an option.
@@ -316,7 +349,6 @@ mod tests {
         assert!(
             matches!(open("ftp://host/a", none), Err(LocationError::Scheme { scheme }) if scheme == "ftp")
         );
-        assert!(matches!(open("s3:", none), Err(LocationError::Scheme { .. } | LocationError::Url { .. })));
         let error = open("s3://bucket/a", [("aws_regoin", "x")]).unwrap_err();
         assert!(error.to_string().contains("aws_regoin"), "{error}");
     }
@@ -377,11 +409,47 @@ mod tests {
     }
 
     #[test]
-    fn spellings_of_libtiledb_and_paths_with_unusual_characters_are_understood() {
-        let options = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
-        let storage = open("s3://bucket/a%20b/50%25+x", options).unwrap();
+    fn the_path_in_a_bucket_is_taken_as_it_is_and_that_on_a_web_server_is_decoded() {
         use tdb_storage::storage::Storage;
-        assert_eq!(storage.describe("k"), "s3://bucket/a%20b/50%25+x/k");
+        let options = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
+        for path in ["a%20b/50%25+x", "a b", "%ff", "%2e%2e/a", "50%", "a%2Fb", "a?b#c%3F", "ü%C3", "a "] {
+            let storage = open(&format!("s3://bucket/{path}"), options).unwrap();
+            assert_eq!(storage.path("k").unwrap().as_ref(), format!("{path}/k"));
+            assert_eq!(storage.describe("k"), format!("s3://bucket/{path}/k"));
+        }
+        let none: [(&str, &str); 0] = [];
+        for (url, path) in [
+            ("https://host/a%20b/50%25+x", "a b/50%+x"),
+            ("HTTPS://host/a%20b", "a b"),
+            ("https://account.blob.core.windows.net/container/a%20b", "a b"),
+        ] {
+            assert_eq!(resolve(url, none).unwrap().path.as_ref(), path);
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_path_is_said() {
+        let none: [(&str, &str); 0] = [];
+        for (url, why) in [
+            ("s3://bucket//a", "empty path segment"),
+            ("s3://bucket/a\tb", "a\tb"),
+            ("az://container/a\n", "a\n"),
+            ("https://user:word@host/%ff?sig=secret", "non-unicode"),
+            ("s3:///a", "no bucket"),
+            ("s3:", "no bucket"),
+        ] {
+            let error = open(url, none).unwrap_err();
+            assert!(
+                matches!(&error, LocationError::Place { why: said, .. } if said.contains(why)),
+                "{error:?}"
+            );
+            let said = error.to_string();
+            assert!(!said.contains("secret") && !said.contains("word"), "{said}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_libtiledb_are_understood() {
         let none: [(&str, &str); 0] = [];
         assert!(open("gcs://bucket/a", [("google_skip_signature", "true")]).is_ok());
         assert!(open("http://127.0.0.1:1/a", none).is_ok());
