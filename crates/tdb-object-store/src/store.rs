@@ -28,12 +28,14 @@ use crate::{lease, listing};
 /// Default number of simultaneous requests of one call.
 pub const REQUESTS: usize = 64;
 
-/// Maximum number of simultaneous requests of a process for parts of arrays, for all its queries together.
+/// Maximum number of simultaneous requests of a process for parts of arrays, for all its blocking queries together. Each
+/// [`AwaitedStorage`](crate::AwaitedStorage) may make as many for itself.
 pub const PROCESS_REQUESTS: usize = 128;
 
 /// The maximum length of the end of a file that is requested together with the file's size.
 const SMALL: u64 = 1 << 20;
 
+/// Permits of the blocking callers. They run on a runtime that never stops, so each of them comes back.
 static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
 /// A folder of an object store, for reading and writing arrays.
@@ -68,6 +70,8 @@ pub(crate) struct Inner {
     shown: String,
     pub(crate) hints: FetchHints,
     pub(crate) requests: usize,
+    /// Permits of asynchronous callers, whose runtime may stop running, or stop for a while: nobody else waits for these.
+    pub(crate) own_permits: Option<Semaphore>,
     /// Sizes from a listing of everything.
     pub(crate) sizes: Mutex<HashMap<String, u64>>,
     /// Whether there are too many objects to list all at once.
@@ -96,8 +100,8 @@ impl ObjectStorage {
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
         let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        let (sizes, is_large, web) = (Mutex::default(), AtomicBool::default(), None);
-        Self::of(Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }))
+        let (sizes, is_large, web, own_permits) = (Mutex::default(), AtomicBool::default(), None, None);
+        Self::of(Arc::new(Inner { store, root, shown, hints, requests, own_permits, sizes, is_large, web }))
     }
 
     const fn of(inner: Arc<Inner>) -> Self {
@@ -168,6 +172,7 @@ impl Inner {
             shown: shown.clone(),
             hints: *hints,
             requests: *requests,
+            own_permits: self.own_permits.as_ref().map(|_| Semaphore::new(PROCESS_REQUESTS)),
             sizes: Mutex::default(),
             is_large: AtomicBool::default(),
             web: self.web.as_ref().map(Web::anew),
@@ -214,9 +219,9 @@ impl Inner {
     }
 
     /// Waits until another request may be made.
-    pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'static>> {
-        // The semaphore is never closed.
-        AT_ONCE.acquire().await.map_err(io::Error::other)
+    pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'_>> {
+        // The semaphores are never closed.
+        self.own_permits.as_ref().unwrap_or(&AT_ONCE).acquire().await.map_err(io::Error::other)
     }
 
     pub(crate) async fn answer(&self, request: &Request) -> io::Result<Reply> {
