@@ -166,10 +166,9 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
     }
     // Options given by the caller come last, so they win.
     all.extend(options);
-    // An endpoint that the caller gave with plain HTTP is intended.
-    if all.iter().any(|(key, value)| key.ends_with("endpoint") && value.starts_with("http://"))
-        || url.scheme() == "http"
-    {
+    // An endpoint that somebody gave with plain HTTP is intended.
+    let is_plain = |(key, value): &(String, String)| is_endpoint(&kind, key) && is_plain_http(value);
+    if all.iter().any(is_plain) || url.scheme() == "http" {
         all.push(("allow_http".to_owned(), "true".to_owned()));
     }
     Ok(Resolved { url, kind, path, shown, options: all })
@@ -303,6 +302,16 @@ fn escaped(location: &str) -> Cow<'_, str> {
     Cow::Owned(url)
 }
 
+/// Whether an option of a store says at which server the store, or one of its services, is: it has many names, such as
+/// `aws_endpoint`, `endpoint_url`, `aws_endpoint_url_s3` and `google_base_url`.
+fn is_endpoint(kind: &ObjectStoreScheme, key: &str) -> bool {
+    (key.contains("endpoint") || key.ends_with("base_url")) && knows(kind, key)
+}
+
+fn is_plain_http(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"))
+}
+
 /// Whether the store of a URL has an option.
 pub(crate) fn has_option(location: &str, key: &str) -> bool {
     let kind =
@@ -425,6 +434,36 @@ mod tests {
         ] {
             assert_eq!(resolve(url, none).unwrap().path.as_ref(), path);
         }
+    }
+
+    #[test]
+    fn every_option_for_an_endpoint_may_name_one_of_plain_http() {
+        let allows = |location: &str, key: &str, value: &str| {
+            let resolved = resolve(location, [(key, value)]).unwrap();
+            resolved.options.contains(&("allow_http".to_owned(), "true".to_owned()))
+        };
+        for (location, keys) in [
+            (
+                "s3://b/a",
+                &[
+                    "aws_endpoint",
+                    "aws_endpoint_url",
+                    "endpoint",
+                    "endpoint_url",
+                    "AWS_ENDPOINT_URL_S3",
+                    "aws_endpoint_url_sts",
+                ][..],
+            ),
+            ("az://c/a", &["azure_storage_endpoint", "azure_endpoint", "endpoint"]),
+            ("gs://b/a", &["google_base_url", "base_url"]),
+        ] {
+            for key in keys {
+                assert!(allows(location, key, "http://127.0.0.1:9000"), "{key}");
+                assert!(allows(location, key, "HTTP://host"), "{key}");
+                assert!(!allows(location, key, "https://host"), "{key}");
+            }
+        }
+        assert!(!allows("s3://b/a", "aws_region", "http://host"));
     }
 
     #[test]
