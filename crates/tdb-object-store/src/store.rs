@@ -22,6 +22,8 @@ use crate::attempts::reported;
 use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
+use crate::uploads::Uploads;
+use crate::version::{file_version, update};
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
 
@@ -64,6 +66,8 @@ pub struct ObjectStorage {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// The client for what is large and is put.
+    uploads: Uploads,
     /// The folder's path in the store; empty for the whole store.
     root: String,
     /// How the folder is displayed: without credentials.
@@ -99,13 +103,27 @@ impl ObjectStorage {
     }
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
-        let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        let (sizes, is_large, web, own_permits) = (Mutex::default(), AtomicBool::default(), None, None);
-        Self::of(Arc::new(Inner { store, root, shown, hints, requests, own_permits, sizes, is_large, web }))
+        Self::of(Arc::new(Inner {
+            store,
+            uploads: Uploads::default(),
+            root,
+            shown,
+            hints: FetchHints::OBJECT_STORE,
+            requests: REQUESTS,
+            own_permits: None,
+            sizes: Mutex::default(),
+            is_large: AtomicBool::default(),
+            web: None,
+        }))
     }
 
     const fn of(inner: Arc<Inner>) -> Self {
         Self { inner, tally: None }
+    }
+
+    /// The same folder with a client for uploads.
+    pub(crate) fn with_uploads(self, uploads: Uploads) -> Self {
+        Self::of(self.inner.changed(|inner| inner.uploads = uploads))
     }
 
     /// The same folder as one on a web server, with `lister` for listings.
@@ -168,6 +186,7 @@ impl Inner {
         let Self { store, root, shown, hints, requests, .. } = self;
         let mut inner = Self {
             store: store.clone(),
+            uploads: self.uploads.clone(),
             root: root.clone(),
             shown: shown.clone(),
             hints: *hints,
@@ -325,7 +344,9 @@ impl Inner {
     /// Puts a whole object; returns its version if the store has versions.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<UpdateVersion> {
         let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
-        match self.store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
+        let is_large = u64::try_from(bytes.len()).is_ok_and(|len| len > SMALL);
+        let store = if is_large { self.uploads.client(&self.store)? } else { self.store.clone() };
+        match store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
             Ok(put) => Ok(put.into()),
             // If the object is gone, some stores report that it is not the expected one.
             Err(error @ object_store::Error::Precondition { .. }) if updates => {
@@ -347,29 +368,6 @@ impl Inner {
         let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
         if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
-}
-
-/// The tags by which a store identifies versions of an object, as a version of a file.
-fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<FileVersion> {
-    if e_tag.is_none() && version.is_none() {
-        return Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "the store does not support versions of objects",
-        ));
-    }
-    Ok(FileVersion::new(serde_json::json!([e_tag, version]).to_string()))
-}
-
-/// The same in the other direction.
-fn update(version: &FileVersion) -> io::Result<UpdateVersion> {
-    let parsed: Option<[Option<String>; 2]> = serde_json::from_slice(version.token()).ok();
-    let [e_tag, version] = parsed.ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "this version does not belong to a file of an object store",
-        )
-    })?;
-    Ok(UpdateVersion { e_tag, version })
 }
 
 /// The length of some bytes.
@@ -444,7 +442,7 @@ impl WriteStorage for ObjectStorage {
 
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
         let path = self.inner.path(key)?;
-        Ok(Box::new(ObjectWriter::new(self.inner.store.clone(), path)))
+        Ok(Box::new(ObjectWriter::new(self.inner.uploads.client(&self.inner.store)?, path)))
     }
 
     /// A put on the condition that the object does not exist. Stores without conditional puts return an error.
