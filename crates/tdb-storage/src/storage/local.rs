@@ -1,5 +1,6 @@
 //! An array in a folder of the local file system.
 
+mod lock;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
@@ -162,15 +163,6 @@ impl Storage for LocalStorage {
     }
 }
 
-/// Waits for the lock of an open file or folder. Some network file systems have none.
-fn locked(file: File) -> io::Result<StorageLock> {
-    match file.lock() {
-        Ok(()) => Ok(StorageLock::new(file)),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
-        Err(error) => Err(error),
-    }
-}
-
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
     fn has_folders(&self) -> bool {
@@ -232,18 +224,11 @@ impl WriteStorage for LocalStorage {
         self.place(key, bytes, durability).map(drop)
     }
 
-    /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
-    #[cfg(unix)]
+    /// On Unix, the array's own folder is locked (`flock`), so a lock leaves no file and ends with its process. Where Linux keeps
+    /// locks of folders to itself although other machines may share them (NFS, SMB, FUSE), and where folders cannot be opened, a
+    /// file in the array's folder is locked. That lock ends with its process, too, and the empty file stays.
     fn lock(&self) -> io::Result<StorageLock> {
-        locked(opening::open_folder(&self.root)?)
-    }
-
-    /// Folders cannot be opened here, so a file in the array's folder is locked. The lock ends with its process, and the empty
-    /// file stays.
-    #[cfg(not(unix))]
-    fn lock(&self) -> io::Result<StorageLock> {
-        let path = self.path(&format!("{TEMPORARY}.lock"));
-        locked(opening::open(OpenOptions::new().write(true).create(true).truncate(false), &path)?)
+        self.locked()
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {
