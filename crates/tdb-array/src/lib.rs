@@ -94,7 +94,7 @@ pub use tdb_storage::{
     AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
     LocalPlaces, LocalStorage, MANIFEST, Manifest, ManifestError, ManifestErrorKind, MemoryStorage,
     OutdatedManifest, Places, Published, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
-    Tally, WriteStorage, testing, without_secrets, write_file,
+    Tally, WriteStorage, location_without_secrets, testing, without_secrets, write_file,
 };
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited};
+use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited, location_without_secrets, without_secrets};
 use tdb_schema::ArrayMetadata;
 
 use crate::args::GroupArgs;
@@ -66,7 +66,7 @@ fn write(
     out: &mut dyn Write,
 ) -> std::io::Result<()> {
     let mut line = |name: &str, value: String| writeln!(out, "{name:<14} {value}");
-    line("group", one_line(group.location()))?;
+    line("group", one_line(&location_without_secrets(group.location())))?;
     let version = group.version().map_or_else(|| "none".to_owned(), |version| format!("{version}"));
     line("group version", version)?;
     if let Some(window) = window {
@@ -79,12 +79,13 @@ fn write(
             let Visited { depth, member, location, found } = visited;
             let indent = "  ".repeat(depth.saturating_sub(1));
             let name = member.name.as_deref().unwrap_or("(no name)");
+            let shown = |location: &str| one_line(&location_without_secrets(location));
             vec![
                 format!("{indent}{}", one_line(name)),
                 member.object.name().to_owned(),
-                one_line(&member.uri),
+                shown(&member.uri),
                 one_line(&found_text(found)),
-                one_line(location),
+                shown(location),
             ]
         };
         writeln!(out)?;
@@ -106,7 +107,7 @@ fn found_text(found: &Found) -> String {
         Found::Elsewhere => "not looked up".to_owned(),
         Found::Repeated => "group, shown above".to_owned(),
         Found::TooDeep => "group, too deep to follow".to_owned(),
-        Found::Failed(error) => error.to_string(),
+        Found::Failed(error) => without_secrets(&error.to_string()).into_owned(),
     }
 }
 
@@ -117,7 +118,7 @@ fn describe(
     timestamps: [Option<u64>; 2],
 ) -> Value {
     json!({
-        "group": group.location(),
+        "group": location_without_secrets(group.location()),
         "version": group.version().map(GroupVersion::number),
         "timestamps": timestamps,
         "members": members.iter().map(member_json).collect::<Vec<_>>(),
@@ -128,17 +129,17 @@ fn describe(
 fn member_json(visited: &Visited) -> Value {
     let Visited { depth, member, location, found } = visited;
     let error = match found {
-        Found::Failed(error) => Some(error.to_string()),
+        Found::Failed(_) => Some(found_text(found)),
         _ => None,
     };
     json!({
         "depth": depth,
         "name": member.name,
         "type": member.object.name(),
-        "uri": member.uri,
+        "uri": location_without_secrets(&member.uri),
         "relative": member.relative,
         "member_version": member.version.number(),
-        "location": location,
+        "location": location_without_secrets(location),
         "there": found.word(),
         "error": error,
     })

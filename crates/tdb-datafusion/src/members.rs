@@ -6,7 +6,7 @@ use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt64Array};
 use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
-use tdb_array::{Group, GroupMember, LocalPlaces, Places, Storage, Visited};
+use tdb_array::{Group, GroupMember, LocalPlaces, Places, Storage, Visited, location_without_secrets};
 
 use crate::error::of_array;
 use crate::functions::{batch, texts};
@@ -87,13 +87,13 @@ fn rows(members: &[Visited]) -> Result<RecordBatch> {
         ("path", texts(paths.iter().map(Some))),
         ("name", texts(members.iter().map(|visited| visited.member.name.as_deref()))),
         ("type", texts(members.iter().map(|visited| Some(visited.member.object.name())))),
-        ("uri", texts(members.iter().map(|visited| Some(&visited.member.uri)))),
+        ("uri", texts(members.iter().map(|visited| Some(location_without_secrets(&visited.member.uri))))),
         (
             "relative",
             Arc::new(members.iter().map(|visited| Some(visited.member.relative)).collect::<BooleanArray>()),
         ),
         ("depth", Arc::new(depths.collect::<UInt64Array>())),
-        ("location", texts(members.iter().map(|visited| Some(&visited.location)))),
+        ("location", texts(members.iter().map(|visited| Some(location_without_secrets(&visited.location))))),
         ("there", texts(members.iter().map(|visited| Some(visited.found.word())))),
     ])
 }

@@ -75,9 +75,23 @@ impl CommitKind {
         (Self::ConsolidatedMetadata, ".meta"),
     ];
 
-    /// The kind of a file and its name without the suffix; `None` for other files.
+    /// The kind of a file and its name without the suffix; `None` for other files. All names of the format begin with
+    /// `__`: other programs leave files such as `._NAME.con` (macOS, on disks that lack extended attributes) beside them.
+    ///
+    /// ```
+    /// use tdb_fragment::CommitKind;
+    ///
+    /// assert_eq!(CommitKind::of("__1_1_a_22.wrt"), Some((CommitKind::Write, "__1_1_a_22")));
+    /// assert_eq!(CommitKind::of("._1_1_a_22.wrt"), None);
+    /// ```
     #[must_use]
     pub fn of(name: &str) -> Option<(Self, &str)> {
+        name.rsplit('/').next()?.starts_with("__").then(|| Self::by_suffix(name))?
+    }
+
+    /// As [`Self::of`], whatever the name begins with: for a file that somebody named, and that may be a copy.
+    #[must_use]
+    pub fn by_suffix(name: &str) -> Option<(Self, &str)> {
         Self::TABLE.iter().find_map(|(kind, suffix)| Some((*kind, name.strip_suffix(suffix)?)))
     }
 
@@ -341,9 +355,16 @@ mod tests {
     }
 
     #[test]
-    fn suffixes_tell_the_kind() {
+    fn suffixes_of_names_of_the_format_tell_the_kind() {
         assert_eq!(CommitKind::of("__1_1_a_22.wrt"), Some((CommitKind::Write, "__1_1_a_22")));
+        assert_eq!(CommitKind::of("__meta/__1_1_a.vac"), Some((CommitKind::Vacuum, "__meta/__1_1_a")));
         assert_eq!(CommitKind::of("__1_1_a_22"), None);
+        for (kind, suffix) in CommitKind::TABLE {
+            for stem in ["._", "x", "", "_1_1_a_22", "__commits/.___1_1_a_22"] {
+                let name = format!("{stem}{suffix}");
+                assert_eq!((CommitKind::of(&name), CommitKind::by_suffix(&name)), (None, Some((kind, stem))));
+            }
+        }
         assert_eq!(CommitKind::Consolidated.suffix(), ".con");
     }
 }

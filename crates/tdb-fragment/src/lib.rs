@@ -57,7 +57,7 @@ pub use data_file::{DataFile, DataFilePart};
 pub use footer::{Footer, OptionalSection};
 pub use legacy::LegacyMetadata;
 pub use location::FooterLocation;
-pub use name::{NameError, TimestampedName, is_plain_name};
+pub use name::{NameError, TimestampedName, is_hidden_name, is_plain_name};
 pub use rtree::{Level, Mbr, RTree};
 pub use sections::{Section, SectionOffsets, has_unlisted_conditions};
 pub use slots::Slots;

@@ -25,6 +25,17 @@ pub fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
+/// Whether a name in a folder of the format begins with a dot. Other programs leave such files there: macOS its
+/// `.DS_Store`, and a `._NAME` beside each file on disks that lack extended attributes. They are not part of the array.
+///
+/// ```
+/// assert!(tdb_fragment::is_hidden_name("._1_1_a") && !tdb_fragment::is_hidden_name("__1_1_a"));
+/// ```
+#[must_use]
+pub fn is_hidden_name(name: &str) -> bool {
+    name.starts_with('.')
+}
+
 /// The parts of a timestamped name.
 ///
 /// | era | form |

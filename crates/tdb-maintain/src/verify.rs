@@ -30,8 +30,8 @@ use std::sync::Arc;
 use tdb_codec::{Budget, Limits, Reader};
 use tdb_filters::Key;
 use tdb_fragment::{
-    RTree, Section, TileValues, TimestampedName, parse_fragment_statistics, parse_names, parse_u64_list,
-    parse_words,
+    RTree, Section, TileValues, TimestampedName, is_hidden_name, parse_fragment_statistics, parse_names,
+    parse_u64_list, parse_words,
 };
 use tdb_schema::{ArraySchema, Enumeration, Range};
 
@@ -188,7 +188,8 @@ impl Verifier {
     fn enumerations(&mut self) {
         let parent = self.list(SCHEMA_FOLDER);
         let exists = parent.iter().any(|entry| join(SCHEMA_FOLDER, &entry.name) == ENUMERATIONS);
-        let files = if exists { self.list(ENUMERATIONS) } else { Vec::new() };
+        let mut files = if exists { self.list(ENUMERATIONS) } else { Vec::new() };
+        files.retain(|entry| !is_hidden_name(&entry.name));
         for entry in &files {
             let key = join(ENUMERATIONS, &entry.name);
             let Some(payload) = self.generic_file(&key) else { continue };

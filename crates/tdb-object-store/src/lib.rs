@@ -38,7 +38,9 @@ mod locations;
 mod published;
 mod runtime;
 mod store;
+mod uploads;
 mod url;
+mod version;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod watched;
 mod writer;

@@ -22,18 +22,22 @@ use crate::attempts::reported;
 use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
+use crate::uploads::Uploads;
+use crate::version::{file_version, update};
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
 
 /// Default number of simultaneous requests of one call.
 pub const REQUESTS: usize = 64;
 
-/// Maximum number of simultaneous requests of a process for parts of arrays, for all its queries together.
+/// Maximum number of simultaneous requests of a process for parts of arrays, for all its blocking queries together. Each
+/// [`AwaitedStorage`](crate::AwaitedStorage) may make as many for itself.
 pub const PROCESS_REQUESTS: usize = 128;
 
 /// The maximum length of the end of a file that is requested together with the file's size.
 const SMALL: u64 = 1 << 20;
 
+/// Permits of the blocking callers. They run on a runtime that never stops, so each of them comes back.
 static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
 /// A folder of an object store, for reading and writing arrays.
@@ -62,12 +66,16 @@ pub struct ObjectStorage {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
+    /// The client for what is large and is put.
+    uploads: Uploads,
     /// The folder's path in the store; empty for the whole store.
     root: String,
     /// How the folder is displayed: without credentials.
     shown: String,
     pub(crate) hints: FetchHints,
     pub(crate) requests: usize,
+    /// Permits of asynchronous callers, whose runtime may stop running, or stop for a while: nobody else waits for these.
+    pub(crate) own_permits: Option<Semaphore>,
     /// Sizes from a listing of everything.
     pub(crate) sizes: Mutex<HashMap<String, u64>>,
     /// Whether there are too many objects to list all at once.
@@ -95,13 +103,27 @@ impl ObjectStorage {
     }
 
     pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
-        let (hints, requests) = (FetchHints::OBJECT_STORE, REQUESTS);
-        let (sizes, is_large, web) = (Mutex::default(), AtomicBool::default(), None);
-        Self::of(Arc::new(Inner { store, root, shown, hints, requests, sizes, is_large, web }))
+        Self::of(Arc::new(Inner {
+            store,
+            uploads: Uploads::default(),
+            root,
+            shown,
+            hints: FetchHints::OBJECT_STORE,
+            requests: REQUESTS,
+            own_permits: None,
+            sizes: Mutex::default(),
+            is_large: AtomicBool::default(),
+            web: None,
+        }))
     }
 
     const fn of(inner: Arc<Inner>) -> Self {
         Self { inner, tally: None }
+    }
+
+    /// The same folder with a client for uploads.
+    pub(crate) fn with_uploads(self, uploads: Uploads) -> Self {
+        Self::of(self.inner.changed(|inner| inner.uploads = uploads))
     }
 
     /// The same folder as one on a web server, with `lister` for listings.
@@ -164,10 +186,12 @@ impl Inner {
         let Self { store, root, shown, hints, requests, .. } = self;
         let mut inner = Self {
             store: store.clone(),
+            uploads: self.uploads.clone(),
             root: root.clone(),
             shown: shown.clone(),
             hints: *hints,
             requests: *requests,
+            own_permits: self.own_permits.as_ref().map(|_| Semaphore::new(PROCESS_REQUESTS)),
             sizes: Mutex::default(),
             is_large: AtomicBool::default(),
             web: self.web.as_ref().map(Web::anew),
@@ -214,9 +238,9 @@ impl Inner {
     }
 
     /// Waits until another request may be made.
-    pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'static>> {
-        // The semaphore is never closed.
-        AT_ONCE.acquire().await.map_err(io::Error::other)
+    pub(crate) async fn permit(&self) -> io::Result<SemaphorePermit<'_>> {
+        // The semaphores are never closed.
+        self.own_permits.as_ref().unwrap_or(&AT_ONCE).acquire().await.map_err(io::Error::other)
     }
 
     pub(crate) async fn answer(&self, request: &Request) -> io::Result<Reply> {
@@ -320,7 +344,9 @@ impl Inner {
     /// Puts a whole object; returns its version if the store has versions.
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<UpdateVersion> {
         let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
-        match self.store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
+        let is_large = u64::try_from(bytes.len()).is_ok_and(|len| len > SMALL);
+        let store = if is_large { self.uploads.client(&self.store)? } else { self.store.clone() };
+        match store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
             Ok(put) => Ok(put.into()),
             // If the object is gone, some stores report that it is not the expected one.
             Err(error @ object_store::Error::Precondition { .. }) if updates => {
@@ -342,29 +368,6 @@ impl Inner {
         let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
         if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
-}
-
-/// The tags by which a store identifies versions of an object, as a version of a file.
-fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<FileVersion> {
-    if e_tag.is_none() && version.is_none() {
-        return Err(io::Error::new(
-            io::ErrorKind::Unsupported,
-            "the store does not support versions of objects",
-        ));
-    }
-    Ok(FileVersion::new(serde_json::json!([e_tag, version]).to_string()))
-}
-
-/// The same in the other direction.
-fn update(version: &FileVersion) -> io::Result<UpdateVersion> {
-    let parsed: Option<[Option<String>; 2]> = serde_json::from_slice(version.token()).ok();
-    let [e_tag, version] = parsed.ok_or_else(|| {
-        io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "this version does not belong to a file of an object store",
-        )
-    })?;
-    Ok(UpdateVersion { e_tag, version })
 }
 
 /// The length of some bytes.
@@ -439,7 +442,7 @@ impl WriteStorage for ObjectStorage {
 
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>> {
         let path = self.inner.path(key)?;
-        Ok(Box::new(ObjectWriter::new(self.inner.store.clone(), path)))
+        Ok(Box::new(ObjectWriter::new(self.inner.uploads.client(&self.inner.store)?, path)))
     }
 
     /// A put on the condition that the object does not exist. Stores without conditional puts return an error.

@@ -16,6 +16,7 @@ use url::{Position, Url};
 
 use crate::error::io_error;
 use crate::store::ObjectStorage;
+use crate::uploads::{self, Uploads};
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 use crate::watched::Watching;
 
@@ -36,6 +37,17 @@ pub enum LocationError {
     Scheme {
         /// The scheme of the URL.
         scheme: String,
+    },
+    /// A URL of a store that names no place in it.
+    #[error(
+        "{location} is not a place in a store ({why}): give a bucket, container or host, and a path whose parts are separated \
+         by single slashes"
+    )]
+    Place {
+        /// The URL, without credentials.
+        location: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// An option that the store does not have.
     #[error("the store of {scheme}:// URLs has no option \"{key}\"")]
@@ -89,8 +101,8 @@ pub fn is_url(location: &str) -> bool {
 /// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`,
 /// `https://host/path`.
 ///
-/// In buckets and containers, `?` and `#` are characters of names. The query of an `https://` URL of Azure is a shared
-/// access signature; other servers' URLs have none.
+/// In buckets and containers, `?`, `#` and `%` are characters of names, as libtiledb takes them. URLs of web servers are
+/// percent-encoded. The query of an `https://` URL of Azure is a shared access signature; other servers' URLs have none.
 ///
 /// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
 /// `google_service_account`…); options that are not given are taken from the environment (`AWS_…`, `AZURE_…`,
@@ -106,7 +118,11 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     resolve(location, options)?.storage()
 }
 
+/// The option for the time limit of requests, with the prefixes that it may have.
+const TIMEOUTS: [&str; 4] = ["timeout", "aws_timeout", "azure_timeout", "google_timeout"];
+
 /// A parsed location, and all options of its store.
+#[derive(Clone)]
 pub(crate) struct Resolved {
     url: Url,
     kind: ObjectStoreScheme,
@@ -128,7 +144,7 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
         .map_err(|source| LocationError::Url { location: shown.clone(), source })?;
     let scheme = || url.scheme().to_owned();
     let (kind, path) =
-        ObjectStoreScheme::parse(&url).map_err(|_| LocationError::Scheme { scheme: scheme() })?;
+        ObjectStoreScheme::parse(&url).map_err(|error| no_place(&url, shown.clone(), &error))?;
     let options: Vec<(String, String)> =
         options.into_iter().map(|(key, value)| (key.as_ref().to_ascii_lowercase(), value.into())).collect();
     for (key, _) in &options {
@@ -155,13 +171,24 @@ pub(crate) fn resolve<K: AsRef<str>, V: Into<String>>(
     }
     // Options given by the caller come last, so they win.
     all.extend(options);
-    // An endpoint that the caller gave with plain HTTP is intended.
-    if all.iter().any(|(key, value)| key.ends_with("endpoint") && value.starts_with("http://"))
-        || url.scheme() == "http"
-    {
+    // An endpoint that somebody gave with plain HTTP is intended.
+    let is_plain = |(key, value): &(String, String)| is_endpoint(&kind, key) && is_plain_http(value);
+    if all.iter().any(is_plain) || url.scheme() == "http" {
         all.push(("allow_http".to_owned(), "true".to_owned()));
     }
     Ok(Resolved { url, kind, path, shown, options: all })
+}
+
+/// Why a URL does not lead into a store.
+fn no_place(url: &Url, location: String, error: &dyn core::fmt::Display) -> LocationError {
+    let scheme = url.scheme().to_owned();
+    let mut known = Url::parse(&format!("{scheme}://host/")).into_iter();
+    if !known.any(|url| ObjectStoreScheme::parse(&url).is_ok()) {
+        return LocationError::Scheme { scheme };
+    }
+    // The error about a path names the path alone; the other one names the whole URL, with its secrets.
+    let why = if url.has_host() { error.to_string() } else { "it names no bucket".to_owned() };
+    LocationError::Place { location, why }
 }
 
 impl Resolved {
@@ -170,12 +197,29 @@ impl Resolved {
         let failed = |error| LocationError::Store { location: self.shown.clone(), source: io_error(error) };
         let store = self.store().map_err(failed)?;
         let (root, shown) = (self.path.as_ref().to_owned(), self.shown.trim_end_matches('/').to_owned());
-        let storage = ObjectStorage::shown_as(store, root, shown);
+        let storage = ObjectStorage::shown_as(store, root, shown).with_uploads(self.uploads());
         let is_web = self.kind == ObjectStoreScheme::Http;
         Ok(match if is_web { lister(&self.url, &self.options).map_err(failed)? } else { None } {
             Some(lister) => storage.on_web(lister),
             None => storage,
         })
+    }
+
+    /// The client for uploads. If somebody chose a time limit, it holds for all requests.
+    fn uploads(&self) -> Uploads {
+        let is_chosen = self.options.iter().any(|(key, _)| TIMEOUTS.contains(&&**key));
+        if is_chosen || self.kind == ObjectStoreScheme::Http {
+            return Uploads::default();
+        }
+        let patient = self.patient();
+        Uploads::new(Box::new(move || patient.store()))
+    }
+
+    /// The same with the time limit of uploads.
+    fn patient(&self) -> Self {
+        let mut patient = self.clone();
+        patient.options.push(("timeout".to_owned(), uploads::TIMEOUT.to_owned()));
+        patient
     }
 
     /// The store, with a client whose attempts are counted.
@@ -258,16 +302,36 @@ fn spelled(location: &str) -> Cow<'_, str> {
 
 /// Whether a URL is one of a web server, which may have a query.
 fn is_web(location: &str) -> bool {
-    location.starts_with("http://") || location.starts_with("https://")
+    let scheme = location.split_once("://").map_or("", |(scheme, _)| scheme);
+    ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// A URL in which the characters of names stand for themselves: only those of web servers have queries and fragments.
+/// A URL in which the characters of names stand for themselves: only those of web servers have queries, fragments and
+/// percent-encoded characters. A parser of URLs also drops tabs and newlines, and spaces at the end.
 fn escaped(location: &str) -> Cow<'_, str> {
-    if is_web(location) || !location.contains(['?', '#']) {
-        Cow::Borrowed(location)
-    } else {
-        Cow::Owned(location.replace('?', "%3F").replace('#', "%23"))
+    let is_special = |c: char| matches!(c, '%' | '?' | '#' | ' ') || c.is_ascii_control();
+    if is_web(location) || !location.contains(is_special) {
+        return Cow::Borrowed(location);
     }
+    let mut url = String::with_capacity(location.len());
+    for c in location.chars() {
+        if is_special(c) {
+            url.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            url.push(c);
+        }
+    }
+    Cow::Owned(url)
+}
+
+/// Whether an option of a store says at which server the store, or one of its services, is: it has many names, such as
+/// `aws_endpoint`, `endpoint_url`, `aws_endpoint_url_s3` and `google_base_url`.
+fn is_endpoint(kind: &ObjectStoreScheme, key: &str) -> bool {
+    (key.contains("endpoint") || key.ends_with("base_url")) && knows(kind, key)
+}
+
+fn is_plain_http(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("http"))
 }
 
 /// Whether the store of a URL has an option.
@@ -297,93 +361,4 @@ fn knows(kind: &ObjectStoreScheme, key: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn urls_are_told_from_paths() {
-        for url in ["s3://b/a", "gcs://b/a", "https://host/a", "abfs+x://c@a/b"] {
-            assert!(is_url(url), "{url}");
-        }
-        for path in ["data/array", "/data/a://b", "C:\\data", "C://data", "a b://x", "://x"] {
-            assert!(!is_url(path), "{path}");
-        }
-    }
-
-    #[test]
-    fn what_no_store_has_is_refused_by_name() {
-        let none: [(&str, &str); 0] = [];
-        assert!(
-            matches!(open("ftp://host/a", none), Err(LocationError::Scheme { scheme }) if scheme == "ftp")
-        );
-        assert!(matches!(open("s3:", none), Err(LocationError::Scheme { .. } | LocationError::Url { .. })));
-        let error = open("s3://bucket/a", [("aws_regoin", "x")]).unwrap_err();
-        assert!(error.to_string().contains("aws_regoin"), "{error}");
-    }
-
-    #[test]
-    fn other_stores_folders_endpoints_and_credentials_are_other_origins() {
-        let given = [("aws_region", "eu-west-1"), ("aws_access_key_id", "a"), ("aws_secret_access_key", "b")];
-        let origin = |location: &str, options: &[(&str, &str)]| {
-            resolve(location, options.iter().copied()).unwrap().origin()
-        };
-        let own = origin("s3://bucket/a/b", &given);
-        let [region, id, secret] = given;
-        for (location, options) in [
-            ("s3://bucket/a/b/", vec![region, id, secret]),
-            ("s3://bucket/a/b", vec![secret, id, region]),
-            ("s3://bucket/a/b", vec![region, id, ("aws_secret_access_key", "c"), secret]),
-        ] {
-            assert!(origin(location, &options) == own, "{location} {options:?}");
-        }
-        let endpoint = ("aws_endpoint", "http://127.0.0.1:9");
-        for (location, options) in [
-            ("s3://bucket/a", vec![region, id, secret]),
-            ("s3://bucket2/a/b", vec![region, id, secret]),
-            ("gs://bucket/a/b", vec![]),
-            ("s3://bucket/a/b", vec![region, id, secret, endpoint]),
-            ("s3://bucket/a/b", vec![region, id, ("aws_secret_access_key", "c")]),
-            ("s3://bucket/a/b", vec![region, ("aws_access_key_id", "c"), secret]),
-            ("s3://bucket/a/b", vec![region, id, secret, ("aws_session_token", "c")]),
-        ] {
-            assert!(origin(location, &options) != own, "{location} {options:?}");
-        }
-        let none: [(&str, &str); 0] = [];
-        assert!(origin("http://u:p@host/a", &none) != origin("http://u:q@host/a", &none));
-    }
-
-    #[test]
-    fn question_marks_are_characters_of_names_but_in_urls_of_web_servers() {
-        let public = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
-        let resolved = resolve("s3://bucket/a?b/c#d", public).unwrap();
-        assert_eq!((resolved.path.as_ref(), &*resolved.shown), ("a?b/c#d", "s3://bucket/a?b/c#d"));
-
-        let none: [(&str, &str); 0] = [];
-        let error = open("https://host/a?token=secret", none).unwrap_err();
-        assert!(
-            matches!(&error, LocationError::Query { location } if location == "https://host/a"),
-            "{error:?}"
-        );
-        assert!(!error.to_string().contains("secret"), "{error}");
-
-        let signed = "https://account.blob.core.windows.net/container/a?sv=2024-11-04&sig=secret%3D";
-        let resolved = resolve(signed, none).unwrap();
-        assert_eq!((resolved.path.as_ref(), resolved.kind == ObjectStoreScheme::MicrosoftAzure), ("a", true));
-        assert_eq!(resolved.shown, "https://account.blob.core.windows.net/container/a");
-        let signature = ("azure_storage_sas_key".to_owned(), "sv=2024-11-04&sig=secret%3D".to_owned());
-        assert!(resolved.options.contains(&signature));
-        let storage = resolved.storage().unwrap();
-        assert!(!format!("{storage:?}").contains("secret"), "{storage:?}");
-    }
-
-    #[test]
-    fn spellings_of_libtiledb_and_paths_with_unusual_characters_are_understood() {
-        let options = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
-        let storage = open("s3://bucket/a%20b/50%25+x", options).unwrap();
-        use tdb_storage::storage::Storage;
-        assert_eq!(storage.describe("k"), "s3://bucket/a%20b/50%25+x/k");
-        let none: [(&str, &str); 0] = [];
-        assert!(open("gcs://bucket/a", [("google_skip_signature", "true")]).is_ok());
-        assert!(open("http://127.0.0.1:1/a", none).is_ok());
-    }
-}
+mod tests;

@@ -3,16 +3,22 @@
 use core::fmt;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use tdb_storage::storage::{Durability, FileWriter};
+use tdb_storage::storage::{Durability, FileWriter, Tally};
 
+use crate::attempts::reported;
 use crate::error::{io_error, is_unsupported};
 use crate::runtime::{Begun, begin, start, wait};
+use crate::uploads::room;
 
 /// Bytes of a part. Stores require at least 5 MiB and at most 10,000 parts: this allows objects of up to 160 GB.
 const PART: usize = 16 << 20;
+
+/// How often a put is made again that got no answer.
+const REPEATS: usize = 2;
 
 /// An object that is written front to back: with one request if it is small, otherwise in parts. While one part is
 /// being sent, the next one is collected.
@@ -70,8 +76,8 @@ impl ObjectWriter {
         };
         let bytes = core::mem::take(&mut self.buffered);
         let part = begin(async move {
-            let put = parts.put_part(PutPayload::from(bytes)).await;
-            Ok((parts, put.map_err(io_error)))
+            let put = send(&mut *parts, bytes.into()).await;
+            Ok((parts, put))
         });
         self.upload = Upload::Part(part?);
         Ok(())
@@ -89,18 +95,60 @@ impl ObjectWriter {
     }
 }
 
-/// Puts a small object.
-async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io::Result<()> {
-    let create = PutOptions::from(PutMode::Create);
-    match store.put_opts(&path, bytes.clone().into(), create).await {
-        // Nobody else creates it in the meantime: names of files are unique.
-        Err(error) if is_unsupported(&error) => {
-            absent(&*store, &path).await?;
-            let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
-            put.map(drop).map_err(io_error)
-        }
-        put => put.map(drop).map_err(io_error),
+/// Counts the attempts of a request that failed so that nobody knows what they did.
+#[derive(Debug, Default)]
+struct Failed(AtomicUsize);
+
+impl Failed {
+    fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
+}
+
+impl Tally for Failed {
+    fn kept(&self, _: usize, _: usize, _: bool) {}
+
+    fn retried(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Puts a small object. Nobody else creates it in the meantime, because names of data files are unique: if an attempt failed
+/// without an answer, and the object then exists with our size, that attempt made it.
+async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io::Result<()> {
+    use object_store::Error as Store;
+    let _room = room(bytes.len()).await?;
+    let failed = Arc::new(Failed::default());
+    let mut repeats = 0..REPEATS;
+    loop {
+        let create = store.put_opts(&path, bytes.clone().into(), PutOptions::from(PutMode::Create));
+        let error = match reported(Some(failed.clone()), create).await {
+            Ok(_) => return Ok(()),
+            Err(error) => error,
+        };
+        match &error {
+            error if is_unsupported(error) => {
+                absent(&*store, &path).await?;
+                let put = store.put_opts(&path, bytes.into(), PutOptions::default()).await;
+                return put.map(drop).map_err(io_error);
+            }
+            Store::AlreadyExists { .. } | Store::Precondition { .. } if failed.count() > 0 => {
+                let has_size = |size| u64::try_from(bytes.len()) == Ok(size);
+                let is_own = store.head(&path).await.is_ok_and(|found| has_size(found.size));
+                return if is_own { Ok(()) } else { Err(io_error(error)) };
+            }
+            // Clients repeat a put on a condition if the server refused it for the moment, but not if the time was up or the
+            // connection broke. Many failed attempts are those of a client that gave up.
+            Store::Generic { .. } if (1..=REPEATS).contains(&failed.count()) && repeats.next().is_some() => {}
+            _ => return Err(io_error(error)),
+        }
+    }
+}
+
+/// Sends a part.
+async fn send(parts: &mut dyn MultipartUpload, bytes: bytes::Bytes) -> io::Result<()> {
+    let _room = room(bytes.len()).await?;
+    parts.put_part(PutPayload::from(bytes)).await.map_err(io_error)
 }
 
 /// Sends the last part, and completes the object.
@@ -112,7 +160,7 @@ async fn complete(
 ) -> io::Result<()> {
     let done = async {
         if !last.is_empty() {
-            parts.put_part(PutPayload::from(last)).await.map_err(io_error)?;
+            send(&mut *parts, last).await?;
         }
         // An upload in parts cannot have conditions.
         absent(&*store, &path).await?;
@@ -194,3 +242,7 @@ impl Drop for ObjectWriter {
         }
     }
 }
+
+#[cfg(test)]
+#[cfg(feature = "aws")]
+mod tests;

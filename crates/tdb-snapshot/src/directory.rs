@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{
-    CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
+    CommitKind, TimestampedName, is_hidden_name, parse_consolidated_commits, parse_path_lines, vacuum_target,
 };
 use tdb_schema::ObjectType;
 
@@ -234,9 +234,11 @@ fn schemas(
     if root.iter().any(|entry| entry.name == SCHEMA_FOLDER && entry.is_folder) {
         let mut named = listed().map_err(|error| Error::io(storage.describe(SCHEMA_FOLDER), error))?;
         named.sort_unstable();
-        let files = named
-            .iter()
-            .filter(|entry| entry.name != ENUMERATIONS && !entry.is_folder && !entry.name.ends_with(PARTIAL));
+        let is_schema = |entry: &&Entry| {
+            let other = entry.name == ENUMERATIONS || entry.name.ends_with(PARTIAL);
+            !other && !entry.is_folder && !is_hidden_name(&entry.name)
+        };
+        let files = named.iter().filter(is_schema);
         schemas.extend(files.map(|entry| join(SCHEMA_FOLDER, &entry.name)));
     }
     if schemas.is_empty() {
@@ -395,7 +397,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     for path in committed {
         let name = path.rsplit('/').next().unwrap_or_default();
         match CommitKind::of(name) {
-            Some((CommitKind::Write, stem)) if stem.starts_with("__") => {
+            Some((CommitKind::Write, stem)) => {
                 let folder = join(FRAGMENTS, stem);
                 // If fragments with consolidated commits are vacuumed before their commit files, libtiledb leaves
                 // these commit files there, and then no libtiledb opens the array. An ignored path whose fragment no

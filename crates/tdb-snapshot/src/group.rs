@@ -9,7 +9,7 @@ use tdb_schema::{ArrayMetadata, GroupDetails, GroupMember, GroupMembers, GroupVe
 use crate::context::Context;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, METADATA};
-use crate::storage::{LocalPlaces, Places, Storage};
+use crate::storage::{LocalPlaces, Places, Storage, location_without_secrets, split_query};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, SnapshotOptions, TimeWindow};
 
@@ -67,7 +67,8 @@ impl SnapshotOptions {
         let window = self.time_window()?;
         let options = self.window(window);
         let Some(storage) = places.storage(&location) else {
-            return Err(Error::unsupported(location, "members at this kind of place are not supported"));
+            let shown = location_without_secrets(&location);
+            return Err(Error::unsupported(shown, "members at this kind of place are not supported"));
         };
         let context = options.context(storage);
         let (root, _) = list_root(&*context.storage, &[ObjectType::Group])?;
@@ -161,19 +162,22 @@ impl Group {
     }
 
     /// The location of a member: relative URIs are relative to the group, local ones become paths, others stay as
-    /// they are.
+    /// they are. If the group's URL has a signature, it also grants access to the relative ones, so it is part of their
+    /// locations: show [`location_without_secrets`] of it.
     #[must_use]
     pub fn location_of(&self, member: &GroupMember) -> String {
         if !member.relative {
             return member.uri.strip_prefix("file://").unwrap_or(&member.uri).to_owned();
         }
-        let mut location = self.location.clone();
+        let (place, query) = split_query(&self.location);
+        let mut location = place.to_owned();
         for part in member.uri.split('/').filter(|part| !part.is_empty() && *part != ".") {
             if !location.ends_with('/') && !location.is_empty() {
                 location.push('/');
             }
             location.push_str(part);
         }
+        location.push_str(query);
         location
     }
 
@@ -189,7 +193,7 @@ impl Group {
         match object_type(&*storage) {
             Ok(object) => Found::Object(object),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Found::Missing,
-            Err(error) => Found::Failed(Error::io(location, error)),
+            Err(error) => Found::Failed(Error::io(location_without_secrets(&location), error)),
         }
     }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, FormatVersion, to_u64};
 use tdb_filters::Key;
-use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines};
+use tdb_fragment::{
+    CommitKind, TimestampedName, is_hidden_name, parse_consolidated_commits, parse_path_lines,
+};
 use tdb_schema::ArraySchema;
 
 use crate::context::Context;
@@ -76,9 +78,11 @@ impl Log<'_> {
         Ok(History { schema, events: self.events })
     }
 
+    /// A sorted listing, without hidden names.
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
         let listed = self.context.storage.list(folder);
         let mut entries = listed.map_err(|error| Error::io(self.context.describe(folder), error))?;
+        entries.retain(|entry| !is_hidden_name(&entry.name));
         entries.sort_unstable();
         Ok(entries)
     }

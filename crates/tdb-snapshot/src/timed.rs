@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tdb_fragment::{CommitKind, TimestampedName, parse_path_lines, vacuum_target};
+use tdb_fragment::{CommitKind, TimestampedName, is_hidden_name, parse_path_lines, vacuum_target};
 use tdb_schema::{ArrayMetadata, MetadataEntry};
 
 use crate::context::Context;
@@ -20,7 +20,7 @@ pub struct TimedFiles {
 }
 
 impl TimedFiles {
-    /// Reads `folder`, if the root has it. Partly written files are skipped.
+    /// Reads `folder`, if the root has it. Partly written files and hidden ones are skipped.
     pub fn load(storage: &dyn Storage, root: &[Entry], folder: &str) -> Result<Self> {
         let mut loaded = Self::default();
         if !root.iter().any(|entry| entry.is_folder && entry.name == folder) {
@@ -29,7 +29,8 @@ impl TimedFiles {
         let listed = storage.list(folder).map_err(|error| Error::io(storage.describe(folder), error));
         let mut entries = listed?;
         entries.sort_unstable();
-        for entry in entries.iter().filter(|entry| !entry.is_folder && !entry.name.ends_with(PARTIAL)) {
+        let is_whole = |entry: &&Entry| !entry.name.ends_with(PARTIAL) && !is_hidden_name(&entry.name);
+        for entry in entries.iter().filter(|entry| !entry.is_folder).filter(is_whole) {
             let key = join(folder, &entry.name);
             let corrupt = |error: tdb_fragment::NameError| Error::corrupt(storage.describe(&key), error);
             match CommitKind::of(&entry.name) {

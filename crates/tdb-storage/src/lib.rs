@@ -39,5 +39,6 @@ pub use stats::QueryStats;
 pub use storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage, MANIFEST,
     Manifest, ManifestError, ManifestErrorKind, MemoryStorage, OutdatedManifest, Places, Published, Reply,
-    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, without_secrets, write_file,
+    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, location_without_secrets, split_query,
+    without_secrets, write_file,
 };

@@ -9,6 +9,7 @@ mod remake;
 #[cfg(unix)]
 mod special;
 mod statistics;
+mod strays;
 mod unused;
 
 use tdb_array::{MemoryStorage, verify};

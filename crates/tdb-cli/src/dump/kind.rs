@@ -24,7 +24,7 @@ pub(super) fn of(path: &Path) -> Option<Kind> {
     let path = absolute(path)?;
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?.file_name().and_then(|folder| folder.to_str()).unwrap_or_default();
-    match CommitKind::of(name) {
+    match CommitKind::by_suffix(name) {
         Some((CommitKind::Consolidated, _)) => return Some(Kind::Commits),
         Some((CommitKind::Ignore | CommitKind::Vacuum, _)) => return Some(Kind::Paths),
         Some((CommitKind::ConsolidatedMetadata, _)) => return Some(Kind::ConsolidatedMetadata),
@@ -74,6 +74,7 @@ mod tests {
             ("/a/__fragments/__1_1_x_22/__fragment_metadata.tdb", Some(Kind::FragmentMetadata)),
             ("/a/__fragments/__1_1_x_22/a0_var.tdb", Some(Kind::Data)),
             ("/a/__commits/__1_1_x_22.con", Some(Kind::Commits)),
+            ("/tmp/copy.con", Some(Kind::Commits)),
             ("/a/__fragment_meta/__1_1_x_22.meta", Some(Kind::ConsolidatedMetadata)),
             ("/a/__commits/__1_1_x_22.del", Some(Kind::Condition)),
             ("/a/__group/__1_1_x_2", Some(Kind::Group)),

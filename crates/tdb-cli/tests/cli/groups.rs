@@ -280,3 +280,18 @@ fn key_value_objects_of_the_first_libraries_are_refused_by_name() {
         }
     }
 }
+
+#[test]
+fn secrets_in_the_urls_of_members_are_not_shown() {
+    let scratch = Scratch::new();
+    let members = [
+        member(ObjectType::Array, "https://host/a?sig=secret", Some("signed")),
+        member(ObjectType::Array, "s3://user:secret@bucket/a", Some("named")),
+    ];
+    write(scratch.path(), &format!("__group/__10_10_{UUID}_2"), &details(&members));
+    for args in [&["group", text(scratch.path())][..], &["group", text(scratch.path()), "--json"]] {
+        let shown = run(args);
+        assert!(shown.contains("https://host/a") && shown.contains("s3://bucket/a"), "{shown}");
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

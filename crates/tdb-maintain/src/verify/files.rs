@@ -1,6 +1,7 @@
 //! Listing and reading files.
 
 use tdb_codec::to_u64;
+use tdb_fragment::is_hidden_name;
 
 use super::Verifier;
 use crate::paths::PARTIAL;
@@ -29,7 +30,9 @@ impl Verifier {
         let mut keys = Vec::new();
         for entry in self.list(folder).iter().filter(|entry| !entry.is_folder) {
             let key = join(folder, &entry.name);
-            if entry.name.ends_with(PARTIAL) {
+            if is_hidden_name(&entry.name) {
+                self.note(&key, "a hidden file of another program, which readers skip");
+            } else if entry.name.ends_with(PARTIAL) {
                 self.note(&key, "a partly written file, which readers skip");
             } else {
                 keys.push(key);

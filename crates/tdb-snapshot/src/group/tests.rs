@@ -171,3 +171,23 @@ fn arrays_groups_and_other_folders_are_told_apart() {
     let error = SnapshotOptions::new().open_storage(history()).unwrap_err();
     assert!(error.to_string().contains("this is a group"), "{error}");
 }
+
+#[test]
+fn the_signature_of_a_groups_url_also_grants_access_to_its_relative_members() {
+    let mut group = open(&history(), TimeWindow::ALL).unwrap();
+    let locations = |group: &Group| group.members().map(|m| group.location_of(m)).collect::<Vec<_>>();
+    for (location, expected) in [
+        ("https://host/c/group?sig=x/y", "https://host/c/group/b?sig=x/y"),
+        ("https://host/c/group/?sig=x", "https://host/c/group/b?sig=x"),
+        ("s3://bucket/group?x", "s3://bucket/group?x/b"),
+        ("/data/group?x", "/data/group?x/b"),
+    ] {
+        location.clone_into(&mut group.location);
+        assert_eq!(locations(&group)[0], expected);
+    }
+    // Such a location is never shown.
+    "https://host/group?sig=secret".clone_into(&mut group.location);
+    let error = SnapshotOptions::new().open_group_in(Arc::new(MemoryStorage::default()), group.location());
+    let shown = error.unwrap_err().to_string();
+    assert!(shown.contains("https://host/group") && !shown.contains("secret"), "{shown}");
+}

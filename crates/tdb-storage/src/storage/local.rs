@@ -1,5 +1,6 @@
 //! An array in a folder of the local file system.
 
+mod lock;
 mod place;
 
 use std::fs::{self, File, OpenOptions};
@@ -18,6 +19,9 @@ use super::{
 
 /// The prefix of temporary files in the array's own folder, which are later moved to their final place.
 pub const TEMPORARY: &str = ".tdb-";
+
+/// How the names of the format's folders, and those of its files that decide what an array contains, begin.
+const PREFIX: &str = "__";
 
 /// A folder of the local file system.
 #[derive(Clone, Debug)]
@@ -96,14 +100,11 @@ impl Storage for LocalStorage {
         let listed = fs::read_dir(self.path(folder)).or_else(|error| self.refuse_urls().and(Err(error)))?;
         for entry in listed {
             let entry = entry?;
-            // Links count as what they point to.
-            let kind = entry.file_type()?;
-            let is_folder =
-                if kind.is_symlink() { fs::metadata(entry.path())?.is_dir() } else { kind.is_dir() };
             // A name that is not UTF-8 cannot belong to the format.
-            if let Ok(name) = entry.file_name().into_string() {
-                entries.push(Entry { name, is_folder, size: None });
-            }
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type()?;
+            let is_folder = if kind.is_symlink() { leads_to_folder(&entry, &name)? } else { kind.is_dir() };
+            entries.push(Entry { name, is_folder, size: None });
         }
         Ok(entries)
     }
@@ -159,15 +160,6 @@ impl Storage for LocalStorage {
 
     fn describe(&self, key: &str) -> String {
         self.path(key).display().to_string()
-    }
-}
-
-/// Waits for the lock of an open file or folder. Some network file systems have none.
-fn locked(file: File) -> io::Result<StorageLock> {
-    match file.lock() {
-        Ok(()) => Ok(StorageLock::new(file)),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
-        Err(error) => Err(error),
     }
 }
 
@@ -232,18 +224,11 @@ impl WriteStorage for LocalStorage {
         self.place(key, bytes, durability).map(drop)
     }
 
-    /// The array's own folder is locked (`flock`), so a lock leaves no file and ends with its process.
-    #[cfg(unix)]
+    /// On Unix, the array's own folder is locked (`flock`), so a lock leaves no file and ends with its process. Where Linux keeps
+    /// locks of folders to itself although other machines may share them (NFS, SMB, FUSE), and where folders cannot be opened, a
+    /// file in the array's folder is locked. That lock ends with its process, too, and the empty file stays.
     fn lock(&self) -> io::Result<StorageLock> {
-        locked(opening::open_folder(&self.root)?)
-    }
-
-    /// Folders cannot be opened here, so a file in the array's folder is locked. The lock ends with its process, and the empty
-    /// file stays.
-    #[cfg(not(unix))]
-    fn lock(&self) -> io::Result<StorageLock> {
-        let path = self.path(&format!("{TEMPORARY}.lock"));
-        locked(opening::open(OpenOptions::new().write(true).create(true).truncate(false), &path)?)
+        self.locked()
     }
 
     fn sync_folder(&self, key: &str) -> io::Result<()> {
@@ -258,6 +243,23 @@ impl WriteStorage for LocalStorage {
 
     fn remove_folder(&self, key: &str) -> io::Result<()> {
         fs::remove_dir_all(self.path(key))
+    }
+}
+
+/// Whether a link counts as a folder: it counts as what it points to, and as a file if that cannot be found out, for instance
+/// because it is gone. Whoever reads or removes such a file gets the error of the link itself.
+fn leads_to_folder(link: &fs::DirEntry, name: &str) -> io::Result<bool> {
+    match fs::metadata(link.path()) {
+        Ok(target) => Ok(target.is_dir()),
+        // A part of the array may be on a disk that is not there now. If its folder counted as a file, the array would look as
+        // if it had nothing in it. Callers take `NotFound` for an absent folder, so the kind is another one.
+        Err(error) if name.starts_with(PREFIX) => {
+            let link = link.path().display().to_string();
+            let what =
+                format!("the link {link} cannot be followed ({error}): mend what it points to, or remove it");
+            Err(io::Error::other(what))
+        }
+        Err(_) => Ok(false),
     }
 }
 
@@ -396,5 +398,29 @@ mod tests {
             assert!(error.to_string().contains("tdb-object-store"), "{error}");
         }
         assert!(!Path::new("s3:").exists());
+    }
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_a_file_unless_it_may_be_a_part_of_the_array() {
+        use std::os::unix::fs::symlink;
+        let folder = std::env::temp_dir().join(format!("tdb-links-{}", std::process::id()));
+        let storage = LocalStorage::new(&folder);
+        storage.create_folder("target").unwrap();
+        for (target, name) in [("gone", "editor"), ("round", "round"), ("target", "linked")] {
+            symlink(folder.join(target), folder.join(name)).unwrap();
+        }
+        let mut listed = storage.list("").unwrap();
+        listed.sort_unstable();
+        let listed: Vec<_> = listed.iter().map(|entry| (&*entry.name, entry.is_folder)).collect();
+        assert_eq!(listed, [("editor", false), ("linked", true), ("round", false), ("target", true)]);
+        assert_eq!(storage.size("editor").unwrap_err().kind(), io::ErrorKind::NotFound);
+        storage.remove_file("editor").unwrap();
+
+        symlink(folder.join("gone"), folder.join("__fragments")).unwrap();
+        let error = storage.list("").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert!(error.to_string().contains("__fragments cannot be followed"), "{error}");
+        storage.remove_folder("").unwrap();
+        assert!(!folder.exists());
     }
 }

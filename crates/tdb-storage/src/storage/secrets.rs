@@ -20,7 +20,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
         shown.push_str(BETWEEN);
         let scheme = scheme_of(&shown);
         // In `abfs://container@account…` that part is a container, not a user.
-        let is_web = matches!(scheme, "http" | "https");
+        let is_web = is_web(scheme);
         let names_users = !scheme.starts_with("abfs");
         let authority = rest.find(|c: char| "/?#".contains(c) || ends_url(c)).unwrap_or(rest.len());
         let (host, path) = rest.split_at(authority);
@@ -45,6 +45,33 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     }
     shown.push_str(rest);
     Cow::Owned(shown)
+}
+
+/// A location in two parts: what comes before its query, and the query with its `?`, or a fragment. Only URLs of web servers
+/// have these: elsewhere, `?` and `#` are characters of names.
+///
+/// ```
+/// use tdb_storage::storage::split_query;
+///
+/// assert_eq!(split_query("https://host/a?sig=b"), ("https://host/a", "?sig=b"));
+/// assert_eq!(split_query("s3://bucket/a?b"), ("s3://bucket/a?b", ""));
+/// ```
+#[must_use]
+pub fn split_query(location: &str) -> (&str, &str) {
+    let is_web = location.split_once(BETWEEN).is_some_and(|(scheme, _)| is_web(scheme));
+    let query = if is_web { location.find(['?', '#']) } else { None };
+    location.split_at(query.unwrap_or(location.len()))
+}
+
+/// A location without its user name, password and query, to be stored or shown. Unlike [`without_secrets`], it takes the whole
+/// text for one location, whatever characters are in it.
+#[must_use]
+pub fn location_without_secrets(location: &str) -> Cow<'_, str> {
+    without_secrets(split_query(location).0)
+}
+
+fn is_web(scheme: &str) -> bool {
+    ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
 /// What stands between the scheme and the host of a URL.
@@ -80,6 +107,18 @@ mod tests {
             ("(see http://u:p@h/a?s=1)", "(see http://h/a)"),
         ] {
             assert_eq!(without_secrets(text), shown);
+        }
+    }
+
+    #[test]
+    fn a_location_ends_where_its_text_ends() {
+        for (location, shown) in [
+            ("https://u:p@host/a b?sig=secret.", "https://host/a b"),
+            ("HTTPS://host/a#b?c", "HTTPS://host/a"),
+            ("abfss://container@account/a?b", "abfss://container@account/a?b"),
+            ("/data/a?b#c", "/data/a?b#c"),
+        ] {
+            assert_eq!(location_without_secrets(location), shown);
         }
     }
 

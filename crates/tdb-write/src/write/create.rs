@@ -19,7 +19,7 @@ use crate::paths::{
     SCHEMA_FOLDER,
 };
 use crate::storage::{
-    self, Below, Durability, Entry, MANIFEST, Storage, StorageLock, WriteStorage, join, read_whole,
+    self, Below, Durability, Entry, MANIFEST, Storage, StorageLock, TEMPORARY, WriteStorage, join, read_whole,
 };
 use crate::{Error, Result, WriteError};
 
@@ -301,7 +301,8 @@ fn is_taken(root: &[Entry]) -> bool {
 /// Any I/O error of the storage.
 pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
     let root = names_in(storage, "")?;
-    if root.is_empty() {
+    // A creation that was refused may leave the file that was locked.
+    if root.iter().all(|entry| entry.name.starts_with(TEMPORARY)) {
         return Ok(true);
     }
     Ok(!is_array(storage, &root)? && root.iter().any(|entry| entry.name == UNFINISHED))

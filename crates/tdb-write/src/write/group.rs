@@ -15,7 +15,9 @@ use crate::context::Context;
 use crate::group::members;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, GROUP_MARKER, METADATA};
-use crate::storage::{LocalPlaces, LocalStorage, Places, WriteStorage, join};
+use crate::storage::{
+    Below, LocalPlaces, LocalStorage, Places, Storage, WriteStorage, join, location_without_secrets,
+};
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow, WriteError, clock};
 
@@ -180,7 +182,8 @@ impl GroupWriter {
     }
 
     /// Adds the array or group at a location; if `relative`, the location is relative to the group's folder. Its type
-    /// is detected.
+    /// is detected. The group stores the location without a user name, a password, or the query of a web server's URL:
+    /// everybody who may read the group could read these.
     ///
     /// # Errors
     /// As for [`Self::add`]; nothing there, or a location that these places do not support.
@@ -193,14 +196,22 @@ impl GroupWriter {
     ) -> Result<()> {
         let place = if relative { join(&self.storage.describe(""), location) } else { location.to_owned() };
         let place = place.strip_prefix("file://").unwrap_or(&place).to_owned();
-        let Some(storage) = places.storage(&place) else {
-            return Err(Error::unsupported(place, "members at this kind of place are not supported"));
+        let shown = location_without_secrets(&place);
+        let parts: Vec<&str> = location.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+        // The group's own storage has all that it takes to look at what is below. A description of it lacks the secrets.
+        let storage: Option<Box<dyn Storage>> = if relative && !parts.contains(&"..") {
+            Some(Box::new(Below::new(self.storage.clone(), parts.join("/"))))
+        } else {
+            places.storage(&place)
         };
-        let object = object_type(&*storage).map_err(|error| Error::io(&place, error))?;
+        let Some(storage) = storage else {
+            return Err(Error::unsupported(shown, "members at this kind of place are not supported"));
+        };
+        let object = object_type(&*storage).map_err(|error| Error::io(&*shown, error))?;
         let uri = if relative {
             location.to_owned()
         } else if place.contains("://") {
-            place
+            shown.into_owned()
         } else {
             let absolute = std::path::absolute(&place).map_err(|error| Error::io(&place, error))?;
             format!("file://{}", absolute.display())
@@ -215,7 +226,9 @@ impl GroupWriter {
     pub fn remove(&mut self, name_or_uri: &str) -> Result<()> {
         let members = self.members();
         let by_name = members.iter().find(|member| member.key() == name_or_uri);
-        let mut by_uri = members.iter().filter(|member| member.uri == name_or_uri);
+        // A location is stored without its secrets.
+        let stored = location_without_secrets(name_or_uri);
+        let mut by_uri = members.iter().filter(|member| member.uri == name_or_uri || member.uri == stored);
         let found = match (by_name, by_uri.next(), by_uri.next()) {
             (Some(member), ..) | (None, Some(member), None) => member.clone(),
             (None, None, _) => {
@@ -277,5 +290,46 @@ impl GroupWriter {
         };
         ensure_folder(&*self.storage, GROUP_FOLDER, self.options.durability)?;
         put(&*self.storage, &join(GROUP_FOLDER, &name), &bytes, self.options.durability)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::MemoryStorage;
+
+    /// A group with an array in it, and a place that knows the array only with its signature.
+    #[derive(Debug)]
+    struct Signed(MemoryStorage);
+
+    impl Places for Signed {
+        fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
+            let array = location.strip_prefix("https://user:word@host/")?.strip_suffix("?sig=secret")?;
+            Some(Box::new(Below::new(Arc::new(self.0.clone()), array)))
+        }
+
+        fn identity(&self, location: &str) -> String {
+            location.to_owned()
+        }
+    }
+
+    #[test]
+    fn secrets_of_members_are_used_and_not_stored() {
+        let storage = MemoryStorage::new([("a/__schema/x".to_owned(), Vec::new())]);
+        WriteOptions::new().create_group_storage(&storage).unwrap();
+        let mut group = WriteOptions::new().open_group_storage(storage.clone()).unwrap();
+        let places = Signed(storage.clone());
+        group.add_in(&places, "https://user:word@host/a?sig=secret", false, Some("signed")).unwrap();
+        // The place does not know the array without its signature, but the group's own storage does.
+        group.add_in(&places, "./a/", true, Some("below")).unwrap();
+        let members: Vec<_> =
+            group.members().into_iter().map(|member| (member.uri, member.object, member.relative)).collect();
+        let array = ObjectType::Array;
+        assert_eq!(members, [("./a/".into(), array, true), ("https://host/a".into(), array, false)]);
+
+        let error = group.add_in(&places, "https://user:word@host/b?sig=secret", false, None).unwrap_err();
+        assert!(!error.to_string().contains("secret") && !error.to_string().contains("word"), "{error}");
+        group.remove("https://user:word@host/a?sig=secret").unwrap();
+        assert_eq!(group.members().len(), 1);
     }
 }

@@ -134,3 +134,13 @@ fn folders_above_the_array_are_made_and_many_files_are_open_at_once() {
     assert_eq!(cells.field("a399").unwrap().cell(0), Some(&b"bc"[..]));
     std::fs::remove_dir_all(&above).unwrap();
 }
+
+#[test]
+fn a_file_that_was_locked_does_not_make_a_folder_an_array() {
+    let storage = MemoryStorage::default();
+    assert!(crate::is_free(&storage).unwrap());
+    storage.insert(".tdb-.lock", Vec::new());
+    assert!(crate::is_free(&storage).unwrap());
+    storage.insert("notes.txt", Vec::new());
+    assert!(!crate::is_free(&storage).unwrap());
+}
