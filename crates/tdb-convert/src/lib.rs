@@ -72,7 +72,7 @@ pub use self::export::Export;
 pub use self::format::Format;
 pub use self::import::{append, check, fit};
 pub use self::metadata::{SUBARRAY, Subarray, enumeration_key};
-pub use self::new::{NewArray, Rows, dimensions};
+pub use self::new::{NewArray, Rows, dimensions, make_room, open_domain};
 pub use self::sink::{BatchSink, Compression, SinkOptions, sink};
 pub use self::source::Source;
 pub use self::spans::Spans;

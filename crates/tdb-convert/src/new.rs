@@ -179,6 +179,29 @@ pub fn dimensions<S: AsRef<str>>(arrow: &Schema, names: &[S]) -> Result<Vec<Dime
     Ok(names.iter().map(dimension).collect::<tdb_arrow::Result<_>>()?)
 }
 
+/// Forgets the domain of a dimension of integers or dates, so that [`Spans::of`] takes all its coordinates. Real numbers keep theirs, in
+/// which NaN is not.
+pub fn open_domain(dimension: &mut Dimension) {
+    if !dimension.datatype.physical().is_float() {
+        dimension.domain = None;
+    }
+}
+
+/// Widens the domains of dimensions so that they hold the coordinates of a file.
+pub fn make_room(dimensions: &mut [Dimension], spans: &Spans) {
+    for (dimension, span) in dimensions.iter_mut().zip(&spans.ranges) {
+        if let (Some((low, high)), Some(span)) = (&mut dimension.domain, span) {
+            let mut domain = Range::new(low.as_slice(), high.as_slice());
+            domain.unite(dimension.datatype, span);
+            let is_whole_type =
+                domain.low.iter().all(|byte| *byte == 0) && domain.high.iter().all(|byte| *byte == 0xff);
+            // A domain cannot hold all values of an unsigned type.
+            (*low, *high) =
+                if is_whole_type { (span.low.clone(), span.high.clone()) } else { (domain.low, domain.high) };
+        }
+    }
+}
+
 /// All columns as attributes.
 fn columns(arrow: &Schema) -> Result<Vec<Attribute>> {
     // A dimension with a name that no column has.
@@ -224,6 +247,30 @@ mod tests {
     use arrow_schema::{DataType, Field};
 
     use super::*;
+
+    #[test]
+    fn a_domain_that_nobody_gave_holds_all_coordinates_of_the_file() {
+        let arrow = Schema::new(vec![
+            Field::new("i", DataType::Int32, false),
+            Field::new("u", DataType::UInt8, false),
+            Field::new("f", DataType::Float32, false),
+        ]);
+        let mut dimensions = dimensions(&arrow, &["i", "u", "f"]).unwrap();
+        let real = dimensions[2].domain.clone();
+        let i = Range::new(5i32.to_le_bytes(), 1_700_000_000i32.to_le_bytes());
+        let f = Range::new(0f32.to_le_bytes(), 1f32.to_le_bytes());
+        make_room(&mut dimensions, &Spans::new(2, vec![Some(i), Some(Range::new([7u8], [255u8])), Some(f)]));
+        let ends = |low: &[u8], high: &[u8]| Some((low.to_vec(), high.to_vec()));
+        assert_eq!(
+            dimensions[0].domain,
+            ends(&(-1_000_000_000i32).to_le_bytes(), &1_700_000_000i32.to_le_bytes())
+        );
+        assert_eq!(dimensions[1].domain, ends(&[7], &[255]), "not 0 to 255, which no domain can be");
+        assert_eq!(dimensions[2].domain, real);
+        dimensions.iter_mut().for_each(open_domain);
+        assert!(dimensions[0].domain.is_none() && dimensions[1].domain.is_none());
+        assert_eq!(dimensions[2].domain, real);
+    }
 
     #[test]
     fn the_current_domain_of_bytes_reaches_the_last_of_them_and_that_of_text_the_end_of_all_text() {

@@ -216,6 +216,10 @@ impl ExecutionPlan for TdbExec {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
+        // Filters from above a limit would choose its rows.
+        if limit.is_some() && !self.dynamic.is_empty() {
+            return None;
+        }
         Some(Arc::new(Self { limit, metrics: ExecutionPlanMetricsSet::new(), ..self.clone() }))
     }
 
@@ -233,7 +237,9 @@ impl ExecutionPlan for TdbExec {
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         let unapplied = given.parent_filters.iter().map(|_| PushedDown::No).collect();
         let answer = FilterPushdownPropagation::with_parent_pushdown_result(unapplied);
-        if !matches!(phase, FilterPushdownPhase::Post) || self.scan.state.table.dense {
+        // The rows of a limit are chosen before the filters of operators above it.
+        let is_limited = self.limit.is_some();
+        if !matches!(phase, FilterPushdownPhase::Post) || self.scan.state.table.dense || is_limited {
             return Ok(answer);
         }
         let dynamic = self.dynamic.and(given.parent_filters.into_iter().map(|filter| filter.filter));

@@ -110,7 +110,11 @@ fn send(
         if found.is_empty() {
             continue;
         }
-        let batch = part.scan.mapping.record_batch(found).map_err(of_arrow)?;
+        let batch = match part.scan.schema.fields().is_empty() {
+            // Values that nobody asks for need not be what Arrow can hold.
+            true => rows_alone(found.len(), &part.scan)?,
+            false => part.scan.mapping.record_batch(found).map_err(of_arrow)?,
+        };
         timer.done();
         let mut start = 0usize;
         while start < batch.num_rows() && *left > 0 {
@@ -126,7 +130,13 @@ fn send(
     Ok(true)
 }
 
-/// The columns that the query requested, with its own schema. To count rows without columns, one column was read.
+/// Rows without columns. To count them, one column was read.
+fn rows_alone(count: usize, scan: &Scan) -> Result<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(count));
+    Ok(RecordBatch::try_new_with_options(scan.schema.clone(), Vec::new(), &options)?)
+}
+
+/// The columns that the query requested, with its own schema: others were read for filters.
 fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let wanted = scan.schema.fields().len();

@@ -18,7 +18,8 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, ident, lit};
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use tdb_array::MemoryStorage;
+use tdb_array::schema::{Attribute, Dimension};
+use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
 use tdb_datafusion::{TableOptions, TdbTable};
 
 /// A value of a column, from any of its rows, or a special floating-point value.
@@ -155,6 +156,80 @@ async fn a_dense_array_with_fills_answers_as_its_cells_in_memory() {
 async fn a_dense_array_without_fills_answers_as_its_cells_in_memory() {
     let pushed = compare("whole", table(common::whole()), 14, 400).await;
     assert!(pushed[1] > 200 && pushed[2] > 10, "{pushed:?}");
+}
+
+/// A sparse array of fragments that overlap, with one dimension, along which arrays can be sorted.
+fn line(random: &mut Random) -> MemoryStorage {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::new("x", -20i64..=999).with_tile(10i64))
+        .attribute(Attribute::new("small", Datatype::Int64, CellValNum::ONE))
+        .capacity(7)
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    for time in 1..=3 {
+        let mut xs: Vec<i64> = (0..200).map(|_| i64::try_from(random.below(600)).unwrap() - 20).collect();
+        xs.sort_unstable();
+        xs.dedup();
+        let small: Vec<i64> = xs.iter().map(|_| i64::try_from(random.below(256)).unwrap()).collect();
+        let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone()).unwrap();
+        let write = writer.write().column(WriteColumn::fixed("x", &xs));
+        write.column(WriteColumn::fixed("small", &small)).commit().unwrap();
+    }
+    storage
+}
+
+/// Questions about the first rows in the order of the dimension: joins, sorts and aggregates above a limit.
+fn above_a_limit(table: &str, random: &mut Random) -> String {
+    let most = [1, 3, 20, 60, 200, 1000][random.below(6)];
+    let filter = match random.below(3) {
+        0 => String::new(),
+        _ => format!("WHERE small > {}", random.below(256)),
+    };
+    let some = format!("(SELECT x, small FROM {table} {filter} ORDER BY x LIMIT {most})");
+    let keys = format!("(VALUES ({}), ({}), ({}))", random.below(40), random.below(300), random.below(600));
+    let key = ["x", "small"][random.below(2)];
+    match random.below(5) {
+        0 => format!("SELECT s.x, s.small FROM {some} AS s JOIN {keys} AS k (v) ON s.{key} = k.v - 20"),
+        1 => format!("SELECT count(*), sum(small), min(x), max(x) FROM {some}"),
+        2 => format!("SELECT x, small FROM {some} ORDER BY small DESC, x LIMIT 2"),
+        3 => format!("SELECT max(small) FROM {some} WHERE {key} IN (SELECT v FROM {keys} AS k (v))"),
+        _ => format!(
+            "SELECT o.x, count(*) FROM {table} AS o JOIN {some} AS s ON o.{key} = s.{key} GROUP BY o.x"
+        ),
+    }
+}
+
+#[tokio::test]
+async fn what_is_above_a_limit_does_not_choose_its_rows() {
+    for (partitions, seed) in [(1, 31), (3, 32)] {
+        let mut random = Random::new(seed);
+        let array = table(line(&mut random));
+        let batch = cells(&array.array());
+        let config = SessionConfig::new().with_target_partitions(partitions).with_batch_size(16);
+        let session = SessionContext::new_with_config(config);
+        tdb_datafusion::register(&session);
+        let memory = MemTable::try_new(batch.schema(), vec![vec![batch.clone()]]).unwrap();
+        session.register_table("memory", Arc::new(memory)).unwrap();
+        session.register_table("array", Arc::new(array)).unwrap();
+        let mut limited = 0;
+        for _ in 0..150 * more() {
+            let asked = above_a_limit("memory", &mut random);
+            let mut answers = Vec::new();
+            for sql in [asked.clone(), asked.replace("memory", "\"array\"")] {
+                let plan = session.sql(&sql).await.unwrap().create_physical_plan().await.unwrap();
+                let shown = displayable(plan.as_ref()).indent(false).to_string();
+                limited += usize::from(shown.contains("limit="));
+                let mut found = rows(&collect(plan, session.task_ctx()).await.unwrap());
+                found.sort_unstable();
+                answers.push((found, shown));
+            }
+            let ((theirs, _), (mine, shown)) = (&answers[0], &answers[1]);
+            assert_eq!(mine, theirs, "{asked}\n{shown}");
+        }
+        assert!(partitions > 1 || limited > 50, "{limited}");
+    }
 }
 
 /// A row in which zeros behind the keys have no sign: zeros of both signs are equal, and DataFusion takes the one that it saw first for the

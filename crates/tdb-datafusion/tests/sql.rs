@@ -383,6 +383,39 @@ async fn the_other_side_of_a_join_and_the_last_row_of_a_top_k_leave_out_tiles() 
 }
 
 #[tokio::test]
+async fn the_rows_of_a_limit_are_chosen_before_filters_of_joins_and_sorts_above_it() {
+    let config = SessionConfig::new().with_target_partitions(1).with_batch_size(256);
+    let (session, _) = with(SessionContext::new_with_config(config), "t", stored(&numbers(400_000)));
+    let first = "(SELECT x, a FROM t ORDER BY x LIMIT 100)";
+    let join = format!("SELECT count(*) FROM (VALUES (500), (99)) AS k (x) JOIN {first} AS s ON s.x = k.x");
+    assert_eq!(ask(&session, &join).await, ["1"]);
+    assert!(explain(&session, &join).await.contains("limit=100"), "{}", explain(&session, &join).await);
+    let first = "(SELECT x, a FROM t ORDER BY x LIMIT 200000)";
+    let top = format!("SELECT a FROM {first} ORDER BY (a % 1000) * 1000 - a DESC LIMIT 1");
+    assert_eq!(ask(&session, &top).await, ["999"]);
+    assert_eq!(ask(&session, &format!("SELECT x FROM {first} ORDER BY a DESC LIMIT 1")).await, ["199999"]);
+    assert_eq!(ask(&session, &format!("SELECT max(a), count(*) FROM {first}")).await, ["199999 | 200000"]);
+}
+
+#[tokio::test]
+async fn rows_without_columns_do_not_need_texts_that_arrow_can_hold() {
+    let schema = ArraySchema::sparse()
+        .dimension(Dimension::string("key"))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
+        .build()
+        .unwrap();
+    let storage = MemoryStorage::default();
+    WriteOptions::new().create_storage(&storage, &schema).unwrap();
+    let writer = WriteOptions::new().timestamp(1).open_storage(storage.clone()).unwrap();
+    let write = writer.write().column(WriteColumn::var("key", b"\xffb", &[0, 1, 2]));
+    write.column(WriteColumn::fixed("a", &[1i64, 2])).commit().unwrap();
+    let (session, _) = with(session(1), "t", stored(&storage));
+    assert_eq!(ask(&session, "SELECT 1 FROM t WHERE a > 0").await, ["1", "1"]);
+    assert_eq!(ask(&session, "SELECT count(*) FROM t WHERE a > 1").await, ["1"]);
+    assert_eq!(ask(&session, "SELECT count(*) FROM t AS u CROSS JOIN t AS v").await, ["4"]);
+}
+
+#[tokio::test]
 async fn sql_makes_tables_of_the_present_and_the_past_and_of_encrypted_arrays() {
     let folder = std::env::temp_dir().join(format!("tdb-sql-{}", std::process::id()));
     let location = folder.to_str().unwrap();

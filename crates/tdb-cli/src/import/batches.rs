@@ -8,6 +8,7 @@ use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_arrow::{Mapping, Options, Text};
 use tdb_convert::{
     Error, FileProblem, Format, NewArray, Rows, Source, Spans, Subarray, append, check, dimensions,
+    make_room, open_domain,
 };
 use tdb_schema::{Dimension, Range};
 use tdb_text::suggest::hint;
@@ -160,8 +161,15 @@ impl<'a> BatchFile<'a> {
         let plain = |array: NewArray| New { array, numbered: None };
         if let Some(dims) = self.args.dims.as_deref().map(parse_names) {
             let mut chosen = dimensions(&self.schema, &dims).map_err(|error| self.bad_dims(error))?;
-            grow::limit(&mut chosen, &self.args.domain).map_err(|error| self.args.usage(error))?;
-            let spans = self.spans(&chosen)?;
+            let limited =
+                grow::limit(&mut chosen, &self.args.domain).map_err(|error| self.args.usage(error))?;
+            // A domain that nobody gave is as wide as the file needs it.
+            let mut sought = chosen.clone();
+            for (_, dimension) in sought.iter_mut().enumerate().filter(|(at, _)| !limited.contains(at)) {
+                open_domain(dimension);
+            }
+            let spans = self.spans(&sought)?;
+            make_room(&mut chosen, &spans);
             let duplicates = self.args.allow_duplicates;
             return NewArray::sparse(&self.schema, &chosen, duplicates, Some(&spans))
                 .map(plain)

@@ -42,8 +42,9 @@ pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, St
     Ok(wide)
 }
 
-/// Replaces the domains of new dimensions by those that were given as `DIM=LO..HI`.
-pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<(), String> {
+/// Replaces the domains of new dimensions by those that were given as `DIM=LO..HI`, and returns the numbers of these dimensions.
+pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<Vec<usize>, String> {
+    let mut limited = Vec::new();
     let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.to_vec()));
     for text in given {
         let (index, ends) = parse_named(&schema, "--domain", text)?;
@@ -53,8 +54,9 @@ pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<()
         };
         *low = ends.low.unwrap_or_else(|| low.clone());
         *high = ends.high.unwrap_or_else(|| high.clone());
+        limited.push(index);
     }
-    Ok(())
+    Ok(limited)
 }
 
 /// The current domain that an array needs to hold what is imported.

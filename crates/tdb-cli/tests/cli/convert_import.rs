@@ -122,6 +122,21 @@ fn columns_become_coordinates_and_the_array_grows_with_them() {
 }
 
 #[test]
+fn a_domain_that_was_not_given_holds_the_keys_of_the_file() {
+    let scratch = Scratch::new();
+    // Seconds since 1970: beyond the wide domain of their type.
+    let file = made(&scratch, "a.parquet", vec![("t", ints(&[1_700_000_000, -5]))], 1);
+    let array = scratch.path().join("array");
+    said(&["import", text(&array), text(&file), "--dims", "t"]);
+    assert_eq!(csv(text(&array)), "t\n-5\n1700000000\n");
+    assert_eq!(schema_json(&array)["current_domain"], json!([[-5, 1_700_000_000]]));
+    let narrow = scratch.path().join("narrow");
+    let given =
+        tdb(&["import", text(&narrow), text(&file), "--dims", "t", "--domain", "t=-1000000000..1000000000"]);
+    assert_fails(&given, &["outside the domain of dimension \"t\""]);
+}
+
+#[test]
 fn a_dense_array_has_the_rows_of_a_file_and_is_written_over_only_when_asked() {
     let scratch = Scratch::new();
     let array = scratch.path().join("array");
