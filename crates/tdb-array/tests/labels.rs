@@ -103,7 +103,7 @@ fn labelled(order: DataOrder, parts: &[(i64, &[i64])]) -> Array {
         let last = first + i64::try_from(values.len()).unwrap() - 1;
         let dimension = writer.schema().domain.dimensions[0].name.clone();
         let write = writer.write().range(dimension, *first..=last);
-        write.column(WriteColumn::fixed("label", *values)).commit().unwrap();
+        write.column(WriteColumn::fixed("label", values)).commit().unwrap();
     }
     OpenOptions::new().open_storage(storage).unwrap()
 }

@@ -9,7 +9,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::DataType;
+use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use bytes::Bytes;
@@ -57,7 +57,13 @@ impl Parts {
         let nulls = nulls(self.validity.take());
         if let (Some(strings), Some(codes)) = (&self.strings, &self.codes) {
             let codes = UInt32Array::new(codes.clone(), nulls);
-            return Ok(take(strings, &codes, None)?);
+            return take(strings, &codes, None).map_err(|error| match error {
+                ArrowError::OffsetOverflowError(len) => Error::SmallOffsets {
+                    column: self.name.clone(),
+                    len: u64::try_from(len).unwrap_or(u64::MAX),
+                },
+                other => other.into(),
+            });
         }
         let data = match data_type {
             DataType::LargeUtf8 | DataType::LargeBinary | DataType::Utf8 | DataType::Binary => {
@@ -313,7 +319,7 @@ impl Parts {
     }
 
     /// Finds the cell that is not UTF-8, if that is why Arrow rejected the column.
-    fn why_not(&self, error: arrow_schema::ArrowError, data_type: &DataType, offsets: &Buffer) -> Error {
+    fn why_not(&self, error: ArrowError, data_type: &DataType, offsets: &Buffer) -> Error {
         let ends: Vec<usize> = match data_type {
             DataType::LargeUtf8 => {
                 offsets.typed_data::<i64>().iter().filter_map(|end| usize::try_from(*end).ok()).collect()

@@ -1,5 +1,7 @@
 //! What no read sees now, but one may see later: maintenance keeps it, and does not show it before.
 
+use core::ops::ControlFlow;
+
 use tdb_array::schema::{ByteWidth, Filter, Pipeline, ScaleFloat};
 use tdb_array::{
     ArraySchema, CellValNum, Consolidation, Datatype, MemoryStorage, OpenOptions, Range, SchemaEvolution,
@@ -121,6 +123,53 @@ fn a_purge_of_some_fragments_shows_no_older_version_of_a_deleted_cell() {
 }
 
 #[test]
+fn a_purge_looks_at_the_times_of_versions_and_not_at_the_order_of_fragments() {
+    let storage = sparse(&Pipeline::default(), &[]);
+    put(&storage, 3, &[(1, 5)]);
+    put(&storage, 9, &[(1, 50)]);
+    run(&storage, &Consolidation::new(Stored::Fragments)).unwrap();
+    vacuum(&storage, &Vacuum::new(Stored::Fragments).drop_history(true));
+    put(&storage, 2, &[(1, 4)]);
+    // Behind the consolidated fragment, but older than its newest cell.
+    put(&storage, 4, &[(1, 3)]);
+    delete_above(&storage, 10, 10);
+    let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+    assert_eq!(array.fragments().len(), 3);
+    assert!(seen(&storage, TimeWindow::ALL).is_empty());
+    let names = array.fragments().iter().take(2).map(|fragment| fragment.name().to_string());
+    let refused = run(&storage, &Consolidation::new(Stored::Fragments).purge(true).fragments(names));
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("older versions of deleted cells"), "{refused}");
+    assert!(seen(&storage, TimeWindow::ALL).is_empty());
+}
+
+#[test]
+fn a_write_that_is_committed_during_a_consolidation_with_an_earlier_time_is_noticed() {
+    let storage = MemoryStorage::default();
+    let schema = ArraySchema::dense().dimension(Dimension::new("x", 1i32..=4).with_tile(4));
+    at(1).create_storage(&storage, &schema.attribute(number("a")).build().unwrap()).unwrap();
+    let write = |time, value: i32| {
+        let writer = at(time).open_storage(storage.clone()).unwrap();
+        writer.write().column(WriteColumn::fixed("a", &[value; 4])).commit().unwrap();
+    };
+    write(2, 1);
+    write(4, 3);
+    let writer = at(0).open_storage(storage.clone()).unwrap();
+    let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
+    assert!(!plan.is_empty());
+    write(3, 2);
+    let refused = plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(refused.contains("cells in the same area") && refused.contains("in the meantime"), "{refused}");
+    let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+    assert_eq!(array.read().collect().unwrap().field("a").unwrap().values::<i32>().unwrap(), [3; 4]);
+    assert_eq!(storage.list("__fragments").unwrap().len(), 3, "nothing is left behind");
+    // What does not lie among them is no hindrance.
+    let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
+    write(9, 8);
+    plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
+}
+
+#[test]
 fn a_purge_keeps_cells_that_are_to_be_deleted_later() {
     let storage = sparse(&Pipeline::default(), &[&[(1, 50), (2, 5)], &[(3, 70), (4, 1)]]);
     delete_above(&storage, 4, 60);
@@ -149,6 +198,25 @@ fn times_of_cells_are_not_stored_with_filters_that_change_them() {
     let writer = at(0).open_storage(storage.clone()).unwrap();
     let plan = Consolidation::new(Stored::Fragments).plan(&writer).unwrap();
     assert!(plan.is_empty() && plan.notes()[0].contains("times of cells"), "{plan}");
+}
+
+#[test]
+fn metadata_that_is_written_among_the_files_of_a_plan_is_noticed() {
+    let storage = sparse(&Pipeline::default(), &[]);
+    let put = |time: u64, value: i32| {
+        let changes = tdb_array::MetadataChanges::new().put_values("k", Datatype::Int32, &[value]);
+        at(time).open_storage(storage.clone()).unwrap().write_metadata(&changes).unwrap();
+    };
+    put(10, 1);
+    put(30, 3);
+    let writer = at(0).open_storage(storage.clone()).unwrap();
+    let plan = Consolidation::new(Stored::Metadata).plan(&writer).unwrap();
+    put(20, 2);
+    let refused = plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert!(refused.contains("changed since the plan"), "{refused}");
+    let plan = Consolidation::new(Stored::Metadata).plan(&writer).unwrap();
+    put(40, 4);
+    plan.run(&writer, &mut |_| ControlFlow::Continue(())).unwrap();
 }
 
 #[test]

@@ -57,6 +57,17 @@ fn what_is_written_after_planning_changes_no_answer() {
 }
 
 #[test]
+fn marks_of_selected_cells_are_part_of_a_description() {
+    let path = crate::common::fixtures().join("arrays/2.30.0/quickstart");
+    let array = tdb_array::Array::open(&path).unwrap();
+    let read = array.read().fields(["a"]).condition(field("a").gt(14)).selection(true);
+    let bytes = read.describe("quickstart").unwrap().to_bytes();
+    let other = QueryDescription::from_bytes(&bytes).unwrap().open(OpenOptions::new(), &path).unwrap();
+    let selected = |read: Read| read.collect().unwrap().into_selected().unwrap().len();
+    assert_eq!((selected(other), selected(read)), (2, 2));
+}
+
+#[test]
 fn a_part_names_only_fragments_that_have_cells_in_it() {
     let storage = MemoryStorage::default();
     let schema = ArraySchema::sparse()
@@ -124,7 +135,7 @@ fn every_prefix_and_damaged_byte_of_a_description_is_an_error_or_a_query() {
 #[test]
 fn other_bytes_are_no_description() {
     let error = QueryDescription::from_bytes(b"tdbquery\x09").unwrap_err();
-    assert!(matches!(error, Error::Description(DescriptionError::UnknownVersion { version: 9, known: 1 })));
+    assert!(matches!(error, Error::Description(DescriptionError::UnknownVersion { version: 9, known: 2 })));
     let error = QueryDescription::from_bytes(b"PK\x03\x04").unwrap_err();
     assert!(matches!(error, Error::Description(DescriptionError::NotADescription)));
 }

@@ -180,6 +180,7 @@ pub(super) fn blocked(
     let deletes =
         !array.deletes().is_empty() || inputs().any(|fragment| fragment.footer().has_delete_metadata);
     let hides = purge && deletes && !dense && !array.schema().allows_duplicates;
+    let newest = inputs().map(|fragment| fragment.timestamps().1).max().unwrap_or(0);
     let overlaps = |fragment: &Fragment| {
         let domain = fragment.bounds().unwrap_or_default();
         domain.iter().zip(&union).zip(dimensions).all(|((a, b), dimension)| {
@@ -191,8 +192,9 @@ pub(super) fn blocked(
         let between = first < index && index < last;
         // A dense fragment covers its whole box, also where no input had cells.
         let below = dense && index < first;
-        // The newest version of a cell, which was deleted, hides older ones. Without it they would be seen again.
-        let hidden = hides && index < first;
+        // The newest version of a cell, which was deleted, hides older ones. Without it they would be seen again. A fragment that covers
+        // a time has newer versions than some of those that begin later.
+        let hidden = hides && (index < first || fragment.timestamps().0 <= newest);
         let name = fragment.name();
         if hidden && overlaps(fragment) {
             return Some(format!(

@@ -1,5 +1,6 @@
 //! Consolidation of fragments: the choice, and the parts common to dense and sparse ones.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Gate, to_u64};
@@ -291,7 +292,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     }
     tell(1, 1)?;
     let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
-    unchanged(writer, &work.inputs)?;
+    still_fits(writer, &array, work)?;
     // From here on the new fragments may be committed even if a step fails.
     written.keep = true;
     let done = commit(&target, &transaction, &written.folders, &work.inputs);
@@ -304,17 +305,36 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     done
 }
 
-/// Returns an error if another consolidation has replaced the inputs in the meantime: their cells would exist twice.
-fn unchanged(writer: &ArrayWriter, inputs: &[String]) -> Result<()> {
+/// Returns an error if another consolidation has replaced the inputs since the plan was made, because their cells would exist twice; or if
+/// a fragment that was committed since then does not let them be replaced: a write has the time at which it began, which may lie among
+/// theirs. `before` is the array as it was when the step began.
+fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork) -> Result<()> {
     let directory = Directory::load(&*writer.context().storage)?;
     let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
-    for folder in inputs {
-        if !visible.iter().any(|entry| *entry.folder == **folder) {
+    let folders: BTreeSet<&str> = visible.iter().map(|entry| &*entry.folder).collect();
+    for folder in &work.inputs {
+        if !folders.contains(folder.as_str()) {
             let why = format!("{folder} was replaced by another consolidation in the meantime");
             return Err(Error::refused(WHAT, why));
         }
     }
-    Ok(())
+    let known: BTreeSet<&str> = before.fragments().iter().map(|fragment| fragment.folder()).collect();
+    let is_new = !folders.is_subset(&known);
+    let opened = if is_new { Some(open(writer)?) } else { None };
+    let now = opened.as_ref().unwrap_or(before);
+    let inputs: BTreeSet<&str> = work.inputs.iter().map(String::as_str).collect();
+    let fragments = now.fragments().iter().enumerate();
+    let chosen: Vec<usize> = fragments
+        .filter(|(_, fragment)| inputs.contains(fragment.folder()))
+        .map(|(index, _)| index)
+        .collect();
+    let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
+    let among = |index: usize| chosen.binary_search(&index).is_ok();
+    // How much more the result has than its inputs was known before.
+    match choose::blocked(now, ends, &among, f64::INFINITY, work.settings.purge) {
+        Some(why) => Err(Error::refused(WHAT, format!("{why}; it was written in the meantime"))),
+        None => Ok(()),
+    }
 }
 
 /// Whether a fragment is committed now.

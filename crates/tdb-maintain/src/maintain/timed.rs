@@ -61,9 +61,10 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let transaction = Transaction::begin(&**object.storage(), object.options())?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
-    if visible.first().copied() != keys.first().map(String::as_str)
-        || keys.iter().any(|key| !visible.contains(&key.as_str()))
-    {
+    // Neither before nor among them may there be others now.
+    let are_first =
+        keys.len() <= visible.len() && visible.iter().zip(keys).all(|(now, key)| *now == key.as_str());
+    if !are_first {
         return Err(Error::refused(WHAT, "the files changed since the plan was made"));
     }
     let mut metadata = ArrayMetadata::default();

@@ -5,7 +5,7 @@
 //! | Field | Bytes |
 //! |---|---|
 //! | magic | `tdbquery` |
-//! | version | `u8`, 1 |
+//! | version | `u8`: 1, or 2 for a query that marks the selected cells |
 //! | URI | string |
 //! | window | two `u64`: first and last millisecond |
 //! | schema | string: its key |
@@ -15,6 +15,7 @@
 //! | fields | `0`: the default; `1`: a count (`u64`), then that many strings |
 //! | order | `u8`: 255 for the default, or the code of a layout |
 //! | condition | `0`: none; `1`: a condition (`tdb_cells::expression`) |
+//! | selection | only in version 2: `1` |
 //!
 //! A dimension is `0` if all of it is asked for, otherwise `1`, a count (`u64`) and that many ranges. A range is a
 //! byte that says which ends follow (`0` none, `1` low, `2` high, `3` both, `4` one value that is both), and the
@@ -38,6 +39,8 @@ use crate::{DescriptionError, QueryCondition, QueryError, Result, TimeWindow};
 
 const MAGIC: [u8; 8] = *b"tdbquery";
 const STRUCTURE_VERSION: u8 = 1;
+/// The version of a query that marks the selected cells: readers that do not know of these must not take others for them.
+const WITH_SELECTION: u8 = 2;
 /// The code for an unspecified order.
 const DEFAULT_ORDER: u8 = 255;
 
@@ -78,6 +81,7 @@ pub struct QueryDescription {
     fields: Option<Vec<String>>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
+    selection: bool,
 }
 
 impl Read {
@@ -119,6 +123,7 @@ impl Read {
             fields: self.fields.clone(),
             order: self.order,
             condition: self.condition.clone(),
+            selection: self.selection,
         })
     }
 }
@@ -170,6 +175,7 @@ impl QueryDescription {
             fields: self.fields.clone(),
             order: self.order,
             condition: self.condition.clone(),
+            selection: self.selection,
             ..Read::new(array)
         }
     }
@@ -197,7 +203,7 @@ impl QueryDescription {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.bytes(&MAGIC);
-        writer.u8(STRUCTURE_VERSION);
+        writer.u8(if self.selection { WITH_SELECTION } else { STRUCTURE_VERSION });
         writer.bytes_u64(self.uri.as_bytes());
         writer.u64(self.window.start);
         writer.u64(self.window.end);
@@ -222,6 +228,9 @@ impl QueryDescription {
             // Its depth was checked when it was described or read.
             let _ = condition.write_to(&mut writer);
         }
+        if self.selection {
+            writer.bool(true);
+        }
         writer.into_vec()
     }
 }
@@ -243,8 +252,8 @@ fn parse(bytes: &[u8]) -> core::result::Result<QueryDescription, DescriptionErro
     let rest = bytes.strip_prefix(&MAGIC).ok_or(DescriptionError::NotADescription)?;
     let mut reader = Reader::with_offset(rest, to_u64(MAGIC.len()));
     let version = reader.u8("description version")?;
-    if version != STRUCTURE_VERSION {
-        return Err(DescriptionError::UnknownVersion { version, known: STRUCTURE_VERSION });
+    if !matches!(version, STRUCTURE_VERSION | WITH_SELECTION) {
+        return Err(DescriptionError::UnknownVersion { version, known: WITH_SELECTION });
     }
     let uri = reader.string_u64("URI")?;
     let window = TimeWindow { start: reader.u64("window start")?, end: reader.u64("window end")? };
@@ -261,9 +270,10 @@ fn parse(bytes: &[u8]) -> core::result::Result<QueryDescription, DescriptionErro
     })?;
     let conditioned = reader.bool("whether there is a condition")?;
     let condition = conditioned.then(|| QueryCondition::read_from(&mut reader)).transpose()?;
+    let selection = version == WITH_SELECTION && reader.bool("whether selected cells are marked")?;
     reader.finish("description")?;
     let files = ExactFiles { schema, fragments, deletes };
-    Ok(QueryDescription { uri, window, files, ranges: Arc::new(ranges), fields, order, condition })
+    Ok(QueryDescription { uri, window, files, ranges: Arc::new(ranges), fields, order, condition, selection })
 }
 
 fn read_names(
@@ -323,7 +333,17 @@ mod tests {
             fields: Some(vec!["a".into(), "__timestamps".into()]),
             order: Some(Layout::GlobalOrder),
             condition: Some(field("a").gt(3).or(field("s").eq("x"))),
+            selection: false,
         }
+    }
+
+    #[test]
+    fn a_query_that_marks_cells_has_a_version_that_older_readers_refuse() {
+        let marked = QueryDescription { selection: true, ..sample() };
+        let bytes = marked.to_bytes();
+        assert_eq!((bytes[8], sample().to_bytes()[8]), (2, 1));
+        assert_eq!(QueryDescription::from_bytes(&bytes).unwrap(), marked);
+        assert!(QueryDescription::from_bytes(&bytes[..bytes.len() - 1]).is_err());
     }
 
     #[test]
@@ -354,7 +374,7 @@ mod tests {
     #[test]
     fn other_bytes_and_other_versions_are_refused_by_name() {
         assert_eq!(parse(b"TDBQUERY\x01"), Err(DescriptionError::NotADescription));
-        assert_eq!(parse(b"tdbquery\x02"), Err(DescriptionError::UnknownVersion { version: 2, known: 1 }));
+        assert_eq!(parse(b"tdbquery\x03"), Err(DescriptionError::UnknownVersion { version: 3, known: 2 }));
     }
 
     #[test]

@@ -31,7 +31,8 @@ impl Stage<'_> {
         cells: usize,
         validities: &mut [Option<&mut [u8]>],
     ) -> Result<Option<CodedColumn>> {
-        if !selections.iter().all(|selection| self.may_be_coded(selection)) {
+        // Without cells, nothing says how a field stores its strings.
+        if selections.is_empty() || !selections.iter().all(|selection| self.may_be_coded(selection)) {
             return Ok(None);
         }
         let mut codes = vec![0u32; cells];

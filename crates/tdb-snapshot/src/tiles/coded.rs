@@ -24,6 +24,9 @@ pub(super) const MOST_SHARED: usize = 1 << 16;
 /// So are longer chunks: filters need memory for each that is being decoded.
 const LARGEST_SHARED: usize = 4 << 20;
 
+/// The open file of a tile, and where its wanted chunks are.
+type FewChunks<'c> = (Box<dyn StoredFile + 'c>, Vec<ChunkPlace>);
+
 /// A file of tiles, and how to decode them.
 #[derive(Debug)]
 pub(super) struct Coded {
@@ -268,7 +271,7 @@ impl Coded {
         len: usize,
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
-    ) -> Result<Option<(Box<dyn StoredFile + 'c>, Vec<ChunkPlace>)>> {
+    ) -> Result<Option<FewChunks<'c>>> {
         if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != Extent::Chunks {
             return Ok(None);
         }
