@@ -187,17 +187,17 @@ pub fn open_domain(dimension: &mut Dimension) {
     }
 }
 
-/// Widens the domains of dimensions so that they hold the coordinates of a file.
+/// Widens the domains of dimensions so that they hold the coordinates of a file. A domain that would be too long for its type is no longer
+/// than the file needs.
 pub fn make_room(dimensions: &mut [Dimension], spans: &Spans) {
     for (dimension, span) in dimensions.iter_mut().zip(&spans.ranges) {
-        if let (Some((low, high)), Some(span)) = (&mut dimension.domain, span) {
+        if let (Some((low, high)), Some(span)) = (&dimension.domain, span) {
             let mut domain = Range::new(low.as_slice(), high.as_slice());
             domain.unite(dimension.datatype, span);
-            let is_whole_type =
-                domain.low.iter().all(|byte| *byte == 0) && domain.high.iter().all(|byte| *byte == 0xff);
-            // A domain cannot hold all values of an unsigned type.
-            (*low, *high) =
-                if is_whole_type { (span.low.clone(), span.high.clone()) } else { (domain.low, domain.high) };
+            dimension.domain = Some((domain.low, domain.high));
+            if !dimension.fits_its_type() {
+                dimension.domain = Some((span.low.clone(), span.high.clone()));
+            }
         }
     }
 }
@@ -261,10 +261,7 @@ mod tests {
         let f = Range::new(0f32.to_le_bytes(), 1f32.to_le_bytes());
         make_room(&mut dimensions, &Spans::new(2, vec![Some(i), Some(Range::new([7u8], [255u8])), Some(f)]));
         let ends = |low: &[u8], high: &[u8]| Some((low.to_vec(), high.to_vec()));
-        assert_eq!(
-            dimensions[0].domain,
-            ends(&(-1_000_000_000i32).to_le_bytes(), &1_700_000_000i32.to_le_bytes())
-        );
+        assert_eq!(dimensions[0].domain, ends(&5i32.to_le_bytes(), &1_700_000_000i32.to_le_bytes()));
         assert_eq!(dimensions[1].domain, ends(&[7], &[255]), "not 0 to 255, which no domain can be");
         assert_eq!(dimensions[2].domain, real);
         dimensions.iter_mut().for_each(open_domain);

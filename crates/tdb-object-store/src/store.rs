@@ -22,7 +22,7 @@ use crate::attempts::reported;
 use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
-use crate::uploads::Uploads;
+use crate::uploads::{Uploads, room};
 use crate::version::{file_version, update};
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
@@ -346,6 +346,7 @@ impl Inner {
         let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
         let is_large = u64::try_from(bytes.len()).is_ok_and(|len| len > SMALL);
         let store = if is_large { self.uploads.client(&self.store)? } else { self.store.clone() };
+        let _room = if is_large { Some(room(bytes.len()).await?) } else { None };
         match store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
             Ok(put) => Ok(put.into()),
             // If the object is gone, some stores report that it is not the expected one.

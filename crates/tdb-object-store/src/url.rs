@@ -208,7 +208,10 @@ impl Resolved {
     /// The client for uploads. If somebody chose a time limit, it holds for all requests.
     fn uploads(&self) -> Uploads {
         let is_chosen = self.options.iter().any(|(key, _)| TIMEOUTS.contains(&&**key));
-        if is_chosen || self.kind == ObjectStoreScheme::Http {
+        // Another client of a store in memory is another store.
+        use ObjectStoreScheme::{AmazonS3, GoogleCloudStorage, MicrosoftAzure};
+        let is_cloud = [AmazonS3, MicrosoftAzure, GoogleCloudStorage].contains(&self.kind);
+        if is_chosen || !is_cloud {
             return Uploads::default();
         }
         let patient = self.patient();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import decimal
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,8 @@ def _array(uri: str, dtype: Any, values: int = 1) -> tdb.Array:
         ("uint64", np.array([1, -1])),
         ("int64", np.array([1, 2**63], np.uint64)),
         ("bool", [1, 2]),
+        ("int32", [1, decimal.Decimal("1.5")]),
+        ("float32", [0.5, 1e300]),
     ],
 )
 def test_a_value_that_a_type_does_not_have_is_refused(uri: str, dtype: str, given: Any) -> None:
@@ -64,6 +67,9 @@ def test_a_value_that_a_type_does_not_have_is_refused(uri: str, dtype: str, give
         ("float32", [0.1, 2], np.array([0.1, 2], np.float32)),
         ("int32", [1.0, 2], [1, 2]),
         ("bool", [True, False], [True, False]),
+        ("bool", [0, 1], [False, True]),
+        ("int32", [decimal.Decimal("2"), 3], [2, 3]),
+        ("float32", [0.5, float("inf")], [0.5, np.inf]),
     ],
 )
 def test_a_value_that_a_type_has_comes_back_from_any_other_type(uri: str, dtype: str, given: Any, stored: Any) -> None:
@@ -71,6 +77,24 @@ def test_a_value_that_a_type_has_comes_back_from_any_other_type(uri: str, dtype:
     array.write({"x": [0, 1], "a": given})
     got = array.read(order="row-major").to_numpy()["a"]
     np.testing.assert_array_equal(got, np.array(stored, dtype))
+
+
+def test_objects_of_python_may_be_null_in_every_type(uri: str) -> None:
+    types: dict[str, list[Any]] = {
+        "bool": [True, None],
+        "int8": [-1, None],
+        "float32": [0.5, None],
+        "datetime64[ms]": [DAY, None],
+        "timedelta64[s]": [datetime.timedelta(seconds=3), None],
+    }
+    attributes = [tdb.Attribute(name, name, nullable=True) for name in types]
+    array = tdb.create(uri, tdb.Schema("sparse", [tdb.Dimension("x", (0, 99), "int64")], attributes))
+    array.write({"x": [0, 1], **types})
+    array.write({"x": [2, 3], **{name: np.array(values, object) for name, values in types.items()}})
+    cells = array.read(order="row-major").to_numpy()
+    for name, values in types.items():
+        assert np.ma.getmaskarray(cells[name]).tolist() == [False, True, False, True]
+        assert (cells[name].compressed() == np.array(values[:1], name)).all()
 
 
 def test_dates_of_dimensions_are_neither_cut_nor_wrapped(uri: str) -> None:
@@ -101,6 +125,8 @@ def test_a_mask_chooses_the_coordinates_that_it_marks(uri: str) -> None:
     mask = np.array([True, False, False, True, False, True])
     np.testing.assert_array_equal(array[mask], values[mask])
     np.testing.assert_array_equal(array[mask.tolist()], values[mask])
+    pandas = pytest.importorskip("pandas")
+    np.testing.assert_array_equal(array[pandas.Series(mask)], values[mask])
     np.testing.assert_array_equal(array[:, [False, True, True]], values[:, 1:])
     with pytest.raises(IndexError, match="5 items for 6"):
         array[mask[:5]]

@@ -242,6 +242,16 @@ impl Dimension {
         self.ordinal(&self.domain.as_ref()?.1)
     }
 
+    /// Whether the number of coordinates of an integral dimension fits its type. Where a dimension has no tile extent, libtiledb takes that
+    /// number for it.
+    #[must_use]
+    pub fn fits_its_type(&self) -> bool {
+        let bits = u32::try_from(self.datatype.size().saturating_mul(8)).unwrap_or(0);
+        let bits = bits.saturating_sub(u32::from(self.datatype.physical().is_signed_integer()));
+        let most = 1u64.checked_shl(bits).map_or(u64::MAX, |count| count - 1);
+        self.last_ordinal().is_none_or(|last| last < most)
+    }
+
     /// The tile extent of an integral dimension as a number of cells; `None` if there is none.
     #[must_use]
     pub fn extent_cells(&self) -> Option<u64> {

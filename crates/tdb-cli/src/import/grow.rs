@@ -38,6 +38,9 @@ pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, St
     let mut wide = Range::new(one(datatype, &low)?, one(datatype, &high)?);
     if let Some(span) = span {
         wide.unite(datatype, span);
+        if !Dimension::fixed("", datatype, wide.low.clone(), wide.high.clone()).fits_its_type() {
+            return Ok(span.clone());
+        }
     }
     Ok(wide)
 }

@@ -49,16 +49,23 @@ def _of_objects(field: Field, values: Any, dtype: np.dtype[Any]) -> AnyArray:
         nothing = int(np.iinfo(np.int64).min)
         return np.array([nothing if is_null(one) else ticks(one, dtype) for one in values], np.int64).view(dtype)
     if {one.__name__ for one in kinds} & NULLS:
-        values = [0 if is_null(one) else one for one in values]
-    found, cast = np.asarray(values), np.array(values, dtype)
-    if found.dtype.kind in "iu":
+        nothing = dtype.type(0).item()
+        values = [nothing if is_null(one) else one for one in values]
+    with np.errstate(over="ignore"):
+        found, cast = np.asarray(values), np.array(values, dtype)
+    if found.dtype.kind in "iu" and dtype.kind != "b":
         return _of_array(field, found, dtype)
     if found.dtype.kind in "fO" and dtype.kind == "f":
         for one, stored in zip(found.ravel().tolist() if kinds <= {float} else np.asarray(values, object).ravel(), cast.ravel()):
             if isinstance(one, int) and int(stored) != one:
                 raise _missing(field, dtype, one)
-    if found.dtype.kind == "f" and dtype.kind in "iub" and not (cast == found).all():
+    if found.dtype.kind in "iufO" and dtype.kind in "iub" and not (cast == found).all():
         raise _missing(field, dtype, found[cast != found].ravel()[0])
+    if found.dtype.kind == "f" and dtype.kind == "f":
+        # Rounding to the precision of a type is no more than that.
+        far = np.isinf(cast) & ~np.isinf(found)
+        if far.any():
+            raise _missing(field, dtype, found[far].ravel()[0])
     return cast
 
 

@@ -376,6 +376,8 @@ def select(read: _tdb.Read, schema: Schema, key: Any) -> tuple[_tdb.Read, list[b
     for at, (dimension, one) in enumerate(zip(schema.dimensions, given)):
         if isinstance(one, tuple):
             raise IndexError(f"dimension {dimension.name!r}: a slice, a value or a list of values is expected")
+        if not isinstance(one, (np.ndarray, np.generic)) and hasattr(one, "__array__"):
+            one = given[at] = np.asarray(one)
         if _is_mask(one) and np.ndim(one) == 1:
             one = given[at] = _of_mask(schema, at, one)
         read = add_range(read, dimension, one)

@@ -244,7 +244,6 @@ impl CellCost {
         let values =
             values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
         let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
-        // Where a tile is one chunk, it passes from filter to filter as a whole.
         let widest = cells.saturating_mul(self.widest.max(8)).max(var);
         let between = if self.codecs.take_tiles { widest.saturating_mul(2) } else { 0 };
         let parts = [column.max(coordinates), values, scanned, self.codecs.bytes, between];
@@ -272,7 +271,7 @@ impl CellCost {
 #[derive(Clone, Copy, Debug)]
 struct Codecs {
     bytes: u64,
-    /// Whether some of them take tiles as a whole.
+    /// Whether tiles pass from one filter to another as a whole.
     take_tiles: bool,
 }
 
@@ -283,12 +282,12 @@ fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> Codecs {
     schemas.extend(fragments.iter().map(|fragment| fragment.schema()));
     schemas.dedup_by(|a, b| core::ptr::eq(*a, *b));
     for schema in schemas {
-        let has_texts = schema.fields().any(|field| field.is_var() && field.datatype.is_string());
         let fields = schema.fields().map(|field| field.filters);
         let all = fields.chain([&schema.coords_filters, &schema.offsets_filters, &schema.validity_filters]);
         for pipeline in all {
             found.bytes = found.bytes.max(bytes_of(pipeline));
-            found.take_tiles |= pipeline.usual_chunk(has_texts).is_none();
+            // A single filter decodes to where the cells go. What RLE and dictionaries make of texts is smaller than these.
+            found.take_tiles |= pipeline.filters.len() > 1 && pipeline.usual_chunk(false).is_none();
         }
     }
     found

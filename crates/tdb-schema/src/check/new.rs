@@ -37,8 +37,16 @@ impl ArraySchema {
     /// # Errors
     /// The first rule that is broken.
     pub fn check_enumeration(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
-        enumeration.check()?;
         enumeration.check_known(self.version)?;
+        self.check_extended(enumeration)
+    }
+
+    /// Checks an enumeration that the array has already, with more values: as [`Self::check_enumeration`], but for what was so before.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check_extended(&self, enumeration: &Enumeration) -> Result<(), SchemaProblem> {
+        enumeration.check()?;
         let uses = |attribute: &&Attribute| attribute.enumeration.as_ref() == Some(&enumeration.name);
         self.attributes.iter().filter(uses).try_for_each(|attribute| attribute.check_indexes(enumeration))
     }

@@ -212,8 +212,11 @@ impl SchemaEvolution {
                 self.added.iter().try_for_each(|attribute| attribute.check_known(new.version))
             }),
         };
-        let checked = checked
-            .and_then(|()| files.iter().try_for_each(|enumeration| new.check_enumeration(enumeration)));
+        let check = |enumeration: &Enumeration| {
+            let is_old = old.enumerations.iter().any(|entry| entry.name == enumeration.name);
+            if is_old { new.check_extended(enumeration) } else { new.check_enumeration(enumeration) }
+        };
+        let checked = checked.and_then(|()| files.iter().try_for_each(check));
         checked.map_err(refuse)?;
         for attribute in &self.added {
             let uses = |entry: &&EnumerationName| Some(&entry.name) == attribute.enumeration.as_ref();

@@ -9,9 +9,23 @@ use super::{LocalStorage, StorageLock, TEMPORARY, opening};
 fn locked(file: File) -> io::Result<StorageLock> {
     match file.lock() {
         Ok(()) => Ok(StorageLock::new(file)),
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(StorageLock::none()),
+        Err(error) if error.kind() == io::ErrorKind::Unsupported || has_no_locks(&error) => {
+            Ok(StorageLock::none())
+        }
         Err(error) => Err(error),
     }
+}
+
+/// Whether a file system says that it has no locks: NFS does where the server's lock service does not answer.
+#[cfg(unix)]
+fn has_no_locks(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error())
+}
+
+/// Whether a file system says that it has no locks.
+#[cfg(not(unix))]
+const fn has_no_locks(_: &io::Error) -> bool {
+    false
 }
 
 impl LocalStorage {
