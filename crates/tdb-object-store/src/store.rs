@@ -22,7 +22,7 @@ use crate::attempts::reported;
 use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
-use crate::uploads::{Uploads, room};
+use crate::uploads::Uploads;
 use crate::version::{file_version, update};
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
@@ -345,8 +345,7 @@ impl Inner {
     pub(crate) async fn put(&self, key: &str, bytes: Vec<u8>, mode: PutMode) -> io::Result<UpdateVersion> {
         let (path, updates) = (self.path(key)?, matches!(mode, PutMode::Update(_)));
         let is_large = u64::try_from(bytes.len()).is_ok_and(|len| len > SMALL);
-        let store = if is_large { self.uploads.client(&self.store)? } else { self.store.clone() };
-        let _room = if is_large { Some(room(bytes.len()).await?) } else { None };
+        let (store, _room) = self.uploads.of_put(&self.store, is_large.then_some(bytes.len())).await?;
         match store.put_opts(&path, bytes.into(), PutOptions::from(mode)).await {
             Ok(put) => Ok(put.into()),
             // If the object is gone, some stores report that it is not the expected one.

@@ -53,6 +53,16 @@ impl Uploads {
         let client = (lazy.open)().map_err(io_error)?;
         Ok(lazy.client.get_or_init(|| client).clone())
     }
+
+    /// The client for a put, with room for its bytes if it is large.
+    pub(crate) async fn of_put(
+        &self,
+        store: &Store,
+        large: Option<usize>,
+    ) -> io::Result<(Store, Option<SemaphorePermit<'static>>)> {
+        let Some(bytes) = large else { return Ok((store.clone(), None)) };
+        Ok((self.client(store)?, Some(room(bytes).await?)))
+    }
 }
 
 /// Waits until so many bytes may be sent.
