@@ -1,19 +1,24 @@
 //! `cargo xtask conform <part>`: new arrays, written by each library and read by the other.
 
 mod arrow;
+mod built;
 mod cluster;
+mod edges;
 mod expected;
+mod field;
 mod filters;
 mod form;
 mod groups;
 mod maintenance;
 mod peers;
 mod processes;
+mod programs;
 mod publish;
 mod pure;
 mod random;
 mod reads;
 mod releases;
+mod sql;
 mod stores;
 mod tiledb_py;
 mod versions;
@@ -22,17 +27,21 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 18] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),
+    ("edges", edges::USAGE, edges::run),
+    ("field", field::USAGE, field::run),
     ("filters", filters::USAGE, filters::run),
     ("groups", groups::USAGE, groups::run),
     ("maintenance", maintenance::USAGE, maintenance::run),
+    ("programs", programs::USAGE, programs::run),
     ("publish", publish::USAGE, publish::run),
     ("pure", pure::USAGE, pure::run),
     ("reads", reads::USAGE, reads::run),
+    ("sql", sql::USAGE, sql::run),
     ("stores", stores::USAGE, stores::run),
     ("tiledb-py", tiledb_py::USAGE, tiledb_py::run),
     ("versions", versions::USAGE, versions::run),

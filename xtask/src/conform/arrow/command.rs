@@ -3,23 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::super::built;
+
 /// A build of the command with the feature `convert`.
 pub(super) struct Tdb(PathBuf);
 
 impl Tdb {
     /// The command at a path; without one, it is built next to this program.
     pub(super) fn new(path: Option<PathBuf>) -> Result<Self, String> {
-        if let Some(path) = path {
-            return Ok(Self(path));
-        }
-        let own = std::env::current_exe().map_err(|error| error.to_string())?;
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let words = ["build", "--quiet", "--package", "tdb-cli", "--bin", "tdb", "--features", "convert"];
-        let built = Command::new(cargo).args(words).stdin(Stdio::null()).status();
-        match built.map_err(|error| format!("cannot run cargo: {error}"))?.success() {
-            true => Ok(Self(own.with_file_name("tdb"))),
-            false => Err("tdb cannot be built with the feature convert".to_owned()),
-        }
+        built::tdb(path, "convert").map(Self)
     }
 
     /// Exports an array; `true` if the types of Arrow cannot represent a cell, so that the numbers and bytes that are stored were
