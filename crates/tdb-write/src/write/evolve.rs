@@ -10,7 +10,7 @@ use tdb_schema::{
 
 use super::WriteOptions;
 use super::create::generic_tile;
-use super::names::{self, Nonces};
+use super::names::{self, Names, Nonces, When};
 use super::publish::renew;
 use super::put::{ensure_folder, never_put, put};
 use super::transaction::Transaction;
@@ -342,17 +342,15 @@ impl WriteOptions {
     /// A name after that of the current schema: the last name in byte order is the current schema.
     fn schema_name(&self, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
-        let mut time = self.time()?;
+        let When { mut time, given } = self.when()?;
         let newest = names::time_of(last).unwrap_or(0);
         loop {
-            let name = names::unique(time, None)?.to_string();
-            if name.as_str() > last {
-                return Ok(name);
+            if let Some(mut names) = Names::after(time, Some(last)) {
+                return Ok(names.next_file()?.to_string());
             }
-            // Two changes within a millisecond, or with two clocks: this one follows the other and takes effect after
-            // it.
+            // With two clocks, this change follows the other and takes effect after it.
             let behind = newest.saturating_add(1);
-            if self.given_time().is_none() && newest >= time {
+            if !given && newest >= time {
                 let followed = clock::for_writing_from(behind).unwrap_or(0);
                 if followed >= behind {
                     time = followed;
