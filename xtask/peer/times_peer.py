@@ -22,7 +22,6 @@ import tiledb
 
 # half of the cases have one time that all their writes give, the others the clock
 FIRST, LAST = 1000, 10**12
-MOST = 15
 
 
 class Wrong(Exception):
@@ -31,6 +30,9 @@ class Wrong(Exception):
 
 class Case:
     """One object, and what was written to it."""
+
+    # how many writes may be begun, of up to three files each
+    MOST = 12
 
     def __init__(self, tdb, folder, draw):
         self.tdb, self.folder, self.draw = tdb, folder, draw
@@ -132,6 +134,10 @@ class Metadata(Case):
         with open(path, "w", encoding="ascii") as file:
             file.write("d,v\n0,0\n")
         self.run("import", self.place, path, "--dims", "d")
+        self.begin_values()
+
+    def begin_values(self):
+        self.end(self.write(self.fresh()))
 
     def write(self, value):
         return self.start("meta", "set", self.place, "k", str(value))
@@ -151,7 +157,7 @@ class Metadata(Case):
 class Members(Case):
     """A member whose place changes: it is removed and added again."""
 
-    WHAT = "metadata"
+    WHAT, MOST = "metadata", 8
 
     def begin(self):
         tiledb.Group.create(self.place)
@@ -200,6 +206,9 @@ class Attributes(Case):
 
     begin = Metadata.begin
 
+    def begin_values(self):
+        pass
+
     def write(self, value):
         return self.start("evolve", self.place, "--add", f"b{value}:INT32")
 
@@ -236,7 +245,7 @@ def main():
         case = kind(args.tdb, folder, draw)
         try:
             case.begin()
-            while case.next < MOST - 3 and len(case.done) < 10:
+            while case.next < kind.MOST and len(case.done) < 10:
                 case.step()
         except Wrong as why:
             wrong += 1
