@@ -68,7 +68,6 @@ pub struct ObjectStorage {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// The same client, where the store can be asked for the names that begin in a given way.
     pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
     /// The client for what is large and is put.
     uploads: Uploads,
@@ -107,10 +106,9 @@ impl ObjectStorage {
     }
 
     pub(crate) fn shown_as(client: Client, root: String, shown: String) -> Self {
-        let Client { store, pages } = client;
         Self::of(Arc::new(Inner {
-            store,
-            pages,
+            store: client.store,
+            pages: client.pages,
             uploads: Uploads::default(),
             root,
             shown,

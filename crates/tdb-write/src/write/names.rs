@@ -10,10 +10,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tdb_codec::FormatVersion;
+use tdb_codec::{FormatVersion, Gate};
 use tdb_filters::Scratch;
 use tdb_fragment::TimestampedName;
 
+use super::ArrayWriter;
+use crate::paths::FRAGMENTS;
 use crate::storage::{WriteStorage, join};
 use crate::{Error, Result, WriteError, clock};
 
@@ -72,6 +74,12 @@ impl Names {
             }
         }
         Err(no_name(time, &storage.describe(folder)))
+    }
+
+    /// Names of fragments that are written into an array now.
+    pub(crate) fn of_fragments(array: &ArrayWriter) -> Result<Self> {
+        let folder = if array.schema().version.has(Gate::FragmentFolders) { FRAGMENTS } else { "" };
+        Self::behind(&*array.storage, folder, array.when()?)
     }
 
     /// Names of a time behind this one; `None` if there are none.

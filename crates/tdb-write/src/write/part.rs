@@ -13,7 +13,7 @@ use super::boxes::Boxes;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
 use super::names::{Names, Nonces, uuid};
-use super::put::{never_put, put_new};
+use super::put::{never_put, put_new, sync_folder};
 use super::tile::{EncodedTile, FieldEncoder};
 use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
@@ -43,10 +43,8 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(array: &'a ArrayWriter, domain: Option<Vec<Range>>, tile_cells: u64) -> Result<Self> {
-        let version = array.schema().version;
-        let folder = if version.has(Gate::FragmentFolders) { FRAGMENTS } else { "" };
-        let mut names = Names::behind(&*array.storage, folder, array.when()?)?;
-        let first = names.next_fragment(version)?;
+        let mut names = Names::of_fragments(array)?;
+        let first = names.next_fragment(array.schema().version)?;
         Self::named(array, names, first, domain, tile_cells)
     }
 
@@ -57,14 +55,13 @@ impl<'a> Parts<'a> {
         domain: Option<Vec<Range>>,
         tile_cells: u64,
     ) -> Result<Self> {
-        let first = Some(first);
         let limit = array.options.fragment_bytes;
         let boxes =
             domain.as_ref().zip(limit).map(|(domain, limit)| Boxes::new(array.schema(), domain, limit));
         let boxes = boxes.transpose()?;
         let limit = limit.filter(|_| domain.is_none());
         let (open, finished, marks) = (None, Vec::new(), Marks::default());
-        Ok(Self { array, names, first, domain, tile_cells, limit, boxes, open, finished, marks })
+        Ok(Self { array, names, first: Some(first), domain, tile_cells, limit, boxes, open, finished, marks })
     }
 
     /// One fragment that replaces others, of whatever size.
@@ -75,8 +72,8 @@ impl<'a> Parts<'a> {
         merged: Merged,
     ) -> Result<Self> {
         let Merged { name, marks } = merged;
-        let names = Names::first(name.timestamps.1);
-        Ok(Self { marks, limit: None, boxes: None, ..Self::named(array, names, name, domain, tile_cells)? })
+        let parts = Self::named(array, Names::first(name.timestamps.1), name, domain, tile_cells)?;
+        Ok(Self { marks, limit: None, boxes: None, ..parts })
     }
 
     /// The number of bytes of tiles in the current fragment.
@@ -103,8 +100,8 @@ impl<'a> Parts<'a> {
 
     /// The name of the first fragment.
     pub(super) fn name(&self) -> String {
-        let first = self.finished.first().map(|finished| &finished.name);
-        let first = first.or(self.open.as_ref().map(|open| &open.name)).or(self.first.as_ref());
+        let begun = self.open.as_ref().map(|open| &open.name).or(self.first.as_ref());
+        let first = self.finished.first().map(|finished| &finished.name).or(begun);
         first.map(TimestampedName::to_string).unwrap_or_default()
     }
 
@@ -499,10 +496,5 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
 }
 
 fn sync(array: &ArrayWriter, folder: &str) -> Result<()> {
-    match array.options.durability {
-        Durability::Synced => {
-            array.storage.sync_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
-        }
-        Durability::Buffered => Ok(()),
-    }
+    sync_folder(&*array.storage, folder, array.options.durability)
 }
