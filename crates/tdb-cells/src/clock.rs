@@ -93,7 +93,8 @@ mod tests {
         for _ in 0..100 {
             let time = for_writing().unwrap();
             leave(time);
-            assert!(wall().unwrap() > time && for_writing().unwrap() > time);
+            // Another test may have taken a time that is ahead.
+            assert!(for_writing().unwrap() > time && wall() != Some(time));
         }
     }
 
