@@ -118,6 +118,10 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
 /// cached files are never used twice.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + 'static> WriteStorage for CachedStorage<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        self.storage.list_named(folder, beginning)
+    }
+
     fn has_folders(&self) -> bool {
         self.storage.has_folders()
     }

@@ -6,7 +6,7 @@
 //! the time of something it wrote itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes keep the time from
 /// before the jump; if the clock of another machine is ahead by at most this much, writes follow that clock.
@@ -34,6 +34,15 @@ pub fn for_writing() -> Option<u64> {
 /// come from another clock.
 pub fn for_writing_from(taken: u64) -> Option<u64> {
     for_writing().map(|now| from(&WRITTEN, now, taken))
+}
+
+/// Leaves a time of this clock behind: whatever is written after this call has a later time, by this process and by others
+/// with the same clock.
+pub fn leave(time: u64) {
+    WRITTEN.fetch_max(time.saturating_add(1), Ordering::Relaxed);
+    if wall() == Some(time) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Milliseconds since 1970.
@@ -77,6 +86,16 @@ mod tests {
         assert_eq!(written.load(Ordering::Relaxed), 0);
         assert_eq!(from(&written, 50_000, 60_000), 60_000);
         assert_eq!(steady(&written, 50_003), 60_000);
+    }
+
+    #[test]
+    fn a_time_that_is_left_behind_does_not_come_again() {
+        for _ in 0..100 {
+            let time = for_writing().unwrap();
+            leave(time);
+            // Another test may have taken a time that is ahead.
+            assert!(for_writing().unwrap() > time && wall() != Some(time));
+        }
     }
 
     #[test]

@@ -189,6 +189,7 @@ Examples:
   tdb read weather --where \"temperature > 30 and station in ('OSLO', 'ROMA')\"
   tdb read weather --aggregate 'count, mean(temperature)' --range 'station=OSLO'
   tdb read weather --at 2020-06-01 --format csv --out june.csv
+  tdb read weather --format ndjson --out weather.ndjson
   tdb read weather --format raw --out buffers")]
 pub(crate) struct ReadArgs {
     /// Folder of the array.
@@ -442,8 +443,10 @@ pub(crate) enum Format {
     Table,
     /// A header and a line for each cell; nulls are empty.
     Csv,
-    /// One object of columns.
+    /// One object of columns. What does not fit into memory is in a temporary file until the end.
     Json,
+    /// An object on a line for each cell, written as it is read.
+    Ndjson,
     /// Little-endian buffers, and a manifest that describes them.
     Raw,
 }

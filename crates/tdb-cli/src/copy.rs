@@ -82,13 +82,24 @@ pub(crate) struct CopyArgs {
     change: ChangeArgs,
 }
 
+/// The failure to open the array that is to be copied; of an encrypted one without its key, it says which option takes that.
+fn unopened(source: &Path, error: Error) -> Failure {
+    let without_key = tdb_tile::ErrorKind::Encrypted.to_string();
+    let lacks_key = matches!(&error, Error::Unsupported { what, .. } if what.ends_with(&without_key));
+    match Failure::of_array(source, error) {
+        Failure::Failed(line) if lacks_key => Failure::Failed(format!(
+            "{line}; give it with --source-key-file (--key-file is the key of the copy)"
+        )),
+        other => other,
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Result {
     let (source, target) = (&args.source, &args.target);
     let failed_there = |error| Failure::of_array(target, error);
     let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
-    let array =
-        options.open_storage(stores.storage(source)?).map_err(|error| Failure::of_array(source, error))?;
+    let array = options.open_storage(stores.storage(source)?).map_err(|error| unopened(source, error))?;
     let asked = ranges::asked(&args.ranges, source, array.schema())?;
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;

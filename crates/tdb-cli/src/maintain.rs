@@ -29,11 +29,11 @@ Examples:
   tdb consolidate weather --memory 2GiB --fragment-size 1GiB
   tdb consolidate weather --what commits")]
 pub(crate) struct ConsolidateArgs {
-    /// Folder of the array (or with --what metadata, of a group).
+    /// Folder of the array or group.
     array: PathBuf,
-    /// What to consolidate.
-    #[arg(long, value_enum, default_value_t = What::Fragments)]
-    what: What,
+    /// What to consolidate. Default: fragments; of a group, which has nothing else, metadata.
+    #[arg(long, value_enum)]
+    what: Option<What>,
     /// Consolidate these fragments, given by name and separated by commas.
     #[arg(long, value_name = "A,B")]
     fragments: Option<String>,
@@ -82,11 +82,11 @@ Examples:
   tdb vacuum weather --what commits
   tdb vacuum weather --orphans --before 2026-01-01")]
 pub(crate) struct VacuumArgs {
-    /// Folder of the array (or with --what metadata, of a group).
+    /// Folder of the array or group.
     array: PathBuf,
-    /// What was consolidated.
-    #[arg(long, value_enum, default_value_t = What::Fragments)]
-    what: What,
+    /// What was consolidated. Default: fragments; of a group, which has nothing else, metadata.
+    #[arg(long, value_enum)]
+    what: Option<What>,
     /// Remove leftovers of interrupted writes instead.
     #[arg(long, conflicts_with = "what")]
     orphans: bool,
@@ -158,7 +158,11 @@ fn parse_ratio(text: &str) -> Result<f64, String> {
 
 /// Runs `tdb consolidate`.
 pub(crate) fn consolidate(args: &ConsolidateArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    let mut consolidation = Consolidation::new(args.what.into())
+    run((&args.array, stores, args.what), &args.run, &|object| consolidation(args, object).plan(object), out)
+}
+
+fn consolidation(args: &ConsolidateArgs, object: MaintainedObject<'_>) -> Consolidation {
+    let mut consolidation = Consolidation::new(stored(args.what, object))
         .counts(args.min, args.max.unwrap_or(usize::MAX))
         .size_ratio(args.ratio)
         .steps(args.steps)
@@ -175,23 +179,35 @@ pub(crate) fn consolidate(args: &ConsolidateArgs, stores: &Stores, out: &mut dyn
     if let Some(bytes) = args.fragment_size {
         consolidation = consolidation.fragment_bytes(bytes);
     }
-    run((&args.array, stores), &args.run, &|object| consolidation.plan(object), out)
+    consolidation
 }
 
 /// Runs `tdb vacuum`.
 pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    let vacuum = if args.orphans { Vacuum::orphans() } else { Vacuum::new(args.what.into()) };
-    let vacuum = vacuum.drop_history(args.drop_history).verify(!args.no_verify);
-    let vacuum = match args.before {
-        Some(time) => vacuum.before(time),
-        None => vacuum,
+    let plan = |object: MaintainedObject<'_>| {
+        let vacuum = if args.orphans { Vacuum::orphans() } else { Vacuum::new(stored(args.what, object)) };
+        let vacuum = vacuum.drop_history(args.drop_history).verify(!args.no_verify);
+        let vacuum = match args.before {
+            Some(time) => vacuum.before(time),
+            None => vacuum,
+        };
+        vacuum.plan(object)
     };
-    run((&args.array, stores), &args.run, &|object| vacuum.plan(object), out)
+    run((&args.array, stores, args.what), &args.run, &plan, out)
+}
+
+/// What is maintained of an object.
+fn stored(what: Option<What>, object: MaintainedObject<'_>) -> Stored {
+    let usual = match object {
+        MaintainedObject::Array(_) => What::Fragments,
+        MaintainedObject::Group(_) => What::Metadata,
+    };
+    what.unwrap_or(usual).into()
 }
 
 /// Makes a plan, prints it, and carries it out unless it is a dry run.
 fn run(
-    (path, stores): (&Path, &Stores),
+    (path, stores, what): (&Path, &Stores, Option<What>),
     args: &RunArgs,
     plan: &dyn Fn(MaintainedObject<'_>) -> tdb_array::Result<MaintenancePlan>,
     out: &mut dyn Write,
@@ -205,6 +221,10 @@ fn run(
     }
     let (array, group);
     let object = if kind == ObjectType::Group {
+        if what.is_some_and(|what| what != What::Metadata) {
+            let why = "this is a group, which has key-value metadata only: --what metadata";
+            return Err(Failure::Usage(format!("{}: {why}", path.display())));
+        }
         group = options.open_group_storage(storage).map_err(failed)?;
         MaintainedObject::Group(&group)
     } else {

@@ -4,6 +4,7 @@ mod aggregates;
 pub(crate) mod csv;
 mod grid;
 mod json;
+mod ndjson;
 mod preview;
 mod raw;
 mod rows;
@@ -20,6 +21,7 @@ use tdb_codec::to_u64;
 use self::csv::Csv;
 use self::grid::Grid;
 use self::json::Json;
+use self::ndjson::Ndjson;
 use self::preview::Preview;
 use self::raw::Raw;
 use self::shown::Shown;
@@ -142,6 +144,7 @@ impl<'a> Query<'a> {
         match self.args.format {
             Format::Csv => self.stream(&mut Csv::new(out)),
             Format::Json => self.stream(&mut Json::new(out)),
+            Format::Ndjson => self.stream(&mut Ndjson::new(out)),
             Format::Table | Format::Raw => {
                 let answer = self.collect()?;
                 out.write(|out| match Grid::of(&answer) {
@@ -323,7 +326,7 @@ fn columns(
 ) -> (usize, Option<Vec<String>>) {
     let adds = match format {
         Format::Table => true,
-        Format::Csv => asked.is_none(),
+        Format::Csv | Format::Ndjson => asked.is_none(),
         Format::Json => some && asked.is_none(),
         Format::Raw => false,
     };
@@ -438,7 +441,9 @@ mod tests {
         let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(columns(&schema(), Format::Table, asked(), false), (2, names(&["r", "c", "a"])));
         assert_eq!(columns(&schema(), Format::Csv, asked(), true), (0, names(&["a", "r"])));
-        assert_eq!(columns(&schema(), Format::Csv, None, false), (2, names(&["r", "c"])));
+        for format in [Format::Csv, Format::Ndjson] {
+            assert_eq!(columns(&schema(), format, None, false), (2, names(&["r", "c"])));
+        }
         assert_eq!(columns(&schema(), Format::Json, None, false), (0, None));
         assert_eq!(columns(&schema(), Format::Json, None, true), (2, names(&["r", "c"])));
     }

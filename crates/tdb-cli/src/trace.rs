@@ -212,6 +212,11 @@ impl<S: Storage> Storage for Traced<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for Traced<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        let what = self.0.describe(&format!("{folder}/{beginning}*"));
+        report("list", &what, || self.0.list_named(folder, beginning), |_| 0)
+    }
+
     fn has_folders(&self) -> bool {
         self.0.has_folders()
     }

@@ -84,6 +84,22 @@ impl TimestampedName {
         Self { states_version, ..Self::new(timestamps, uuid, Some(version)) }
     }
 
+    /// A unique part that sorts so many places behind the one of this name; `None` if there is none, or if this one does not
+    /// have the usual form. Other writers leave more room between their names.
+    ///
+    /// ```
+    /// use tdb_fragment::TimestampedName;
+    ///
+    /// let name = TimestampedName::parse("__10_20_000000000000000000000000000000ff_22")?;
+    /// assert_eq!(name.unique_behind(1).unwrap(), "00000000000000000000000000000100");
+    /// # Ok::<(), tdb_fragment::NameError>(())
+    /// ```
+    #[must_use]
+    pub fn unique_behind(&self, places: u64) -> Option<String> {
+        let unique = u128::from_str_radix(&self.uuid, 16).ok().filter(|_| self.uuid.len() == UUID_DIGITS)?;
+        unique.checked_add(places.into()).map(|unique| format!("{unique:032x}"))
+    }
+
     /// Parses a file or folder name.
     ///
     /// # Errors

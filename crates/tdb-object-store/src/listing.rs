@@ -5,9 +5,11 @@ use std::io;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use futures_util::StreamExt;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::ListResult;
+use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
-use tdb_storage::storage::{Entry, Reply, Request};
+use tdb_storage::storage::{Entry, Reply, Request, named};
 
 use crate::error::io_error;
 use crate::store::Inner;
@@ -35,22 +37,42 @@ impl Inner {
             Some(web) => web.list(prefix.as_ref()).await?,
             None => self.store.list_with_delimiter(prefix.as_ref()).await.map_err(io_error)?,
         };
-        let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
-        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-        for object in &listed.objects {
-            let name = name(&object.location);
-            // Some tools create an object with the folder's own name, to represent the folder.
-            if !name.is_empty() && Some(&object.location) != prefix.as_ref() {
-                entries.insert(name.clone(), Entry::sized(name, object.size));
-            }
-        }
-        for folder in &listed.common_prefixes {
-            let name = name(folder);
-            if !name.is_empty() {
-                entries.insert(name.clone(), Entry::folder(name));
-            }
-        }
+        let mut entries = BTreeMap::new();
+        note_listed(&mut entries, &listed, prefix.as_ref());
         names(folder, entries)
+    }
+
+    /// The entries of a folder whose names begin with `beginning`; none if there is no such folder.
+    pub(crate) async fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        let _permit = self.permit().await?;
+        let Some(pages) = &self.pages else { return named(self.list(folder).await, beginning) };
+        let folder = self.path(folder)?;
+        let prefix = [folder.as_ref(), if folder.as_ref().is_empty() { "" } else { "/" }, beginning].concat();
+        let (mut entries, mut next) = (BTreeMap::new(), None);
+        loop {
+            let options = PaginatedListOptions {
+                delimiter: Some("/".into()),
+                page_token: next,
+                ..PaginatedListOptions::default()
+            };
+            let page = pages.list_paginated(Some(&prefix), options).await.map_err(io_error)?;
+            note_listed(&mut entries, &page.result, None);
+            next = page.page_token;
+            if next.is_none() {
+                return Ok(entries.into_values().collect());
+            }
+        }
+    }
+
+    /// Removes everything below a folder.
+    pub(crate) async fn remove_folder(&self, key: &str) -> io::Result<()> {
+        let prefix = self.path(key)?;
+        // Collect all names first: a store that limits its requests has none left for removals while it lists.
+        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
+        let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
+        let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
+        let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
+        if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
 
     /// Everything below this folder, if many of the requests are listings in it and it is small enough for one request.
@@ -88,6 +110,24 @@ impl Inner {
     }
 }
 
+/// Adds what a store says of the folder `own`.
+fn note_listed(entries: &mut BTreeMap<String, Entry>, listed: &ListResult, own: Option<&Path>) {
+    let name = |path: &Path| path.filename().unwrap_or_default().to_owned();
+    for object in &listed.objects {
+        let name = name(&object.location);
+        // Some tools create an object with the folder's own name, to represent the folder.
+        if !name.is_empty() && Some(&object.location) != own {
+            entries.insert(name.clone(), Entry::sized(name, object.size));
+        }
+    }
+    for folder in &listed.common_prefixes {
+        let name = name(folder);
+        if !name.is_empty() {
+            entries.insert(name.clone(), Entry::folder(name));
+        }
+    }
+}
+
 /// Adds an object, and the folders that contain it.
 fn note(below: &mut Below, key: &str, size: u64) {
     let (mut folder, name) = key.rsplit_once('/').unwrap_or(("", key));
@@ -114,4 +154,58 @@ fn names(folder: &str, entries: BTreeMap<String, Entry>) -> io::Result<Vec<Entry
         return Err(io::ErrorKind::NotFound.into());
     }
     Ok(entries.into_values().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use async_trait::async_trait;
+    use object_store::list::{PaginatedListResult, PaginatedListStore};
+    use object_store::memory::InMemory;
+    use tdb_storage::storage::WriteStorage;
+
+    use super::*;
+    use crate::store::ObjectStorage;
+    use crate::url::Client;
+
+    /// A store that answers with one folder a page, and notes what it was asked.
+    #[derive(Default)]
+    struct Pages(Mutex<Vec<(String, Option<String>)>>);
+
+    #[async_trait]
+    impl PaginatedListStore for Pages {
+        async fn list_paginated(
+            &self,
+            prefix: Option<&str>,
+            options: PaginatedListOptions,
+        ) -> object_store::Result<PaginatedListResult> {
+            assert_eq!(options.delimiter.as_deref(), Some("/"));
+            let prefix = prefix.unwrap_or_default();
+            let number = options.page_token.as_deref().map_or(0, |token| token.parse::<u32>().unwrap());
+            self.0.lock().unwrap().push((prefix.to_owned(), options.page_token));
+            let common_prefixes = vec![Path::parse(format!("{prefix}{number}")).unwrap()];
+            let result = ListResult { common_prefixes, objects: Vec::new() };
+            let page_token = (number < 2).then(|| (number + 1).to_string());
+            Ok(PaginatedListResult { result, page_token })
+        }
+    }
+
+    #[test]
+    fn a_store_is_asked_for_the_names_that_begin_so_and_for_all_pages_of_them() {
+        let pages = Arc::new(Pages::default());
+        for (root, asked) in [("data/a", "data/a/__fragments/__5_"), ("", "__fragments/__5_")] {
+            let client = Client { store: Arc::new(InMemory::new()), pages: Some(pages.clone()) };
+            let storage = ObjectStorage::shown_as(client, root.to_owned(), root.to_owned());
+            let found = storage.list_named("__fragments", "__5_").unwrap();
+            assert_eq!(found, ["__5_0", "__5_1", "__5_2"].map(Entry::folder));
+            let [first, .., last] = &core::mem::take(&mut *pages.0.lock().unwrap())[..] else {
+                panic!("pages")
+            };
+            assert_eq!((first, last), (&(asked.to_owned(), None), &(asked.to_owned(), Some("2".to_owned()))));
+        }
+        let client = Client { store: Arc::new(InMemory::new()), pages: Some(pages) };
+        let storage = ObjectStorage::shown_as(client, String::new(), String::new());
+        assert_eq!(storage.list_named("", "__5_").unwrap().len(), 3);
+    }
 }

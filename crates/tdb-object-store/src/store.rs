@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{StreamExt, stream};
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use tdb_storage::storage::{
@@ -23,6 +24,7 @@ use crate::error::io_error;
 use crate::published::{Web, each};
 use crate::runtime::wait;
 use crate::uploads::Uploads;
+use crate::url::Client;
 use crate::version::{file_version, update};
 use crate::writer::ObjectWriter;
 use crate::{lease, listing};
@@ -66,6 +68,7 @@ pub struct ObjectStorage {
 
 pub(crate) struct Inner {
     pub(crate) store: Arc<dyn ObjectStore>,
+    pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
     /// The client for what is large and is put.
     uploads: Uploads,
     /// The folder's path in the store; empty for the whole store.
@@ -99,12 +102,13 @@ impl ObjectStorage {
     pub fn new(store: Arc<dyn ObjectStore>, root: &str) -> io::Result<Self> {
         let root = root.trim_matches('/').to_owned();
         Path::parse(&root).map_err(|error| io_error(error.into()))?;
-        Ok(Self::shown_as(store, root.clone(), root))
+        Ok(Self::shown_as(Client { store, pages: None }, root.clone(), root))
     }
 
-    pub(crate) fn shown_as(store: Arc<dyn ObjectStore>, root: String, shown: String) -> Self {
+    pub(crate) fn shown_as(client: Client, root: String, shown: String) -> Self {
         Self::of(Arc::new(Inner {
-            store,
+            store: client.store,
+            pages: client.pages,
             uploads: Uploads::default(),
             root,
             shown,
@@ -186,6 +190,7 @@ impl Inner {
         let Self { store, root, shown, hints, requests, .. } = self;
         let mut inner = Self {
             store: store.clone(),
+            pages: self.pages.clone(),
             uploads: self.uploads.clone(),
             root: root.clone(),
             shown: shown.clone(),
@@ -358,16 +363,6 @@ impl Inner {
             Err(error) => Err(io_error(error)),
         }
     }
-
-    async fn remove_folder(&self, key: &str) -> io::Result<()> {
-        let prefix = self.path(key)?;
-        // Collect all names first: a store that limits its requests has none left for removals while it lists.
-        let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
-        let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
-        let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
-        let removed: Vec<Path> = self.store.delete_stream(objects).try_collect().await.map_err(io_error)?;
-        if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
-    }
 }
 
 /// The length of some bytes.
@@ -432,6 +427,11 @@ impl Storage for ObjectStorage {
 /// folders and syncing have no meaning here.
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for ObjectStorage {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        let (inner, folder, beginning) = (self.inner.clone(), folder.to_owned(), beginning.to_owned());
+        self.reported(async move { inner.list_named(&folder, &beginning).await })
+    }
+
     fn has_folders(&self) -> bool {
         false
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
+use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreScheme};
 #[cfg(feature = "http")]
@@ -118,6 +119,13 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     resolve(location, options)?.storage()
 }
 
+/// The client of a store.
+pub(crate) struct Client {
+    pub(crate) store: Arc<dyn ObjectStore>,
+    /// The same client, where the store can be asked for the names that begin in a given way.
+    pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
+}
+
 /// The option for the time limit of requests, with the prefixes that it may have.
 const TIMEOUTS: [&str; 4] = ["timeout", "aws_timeout", "azure_timeout", "google_timeout"];
 
@@ -195,9 +203,9 @@ impl Resolved {
     /// The storage, with a new client.
     pub(crate) fn storage(&self) -> Result<ObjectStorage, LocationError> {
         let failed = |error| LocationError::Store { location: self.shown.clone(), source: io_error(error) };
-        let store = self.store().map_err(failed)?;
+        let client = self.client().map_err(failed)?;
         let (root, shown) = (self.path.as_ref().to_owned(), self.shown.trim_end_matches('/').to_owned());
-        let storage = ObjectStorage::shown_as(store, root, shown).with_uploads(self.uploads());
+        let storage = ObjectStorage::shown_as(client, root, shown).with_uploads(self.uploads());
         let is_web = self.kind == ObjectStoreScheme::Http;
         Ok(match if is_web { lister(&self.url, &self.options).map_err(failed)? } else { None } {
             Some(lister) => storage.on_web(lister),
@@ -215,7 +223,7 @@ impl Resolved {
             return Uploads::default();
         }
         let patient = self.patient();
-        Uploads::new(Box::new(move || patient.store()))
+        Uploads::new(Box::new(move || patient.client().map(|client| client.store)))
     }
 
     /// The same with the time limit of uploads.
@@ -225,8 +233,8 @@ impl Resolved {
         patient
     }
 
-    /// The store, with a client whose attempts are counted.
-    fn store(&self) -> object_store::Result<Arc<dyn ObjectStore>> {
+    /// The client of the store, whose attempts are counted.
+    fn client(&self) -> object_store::Result<Client> {
         // As `object_store::parse_url_opts`, which takes no connector.
         #[cfg(any(feature = "aws", feature = "azure", feature = "gcp"))]
         macro_rules! built {
@@ -236,10 +244,11 @@ impl Resolved {
                     Ok(key) => builder.with_config(key, value),
                     Err(_) => builder,
                 };
-                Arc::new(self.options.iter().fold(builder, with).build()?)
+                let store = Arc::new(self.options.iter().fold(builder, with).build()?);
+                return Ok(Client { pages: Some(store.clone()), store });
             }};
         }
-        Ok(match self.kind {
+        let store = match self.kind {
             #[cfg(feature = "aws")]
             ObjectStoreScheme::AmazonS3 => built!(object_store::aws::AmazonS3Builder),
             #[cfg(feature = "azure")]
@@ -250,7 +259,8 @@ impl Resolved {
             ObjectStoreScheme::Http => web_server(&self.url, &self.options, RetryConfig::default())?,
             // Says what is missing.
             _ => Arc::from(object_store::parse_url(&self.url)?.0),
-        })
+        };
+        Ok(Client { store, pages: None })
     }
 
     /// The origin of the files: the store, the folder, and all options, so that other endpoints and other credentials

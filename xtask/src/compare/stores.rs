@@ -34,7 +34,8 @@ const INTRODUCTION: &str = "
 `cargo run --release -p xtask -- compare stores` times tdb and libtiledb on the same S3 server. The server (moto) is on the same
 machine, behind a proxy that lets each request wait and counts requests and the bytes of their bodies. Both sides may make the same number of requests at once, open the array for each operation, and return the same bytes. A round
 is one link in the longest chain of requests that wait for each other. The last column is the time that the
-store's client alone takes for ranges of the data files like tdb's.
+store's client alone takes for ranges of the data files like tdb's. Of the requests of an append, one asks which fragments of its time
+are there, so that the last of several writers wins; libtiledb asks for none.
 ";
 
 /// Fields with the number of bytes of a value, and ranges of dimensions.

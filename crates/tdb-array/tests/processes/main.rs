@@ -4,6 +4,7 @@
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
 mod crowd;
+mod equal;
 mod kills;
 #[path = "../maintain/model.rs"]
 mod model;

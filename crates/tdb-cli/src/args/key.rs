@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 /// The key of an encrypted array.
 #[derive(Debug, Group)]
 pub(crate) struct KeyArgs {
-    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits.
+    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits. A line end after them does not count.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -27,10 +27,34 @@ impl KeyArgs {
     }
 }
 
-/// A key of 32 raw bytes or 64 hex digits, which may be surrounded by white space.
+/// A key of 32 raw bytes, after which editors and `echo` may have added a line end, or of 64 hex digits, which may be surrounded by
+/// white space.
 fn parse_key(bytes: &[u8]) -> Option<Key> {
-    match bytes.try_into() {
-        Ok(raw) => Some(Key::new(raw)),
-        Err(_) => Key::from_hex(str::from_utf8(bytes.trim_ascii()).ok()?),
+    let line = bytes.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    for raw in [Some(bytes), bytes.strip_suffix(b"\n"), line].into_iter().flatten() {
+        if let Ok(raw) = raw.try_into() {
+            return Some(Key::new(raw));
+        }
+    }
+    Key::from_hex(str::from_utf8(bytes.trim_ascii()).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_end_after_a_key_does_not_count() {
+        let raw: [u8; 32] = *b"0123456789abcdefghijklmnopqrstu\r";
+        let hex: String = raw.iter().map(|byte| format!("{byte:02x}")).collect();
+        for end in ["", "\n", "\r\n"] {
+            for key in [&raw[..], hex.as_bytes()] {
+                let bytes = [key, end.as_bytes()].concat();
+                assert!(parse_key(&bytes) == Some(Key::new(raw)), "{end:?}");
+            }
+        }
+        for wrong in [&raw[..31], &[&raw[..], b"\n\n"].concat(), &[&raw[..], b" "].concat(), b""] {
+            assert!(parse_key(wrong).is_none(), "{wrong:?}");
+        }
     }
 }

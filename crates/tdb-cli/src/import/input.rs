@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::text;
-use crate::temporary::Temporary;
+use crate::temporary::{Reader, unnamed};
 
 /// The name of standard input on the command line.
 const STANDARD_INPUT: &str = "-";
@@ -23,7 +23,7 @@ pub(super) fn is_standard_input(path: &Path) -> bool {
 pub(super) enum Input {
     File(PathBuf),
     Memory(Arc<[u8]>),
-    Spooled(Temporary),
+    Spooled(Arc<File>),
 }
 
 /// What can be read from any place.
@@ -54,11 +54,11 @@ impl Input {
         if source.read(&mut next)? == 0 {
             return Ok(Self::Memory(start.into()));
         }
-        let mut spooled = Temporary::new()?;
-        spooled.file.write_all(&start)?;
-        spooled.file.write_all(&next)?;
-        io::copy(&mut source, &mut spooled.file)?;
-        Ok(Self::Spooled(spooled))
+        let mut spooled = unnamed()?;
+        spooled.write_all(&start)?;
+        spooled.write_all(&next)?;
+        io::copy(&mut source, &mut spooled)?;
+        Ok(Self::Spooled(Arc::new(spooled)))
     }
 
     /// Its contents as they are, which can be read from any place.
@@ -67,7 +67,7 @@ impl Input {
         Ok(match self {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
-            Self::Spooled(file) => Box::new(File::open(&file.path)?),
+            Self::Spooled(file) => Box::new(Reader::new(file.clone())),
         })
     }
 
@@ -76,7 +76,7 @@ impl Input {
         match self {
             Self::File(path) => text::contents(File::open(path)?),
             Self::Memory(bytes) => text::contents(Cursor::new(bytes.clone())),
-            Self::Spooled(file) => text::contents(File::open(&file.path)?),
+            Self::Spooled(file) => text::contents(Reader::new(file.clone())),
         }
     }
 }

@@ -19,7 +19,9 @@ const OVERFLOW: &str = "overflow";
 
 pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Write) -> Result {
     if args.format == Format::Raw {
-        return Err(Failure::Usage("--aggregate can be printed as table, csv or json only".to_owned()));
+        return Err(Failure::Usage(
+            "--aggregate can be printed as table, csv, json or ndjson only".to_owned(),
+        ));
     }
     let array = super::open(args, stores)?;
     let aggregates = Aggregate::parse(list).map_err(|error| {
@@ -44,7 +46,7 @@ pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Wr
 
 fn print(values: &[AggregateValue], format: Format, out: &mut dyn Write) -> io::Result<()> {
     match format {
-        Format::Json => {
+        Format::Json | Format::Ndjson => {
             let object: Map<String, Value> =
                 values.iter().map(|value| (value.aggregate.to_string(), json(value))).collect();
             writeln!(out, "{}", Value::Object(object))

@@ -33,7 +33,7 @@ impl Sink for Json<'_, '_> {
         for (column, (_, spool)) in columns.iter().zip(&mut self.columns) {
             for row in 0..cells {
                 let comma = if spool.is_empty() { "" } else { "," };
-                write!(spool, "{comma}{}", value(column, row)).map_err(|error| spool.failed(error))?;
+                write!(spool, "{comma}{}", value(column, row)).map_err(Spool::failed)?;
             }
         }
         Ok(())
@@ -52,7 +52,8 @@ impl Sink for Json<'_, '_> {
     }
 }
 
-fn value(shown: &Shown, row: usize) -> Value {
+/// A cell in JSON; null where there is none.
+pub(super) fn value(shown: &Shown, row: usize) -> Value {
     match shown.value(row) {
         Some(cell) => cell_json(shown.column.datatype, shown.column.cell_val_num, cell),
         None => Value::Null,

@@ -1,10 +1,11 @@
 //! Text that is buffered until it can be written: in memory while it is short, then in a temporary file.
 
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use super::Out;
 use crate::failure::{Failure, Result};
-use crate::temporary::Temporary;
+use crate::temporary::unnamed;
 
 /// Text up to this length stays in memory.
 const IN_MEMORY: usize = 256 << 10;
@@ -12,7 +13,7 @@ const IN_MEMORY: usize = 256 << 10;
 #[derive(Debug, Default)]
 pub(super) struct Spool {
     text: Vec<u8>,
-    file: Option<Temporary>,
+    file: Option<File>,
 }
 
 impl Spool {
@@ -20,19 +21,17 @@ impl Spool {
         self.text.is_empty() && self.file.is_none()
     }
 
-    /// An error of writing it.
-    pub(super) fn failed(&self, error: io::Error) -> Failure {
-        let folder = std::env::temp_dir();
-        let path = self.file.as_ref().map_or(folder.as_path(), |file| file.path.as_path());
-        Failure::at(path, error)
+    /// An error of writing or reading it.
+    pub(super) fn failed(error: io::Error) -> Failure {
+        Failure::at(&std::env::temp_dir(), error)
     }
 
     fn spill(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(Temporary::new()?),
+            None => self.file.insert(unnamed()?),
         };
-        file.file.write_all(&self.text)?;
+        file.write_all(&self.text)?;
         self.text.clear();
         Ok(())
     }
@@ -40,12 +39,10 @@ impl Spool {
     /// Copies all of it.
     pub(super) fn copy_to(mut self, out: &mut Out<'_>) -> Result {
         if let Some(file) = &mut self.file {
-            let path = file.path.clone();
-            let failed = |error| Failure::at(&path, error);
-            file.file.seek(SeekFrom::Start(0)).map_err(failed)?;
+            file.seek(SeekFrom::Start(0)).map_err(Self::failed)?;
             let mut piece = vec![0; 64 << 10];
             loop {
-                let len = file.file.read(&mut piece).map_err(failed)?;
+                let len = file.read(&mut piece).map_err(Self::failed)?;
                 if len == 0 {
                     break;
                 }
@@ -75,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_text_comes_back_from_its_file_which_is_removed() {
+    fn long_text_comes_back_from_its_file() {
         for lines in [0, 10, 100_000] {
             let mut spool = Spool::default();
             let mut expected = String::new();
@@ -83,12 +80,10 @@ mod tests {
                 writeln!(spool, "line {line}").unwrap();
                 expected.push_str(&format!("line {line}\n"));
             }
-            let path = spool.file.as_ref().map(|file| file.path.clone());
-            assert_eq!(path.is_some(), expected.len() > IN_MEMORY);
+            assert_eq!(spool.file.is_some(), expected.len() > IN_MEMORY);
             let mut out = Vec::new();
             spool.copy_to(&mut Out { out: &mut out, path: None }).unwrap();
             assert!(out == expected.as_bytes());
-            assert!(path.is_none_or(|path| !path.exists()));
         }
     }
 }

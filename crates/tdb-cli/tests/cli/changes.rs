@@ -110,6 +110,17 @@ fn metadata_is_set_shown_and_removed_in_arrays_and_groups() {
         assert!(said(&["consolidate", &object, "--what", "metadata"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
         assert!(said(&["vacuum", &object, "--what", "metadata"]).contains("are kept: reads at times"));
+        if object == group {
+            // A group has nothing else.
+            assert!(said(&["vacuum", group]).contains("are kept: reads at times"));
+            for command in ["consolidate", "vacuum"] {
+                refused(
+                    &[command, group, "--what", "commits"],
+                    2,
+                    "has key-value metadata only: --what metadata",
+                );
+            }
+        }
         assert!(said(&["vacuum", &object, "--what", "metadata", "--drop-history"]).ends_with("done\n"));
         assert_eq!(said(&["meta", &object, "limits"]), "[-1, 2]\n");
     }

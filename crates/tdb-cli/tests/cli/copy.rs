@@ -239,6 +239,9 @@ fn keys_of_array_and_copy_may_differ() {
     let plain = fixture("2.30.0/quickstart");
     said(&["copy", text(&plain), text(&array), "--key-file", text(&key)]);
     refused(&["read", text(&array)], 1, "encrypted");
+    // The key of the copy does not open the array.
+    let one = ["copy", text(&array), text(&copy), "--key-file", text(&key)];
+    refused(&one, 1, "give it with --source-key-file (--key-file is the key of the copy)");
     let keys = ["--source-key-file", text(&key), "--key-file", text(&other)];
     said(&[&["copy", text(&array), text(&copy)], &keys[..]].concat());
     assert_eq!(csv(&copy, &["--key-file", text(&other)]), csv(&plain, &[]));

@@ -35,6 +35,7 @@ mod import_growth;
 mod import_long;
 mod limits;
 mod log;
+mod ndjson;
 mod overwrite;
 mod pictures;
 mod places;
@@ -52,6 +53,7 @@ mod sql_files;
 #[cfg(feature = "sql")]
 mod sql_results;
 mod streams;
+mod times;
 mod verbose;
 mod words;
 mod wrong_inputs;

@@ -1,5 +1,6 @@
 //! Which fragments can be consolidated, so that every read at every time returns the same cells as before.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Gate};
@@ -220,8 +221,22 @@ pub(super) fn blocked(
     None
 }
 
-/// A name for the new fragment with which it takes the place of the inputs among fragments of the same time: those are
+/// Whether a new fragment with this folder takes the place of some inputs among the fragments of its first time: those are
 /// ordered by their paths.
+pub(super) fn is_in_place(array: &Snapshot, inputs: &BTreeSet<&str>, first: u64, folder: &str) -> bool {
+    let is_input = |fragment: &Arc<Fragment>| inputs.contains(fragment.folder());
+    let start = array.fragments().iter().position(is_input).unwrap_or(0);
+    array.fragments().iter().enumerate().all(|(index, fragment)| {
+        let other = fragment.folder();
+        let tied = fragment.timestamps().0 == first && !is_input(fragment);
+        !tied || if index < start { other < folder } else { other > folder }
+    })
+}
+
+/// A name for the new fragment with which it takes the place of the inputs.
+///
+/// If all inputs have one time, it comes right behind the newest one. What others write at that time while the inputs are
+/// merged sorts behind the newest input, too, and farther away.
 pub(super) fn name(
     array: &Snapshot,
     inputs: &[&Fragment],
@@ -230,25 +245,16 @@ pub(super) fn name(
 ) -> Result<Option<TimestampedName>> {
     let first = inputs.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
     let last = inputs.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(first);
-    let is_input = |fragment: &Arc<Fragment>| inputs.iter().any(|input| input.folder() == fragment.folder());
-    let start = array.fragments().iter().position(is_input).unwrap_or(0);
-    let tied = |name: &TimestampedName| {
-        let folder = folder_of(name, target);
-        array.fragments().iter().enumerate().all(|(index, fragment)| {
-            let other = fragment.folder();
-            let tied = fragment.timestamps().0 == first && !is_input(fragment);
-            !tied || if index < start { other < folder.as_str() } else { other > folder.as_str() }
-        })
-    };
-    let fresh = TimestampedName::new((first, last), uuid()?, Some(target.version));
-    if tied(&fresh) {
-        return Ok(Some(fresh));
-    }
+    let folders = inputs.iter().map(|input| input.folder()).collect();
+    let named = |uuid: String| TimestampedName::new((first, last), uuid, Some(target.version));
+    let fits = |name: &TimestampedName| is_in_place(array, &folders, first, &folder_of(name, target));
     let newest = inputs.last().and_then(|fragment| TimestampedName::parse(fragment.name()).ok());
-    let beside = newest.and_then(|name| u128::from_str_radix(&name.uuid, 16).ok());
-    let beside = beside.map(|uuid| format!("{:032x}", uuid.wrapping_add(1)));
-    let beside = beside.map(|uuid| TimestampedName::new((first, last), uuid, Some(target.version)));
-    Ok(beside.filter(tied))
+    let behind = newest.and_then(|name| name.unique_behind(1)).map(named).filter(fits);
+    if first == last && behind.is_some() {
+        return Ok(behind);
+    }
+    let fresh = named(uuid()?);
+    Ok(Some(fresh).filter(fits).or(behind))
 }
 
 /// The folder of a fragment with this name and schema.

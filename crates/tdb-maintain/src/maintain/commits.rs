@@ -164,8 +164,12 @@ pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     transaction.put(&key, &bytes)
 }
 
+/// The name at the end of a path.
+pub(super) fn name_of(path: &str) -> Option<TimestampedName> {
+    TimestampedName::parse(path.rsplit('/').next().unwrap_or_default()).ok()
+}
+
 /// The time range in the name at the end of a path.
 pub(super) fn times_of(path: &str) -> Option<(u64, u64)> {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    TimestampedName::parse(name).ok().map(|name| name.timestamps)
+    name_of(path).map(|name| name.timestamps)
 }

@@ -11,6 +11,7 @@ use tdb_schema::ArraySchema;
 
 use super::choose::{self, AllSchemas};
 use super::claim::Claim;
+use super::commits::times_of;
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use super::{Consolidation, Settings, Tell, dense, sparse};
 use crate::directory::{Directory, FragmentEntry};
@@ -250,10 +251,7 @@ impl Job<'_> {
         if index == 0 {
             return Ok(self.name.clone());
         }
-        let beside = u128::from_str_radix(&self.name.uuid, 16)
-            .ok()
-            .and_then(|uuid| uuid.checked_add(to_u64(index).into()));
-        let uuid = beside.map_or_else(fresh_uuid, |uuid| Ok(format!("{uuid:032x}")))?;
+        let uuid = self.name.unique_behind(to_u64(index)).map_or_else(fresh_uuid, Ok)?;
         Ok(TimestampedName { uuid, ..self.name.clone() })
     }
 }
@@ -292,7 +290,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     }
     tell(1, 1)?;
     let transaction = Transaction::begin(&**writer.storage(), writer.options())?;
-    still_fits(writer, &array, work)?;
+    still_fits(writer, &array, work, &written.folders)?;
     // From here on the new fragments may be committed even if a step fails.
     written.keep = true;
     let done = commit(&target, &transaction, &written.folders, &work.inputs);
@@ -307,8 +305,8 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
 
 /// Returns an error if another consolidation has replaced the inputs since the plan was made, because their cells would exist twice; or if
 /// a fragment that was committed since then does not let them be replaced: a write has the time at which it began, which may lie among
-/// theirs. `before` is the array as it was when the step began.
-fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork) -> Result<()> {
+/// theirs. `before` is the array as it was when the step began, `made` are the folders of the new fragments.
+fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork, made: &[String]) -> Result<()> {
     let directory = Directory::load(&*writer.context().storage)?;
     let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);
     let folders: BTreeSet<&str> = visible.iter().map(|entry| &*entry.folder).collect();
@@ -331,8 +329,15 @@ fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork) -> R
     let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
     let among = |index: usize| chosen.binary_search(&index).is_ok();
     // How much more the result has than its inputs was known before.
-    match choose::blocked(now, ends, &among, f64::INFINITY, work.settings.purge) {
-        Some(why) => Err(Error::refused(WHAT, format!("{why}; it was written in the meantime"))),
+    if let Some(why) = choose::blocked(now, ends, &among, f64::INFINITY, work.settings.purge) {
+        return Err(Error::refused(WHAT, format!("{why}; it was written in the meantime")));
+    }
+    let times = made.iter().filter_map(|folder| Some((times_of(folder)?.0, folder)));
+    match times.into_iter().find(|(first, folder)| !choose::is_in_place(now, &inputs, *first, folder)) {
+        Some((first, _)) => {
+            let why = format!("a fragment of time {first} that was written in the meantime would be hidden");
+            Err(Error::refused(WHAT, why))
+        }
         None => Ok(()),
     }
 }

@@ -6,7 +6,7 @@ use tdb_fragment::{CommitKind, TimestampedName, vacuum_line, write_path_lines};
 use tdb_schema::{ArrayMetadata, MetadataEntry, ObjectType};
 
 use super::MaintainedObject;
-use super::commits::times_of;
+use super::commits::{name_of, times_of};
 use super::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Work};
 use crate::object::list_root;
 use crate::paths::METADATA;
@@ -76,8 +76,7 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
             .map_err(|error| Error::corrupt(context.describe(key), error))?;
         named.extend(entries.iter().map(|entry| entry.key.clone()));
         metadata.apply(entries);
-        let name = TimestampedName::parse(key.rsplit('/').next().unwrap_or_default());
-        let times = name.map_err(|error| Error::corrupt(context.describe(key), error))?.timestamps;
+        let times = times_of(key).unwrap_or_default();
         (first, last) = (first.min(times.0), last.max(times.1));
     }
     // Keys that were removed, too: an older value that is written later must not come back. And libtiledb 2.0 to 2.7 read no file without
@@ -87,7 +86,14 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let payload =
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
-    let name = transaction.name((first.min(last), last), None)?;
+    let times = (first.min(last), last);
+    // If all files have one time, the new one comes right behind the newest. What others write at that time sorts behind that, too, and
+    // farther away.
+    let newest = keys.last().filter(|_| first == last).and_then(|key| name_of(key));
+    let name = match newest.and_then(|name| name.unique_behind(1)) {
+        Some(uuid) => TimestampedName::new(times, uuid, None),
+        None => transaction.name(times, None)?,
+    };
     let key = join(METADATA, &name.to_string());
     transaction.put(&key, &bytes)?;
     let uri = transaction.uri();

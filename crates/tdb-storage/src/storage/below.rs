@@ -85,6 +85,10 @@ impl<S: Deref<Target: Storage> + Debug + Send + Sync> Storage for Below<S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: Deref<Target: WriteStorage> + Debug + Send + Sync> WriteStorage for Below<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        self.storage.list_named(&self.key(folder), beginning)
+    }
+
     fn has_folders(&self) -> bool {
         self.storage.has_folders()
     }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use super::opening::{self, open_described, open_file};
 use super::{
     ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
-    range_from, range_len,
+    named, range_from, range_len,
 };
 
 /// The prefix of temporary files in the array's own folder, which are later moved to their final place.
@@ -92,21 +92,29 @@ impl LocalStorage {
     fn path(&self, key: &str) -> PathBuf {
         if key.is_empty() { self.root.clone() } else { self.root.join(key) }
     }
-}
 
-impl Storage for LocalStorage {
-    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+    /// The entries of a folder with the wanted names.
+    fn listed(&self, folder: &str, wanted: impl Fn(&str) -> bool) -> io::Result<Vec<Entry>> {
         let mut entries = Vec::new();
         let listed = fs::read_dir(self.path(folder)).or_else(|error| self.refuse_urls().and(Err(error)))?;
         for entry in listed {
             let entry = entry?;
             // A name that is not UTF-8 cannot belong to the format.
             let Ok(name) = entry.file_name().into_string() else { continue };
+            if !wanted(&name) {
+                continue;
+            }
             let kind = entry.file_type()?;
             let is_folder = if kind.is_symlink() { leads_to_folder(&entry, &name)? } else { kind.is_dir() };
             entries.push(Entry { name, is_folder, size: None });
         }
         Ok(entries)
+    }
+}
+
+impl Storage for LocalStorage {
+    fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
+        self.listed(folder, |_| true)
     }
 
     fn size(&self, key: &str) -> io::Result<u64> {
@@ -165,6 +173,11 @@ impl Storage for LocalStorage {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
+    /// Of the other names nothing is kept or asked: a writer does this for each of its files, and there may be many.
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        named(self.listed(folder, |name| name.starts_with(beginning)), beginning)
+    }
+
     fn has_folders(&self) -> bool {
         true
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{
     ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
-    range_from, range_len,
+    named, range_from, range_len,
 };
 
 /// Files in memory, by key. Clones share their files, like two openings of the same folder.
@@ -198,6 +198,10 @@ impl FileWriter for NewFile {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for MemoryStorage {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        named(self.list(folder), beginning)
+    }
+
     fn has_folders(&self) -> bool {
         true
     }

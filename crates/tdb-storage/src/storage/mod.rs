@@ -30,7 +30,7 @@ pub use published::{OutdatedManifest, Published, error_again};
 pub use request::other_answer;
 pub use request::{FetchHints, Reply, Request};
 pub use secrets::{location_without_secrets, split_query, without_secrets};
-pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, write_file};
+pub use write::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, named, write_file};
 
 /// A file or folder in a listing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

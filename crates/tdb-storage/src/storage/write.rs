@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Storage;
+use super::{Entry, Storage};
 
 /// Whether what is written must survive a loss of power.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +47,15 @@ pub trait WriteStorage: Storage {
     /// not check which folders exist.
     fn has_folders(&self) -> bool {
         true
+    }
+
+    /// The entries of a folder whose names begin with `beginning`; none if there is no such folder. The default lists the
+    /// folder. A store that can be asked for these names alone needs one request, however many others there are.
+    ///
+    /// # Errors
+    /// Any I/O error of the storage.
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        named(self.list(folder), beginning)
     }
 
     /// Creates a folder and those above it, if they do not exist. Stores without folders do nothing.
@@ -156,9 +165,28 @@ pub trait WriteStorage: Storage {
     fn remove_folder(&self, key: &str) -> io::Result<()>;
 }
 
+/// The entries of a listing whose names begin with `beginning`; none if there is no such folder.
+///
+/// # Errors
+/// Any other error of the listing.
+pub fn named(listed: io::Result<Vec<Entry>>, beginning: &str) -> io::Result<Vec<Entry>> {
+    match listed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        listed => {
+            let mut entries = listed?;
+            entries.retain(|entry| entry.name.starts_with(beginning));
+            Ok(entries)
+        }
+    }
+}
+
 /// A storage shared by several users.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + ?Sized> WriteStorage for Arc<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        (**self).list_named(folder, beginning)
+    }
+
     fn has_folders(&self) -> bool {
         (**self).has_folders()
     }

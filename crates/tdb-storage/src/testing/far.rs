@@ -11,7 +11,7 @@ use tdb_codec::to_u64;
 
 use crate::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, Tally, WriteStorage, range_from,
+    StoredFile, Tally, WriteStorage, named, range_from,
 };
 
 /// A storage each of whose calls takes a while, like those of an object store, however many requests the call makes at
@@ -152,6 +152,10 @@ impl<S: Storage> Storage for FarStorage<S> {
 /// Appending to a file takes no time: the file is transferred when it is finished.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for FarStorage<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        named(self.list(folder), beginning)
+    }
+
     fn has_folders(&self) -> bool {
         self.storage.has_folders()
     }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use super::{Call, CallKind, Fault, Faults};
 use crate::storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
-    StoredFile, Tally, WriteStorage,
+    StoredFile, Tally, WriteStorage, named,
 };
 
 /// Wraps another storage; its calls fail, are cut short or take long according to a plan ([`Faults`]). It records its
@@ -306,6 +306,10 @@ impl<S: Storage> FileWriter for FaultyWriter<'_, S> {
 
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage> WriteStorage for FaultyStorage<S> {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        named(self.list(folder), beginning)
+    }
+
     fn has_folders(&self) -> bool {
         self.storage.has_folders()
     }

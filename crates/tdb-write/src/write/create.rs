@@ -11,7 +11,7 @@ use tdb_schema::{
 use tdb_tile::GenericTile;
 
 use super::WriteOptions;
-use super::names::{self, Nonces};
+use super::names::{Names, Nonces};
 use super::put::{put, put_new, sync_folder};
 use super::transaction::lock_if_any;
 use crate::paths::{
@@ -96,7 +96,11 @@ impl Files {
             let what = format!("creating arrays of version {version} is not supported");
             return Err(Error::unsupported(storage.describe(""), what));
         }
-        schema.check_new().map_err(|problem| WriteError::Schema(Box::new(problem.into())))?;
+        let problem = |problem: SchemaProblem| WriteError::Schema(Box::new(problem.into()));
+        let mut settled = schema.clone();
+        settled.set_image_extents().map_err(problem)?;
+        let schema = &settled;
+        schema.check_new().map_err(problem)?;
         let given = enumerations(schema, &options.enumerations)?;
         let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let mut scratch = Nonces::new()?.scratch();
@@ -117,7 +121,7 @@ impl Files {
         let stored = ArraySchema::parse(&payload).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let bytes = generic_tile_in(version, &payload, options.key.as_ref(), &mut scratch)?;
         let key = if version.has(Gate::SchemaFolder) {
-            join(SCHEMA_FOLDER, &names::unique(options.time()?, None)?.to_string())
+            join(SCHEMA_FOLDER, &Names::first(options.when()?.time).next_file()?.to_string())
         } else {
             OLD_SCHEMA.to_owned()
         };

@@ -1,17 +1,17 @@
 //! Deletes by condition.
 
 use tdb_codec::{ArrayType, Datatype, Gate};
-use tdb_fragment::{CommitKind, Comparison, Condition, Junction};
+use tdb_fragment::{CommitKind, Comparison, Condition, Junction, TimestampedName};
 use tdb_schema::{ArraySchema, Field};
 
 use super::ArrayWriter;
 use super::create::generic_tile;
-use super::names::{self, Nonces};
+use super::names::{Nonces, uuid};
 use super::put::{ensure_folder, put};
 use crate::directory::Directory;
 use crate::paths::COMMITS;
 use crate::storage::join;
-use crate::{Error, Result};
+use crate::{Error, Result, clock};
 
 const WHAT: &str = "delete";
 
@@ -34,10 +34,15 @@ impl ArrayWriter {
             .map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let mut scratch = Nonces::new()?.scratch();
         let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
-        let name = names::unique(time, Some(schema.version))?;
+        // Deletes of one time have no order: a cell that one of them concerns is deleted.
+        let name = TimestampedName::new((time, time), uuid()?, Some(schema.version));
         let key = join(COMMITS, &format!("{name}{}", CommitKind::Delete.suffix()));
         ensure_folder(&*self.storage, COMMITS, self.options.durability)?;
         put(&*self.storage, &key, &bytes, self.options.durability)?;
+        if self.options.given_time().is_none() {
+            // A delete concerns all cells of its time, also those that are written after it.
+            clock::leave(time);
+        }
         self.renew_manifest(&[])?;
         Ok(key)
     }
@@ -60,7 +65,7 @@ impl ArrayWriter {
             return Err(Error::refused(WHAT, why));
         }
         check(schema, condition)?;
-        let time = self.time()?;
+        let time = self.when()?.time;
         let directory = Directory::load(&*self.context.storage)?;
         let within = |(first, last): (u64, u64)| first <= time && time <= last;
         let old = |entry: &&crate::directory::FragmentEntry| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{Datatype, FormatVersion, Gate};
+use tdb_codec::{ArrayType, Datatype, FormatVersion, Gate};
 use tdb_filters::Filter;
 use tdb_schema::{
     ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Field, Range, SchemaProblem,
@@ -10,7 +10,7 @@ use tdb_schema::{
 
 use super::WriteOptions;
 use super::create::generic_tile;
-use super::names::{self, Nonces};
+use super::names::{self, Names, Nonces, When};
 use super::publish::renew;
 use super::put::{ensure_folder, never_put, put};
 use super::transaction::Transaction;
@@ -173,7 +173,12 @@ impl SchemaEvolution {
             if new.field(&attribute.name).is_some() {
                 return refuse(format!("there is a field \"{}\" already", attribute.name));
             }
-            new.attributes.push(attribute.clone());
+            let mut attribute = attribute.clone();
+            if new.array_type == ArrayType::Dense {
+                let settled = attribute.set_image_extents(&new.domain);
+                settled.map_err(|problem| Error::refused(WHAT, problem.to_string()))?;
+            }
+            new.attributes.push(attribute);
         }
         for name in &self.dropped_enumerations {
             let Some(at) = listed(&new, name) else {
@@ -342,17 +347,15 @@ impl WriteOptions {
     /// A name after that of the current schema: the last name in byte order is the current schema.
     fn schema_name(&self, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
-        let mut time = self.time()?;
+        let When { mut time, given } = self.when()?;
         let newest = names::time_of(last).unwrap_or(0);
         loop {
-            let name = names::unique(time, None)?.to_string();
-            if name.as_str() > last {
-                return Ok(name);
+            if let Some(mut names) = Names::after(time, Some(last)) {
+                return Ok(names.next_file()?.to_string());
             }
-            // Two changes within a millisecond, or with two clocks: this one follows the other and takes effect after
-            // it.
+            // With two clocks, this change follows the other and takes effect after it.
             let behind = newest.saturating_add(1);
-            if self.given_time().is_none() && newest >= time {
+            if !given && newest >= time {
                 let followed = clock::for_writing_from(behind).unwrap_or(0);
                 if followed >= behind {
                     time = followed;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tdb_schema::{GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 
 use super::create::generic_tile;
-use super::names::{self, Nonces};
+use super::names::{Names, Nonces};
 use super::put::{ensure_folder, put, sync_folder};
 use super::{MetadataChanges, WriteOptions};
 use crate::context::Context;
@@ -282,7 +282,7 @@ impl GroupWriter {
         let payload = details.to_bytes().map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let mut scratch = Nonces::new()?.scratch();
         let bytes = generic_tile(&payload, self.context.key.as_ref(), &mut scratch)?;
-        let name = names::unique(self.options.time()?, None)?;
+        let name = Names::behind(&*self.storage, GROUP_FOLDER, self.options.when()?)?.next_file()?;
         let name = match self.version {
             // The format that the first libraries with groups used for these files.
             GroupVersion::V1 => name.to_string(),

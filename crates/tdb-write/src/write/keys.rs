@@ -6,7 +6,7 @@ use tdb_codec::{Datatype, FormatVersion, Gate, Native};
 use tdb_schema::{MetadataEntry, MetadataValue};
 
 use super::create::generic_tile;
-use super::names::{self, Nonces};
+use super::names::{Names, Nonces};
 use super::put::{ensure_folder, put};
 use super::{ArrayWriter, WriteOptions};
 use crate::paths::METADATA;
@@ -119,7 +119,8 @@ impl MetadataChanges {
         let payload = self.to_bytes()?;
         let mut scratch = Nonces::new()?.scratch();
         let bytes = generic_tile(&payload, options.key.as_ref(), &mut scratch)?;
-        let key = join(METADATA, &names::unique(options.time()?, None)?.to_string());
+        let name = Names::behind(storage, METADATA, options.when()?)?.next_file()?;
+        let key = join(METADATA, &name.to_string());
         ensure_folder(storage, METADATA, options.durability)?;
         put(storage, &key, &bytes, options.durability)?;
         Ok(Some(key))

@@ -74,6 +74,7 @@ pub use create::generic_tile;
 pub use dense::{BoxPlan, TileGrid, append_box};
 pub use merged::{Marks, Merged};
 pub use names::Nonces;
+use names::When;
 pub use put::{ensure_folder, put};
 pub use sorted::{GlobalOrder, Neighbours};
 pub use tile::TileCells;
@@ -310,8 +311,15 @@ impl WriteOptions {
     }
 
     /// The time of a write that begins now.
-    fn time(&self) -> Result<u64, WriteError> {
-        self.given_time().or_else(clock::for_writing).ok_or(WriteError::NoClock)
+    fn when(&self) -> Result<When, WriteError> {
+        self.given_or(clock::for_writing)
+    }
+
+    /// The time given by the caller, or else the one of a clock.
+    fn given_or(&self, clock: impl FnOnce() -> Option<u64>) -> Result<When, WriteError> {
+        let given = self.given_time();
+        let time = given.or_else(clock).ok_or(WriteError::NoClock)?;
+        Ok(When { time, given: given.is_some() })
     }
 }
 
@@ -429,10 +437,9 @@ impl ArrayWriter {
 
     /// The time of cells or deletes that are written now. If the schema comes from a clock that is a little ahead, they
     /// do not come before it: a reader that sees the cells must also see their attributes.
-    fn time(&self) -> Result<u64, WriteError> {
+    fn when(&self) -> Result<When, WriteError> {
         let schema = names::time_of(&self.schema_key).unwrap_or(0);
-        let now = || clock::for_writing_from(schema);
-        self.options.given_time().or_else(now).ok_or(WriteError::NoClock)
+        self.options.given_or(|| clock::for_writing_from(schema))
     }
 
     fn describe(&self, key: &str) -> String {

@@ -12,8 +12,8 @@ use super::ArrayWriter;
 use super::boxes::Boxes;
 use super::merged::{self, Marks, Merged};
 use super::metadata::{FieldSummary, FragmentSummary, TileList};
-use super::names::{self, Nonces};
-use super::put::{never_put, put_new};
+use super::names::{Names, Nonces, uuid};
+use super::put::{never_put, put_new, sync_folder};
 use super::tile::{EncodedTile, FieldEncoder};
 use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
@@ -25,10 +25,10 @@ use crate::{Error, Result, WriteError};
 #[derive(Debug)]
 pub(super) struct Parts<'a> {
     array: &'a ArrayWriter,
-    /// The time at which all of them are written.
-    time: u64,
-    /// Name of the next one.
-    name: TimestampedName,
+    /// Their names, all of the time at which they are written.
+    names: Names,
+    /// The name of the first one, until it is begun.
+    first: Option<TimestampedName>,
     /// The area that a dense fragment covers; `None` for sparse ones.
     domain: Option<Vec<Range>>,
     tile_cells: u64,
@@ -43,15 +43,25 @@ pub(super) struct Parts<'a> {
 
 impl<'a> Parts<'a> {
     pub(super) fn new(array: &'a ArrayWriter, domain: Option<Vec<Range>>, tile_cells: u64) -> Result<Self> {
-        let time = array.time()?;
-        let name = names::fragment(time, array.schema().version)?;
+        let mut names = Names::of_fragments(array)?;
+        let first = names.next_fragment(array.schema().version)?;
+        Self::named(array, names, first, domain, tile_cells)
+    }
+
+    fn named(
+        array: &'a ArrayWriter,
+        names: Names,
+        first: TimestampedName,
+        domain: Option<Vec<Range>>,
+        tile_cells: u64,
+    ) -> Result<Self> {
         let limit = array.options.fragment_bytes;
         let boxes =
             domain.as_ref().zip(limit).map(|(domain, limit)| Boxes::new(array.schema(), domain, limit));
         let boxes = boxes.transpose()?;
         let limit = limit.filter(|_| domain.is_none());
         let (open, finished, marks) = (None, Vec::new(), Marks::default());
-        Ok(Self { array, time, name, domain, tile_cells, limit, boxes, open, finished, marks })
+        Ok(Self { array, names, first: Some(first), domain, tile_cells, limit, boxes, open, finished, marks })
     }
 
     /// One fragment that replaces others, of whatever size.
@@ -62,7 +72,8 @@ impl<'a> Parts<'a> {
         merged: Merged,
     ) -> Result<Self> {
         let Merged { name, marks } = merged;
-        Ok(Self { name, marks, limit: None, boxes: None, ..Self::new(array, domain, tile_cells)? })
+        let parts = Self::named(array, Names::first(name.timestamps.1), name, domain, tile_cells)?;
+        Ok(Self { marks, limit: None, boxes: None, ..parts })
     }
 
     /// The number of bytes of tiles in the current fragment.
@@ -89,8 +100,9 @@ impl<'a> Parts<'a> {
 
     /// The name of the first fragment.
     pub(super) fn name(&self) -> String {
-        let first = self.finished.first().map(|finished| &finished.name);
-        first.or(self.open.as_ref().map(|open| &open.name)).unwrap_or(&self.name).to_string()
+        let begun = self.open.as_ref().map(|open| &open.name).or(self.first.as_ref());
+        let first = self.finished.first().map(|finished| &finished.name).or(begun);
+        first.map(TimestampedName::to_string).unwrap_or_default()
     }
 
     /// Appends a tile of every field, and begins a new fragment if it would make the current one too large. Returns
@@ -158,8 +170,10 @@ impl<'a> Parts<'a> {
         let mut part = match self.open.take() {
             Some(part) => part,
             None => {
-                let next = names::fragment(self.time, self.array.schema().version)?;
-                let name = mem::replace(&mut self.name, next);
+                let name = match self.first.take() {
+                    Some(first) => first,
+                    None => self.names.next_fragment(self.array.schema().version)?,
+                };
                 let mut part = Part::begin(self.array, name, self.domain.clone(), self.tile_cells, encoders)?;
                 part.summary.marks.clone_from(&self.marks);
                 part
@@ -196,7 +210,7 @@ impl<'a> Parts<'a> {
         if self.finished.is_empty() {
             return Err(WriteError::NoCells.into());
         }
-        commit(self.array, self.time, self.finished)
+        commit(self.array, self.names.time(), self.finished)
     }
 }
 
@@ -453,7 +467,7 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
             .collect();
         let list = write_consolidated_commits(&records, version)
             .map_err(|error| WriteError::Schema(Box::new(error.into())))?;
-        let name = names::fragment(time, version)?;
+        let name = TimestampedName::of_fragment((time, time), uuid()?, version);
         let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
         // From here on the fragments may be committed even if a step fails, so they must not be removed.
         finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
@@ -482,10 +496,5 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
 }
 
 fn sync(array: &ArrayWriter, folder: &str) -> Result<()> {
-    match array.options.durability {
-        Durability::Synced => {
-            array.storage.sync_folder(folder).map_err(|error| Error::io(array.describe(folder), error))
-        }
-        Durability::Buffered => Ok(()),
-    }
+    sync_folder(&*array.storage, folder, array.options.durability)
 }

@@ -102,6 +102,8 @@ enum Wrong {
     Swap,
     /// Checks first and writes later.
     Race,
+    /// Names that begin otherwise are among those that were asked for.
+    Named,
     /// Everybody gets the lock.
     Lock,
     /// Everything whose key begins with the folder's name is removed with it.
@@ -147,6 +149,9 @@ impl Storage for Flawed {
 }
 
 impl WriteStorage for Flawed {
+    fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
+        if self.1 == Wrong::Named { self.0.list(folder) } else { self.0.list_named(folder, beginning) }
+    }
     fn create_folder(&self, key: &str) -> io::Result<()> {
         self.0.create_folder(key)
     }
@@ -229,6 +234,7 @@ fn each_rule_that_is_broken_is_named() {
         (Wrong::Put, "a file is put whole, and cannot be put again"),
         (Wrong::Swap, "a caller with an old version does not replace the file, which stays as it is"),
         (Wrong::Race, "if several callers put the same file at once, one succeeds and the others fail"),
+        (Wrong::Named, "names that begin in some way are those of the listing that do, files and folders"),
         (Wrong::Lock, "only one caller at a time holds the lock"),
         (
             Wrong::Remove,

@@ -14,6 +14,7 @@ pub(super) fn rules<S: WriteStorage>() -> Vec<Rule<S>> {
         ("a file that is begun and dropped does not exist, or contains what was appended so far", given_up),
         ("a file that exists cannot be begun again, and keeps its contents", begun_twice),
         ("what was written can be read and listed at once", seen_at_once),
+        ("names that begin in some way are those of the listing that do, files and folders", named),
         ("a file is put whole, and cannot be put again", put),
         ("a file can be replaced, whatever the lengths of the old and the new one", replaced),
         ("removing a file removes it and nothing else, and cannot be repeated", removed),
@@ -139,6 +140,26 @@ fn seen_at_once<S: WriteStorage>(storage: &S) -> Outcome {
     done("removing a file", storage.remove_file("a/2"))?;
     let names: Vec<String> = ["0", "1", "3", "4"].map(str::to_owned).to_vec();
     same("the listing of a folder in which a file was removed", &listed(storage, "a")?, &names)
+}
+
+fn named<S: WriteStorage>(storage: &S) -> Outcome {
+    let keys =
+        ["a/__5_5_x/file", "a/__5_6_y", "a/__50_50_z", "a/__4_4_w/file", "__5_5_above", "b/__5_5_beside"];
+    keys.into_iter().try_for_each(|key| write(storage, key, b"1"))?;
+    for (folder, beginning, expected) in [
+        ("a", "__5_", &[("__5_5_x", true), ("__5_6_y", false)][..]),
+        ("a", "__5", &[("__50_50_z", false), ("__5_5_x", true), ("__5_6_y", false)]),
+        ("a", "__9_", &[]),
+        ("", "__5_", &[("__5_5_above", false)]),
+        ("nowhere", "__5_", &[]),
+    ] {
+        let mut found = done("asking for names", storage.list_named(folder, beginning))?;
+        found.sort();
+        let found: Vec<(&str, bool)> =
+            found.iter().map(|entry| (entry.name.as_str(), entry.is_folder)).collect();
+        same(&format!("the names in {folder:?} that begin with {beginning}"), &found[..], expected)?;
+    }
+    Ok(())
 }
 
 fn put<S: WriteStorage>(storage: &S) -> Outcome {
