@@ -262,6 +262,26 @@ fn a_dense_array_streams_inside_its_budget() {
 }
 
 #[test]
+fn a_dense_tile_that_is_twenty_times_the_budget_streams_inside_it() {
+    let scratch = Scratch::new("tile");
+    let (rows, columns) = (1000u64, 10_500u64);
+    let dimension = |name, count: u64| Dimension::new(name, 0..=count - 1).with_tile(count);
+    let domain = Domain::new(vec![dimension("row", rows), dimension("column", columns)]);
+    let filters = Pipeline::new(vec![Filter::ByteShuffle, Filter::Zstd { level: 1 }]);
+    let schema = ArraySchema::new(ArrayType::Dense, domain)
+        .with_attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE).with_filters(filters));
+    options().create(&scratch.0, &schema).unwrap();
+    let values: Vec<i64> = (0..rows * columns).map(|cell| (cell / 1000 % 1000).cast_signed()).collect();
+    let writer = options().open(&scratch.0).unwrap();
+    let write = writer.write().range("row", 0..rows).range("column", 0..columns);
+    write.column(WriteColumn::fixed("a", &values)).commit().unwrap();
+    drop(values);
+    stream(&scratch.0, "row", BUDGET, rows * columns);
+    stream_where(&scratch.0, "row", "a != 500 and a != 600", BUDGET, rows * columns);
+    aggregate(&scratch.0, "count, sum(a), max(a)", "a != 500 and a != 600", BUDGET, rows * columns);
+}
+
+#[test]
 fn strings_of_a_dense_array_stream_inside_their_budget() {
     let scratch = Scratch::new("strings");
     let (cells, piece) = (1_600_000u64, 160_000u64);

@@ -113,10 +113,8 @@ impl Room {
 
     /// The room that a budget leaves after `fixed` bytes are subtracted.
     pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
-        let planned = (budget.bytes() / PLANNED.1).saturating_mul(PLANNED.0);
-        let bytes = planned.saturating_sub(fixed);
-        let room = Self::empty(budget, fixed, bytes, per_cell);
-        if bytes < LEAST { Err(too_small(budget, Self::min(fixed))) } else { Ok(room) }
+        let room = Self::empty(budget, fixed, planned(budget).saturating_sub(fixed), per_cell);
+        enough(budget, Self::min(fixed)).map(|()| room)
     }
 
     const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
@@ -213,6 +211,14 @@ pub fn too_small(budget: MemoryBudget, min: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, min: budget_for(min) }
 }
 
+/// Checks that a budget is not smaller than the one that the error names, so that no smaller one is taken.
+///
+/// # Errors
+/// That of [`too_small`].
+pub fn enough(budget: MemoryBudget, min: u64) -> Result<(), QueryError> {
+    if planned(budget) < min { Err(too_small(budget, min)) } else { Ok(()) }
+}
+
 /// The error of a batch that cannot be made any smaller. It failed before it had taken everything it needs. The
 /// budget in the error is a quarter larger than what it had taken, so that it is enough.
 pub fn smallest(error: QueryError) -> QueryError {
@@ -226,13 +232,20 @@ pub fn smallest(error: QueryError) -> QueryError {
     }
 }
 
-/// The budget that has this many bytes available for planning.
+/// What of a budget is available for planning. Only whole kibibytes of it count, so that the least budget of a query is a short number.
+const fn planned(budget: MemoryBudget) -> u64 {
+    (budget.whole_kibibytes() / PLANNED.1).saturating_mul(PLANNED.0)
+}
+
+/// The least budget that has this many bytes available for planning: no smaller one has.
 fn budget_for(bytes: u64) -> MemoryBudget {
-    MemoryBudget::rounded_up((bytes / PLANNED.0).saturating_add(1).saturating_mul(PLANNED.1))
+    MemoryBudget::in_kibibytes(bytes.div_ceil(PLANNED.0).saturating_mul(PLANNED.1))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -284,5 +297,26 @@ mod tests {
         let room = Room::new(needed, 5_000_000, 1).unwrap();
         assert_eq!(room.charge(900_000_000), Ok(()));
         assert!(room.charge(90_000_000).is_err(), "what is named is not far above what is needed");
+    }
+
+    proptest! {
+        #[test]
+        fn of_the_least_budget_that_an_error_names_no_byte_can_be_spared(
+            fixed in 0u64..1 << 40, charge in 0u64..1 << 40, given in 0u64..1 << 20,
+        ) {
+            let refused = |budget: u64| {
+                let room = Room::new(MemoryBudget::from_bytes(budget), fixed, 1)?;
+                room.charge(charge)
+            };
+            let mut budget = given;
+            while let Err(error) = refused(budget) {
+                let (QueryError::BudgetTooSmall { min, .. } | QueryError::OverBudget { needed: min, .. }) = error else {
+                    panic!("{error}");
+                };
+                prop_assert!(min.bytes() > budget);
+                budget = min.bytes();
+                prop_assert!(refused(budget - 1).is_err(), "{budget}");
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use tdb_array::{
     Array, ArraySchema, ArrayType, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget,
     MetadataChanges, NewArray, QueryError, SparseStream, WriteColumn, WriteError, WriteOptions, WriteStorage,
 };
-use tdb_codec::{FormatVersion, Gate, to_u64, to_usize};
+use tdb_codec::{CellValNum, FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::Pipeline;
 use tdb_schema::{MetadataValue, OLD_ANONYMOUS};
 use tdb_text::schema::{filters_help, pipeline_of_text};
@@ -388,14 +388,27 @@ fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
             boxes.extend([second, first]);
             continue;
         }
-        // The minimum memory of a read, whatever its cells: this is reported before anything is read.
-        let min = match part.read(array).memory(MemoryBudget::from_bytes(1)).collect() {
-            Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => min.bytes(),
-            other => other.map(|_| 0)?,
-        };
-        // Its columns, plus the widest of them again, values of variable length twice; and a quarter in reserve.
-        let cells = part.read(array).explain()?.result_bytes.saturating_mul(4);
-        max = max.max(min.saturating_add(cells));
+        max = max.max(needed(array, &part)?);
     }
     Ok(max)
+}
+
+/// The least memory that reading a box takes, with all of its cells. Values of variable length are known only when they are read: for them
+/// it is enough, but perhaps not the least.
+fn needed(array: &Array, part: &DenseBox) -> tdb_array::Result<u64> {
+    let within = |bytes: u64| part.read(array).memory(MemoryBudget::from_bytes(bytes)).collect();
+    // What is held beside cells is reported before their number is looked at, and both before anything is read.
+    let fixed = match within(1) {
+        Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => min.bytes(),
+        other => return other.map(|_| 0),
+    };
+    let all = match within(fixed) {
+        Err(Error::Query(QueryError::OverBudget { needed, .. })) => needed.bytes(),
+        other => other.map(|_| fixed)?,
+    };
+    if array.schema().attributes.iter().all(|attribute| attribute.cell_val_num != CellValNum::Var) {
+        return Ok(all);
+    }
+    // Its columns, plus the widest of them again, values of variable length twice; and a quarter in reserve.
+    Ok(fixed.max(all).saturating_add(part.read(array).explain()?.result_bytes.saturating_mul(4)))
 }

@@ -88,10 +88,15 @@ pub(crate) fn run(
     match &args.out {
         Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
         Some(path) => {
+            let is_new = !path.exists();
             let file = File::create(path).map_err(|error| Failure::at(path, error))?;
             let mut out = Out { out: &mut BufWriter::new(file), path: Some(path) };
-            query.print(&mut out)?;
-            out.write(|out| out.flush())?;
+            let printed = query.print(&mut out).and_then(|()| out.write(|out| out.flush()));
+            if printed.is_err() && is_new {
+                // A part of a result looks like a result.
+                let _ = std::fs::remove_file(path);
+            }
+            printed?;
         }
         None => match screen.filter(|_| args.format == Format::Table && !args.all) {
             Some(screen) => query.preview(screen, &mut Out { out, path: None })?,

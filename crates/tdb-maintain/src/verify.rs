@@ -92,7 +92,9 @@ pub fn verify_watched(
     let budget = Arc::new(Budget::new(limits.scratch_bytes));
     let (ahead, deferred, spawner) = (None, None, None);
     let counters = Arc::default();
-    let context = Context { storage, ahead, deferred, spawner, counters, threads: 1, limits, budget, key };
+    let (threads, by_chunk) = (1, false);
+    let context =
+        Context { storage, ahead, deferred, spawner, counters, threads, by_chunk, limits, budget, key };
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),

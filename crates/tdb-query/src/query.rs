@@ -281,7 +281,8 @@ impl Read {
 
     /// Limits what the cells of one batch take while it is made, even if the budget leaves more for them:
     /// [`Self::batches`] are then smaller and arrive sooner. For [`Self::aggregate`] it limits the cells that are
-    /// looked at together. The working memory of threads is not part of it.
+    /// looked at together. The working memory of threads is not part of it. Where tiles are read one after the other and one takes more
+    /// than this, it is a batch of its own.
     pub const fn batch_memory(mut self, max: MemoryBudget) -> Self {
         self.batch_memory = Some(max);
         self
@@ -357,7 +358,7 @@ impl Read {
         let mut plan = self.ready(Allowance::new(memory, None))?;
         plan.codes = codes;
         match memory {
-            Some(budget) => stream::read_within(&mut plan, budget),
+            Some(budget) => stream::read_within(plan, budget),
             None => run(&plan),
         }
     }

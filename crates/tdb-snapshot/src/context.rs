@@ -27,6 +27,8 @@ pub struct Context {
     pub counters: Arc<Counters>,
     /// How many threads may work at once.
     pub threads: usize,
+    /// Whether tiles are read chunk by chunk, where they have chunks: for a query whose memory has no room for whole tiles.
+    pub by_chunk: bool,
     /// The limits of what a file may request at once.
     pub limits: Limits,
     /// The memory that filters may hold between their steps.

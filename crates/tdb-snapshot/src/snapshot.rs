@@ -128,6 +128,7 @@ impl SnapshotOptions {
             spawner: self.spawner.clone(),
             counters,
             threads: self.threads.unwrap_or_else(parallel::available).max(1),
+            by_chunk: false,
             limits: self.limits,
             budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
             key: self.key.clone(),
@@ -311,6 +312,14 @@ impl Snapshot {
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
         let context = Context { threads: threads.max(1), ..self.context.as_ref().clone() };
+        Self { context: Arc::new(context), ..self.clone() }
+    }
+
+    /// The same array for a query that reads tiles chunk by chunk, where that is possible.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn by_chunk(&self) -> Self {
+        let context = Context { by_chunk: true, ..self.context.as_ref().clone() };
         Self { context: Arc::new(context), ..self.clone() }
     }
 

@@ -1,5 +1,6 @@
 //! Tiles of one field of one fragment: fetched, decoded, checked.
 
+mod by_chunk;
 mod coded;
 mod doubt;
 mod open;
@@ -16,6 +17,7 @@ use tdb_schema::FieldKind;
 
 use std::sync::Arc;
 
+pub use self::by_chunk::{Cells, Chunks};
 use self::coded::Coded;
 use self::doubt::{Doubt, Validity};
 pub use self::pieces::USUAL_CHUNK;
@@ -75,6 +77,7 @@ pub struct FieldTiles {
     strings: Option<Decoder>,
     validity: Option<ValidityTiles>,
     coords: CoordsPart,
+    chunks: Chunks,
 }
 
 impl FieldTiles {

@@ -169,8 +169,10 @@ impl ExportArgs {
             )
         };
         match error {
-            Error::Array(tdb_array::Error::Query(QueryError::BudgetTooSmall { min, .. })) => {
-                let min = MemoryBudget::from_bytes(min.bytes().saturating_mul(OF_READ));
+            Error::Array(tdb_array::Error::Query(QueryError::BudgetTooSmall { budget, min })) => {
+                let is_of_read = budget.bytes() == self.memory().bytes() / OF_READ;
+                let times = if is_of_read { OF_READ } else { OF_BATCH };
+                let min = MemoryBudget::from_bytes(min.bytes().saturating_mul(times));
                 let (array, memory) = (self.array.display(), self.memory());
                 Failure::Usage(format!(
                     "{array}: --memory: {memory} is not enough for this export, which needs at least {min}"

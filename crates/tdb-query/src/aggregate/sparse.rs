@@ -100,7 +100,7 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     });
     // The least memory that an error names must be enough for both.
     alone.map_err(|error| match &overlapping {
-        Some(plan) => stream::dearer(error, plan, memory),
+        Some(plan) => stream::dearer(error, plan, memory, &contested),
         None => error,
     })?;
     if let Some(part) = overlapping {
@@ -123,12 +123,13 @@ fn take_newest(
         let Newest { cells, older } = newest(part, candidates, condition, &keep)?;
         taker.take(cells, &keep).map(|()| older)
     };
-    if let Some(part) = stream::at_once(plan, memory, &contested)? {
-        match take(&part, contested) {
+    match stream::at_once(plan, memory, &contested)? {
+        Some(part) => match take(&part, contested) {
             // Part by part it may be enough.
             Err(Error::Query(QueryError::OverBudget { .. })) => {}
             result => return result,
-        }
+        },
+        None => stream::parts_or_at_once(plan, memory, &contested)?,
     }
     let mut older = 0usize;
     stream::for_each_part(plan, memory, |part| {

@@ -14,7 +14,8 @@
 //!    whose schema lacks the field paints fill values over older ones. A layer that a newer one hides completely is not
 //!    read. If no dense layer covers the whole box, the box is filled with the fill value first.
 //! 4. *Painting* (`paint`). Layers are painted over each other, clipped to their non-empty domains. A tile that is one
-//!    run of the region is decoded straight into it. Others go through a buffer of one tile, and `BoxMap` copies runs,
+//!    run of the region is decoded straight into it. Others go through a buffer of one tile, or where the query's memory has no
+//!    room for tiles, of one chunk (`by_chunk`), and `BoxMap` copies runs,
 //!    and transposes in blocks where the orders differ. When several ranges reach into one tile, the tile is decoded
 //!    once, without the chunks that no range touches, and a `CellMap` copies the product of the runs. Values of
 //!    variable length are painted as (start, length) pairs into an arena of the region and gathered once at the end.
@@ -30,6 +31,7 @@ mod arrange;
 mod axis;
 mod begun;
 pub(crate) mod boxes;
+mod by_chunk;
 mod by_tile;
 mod cell_map;
 mod chunk_rows;

@@ -3,22 +3,26 @@
 use tdb_codec::{Buffer, Layout, to_u64, to_usize};
 
 use super::boxes::Box;
+use super::by_chunk::ByChunk;
 use super::cell_map::CellMap;
 use super::space::{Region, Space};
 use crate::context::Context;
-use crate::tiles::FieldTiles;
+use crate::tiles::{Cells, FieldTiles};
 use crate::worker::Worker;
 use crate::{Error, Result};
 
 /// The cells of one data tile that a region takes.
-pub(super) struct TilePart {
+pub(super) struct TilePart<'p> {
+    region: &'p Region,
+    tile_box: &'p Box,
+    bounds: &'p Box,
     /// Along each dimension, which cells of the tile: first and last of each run, ascending.
     local: Vec<Vec<(usize, usize)>>,
     pub(super) map: CellMap,
 }
 
-impl TilePart {
-    pub(super) fn new(space: &Space, region: &Region, tile_box: &Box, bounds: &Box) -> Self {
+impl<'p> TilePart<'p> {
+    pub(super) fn new(space: &Space, region: &'p Region, tile_box: &'p Box, bounds: &'p Box) -> Self {
         let map = region.map(bounds, Some((tile_box, &space.tile_strides)));
         let spans = bounds.iter().zip(tile_box).enumerate();
         let local = spans
@@ -28,7 +32,7 @@ impl TilePart {
                 runs.map(|run| (distance(run.low), distance(run.high))).collect()
             })
             .collect();
-        Self { local, map }
+        Self { region, tile_box, bounds, local, map }
     }
 
     /// The single run that is the whole tile, in the tile's own order: where it begins in the region.
@@ -70,6 +74,9 @@ impl TilePart {
         worker: &mut Worker,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
+        if self.by_chunk(context, space, (tiles, tile, Cells::Values, size), target, worker)? {
+            return Ok(());
+        }
         if let Some(to) = self.whole_tile(space) {
             let start = to.saturating_mul(size);
             let out = target.get_mut(start..start.saturating_add(len)).unwrap_or_default();
@@ -119,6 +126,9 @@ impl TilePart {
         target: &mut [u8],
         worker: &mut Worker,
     ) -> Result<()> {
+        if self.by_chunk(context, space, (tiles, tile, Cells::Validity, 1), target, worker)? {
+            return Ok(());
+        }
         if let Some(to) = self.whole_tile(space) {
             let out = target.get_mut(to..to.saturating_add(space.tile_cells)).unwrap_or_default();
             return tiles.decode_validity(context, tile, out, |_| true, worker);
@@ -126,6 +136,30 @@ impl TilePart {
         self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
             tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, worker)
         })
+    }
+
+    /// Copies the box out of the tile's chunks, one after the other. `false` if the tile is read whole.
+    fn by_chunk(
+        &self,
+        context: &Context,
+        space: &Space,
+        (tiles, tile, cells, size): (&FieldTiles, usize, Cells, usize),
+        target: &mut [u8],
+        worker: &mut Worker,
+    ) -> Result<bool> {
+        if !context.by_chunk {
+            return Ok(false);
+        }
+        let (region, tile_box, bounds) = (self.region, self.tile_box, self.bounds);
+        let mut cut = ByChunk { space, region, tile_box, bounds, size, begun: Vec::new() };
+        let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
+        let show = |bytes: core::ops::Range<usize>, cells: &[u8]| cut.take(&bytes, cells, target);
+        let len = space.tile_cells.saturating_mul(size);
+        let done = tiles.visit_chunks(context, (tile, cells, len), wanted, show, worker)?;
+        if done {
+            context.counters.copied(self.cells().saturating_mul(size));
+        }
+        Ok(done)
     }
 
     /// Decodes the chunks that the box touches into a buffer of the worker, and copies the box.

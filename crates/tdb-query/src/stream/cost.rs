@@ -13,6 +13,7 @@ use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::sparse::Sorting;
 use crate::spec::ColumnSpec;
+use crate::tiles::Chunks;
 
 /// Sizes of a fragment's value tiles, field by field, each with the number of times that its bytes are held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
@@ -57,8 +58,21 @@ pub(crate) struct CellCost {
     widest: u64,
     coordinates: u64,
     codecs: Codecs,
+    /// What threads hold of tiles that are read chunk by chunk, if the query does so.
+    by_chunk: Option<ByChunk>,
     /// Largest value tile that was seen.
     largest: Cell<u64>,
+}
+
+/// What a thread holds where tiles of dense arrays are read chunk by chunk.
+#[derive(Clone, Copy, Debug, Default)]
+struct ByChunk {
+    /// Bytes of chunks.
+    chunks: u64,
+    /// Bytes of the widest cell of the fields whose tiles are read whole all the same.
+    widest: u64,
+    /// Bytes of the largest tile of a sparse fragment, decoded, with its coordinates.
+    sparse_tile: u64,
 }
 
 impl CellCost {
@@ -156,6 +170,11 @@ impl CellCost {
             let cells = dimensions.iter().map(|dimension| dimension.extent_cells().unwrap_or(u64::MAX));
             result += TILE.div_ceil(cells.fold(1, u64::saturating_mul).max(1));
         }
+        let by_chunk = (dense && plan.array.context().by_chunk).then(|| by_chunk(plan, widest, coordinates));
+        if by_chunk.is_some() {
+            // Together, threads look at no more cells than a part has.
+            result += scanned.0;
+        }
         let open = to_u64(dimensions.len()).saturating_add(2);
         let codecs = codecs(schema, fragments);
         Self {
@@ -171,6 +190,7 @@ impl CellCost {
             widest,
             coordinates: if dense { 0 } else { coordinates },
             codecs,
+            by_chunk,
             largest: Cell::new(0),
         }
     }
@@ -233,20 +253,52 @@ impl CellCost {
         self.largest.get()
     }
 
+    /// Bytes per cell in all fields that a thread looks at together.
+    pub(crate) const fn per_cell_looked_at(&self) -> u64 {
+        self.scanned.0
+    }
+
+    /// What [`Self::per_decoded_cell`] counts too much if these cells are read at once: each thread looks at the cells of a tile.
+    pub(crate) fn not_looked_at_at_once(&self, cells: u64, tile: u64, threads: u64) -> u64 {
+        let more = cells.saturating_sub(tile.saturating_mul(threads));
+        self.by_chunk.map_or(0, |_| more.saturating_mul(self.scanned.0))
+    }
+
     /// Bytes that a thread holds while it works on tiles with this many cells and this many bytes of values.
     pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
+        if let Some(own) = self.by_chunk {
+            return self.thread_by_chunk(own, cells, values);
+        }
         // Stored and decoded bytes, with a copy of the validity; or all coordinates of a tile and a mask.
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
         let scanned =
             cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
         let var = if self.var.is_empty() { 0 } else { values };
-        let values = if self.var.iter().any(|(.., times)| *times > 0) { values } else { 0 };
+        // Dense cells are put together beside the tile that they come from, also those that are only looked at.
+        let dense = self.schema.array_type == ArrayType::Dense;
+        let values = if self.var.iter().any(|(.., times)| dense || *times > 0) { values } else { 0 };
         let values =
             values.saturating_mul(2).saturating_add(if values == 0 { 0 } else { cells.saturating_mul(16) });
         let coordinates = cells.saturating_mul(self.coordinates.saturating_mul(2).saturating_add(1));
         let widest = cells.saturating_mul(self.widest.max(8)).max(var);
         let between = if self.codecs.take_tiles { widest.saturating_mul(2) } else { 0 };
         let parts = [column.max(coordinates), values, scanned, self.codecs.bytes, between];
+        parts.into_iter().fold(0, u64::saturating_add)
+    }
+
+    fn thread_by_chunk(&self, own: ByChunk, cells: u64, values: u64) -> u64 {
+        // Stored and decoded bytes; and offsets, stored and decoded.
+        let column = cells.saturating_mul(own.widest).saturating_mul(2);
+        let var = if self.var.is_empty() { 0 } else { cells.saturating_mul(16) };
+        let values = if self.var.is_empty() { 0 } else { values };
+        let between = if self.codecs.take_tiles {
+            cells.saturating_mul(own.widest).max(values).saturating_mul(2)
+        } else {
+            0
+        };
+        let looked_at = values.saturating_mul(self.scanned.1);
+        let values = values.saturating_mul(2);
+        let parts = [own.chunks, own.sparse_tile, column, var, values, looked_at, self.codecs.bytes, between];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 
@@ -265,6 +317,39 @@ impl CellCost {
             |fragment: &Arc<Fragment>| fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
         fragments.iter().map(of).max().unwrap_or(0)
     }
+}
+
+/// What the plan's fields take where tiles are read chunk by chunk; `all` and `coordinates` are the bytes of the widest cell, and of the
+/// coordinates of one.
+fn by_chunk(plan: &Plan, all: u64, coordinates: u64) -> ByChunk {
+    let schema = plan.array.schema();
+    let condition = plan.condition.iter().flat_map(|program| &program.fields).map(|field| field.kind);
+    let kinds: Vec<FieldKind> = condition.chain(plan.scanned.clone()).chain(plan.fields.clone()).collect();
+    let mut found = ByChunk::default();
+    for fragment in plan.array.fragments() {
+        if !fragment.is_dense() {
+            let cells = fragment.footer().sparse_tile_cells(0, fragment.schema().capacity);
+            let each = all.saturating_add(coordinates).saturating_mul(2).saturating_add(2);
+            found.sparse_tile = found.sparse_tile.max(cells.saturating_mul(each));
+            continue;
+        }
+        let attributes = kinds.iter().filter(|kind| matches!(kind, FieldKind::Attribute(_)));
+        for field in attributes.filter_map(|kind| schema.field_of(*kind)) {
+            let spec = ColumnSpec::new(schema, &field);
+            let own = spec.own_field(fragment.schema(), field.kind);
+            let Some(own) = own.and_then(|kind| fragment.schema().field_of(kind)) else { continue };
+            let chunks = Chunks::of(fragment, own.kind);
+            let cells = own.cell_size().map_or(8, to_u64);
+            let parts = [(true, chunks.values, cells), (own.nullable, chunks.validity, 1)];
+            for (_, chunk, width) in parts.into_iter().filter(|(exists, ..)| *exists) {
+                match chunk {
+                    Some(chunk) => found.chunks = found.chunks.max(to_u64(Chunks::held(chunk))),
+                    None => found.widest = found.widest.max(width),
+                }
+            }
+        }
+    }
+    found
 }
 
 /// What decoders of a thread hold beside the cells.

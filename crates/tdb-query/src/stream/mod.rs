@@ -32,7 +32,9 @@
 //!
 //! - for each thread, the largest tile as stored and as decoded (with its values of variable length, and with all
 //!   columns that a condition or aggregates look at), 384 KiB for its stack and codec states, three chunks between
-//!   filters, and 4 MiB if bzip2 is used;
+//!   filters, and 4 MiB if bzip2 is used. Where tiles of a dense array would take more than a quarter of the budget, or
+//!   more than there is, they are read chunk by chunk (`whole_query`): then it is 256 KiB of the file and two chunks,
+//!   and what is looked at counts among the cells. Values of variable length have no such chunks;
 //! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with more than 65,536
 //!   tiles in a fragment, neighbours share an entry).
 //!
@@ -42,7 +44,8 @@
 //! was returned no longer counts.
 //!
 //! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is rejected with the least
-//! budget that works (`BudgetTooSmall`). For boxes, the least is computed from the tiles that overlap at one place of
+//! budget that works (`BudgetTooSmall`), in whole kibibytes; any smaller one is rejected, except for windows of keys, of
+//! which less may be enough. For boxes, the least is computed from the tiles that overlap at one place of
 //! a dimension, for the dimension with the fewest: at least one cell of each tile, with all values of variable length
 //! of the tile. Metadata does not tell how many cells share coordinates (duplicates, histories that consolidation
 //! kept): a batch may need more for those, and the error then says how much.
@@ -58,6 +61,7 @@ mod plan;
 mod progress;
 mod runs;
 mod spread;
+mod whole_query;
 
 #[cfg(test)]
 mod tests;
@@ -353,10 +357,11 @@ pub(crate) fn for_each_part(
     Ok(())
 }
 
-/// A plan that needs no more memory than one that looks for older versions of cells: such a query is cut inside tiles. One that was spared
-/// the search reads whole tiles, if they fit.
+/// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more memory than one that looks for older
+/// versions of cells: such a query is cut inside tiles. One that was spared the search reads whole tiles, if they fit.
 pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
     let Some(Allowance { budget, batch }) = memory else { return plan };
+    let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
     if !plan.is_spared() || plan.share.tiles.is_some() {
         return plan;
     }
@@ -365,15 +370,33 @@ pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
     if plan.array.context().is_near() && fits().is_ok() { plan } else { plan.searching() }
 }
 
-/// The error of a budget that was too small: this one, or the one of a plan whose parts need more.
-pub(crate) fn dearer(error: Error, plan: &Plan, Allowance { budget, batch }: Allowance) -> Error {
+/// The error of a budget that was too small: this one, or the one of a plan for some tiles whose parts need more.
+pub(crate) fn dearer(error: Error, plan: &Plan, memory: Allowance, tiles: &[Candidate]) -> Error {
     let min = |error: &Error| match error {
         Error::Query(QueryError::BudgetTooSmall { min, .. }) => Some(*min),
         _ => None,
     };
-    match (min(&error), Parts::new(plan, budget, batch)) {
+    match (min(&error), parts_or_at_once(plan, memory, tiles)) {
         (Some(own), Err(other)) if min(&other).is_some_and(|other| other > own) => other,
         _ => error,
+    }
+}
+
+/// Fails if a budget is too small both for the parts of a plan and for all cells of its tiles at once.
+pub(crate) fn parts_or_at_once(
+    plan: &Plan,
+    Allowance { budget, batch }: Allowance,
+    tiles: &[Candidate],
+) -> Result<()> {
+    let Err(error) = Parts::new(plan, budget, batch) else { return Ok(()) };
+    let beside = whole_query::Beside::of(plan)?;
+    let bytes = cost_of_all(tiles, beside.per_cell());
+    match (error, share::enough(budget, beside.with(bytes))) {
+        (Error::Query(QueryError::BudgetTooSmall { min, .. }), Err(at_once)) => Err(match at_once {
+            QueryError::BudgetTooSmall { min: other, .. } if other < min => at_once.into(),
+            _ => QueryError::BudgetTooSmall { budget, min }.into(),
+        }),
+        (error, _) => Err(error),
     }
 }
 
@@ -383,7 +406,7 @@ pub(crate) fn at_once(
     Allowance { budget, batch }: Allowance,
     tiles: &[Candidate],
 ) -> Result<Option<Plan>> {
-    let mut room = match plan::room_of_all(plan, budget) {
+    let mut room = match whole_query::room_of_all(plan, budget) {
         Ok(room) => room,
         // Parts may need less.
         Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
@@ -394,8 +417,7 @@ pub(crate) fn at_once(
     if let Some(max) = batch {
         room = room.at_most(max);
     }
-    let bytes = tiles.iter().map(|tile| cost(tile, &room)).fold(0, u64::saturating_add);
-    if bytes > room.bytes() {
+    if cost_of_all(tiles, room.per_cell()) > room.bytes() {
         return Ok(None);
     }
     let mut part = plan.clone();
@@ -403,10 +425,15 @@ pub(crate) fn at_once(
     Ok(Some(part))
 }
 
-/// What a tile takes when all of its cells are selected: besides what cells cost, a number, a timestamp and a flag per cell, what deletes
+/// What tiles take together when all of their cells are selected.
+fn cost_of_all(tiles: &[Candidate], per_cell: u64) -> u64 {
+    tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
+}
+
+/// What a tile takes when all of its cells are selected: besides what cells cost then, a number, a timestamp and a flag per cell, what deletes
 /// look at, and the header of a list.
-fn cost(tile: &Candidate, room: &share::Room) -> u64 {
-    to_u64(tile.tile_cells).saturating_mul(room.per_cell().saturating_add(4 + 8 + 1)).saturating_add(512)
+fn cost(tile: &Candidate, per_cell: u64) -> u64 {
+    to_u64(tile.tile_cells).saturating_mul(per_cell.saturating_add(4 + 8 + 1)).saturating_add(512)
 }
 
 /// Runs a query on groups of tiles that fit the memory, in their order.
@@ -416,15 +443,20 @@ pub(crate) fn for_each_group(
     tiles: Vec<Candidate>,
     mut run: impl FnMut(&Plan, Vec<Candidate>) -> Result<()>,
 ) -> Result<()> {
-    let mut room = plan::room_of_all(plan, budget)?;
+    let beside = whole_query::Beside::of(plan)?;
+    let cost = |tile: &Candidate| cost(tile, beside.per_cell());
+    // A group has one tile at least.
+    let Some(dearest) = tiles.iter().map(cost).max() else { return Ok(()) };
+    share::enough(budget, beside.with(dearest))?;
+    let mut room = beside.room(budget)?;
     if let Some(max) = batch {
         room = room.at_most(max);
     }
     let mut tiles = tiles.into_iter().peekable();
     while let Some(first) = tiles.next() {
-        let (mut bytes, mut group) = (cost(&first, &room), vec![first]);
-        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next, &room)) <= room.bytes()) {
-            bytes = bytes.saturating_add(cost(&next, &room));
+        let (mut bytes, mut group) = (cost(&first), vec![first]);
+        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next)) <= room.bytes()) {
+            bytes = bytes.saturating_add(cost(&next));
             group.push(next);
         }
         let mut part = plan.clone();
@@ -438,10 +470,10 @@ pub(crate) fn for_each_group(
 }
 
 /// Reads a plan whole, if that can be done within a budget.
-pub(crate) fn read_within(plan: &mut Plan, budget: MemoryBudget) -> Result<Cells> {
-    let room = Arc::new(plan::room_of_all(plan, budget)?);
-    plan.share.room = Some(room);
-    run(plan)
+pub(crate) fn read_within(plan: Plan, budget: MemoryBudget) -> Result<Cells> {
+    let mut plan = whole_query::by_chunk(plan, budget, |plan| whole_query::room_of_all(plan, budget).is_ok());
+    plan.share.room = Some(Arc::new(whole_query::room_of_all(&plan, budget)?));
+    run(&plan)
 }
 
 /// A result without cells: that of a read without tiles.

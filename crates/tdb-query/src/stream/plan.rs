@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::{ArraySchema, Range};
 
-use super::boxes::{Boxes, Narrowed, bounds_of, lines_of, narrow, volume};
+use super::boxes::{Boxes, Narrowed, lines_of, narrow};
 use super::cost::CellCost;
 use super::cut::Piece;
 use super::keyed::{self, Keyed};
@@ -18,7 +18,7 @@ use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
-use crate::share::{BatchScope, Room, too_small};
+use crate::share::{BatchScope, Room, enough, too_small};
 use crate::sparse::Sorting;
 use crate::sparse::candidate::{all_candidates, rarity, rounds};
 use crate::sparse::filter::Filter;
@@ -122,18 +122,21 @@ impl Parts {
         let most = most_scale(plan, budget)?;
         let this = Self { budget, batch, growing: None, cost, scale: most, most, kind };
         // A budget that is too small for anything is rejected before anything is read.
+        if let Kind::Boxes(boxes) = &this.kind {
+            enough(budget, this.min_of_boxes(plan, boxes))?;
+        }
         match (&this.kind, this.room(plan, this.held())) {
             (_, Ok(_)) => Ok((this, progress)),
             (Kind::Runs(_), Err(_)) => Err(this.too_small_for_runs(plan)),
             (Kind::Untried(_), Err(_)) => Err(this.too_small_for_keys(plan)),
-            // Room for the least box, and for some cells.
-            (Kind::Boxes(boxes), Err(_)) => {
-                let fixed = this.threads(plan).saturating_add(this.beside(plan));
-                let min = Room::min(fixed).saturating_add(boxes.held()).saturating_add(boxes.min());
-                Err(too_small(budget, min).into())
-            }
             (_, Err(error)) => Err(error),
         }
+    }
+
+    /// What the least box takes, with all that is held beside it: a cell of each tile that there is at one place, or some cells.
+    fn min_of_boxes(&self, plan: &Plan, boxes: &Boxes) -> u64 {
+        let fixed = self.threads(plan).saturating_add(self.beside(plan)).saturating_add(boxes.held());
+        Room::min(fixed).max(fixed.saturating_add(boxes.min()))
     }
 
     /// The most that the cells of a batch may take, if the caller has limited it.
@@ -145,9 +148,7 @@ impl Parts {
     pub(super) fn check_tiles(&self, plan: &Plan) -> Result<()> {
         let dearest = |threads| Runs::default().dearest(plan, &self.cost, threads);
         let all = dearest(to_u64(plan.array.context().threads))?;
-        if all > self.room_of_budget(plan, 0)?.bytes() {
-            return Err(self.too_small_for_runs(plan));
-        }
+        enough(self.budget, all.saturating_add(self.beside(plan)))?;
         let cells = dearest(0)?;
         // A batch may always take a little.
         match self.batch.filter(|batch| batch.bytes().max(Room::min(0)) < cells) {
@@ -266,10 +267,16 @@ impl Parts {
                     return Ok(None);
                 };
                 let min = run.bytes.max(Room::min(run.threads));
-                if min > all.bytes() {
+                if enough(self.budget, min.saturating_add(self.beside(plan))).is_err() {
                     return Err(self.too_small_for_runs(plan));
                 }
-                let room = self.room_beside(plan, run.threads)?;
+                // Tiles are not cut: one that takes more than a batch may is a batch all the same. Whoever asks for a part that is made of
+                // tiles is told beforehand.
+                let is_one = run.len() == 1 && self.growing.is_none() && plan.share.tiles.is_none();
+                let room = match is_one {
+                    true => self.room_of_budget(plan, run.threads)?,
+                    false => self.room_beside(plan, run.threads)?,
+                };
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
                 let (what, room) = (What::Run(run, set), Arc::new(room));
@@ -287,13 +294,23 @@ impl Parts {
         }
     }
 
-    /// The error of a budget that is too small for a stream by keys, which lists keys in a quarter of it.
+    /// The error of a budget that is too small for a stream by keys, and for the whole query at once.
     fn too_small_for_keys(&self, plan: &Plan) -> Error {
+        let of_all = || Runs::default().next(plan, &self.cost, Limit { cells: u64::MAX, all: u64::MAX }, 0);
+        let min = self.min_of_keys(plan).and_then(|keys| {
+            // The sizes of values are known now, and with them what threads hold.
+            let all = of_all()?.map_or(0, |all| all.bytes);
+            let fixed = self.threads(plan).saturating_add(self.beside(plan));
+            Ok(keys.min(Room::min(fixed).max(fixed.saturating_add(all))))
+        });
+        min.map_or_else(|error| error, |min| too_small(self.budget, min).into())
+    }
+
+    /// What is enough for a stream by keys, which lists keys in a quarter of its room; less often is, too.
+    fn min_of_keys(&self, plan: &Plan) -> Result<u64> {
         for fragment in plan.array.fragments() {
             // Records the size of its values.
-            if let Err(error) = self.cost.var_sizes(plan.array.context(), fragment) {
-                return error;
-            }
+            self.cost.var_sizes(plan.array.context(), fragment)?;
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         let (threads, beside) = (self.threads(plan), self.beside(plan));
@@ -309,8 +326,7 @@ impl Parts {
             cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
         let min = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
-        let min = min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside);
-        too_small(self.budget, min).into()
+        Ok(min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside))
     }
 
     /// The error of a budget that is too small for some tile: it contains what the most expensive tile takes.
@@ -429,24 +445,6 @@ impl Part {
         plan.share.room = Some(self.room.clone());
         plan
     }
-}
-
-/// The room for the whole query at once.
-pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
-    let schema = plan.array.schema();
-    let dense = schema.array_type == ArrayType::Dense;
-    let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
-    for fragment in plan.array.fragments() {
-        cost.var_sizes(plan.array.context(), fragment)?;
-    }
-    let thread = cost.thread(largest_tile(plan, &cost), cost.largest_value_tile());
-    let fixed = thread.saturating_mul(to_u64(plan.array.context().threads)).saturating_add(plan.share.beside);
-    let room = Room::new(budget, fixed, cost.per_selected_cell())?;
-    let lines = lines_of(plan);
-    if dense && let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {
-        room.charge(volume(&all).saturating_mul(cost.per_decoded_cell()))?;
-    }
-    Ok(room)
 }
 
 /// The order of the batches.

@@ -61,7 +61,7 @@ impl Coded {
     }
 
     /// Whether the place of a chunk follows from its number.
-    fn can_skip(&self) -> bool {
+    pub(super) fn can_skip(&self) -> bool {
         self.has_equal_chunks && self.decoder.is_identity()
     }
 
@@ -322,7 +322,7 @@ impl Coded {
 
 impl Fault {
     /// The error of a tile that could not be read.
-    fn of(self, context: &Context, location: &TileLocation) -> Error {
+    pub(super) fn of(self, context: &Context, location: &TileLocation) -> Error {
         match self {
             Self::Format(error) => Error::from_tile(context.describe(&location.key), None, error),
             Self::Read(range, error) => Error::short_read(context.describe(&location.key), &range, error),

@@ -11,9 +11,9 @@ use std::io;
 use std::sync::OnceLock;
 
 use tdb_codec::{Buffer, DatatypeClass, Physical, Reader};
-use tdb_filters::{Decoder, Scratch};
+use tdb_filters::{Decoder, Filter, Scratch};
 use tdb_fragment::{Section, TileValues, parse_words};
-use tdb_schema::Field;
+use tdb_schema::{ArraySchema, Field};
 use tdb_tile::TileChunks;
 
 use super::coded::Coded;
@@ -30,6 +30,16 @@ use crate::{Error, Result};
 const MOST_TILES: usize = 16;
 /// The most fields whose tiles are compared.
 pub(super) const MOST_FIELDS: usize = 4;
+
+/// Whether filters that are told bytes and filters that are told values of the field's type may store the same validity
+/// differently, and leave no note of it: those with windows do.
+pub(super) fn is_possible(schema: &ArraySchema, field: &Field<'_>) -> bool {
+    let filters = &schema.validity_filters.filters;
+    let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
+    let notes =
+        |filter: &Filter| matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. });
+    field.datatype.size() > 1 && filters.iter().any(shuffles) && !filters.iter().any(notes)
+}
 
 /// The two ways of decoding a field's validity tiles.
 #[derive(Debug)]

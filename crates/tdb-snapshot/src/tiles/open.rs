@@ -8,9 +8,9 @@ use tdb_fragment::DataFilePart;
 use tdb_schema::{Field, FieldKind};
 
 use super::coded::Coded;
-use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, says_nothing_if_damaged};
+use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, is_possible, says_nothing_if_damaged};
 use super::short::Short;
-use super::{CoordsPart, FieldTiles, ValidityTiles};
+use super::{Chunks, CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::{Error, Result};
@@ -51,6 +51,7 @@ impl FieldTiles {
             strings: None,
             validity: None,
             coords: CoordsPart::Alone,
+            chunks: Chunks::default(),
         })
     }
 }
@@ -84,7 +85,8 @@ impl<'a> Opener<'a> {
         };
         let validity = if self.field.nullable { Some(self.validity()?) } else { None };
         let (datatype, cell_val_num) = (self.field.datatype, self.field.cell_val_num);
-        Ok(FieldTiles { datatype, cell_val_num, fixed, values, strings, validity, coords })
+        let chunks = Chunks::of(self.fragment, self.field.kind);
+        Ok(FieldTiles { datatype, cell_val_num, fixed, values, strings, validity, coords, chunks })
     }
 
     fn tile(&self, datatype: Datatype, cell_size: usize, var: bool) -> TileContext {
@@ -172,7 +174,7 @@ impl<'a> Opener<'a> {
             let pipeline = &self.fragment.schema().validity_filters;
             return Ok(ValidityTiles::Plain(self.part(DataFilePart::Validity, pipeline, tile)?));
         };
-        if !self.is_doubtful() {
+        if !is_possible(self.fragment.schema(), &self.field) {
             return Ok(ValidityTiles::Plain(validity.typed));
         }
         let (context, fragment) = (self.context, self.fragment);
@@ -188,7 +190,7 @@ impl<'a> Opener<'a> {
 
     /// What the metadata state about the tiles of this field, if that can tell how validity was filtered.
     fn evidence(&self) -> Result<Option<Evidence>> {
-        if !(self.field.nullable && self.is_doubtful()) {
+        if !(self.field.nullable && is_possible(self.fragment.schema(), &self.field)) {
             return Ok(None);
         }
         let (coords, size) = (CoordsPart::Alone, self.field.datatype.size());
@@ -212,17 +214,6 @@ impl<'a> Opener<'a> {
         let bytes = coded.decoder;
         coded.decoder = typed.or(bytes.clone());
         Ok(Some(Validity { typed: coded, bytes }))
-    }
-
-    /// Whether filters that are told bytes and filters that are told values of the field's type may store the same
-    /// validity differently, and leave no note of it: those with windows do.
-    fn is_doubtful(&self) -> bool {
-        let filters = &self.fragment.schema().validity_filters.filters;
-        let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
-        let notes = |filter: &Filter| {
-            matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. })
-        };
-        self.field.datatype.size() > 1 && filters.iter().any(shuffles) && !filters.iter().any(notes)
     }
 }
 

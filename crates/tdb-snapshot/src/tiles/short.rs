@@ -77,6 +77,17 @@ impl Short {
     }
 }
 
+/// Whether the number of cells of a dense tile is beyond the type of some dimension, so that some library may have stored fewer of them.
+pub(super) fn may_be_short(schema: &ArraySchema) -> bool {
+    let dimensions = &schema.domain.dimensions;
+    let extents = dimensions.iter().map(|dimension| dimension.extent_cells().map(u128::from));
+    let Some(cells) = extents.collect::<Option<Vec<_>>>() else { return false };
+    let cells = cells.into_iter().fold(1, u128::saturating_mul);
+    let bits = |dimension: &tdb_schema::Dimension| u32::try_from(dimension.datatype.size().saturating_mul(8));
+    let mut bits = dimensions.iter().filter_map(|dimension| bits(dimension).ok()).filter(|bits| *bits < 64);
+    bits.any(|bits| cells >= 1u128 << bits)
+}
+
 /// The number of cells that a library of version `writer` counts in a dense tile, if it does not count all of them.
 pub fn counted_cells(schema: &ArraySchema, writer: FormatVersion) -> Option<u64> {
     let dimensions = &schema.domain.dimensions;

@@ -10,7 +10,7 @@ use super::pieces::{READ_COST, USUAL_CHUNK, pieces_in};
 use crate::storage::StoredFile;
 
 /// The most bytes that are read at once.
-const AT_ONCE: usize = 256 << 10;
+pub(super) const AT_ONCE: usize = 256 << 10;
 
 /// A tile of a file.
 #[derive(Debug)]
@@ -110,6 +110,43 @@ impl Source<'_> {
             }
         }
         Ok(Some(places))
+    }
+
+    /// Passes on the chunks that `wanted` accepts, one after the other, each with its body. No more of the tile is held than a chunk, or
+    /// as much as is read at once. `are_equal` as in [`Self::places`].
+    pub(super) fn visit_chunks(
+        &self,
+        are_equal: bool,
+        mut wanted: impl FnMut(Range<usize>) -> bool,
+        buffer: &mut Buffer,
+        mut show: impl FnMut(&ChunkPlace, &[u8]) -> tdb_tile::Result<()>,
+    ) -> Result<(), Fault> {
+        let block = |start: usize| start..self.len.min(start.saturating_add(USUAL_CHUNK));
+        let mut window = Window { source: self, buffer, held: 0..0 };
+        let walk = ChunkWalk::new(self.tile.clone(), self.len);
+        let mut walk = if are_equal { walk.of_equal_chunks() } else { walk };
+        // The first wanted block that does not end before the next chunk.
+        let mut next = 0usize;
+        loop {
+            let at = walk.position();
+            if at >= next {
+                match (at..self.len).step_by(USUAL_CHUNK).find(|start| wanted(block(*start))) {
+                    Some(start) => next = start,
+                    None => break,
+                }
+            }
+            walk.skip_to(next);
+            let Some(header) = walk.needs() else { break };
+            // Of neighbours that are wanted, headers come with bodies.
+            let ahead = if at >= next { to_u64(AT_ONCE) } else { headers_ahead(&walk) };
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            let Some(place) = place else { continue };
+            if wanted(place.output.clone()) {
+                let body = window.bytes(&place.body, to_u64(AT_ONCE))?;
+                show(&place, body).map_err(Fault::Format)?;
+            }
+        }
+        Ok(())
     }
 
     /// Passes on a part of a chunk.

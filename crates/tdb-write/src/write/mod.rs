@@ -299,6 +299,7 @@ impl WriteOptions {
             spawner: None,
             counters,
             threads: self.threads.max(1),
+            by_chunk: false,
             limits: self.limits,
             budget: Arc::new(Budget::new(self.limits.scratch_bytes)),
             key: self.key.clone(),

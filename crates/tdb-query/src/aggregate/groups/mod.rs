@@ -146,7 +146,9 @@ const fn for_groups(budget: MemoryBudget) -> u64 {
 /// are planned, and the groups take a quarter: half is left.
 fn with_groups(budget: MemoryBudget, min: MemoryBudget) -> MemoryBudget {
     let planned = (min.bytes() / 4).saturating_add(1).saturating_mul(3);
-    MemoryBudget::from_bytes(planned.saturating_sub(for_groups(budget)).saturating_mul(2)).max(min)
+    let bytes = planned.saturating_sub(for_groups(budget)).saturating_mul(2);
+    // Only whole kibibytes of a budget count.
+    MemoryBudget::from_bytes(bytes.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX)).max(min)
 }
 
 /// Takes the cells of tiles.
