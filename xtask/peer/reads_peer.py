@@ -196,11 +196,11 @@ def truth(reader, array, uri, schema, query, ranges, told):
 
 
 def values(schema, query, columns, count, chosen):
-    """The aggregates of the chosen cells; the count is of all of them."""
+    """The aggregates of the chosen cells; the count is of all cells, if there is no condition."""
     out = []
     for function, name in query["aggregates"]:
         if name is None:
-            out.append(struct.pack("<Q", count).hex())
+            out.append(struct.pack("<Q", sum(chosen) if query["condition"] else count).hex())
             continue
         f = next(f for f in schema["dimensions"] + schema["attributes"] if f["name"] == name)
         some = [c for c, good in zip(columns[name], chosen) if good and c is not None]

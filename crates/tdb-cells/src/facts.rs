@@ -9,6 +9,8 @@ use tdb_codec::{CellValNum, Datatype, DatatypeClass, Physical};
 pub enum FieldFacts<'a> {
     /// There are no cells: the fragment is older than the field.
     Missing,
+    /// The fragments of some cells may be older than the field, and nothing is known of the others.
+    Perhaps,
     /// There are cells, with these facts.
     Known(Facts<'a>),
 }

@@ -178,8 +178,9 @@ Both ends of a range are included, an empty end is open, a single value is a ran
 or : between the ends. Ranges and points that reach out of the domain are cut to it.
 
 A condition compares fields with values, = (or ==) != < <= > >= in (..) not in (..) is null, is nan, is not null, joined by \
-and, or, not and parentheses. Here strings and dates must be in quotes, and so must names that are not plain words. Aggregates are \
-read from statistics instead of data wherever these are exact.
+and, or, not and parentheses. Here strings and dates must be in quotes, and so must names that are not plain words. A cell that is \
+older than a field has the field's fill value, and satisfies no test of it, also not is null; tdb sql compares the fill value. Aggregates \
+are over the cells that satisfy the condition. They are read from statistics instead of data wherever these are exact.
 
 Examples:
   tdb read weather

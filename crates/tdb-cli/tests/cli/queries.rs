@@ -75,7 +75,9 @@ sum(a)  count  mean(a)  min(a)  null_count(a)
     assert_eq!(read(array, &["--aggregate", list]), expected);
     assert_eq!(read(array, &["--aggregate", "sum(a),max(a)", "--format", "csv"]), "sum(a),max(a)\n136,16\n");
     let json = read(array, &["--aggregate", "count,max(a)", "--format", "json", "--where", "a < 4"]);
-    assert_eq!(json, "{\"count\":16,\"max(a)\":3}\n");
+    assert_eq!(json, "{\"count\":3,\"max(a)\":3}\n");
+    let above = read(array, &["--aggregate", "count,sum(a),mean(a)", "--format", "csv", "--where", "a > 10"]);
+    assert_eq!(above, "count,sum(a),mean(a)\n6,81,13.5\n");
     let none = read(array, &["--aggregate", "max(a)", "--format", "json", "--where", "a < -4"]);
     assert_eq!(none, "{\"max(a)\":null}\n");
 }

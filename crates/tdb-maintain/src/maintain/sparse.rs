@@ -12,7 +12,7 @@ use super::source::{Source, decode_words};
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Columns, Program};
 use crate::context::Context;
-use crate::facts::{Facts, FieldFacts};
+use crate::facts::FieldFacts;
 use crate::fragment::Fragment;
 use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
@@ -412,6 +412,6 @@ impl Columns for Collected {
     }
 
     fn facts(&self, _field: usize) -> FieldFacts<'_> {
-        FieldFacts::Known(Facts::UNKNOWN)
+        FieldFacts::Perhaps
     }
 }

@@ -1,4 +1,7 @@
-//! Aggregates over dense arrays, one space tile after the other. Unwritten cells are counted, but have no value.
+//! Aggregates over dense arrays, one space tile after the other.
+//!
+//! They are over the cells that some fragment has, whichever fields it has: what lacks a field is its fill value, as in a read. The
+//! cells that nobody wrote are counted, too, if there is no condition.
 
 use tdb_codec::{to_u64, to_usize};
 
@@ -6,15 +9,35 @@ use super::tally::{Tally, WantedField};
 use crate::asked::Ends;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::context::Context;
-use crate::dense::boxes::{Box, intersect};
-use crate::dense::condition::{MatchField, Matcher};
+use crate::dense::boxes::Box;
+use crate::dense::condition::{Lacking, MatchField, Matcher};
+use crate::dense::sources::Written;
 use crate::dense::space::{Region, Space};
-use crate::dense::{Overlay, overlays};
+use crate::dense::{domain_box, intersect, overlays};
 use crate::plan::Plan;
 use crate::storage::Needs;
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Result, parallel};
+
+/// Some cells: how many there are, and the tally of each wanted field.
+struct Found {
+    cells: u64,
+    tallies: Vec<Tally>,
+}
+
+impl Found {
+    fn nothing(wanted: &[WantedField]) -> Self {
+        Self { cells: 0, tallies: wanted.iter().map(WantedField::nothing).collect() }
+    }
+
+    fn add(&mut self, wanted: &[WantedField], more: Self) {
+        self.cells = self.cells.saturating_add(more.cells);
+        for ((field, tally), more) in wanted.iter().zip(&mut self.tallies).zip(more.tallies) {
+            field.add(tally, more);
+        }
+    }
+}
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, everything except the statistics of
 /// whole fragments is computed part by part of the query.
@@ -25,11 +48,13 @@ pub(super) fn run(
     memory: Option<Allowance>,
 ) -> Result<(u64, Vec<Tally>)> {
     let array = &plan.array;
-    let context = array.context();
-    let count = to_u64(Space::new(plan)?.cells());
-    let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
-    let Some(written) = array.bounds().filter(|_| !wanted.is_empty()) else {
-        return Ok((count, tallies));
+    // Unwritten cells count, too, if there is no condition.
+    let all =
+        plan.condition.is_none().then(|| Space::new(plan)).transpose()?.map(|space| to_u64(space.cells()));
+    let mut total = Found::nothing(wanted);
+    let looks = !wanted.is_empty() || all.is_none();
+    let Some(written) = array.bounds().filter(|_| looks) else {
+        return Ok((all.unwrap_or(0), total.tallies));
     };
     // Only places where something was written have values to look at.
     let mut plan = plan.clone();
@@ -39,38 +64,27 @@ pub(super) fn run(
     let plan = &plan;
     let mut open = vec![true; wanted.len()];
     if plan.condition.is_none() {
-        let space = Space::new(plan)?;
-        // Of sparse fragments, only the domain is needed.
-        let none = array.fragments().iter().map(|fragment| (!fragment.is_dense()).then(Overlay::default));
-        let none = none.collect::<Vec<_>>();
-        let matcher = Matcher::open(plan, program, &space, &none, true)?;
-        let sources = Sources::new(context, program, array.fragments());
-        let fields = matcher.fields.iter().zip(wanted).enumerate();
-        for ((index, (own, field)), (tally, open)) in fields.zip(tallies.iter_mut().zip(&mut open)) {
-            if let Some(found) = whole_fragments(plan, &space, &sources, own, (index, field))? {
-                (*tally, *open) = (found, false);
+        let known = whole_fragments(plan, program, wanted)?.into_iter();
+        for (known, (tally, open)) in known.zip(total.tallies.iter_mut().zip(&mut open)) {
+            if let Some(known) = known {
+                (*tally, *open) = (known, false);
             }
         }
-    }
-    if !open.contains(&true) {
-        return Ok((count, tallies));
-    }
-    let mut add = |found: Vec<Tally>| {
-        for ((field, tally), more) in wanted.iter().zip(&mut tallies).zip(found) {
-            field.add(tally, more);
+        if !open.contains(&true) {
+            return Ok((all.unwrap_or(0), total.tallies));
         }
-    };
+    }
     match memory {
-        None => scan(plan, program, (wanted, &open), &mut add)?,
+        None => scan(plan, program, (wanted, &open), &mut |more| total.add(wanted, more))?,
         Some(memory) => stream::for_each_part(plan, memory, |part| {
             // If a part turns out too large, what it has added so far must be dropped.
             let mut found = Vec::new();
             scan(part, program, (wanted, &open), &mut |more| found.push(more))?;
-            found.into_iter().for_each(&mut add);
+            found.into_iter().for_each(|more| total.add(wanted, more));
             Ok(())
         })?,
     }
-    Ok((count, tallies))
+    Ok((all.unwrap_or(total.cells), total.tallies))
 }
 
 /// Adds up the cells of a query, space tile by space tile.
@@ -78,14 +92,15 @@ fn scan(
     plan: &Plan,
     program: &Program,
     (wanted, open): (&[WantedField], &[bool]),
-    add: &mut dyn FnMut(Vec<Tally>),
+    add: &mut dyn FnMut(Found),
 ) -> Result<()> {
     let context = plan.array.context();
     let space = Space::new(plan)?;
     let overlays = overlays(plan, &space)?;
-    let matcher = Matcher::open(plan, program, &space, &overlays, true)?;
+    let written = Written::new(plan.array.fragments(), &overlays);
+    let matcher = Matcher::open(plan, program, &space, &overlays, Lacking::Fill)?;
     let condition = match &plan.condition {
-        Some(condition) => Some(Matcher::open(plan, condition, &space, &overlays, false)?),
+        Some(condition) => Some(Matcher::open(plan, condition, &space, &overlays, Lacking::Fails)?),
         None => None,
     };
     // In global order every region is a part of one space tile.
@@ -99,7 +114,9 @@ fn scan(
         plan.fetch_if_it_fits(ahead, &needs);
     }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
-        of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), worker)
+        let mut mask = vec![0u8; part.cells()];
+        written.paint(&part, &mut mask);
+        of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), mask, worker)
     };
     let workers = Worker::sharing(context.threads, parts.len());
     parallel::run(context.threads, parts, workers, of_part)?.into_iter().for_each(add);
@@ -145,106 +162,110 @@ fn in_domain(space: &Space, bounds: &Box) -> bool {
     bounds.iter().zip(ends).all(|((_, high), last)| last.is_some_and(|last| *high <= last))
 }
 
-/// The tally of a field from the statistics of whole fragments, if these are enough: no fragment overlaps another,
+/// The tally of each field from the statistics of whole fragments, if these are enough: no fragment overlaps another,
 /// all lie in the query, and all consist of whole tiles.
-fn whole_fragments(
-    plan: &Plan,
-    space: &Space,
-    sources: &Sources<'_>,
-    own: &MatchField<'_>,
-    (index, field): (usize, &WantedField),
-) -> Result<Option<Tally>> {
-    let Some(domains) = own.sources.domains().collect::<Option<Vec<&Box>>>() else { return Ok(None) };
-    let aligned = |domain: &&Box| {
+fn whole_fragments(plan: &Plan, program: &Program, wanted: &[WantedField]) -> Result<Vec<Option<Tally>>> {
+    let array = &plan.array;
+    let Some(fragments) = whole_and_apart(plan)? else { return Ok(Vec::new()) };
+    let sources = Sources::new(array.context(), program, array.fragments());
+    let mut tallies: Vec<_> = wanted.iter().map(|field| Some(field.nothing())).collect();
+    for number in fragments {
+        let exact = sources.exact_whole(number)?;
+        let cells = array.fragments().get(number).and_then(|fragment| to_usize(fragment.cell_count()));
+        for ((tally, field), exact) in tallies.iter_mut().zip(wanted).zip(&exact) {
+            // A fragment without the field has its fill value.
+            let found = cells.and_then(|cells| field.of_statistics(exact.as_ref(), cells));
+            *tally = tally.take().zip(found).map(|(mut tally, found)| {
+                field.add(&mut tally, found);
+                tally
+            });
+        }
+    }
+    Ok(tallies)
+}
+
+/// The numbers of the fragments that reach into a query, if all cells of each count.
+fn whole_and_apart(plan: &Plan) -> Result<Option<Vec<usize>>> {
+    let space = Space::new(plan)?;
+    let mut domains: Vec<(Box, usize)> = Vec::new();
+    for (number, fragment) in plan.array.fragments().iter().enumerate() {
+        let Some(domain) = fragment.bounds() else { continue };
+        let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+        if intersect(&domain, space.query()).is_none() {
+            continue;
+        }
         let corner = |pick: fn(&(u64, u64)) -> u64| -> Box {
             let index = domain.iter().enumerate().map(|(at, span)| space.tile_index(at, pick(span)));
             space.tile_box(&index.collect::<Vec<_>>())
         };
         let (first, last) = (corner(|span| span.0), corner(|span| span.1));
-        let whole = domain
-            .iter()
-            .zip(first.iter().zip(&last))
-            .all(|(span, (first, last))| *span == (first.0, last.1));
-        whole && space.has_all(domain)
-    };
-    let apart = || {
-        let mut sorted = domains.clone();
-        sorted.sort_unstable();
-        // Only neighbours along the first dimension can overlap.
-        sorted.iter().enumerate().all(|(at, domain)| {
-            let end = domain.first().map_or(0, |span| span.1);
-            let near = sorted.iter().skip(at.saturating_add(1));
-            near.take_while(|other| other.first().is_some_and(|span| span.0 <= end))
-                .all(|other| intersect(domain, other).is_none())
-        })
-    };
-    if domains.is_empty() || !domains.iter().all(aligned) || !apart() {
-        return Ok(None);
-    }
-    let mut tally = field.nothing();
-    for fragment in own.sources.fragments() {
-        let exact = sources.exact_whole(fragment)?.into_iter().nth(index).flatten();
-        let cells = plan.array.fragments().get(fragment).and_then(|fragment| to_usize(fragment.cell_count()));
-        let Some(found) =
-            exact.zip(cells).and_then(|(exact, cells)| field.of_statistics(Some(&exact), cells))
-        else {
+        let mut ends = domain.iter().zip(first.iter().zip(&last));
+        let whole = ends.all(|(span, (first, last))| *span == (first.0, last.1));
+        if !fragment.is_dense() || !whole || !space.has_all(&domain) {
             return Ok(None);
-        };
-        field.add(&mut tally, found);
+        }
+        domains.push((domain, number));
     }
-    Ok(Some(tally))
+    domains.sort_unstable();
+    // Only neighbours along the first dimension can overlap.
+    let apart = domains.iter().enumerate().all(|(at, (domain, _))| {
+        let end = domain.first().map_or(0, |span| span.1);
+        let near = domains.iter().skip(at.saturating_add(1));
+        near.take_while(|(other, _)| other.first().is_some_and(|span| span.0 <= end))
+            .all(|(other, _)| intersect(domain, other).is_none())
+    });
+    // Sums of reals are added in the order of the fragments.
+    let mut numbers: Vec<usize> = domains.into_iter().map(|(_, number)| number).collect();
+    numbers.sort_unstable();
+    Ok(apart.then_some(numbers))
 }
 
-/// Adds up the written cells of a part of a space tile, field by field.
+/// Adds up the cells of a part of a space tile that are 1 in `mask`, as far as they satisfy the condition, field by field.
 fn of_part(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
     (wanted, open): (&[WantedField], &[bool]),
     (index, part): (&[u64], &Region),
+    mut mask: Vec<u8>,
     worker: &mut Worker,
-) -> Result<Vec<Tally>> {
-    let mut mask = vec![1u8; part.cells()];
+) -> Result<Found> {
+    let mut found = Found::nothing(wanted);
+    if !mask.contains(&1) {
+        return Ok(found);
+    }
     let looked_at = match condition {
         Some(condition) => Some((condition, condition.apply(index, part, &mut mask, worker)?)),
         None => None,
     };
-    let mut tallies: Vec<Tally> = wanted.iter().map(WantedField::nothing).collect();
-    if !mask.contains(&1) {
-        return Ok(tallies);
+    let cells = mask.iter().filter(|wanted| **wanted != 0).count();
+    found.cells = to_u64(cells);
+    if cells == 0 {
+        return Ok(found);
     }
-    let all = !mask.contains(&0);
+    let chosen = || (0u32..).zip(&mask).filter(|(_, wanted)| **wanted != 0).map(|(cell, _)| cell).collect();
+    let chosen: Option<Vec<u32>> = (cells < part.cells()).then(chosen);
     let mut columns = matcher.columns(index, part, worker);
     if let Some((condition, painted)) = looked_at {
         columns.take_over(condition, painted);
     }
-    let slots = tallies.iter_mut().zip(wanted.iter().zip(open)).zip(&matcher.fields).enumerate();
+    let slots = found.tallies.iter_mut().zip(wanted.iter().zip(open)).zip(&matcher.fields).enumerate();
     for (at, ((tally, (field, open)), own)) in slots {
-        if !open || own.sources.is_empty() {
+        if !open {
             continue;
         }
-        if all && let Some(found) = of_statistics(space, own, field, index, part) {
-            *tally = found;
-            continue;
-        }
-        let Some(view) = columns.column(at, &mask)? else { continue };
-        let chosen: Option<Vec<u32>> = match view.present {
-            None if all => None,
-            None => {
-                Some((0u32..).zip(&mask).filter(|(_, wanted)| **wanted != 0).map(|(cell, _)| cell).collect())
-            }
-            Some(present) => {
-                let both = (0u32..).zip(mask.iter().zip(present));
-                Some(
-                    both.filter(|(_, (wanted, present))| **wanted & **present != 0)
-                        .map(|(cell, _)| cell)
-                        .collect(),
-                )
-            }
+        let known = match &chosen {
+            _ if own.sources.is_empty() => Some(field.of_fill(cells)),
+            None => of_statistics(space, own, field, index, part),
+            Some(_) => None,
         };
-        *tally = field.of_column(view, part.cells(), chosen.as_deref());
+        if let Some(known) = known {
+            *tally = known;
+        } else if let Some(view) = columns.column(at, &mask)? {
+            *tally = field.of_column(view, part.cells(), chosen.as_deref());
+        }
     }
-    Ok(tallies)
+    Ok(found)
 }
 
 /// The tallies from statistics, if a single tile contains everything that was written here, and its statistics

@@ -207,14 +207,12 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
             };
             let cells: Vec<usize> = written.iter().copied().filter(kept).collect();
             // The middle cell may be null: then its bytes cannot be used as an operand of a comparison.
+            // Cells that are older than a field satisfy no test of it.
             if column.is_null(all.len() / 2) || name.contains("evolved") {
                 continue;
             }
             for (aggregate, value) in aggregates.iter().zip(&found) {
-                let expected = match aggregate.function() {
-                    AggregateFunction::Count if dense => Some(all.len() as f64),
-                    _ => naive(aggregate, column, own.nullable, &cells),
-                };
+                let expected = naive(aggregate, column, own.nullable, &cells);
                 let text = condition();
                 assert!(
                     agrees(value, expected),

@@ -19,6 +19,10 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// How many cells of a fragment without the field satisfy a test of it: none, whatever the test, as in libtiledb. A read returns the
+    /// field's fill value for them, aggregates count that, and consolidation writes it; from then on, tests see it, too.
+    pub(crate) const LACKING: Self = Self::None;
+
     const fn negated(self) -> Self {
         match self {
             Self::None => Self::All,
@@ -93,7 +97,12 @@ impl Program {
             }
             Node::Not(node) => self.verdict_of(node, facts).negated(),
             Node::Test { field, test } => match facts(*field) {
-                FieldFacts::Missing => Verdict::None,
+                FieldFacts::Missing => Verdict::LACKING,
+                // What holds for all cells that have the field may not hold for the others.
+                FieldFacts::Perhaps => match test.verdict(&Facts::UNKNOWN) {
+                    Verdict::All => Verdict::Some,
+                    verdict => verdict,
+                },
                 FieldFacts::Known(facts) => test.verdict(&facts),
             },
         }

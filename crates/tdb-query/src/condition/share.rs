@@ -48,6 +48,7 @@ impl Estimate<'_, '_> {
             Node::Not(node) => 1.0 - self.of(program, node),
             Node::Test { field, test } => match (self.facts)(*field) {
                 FieldFacts::Missing => 0.0,
+                FieldFacts::Perhaps => UNKNOWN,
                 FieldFacts::Known(facts) => {
                     let share = test.share(&facts);
                     self.known |= share.is_some();

@@ -38,6 +38,15 @@ pub(crate) struct MatchField<'a> {
     presence: bool,
 }
 
+/// What the cells of a fragment without a field are to a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lacking {
+    /// They satisfy no test ([`Verdict::LACKING`](crate::condition::Verdict::LACKING)).
+    Fails,
+    /// They have the fill value, as in a read.
+    Fill,
+}
+
 /// The cells of one field in a region, put together.
 #[derive(Default)]
 pub(crate) struct Painted {
@@ -76,7 +85,7 @@ pub(super) fn mask(
     let mut mask = vec![0u8; space.cells()];
     let fields = program.fields.iter().map(|field| (field.kind, &field.spec));
     let mut columns = begin(plan, fields, space, regions)?;
-    let matcher = Matcher::open(plan, program, space, overlays, false)?;
+    let matcher = Matcher::open(plan, program, space, overlays, Lacking::Fails)?;
     let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
     let begun = parts_of(&mut columns, regions);
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
@@ -107,27 +116,27 @@ pub(super) fn mask(
 }
 
 impl<'a> Matcher<'a> {
-    /// Finds a program's fields in all fragments. `presence` says that unwritten cells must be distinguished from
-    /// others even if no fragment is older than the field.
+    /// Finds a program's fields in all fragments.
     pub(crate) fn open(
         plan: &'a Plan,
         program: &'a Program,
         space: &'a Space,
         overlays: &'a [Option<Overlay>],
-        presence: bool,
+        lacking: Lacking,
     ) -> Result<Self> {
         let array = &plan.array;
         let context = array.context();
         let mut fields = Vec::with_capacity(program.fields.len());
         for field in &program.fields {
             let (kind, spec) = (field.kind, field.spec.clone());
-            let mut lacking = false;
+            let mut presence = false;
             let mut sources = FieldSources::default();
             let mut statistics = Vec::new();
             if matches!(kind, FieldKind::Attribute(_)) {
                 sources =
                     FieldSources::open(context, array.fragments(), overlays, space.query(), kind, &spec)?;
-                lacking = array.fragments().iter().any(|old| spec.own_field(old.schema(), kind).is_none());
+                presence = lacking == Lacking::Fails
+                    && array.fragments().iter().any(|old| spec.own_field(old.schema(), kind).is_none());
                 for fragment in sources.fragments().filter_map(|index| array.fragments().get(index)) {
                     let own = spec.own_field(fragment.schema(), kind);
                     let own = own.and_then(|own| fragment.schema().field_of(own));
@@ -137,7 +146,7 @@ impl<'a> Matcher<'a> {
                     statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
                 }
             }
-            fields.push(MatchField { kind, spec, sources, statistics, presence: presence || lacking });
+            fields.push(MatchField { kind, spec, sources, statistics, presence });
         }
         Ok(Self { array, space, program, fields })
     }
@@ -165,15 +174,18 @@ impl<'a> Matcher<'a> {
         let painted = self.fields.iter().map(|_| None).collect();
         let tile_cells = to_u64(self.space.tile_cells);
         let facts = self.fields.iter().map(|field| {
-            if field.presence || matches!(field.kind, FieldKind::Dimension(_)) {
-                return Facts::UNKNOWN;
+            if field.presence {
+                return FieldFacts::Perhaps;
+            }
+            if matches!(field.kind, FieldKind::Dimension(_)) {
+                return FieldFacts::Known(Facts::UNKNOWN);
             }
             let Some(only) = field.sources.only(self.space, index, part) else {
-                return Facts::UNKNOWN;
+                return FieldFacts::Known(Facts::UNKNOWN);
             };
             let statistics = field.statistics.get(only.source).and_then(Option::as_ref);
             let facts = statistics.map_or(Facts::UNKNOWN, |known| known.facts(only.tile, tile_cells));
-            if field.spec.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } }
+            FieldFacts::Known(if field.spec.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } })
         });
         PartColumns { facts: facts.collect(), matcher: self, part, worker, painted }
     }
@@ -185,7 +197,7 @@ pub(crate) struct PartColumns<'s> {
     part: &'s Region,
     worker: &'s mut Worker,
     painted: Vec<Option<Painted>>,
-    facts: Vec<Facts<'s>>,
+    facts: Vec<FieldFacts<'s>>,
 }
 
 impl PartColumns<'_> {
@@ -282,7 +294,7 @@ impl Columns for PartColumns<'_> {
     }
 
     fn facts(&self, field: usize) -> FieldFacts<'_> {
-        FieldFacts::Known(self.facts.get(field).cloned().unwrap_or(Facts::UNKNOWN))
+        self.facts.get(field).cloned().unwrap_or(FieldFacts::Perhaps)
     }
 }
 

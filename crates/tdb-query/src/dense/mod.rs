@@ -55,6 +55,7 @@ use tdb_schema::FieldKind;
 use self::begun::{Begun, Start};
 use self::chunk_rows::ChunkRows;
 use self::paint::{Target, VarTarget};
+use self::sources::Written;
 use self::space::Region;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
 use crate::fragment::Fragment;
@@ -149,8 +150,9 @@ fn selection(
     check_room(space.bytes(1)?)?;
     let mut selected = vec![0; space.cells()];
     let pieces = split_lengths(&mut selected, regions.iter().map(Region::cells));
+    let written = Written::new(plan.array.fragments(), overlays);
     for (region, piece) in regions.iter().zip(pieces) {
-        sources::paint_written(plan.array.fragments(), overlays, region, piece);
+        written.paint(region, piece);
     }
     for (slot, _) in selected.iter_mut().zip(wanted.unwrap_or_default()).filter(|(_, wanted)| **wanted == 0) {
         *slot = 0;

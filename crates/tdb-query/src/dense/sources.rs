@@ -215,11 +215,6 @@ impl<'a> FieldSources<'a> {
         self.sources.is_empty()
     }
 
-    /// The domains of the sources, oldest first; `None` for a sparse fragment.
-    pub(crate) fn domains(&self) -> impl Iterator<Item = Option<&Box>> {
-        self.sources.iter().map(|source| source.is_dense().then_some(&source.domain))
-    }
-
     /// The data tile that contains all written cells of a part of a space tile, if there is only one.
     pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
         let (layers, _) = self.layers(&part.bounds);
@@ -270,18 +265,34 @@ pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -
     any
 }
 
-/// Sets `written` to 1 for the cells of a region that some fragment has, whichever fields it has.
-pub(super) fn paint_written(
-    fragments: &[Arc<Fragment>],
-    overlays: &[Option<Overlay>],
-    region: &Region,
-    written: &mut [u8],
-) {
-    for (fragment, overlay) in fragments.iter().zip(overlays) {
-        let Some(domain) = fragment.bounds() else { continue };
-        let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
-        let Some(shared) = intersect(&domain, &region.bounds) else { continue };
-        paint_cells(region, &shared, overlay.as_ref(), 1, written);
+/// Which cells some fragment has, whichever fields it has.
+#[derive(Debug)]
+pub(crate) struct Written<'a> {
+    /// What each fragment covers, and of a sparse one which cells it has.
+    domains: Vec<(Box, Option<&'a Overlay>)>,
+    /// Their positions along the first dimension.
+    places: Places,
+}
+
+impl<'a> Written<'a> {
+    pub(crate) fn new(fragments: &[Arc<Fragment>], overlays: &'a [Option<Overlay>]) -> Self {
+        let domains = fragments.iter().zip(overlays).filter_map(|(fragment, overlay)| {
+            let domain = domain_box(&fragment.schema().domain.dimensions, fragment.bounds()?);
+            Some((domain.unwrap_or_default(), overlay.as_ref()))
+        });
+        let domains: Vec<_> = domains.collect();
+        let places =
+            Places::new(domains.iter().map(|(domain, _)| domain.first().copied().unwrap_or_default()));
+        Self { domains, places }
+    }
+
+    /// Sets `written` to 1 for the cells of a region that some fragment has.
+    pub(crate) fn paint(&self, region: &Region, written: &mut [u8]) {
+        for number in self.places.meeting(region.bounds.first().copied().unwrap_or((0, u64::MAX))) {
+            let Some((domain, overlay)) = self.domains.get(number) else { continue };
+            let Some(shared) = intersect(domain, &region.bounds) else { continue };
+            paint_cells(region, &shared, *overlay, 1, written);
+        }
     }
 }
 

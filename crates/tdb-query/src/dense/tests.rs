@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, Attribute, Dimension};
 use crate::budget::MemoryBudget;
 use crate::expression::field;
 use crate::storage::MemoryStorage;
-use crate::{Aggregate, Array, Cells, OpenOptions, TimeWindow};
+use crate::{Aggregate, Array, Cells, Error, OpenOptions, QueryError, TimeWindow};
 
 const ROWS: i32 = 7;
 const COLUMNS: i32 = 5;
@@ -228,6 +228,7 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
             from = end;
         }
         assert_eq!(from, by_row.len(), "{what}");
+        add_up(&read(), Some(by_row.len()), has, &what);
         selected(&read(), &by_row, &by_column, &what);
         if has[0] {
             let passes = |cell: &&Cell| cell.a.is_some_and(|a| a >= 40);
@@ -239,15 +240,66 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
             let found: Vec<&Cell> = by_row.iter().copied().filter(passes).collect();
             let cells = read().condition(condition()).selection(true).collect().unwrap();
             compare(&cells.into_selected().unwrap(), &found, has, &what);
-            // Fill values in a consolidated fragment count as values.
+            // A consolidated fragment has fill values where nobody wrote.
             if !what.contains("consolidated") {
-                let values: Vec<i32> = by_row.iter().filter_map(|cell| cell.a).collect();
+                let written = by_row.iter().filter(|cell| cell.always.is_some());
+                let values: Vec<i32> = written.map(|cell| cell.a.unwrap_or(FILL)).collect();
                 aggregates(read().aggregate(ASKED.map(|make| make("a"))).unwrap(), &values, &what);
+            }
+            let within = |from: i32, to: i32| field("a").ge(from).and(field("always").le(to));
+            for condition in [condition(), !condition(), within(10, 50), field("a").lt(0)] {
+                add_up(&read().condition(condition.clone()), None, has, &format!("{what}: {condition}"));
             }
             let values: Vec<i32> = by_row.iter().copied().filter(passes).filter_map(|cell| cell.a).collect();
             let found = read().condition(condition()).aggregate(ASKED.map(|make| make("a")));
             aggregates(found.unwrap(), &values, &what);
             read().condition(condition()).explain().unwrap();
+        }
+    }
+}
+
+/// Compares aggregates with the cells that the same read marks, and `count` with this number, if it is another.
+fn add_up(read: &crate::Read, count: Option<usize>, has: [bool; 3], what: &str) {
+    let read = || read.clone();
+    let cells = read().selection(true).collect().unwrap().into_selected().unwrap();
+    let count = u64::try_from(count.unwrap_or(cells.len())).unwrap();
+    let counted = read().aggregate([Aggregate::count()]).unwrap();
+    assert_eq!(counted[0].as_u64(), Some(count), "count alone: {what}");
+    for (name, _) in [("always", true), ("a", has[0]), ("maybe", has[2])].iter().filter(|(_, has)| *has) {
+        let column = cells.field(name).unwrap();
+        let values = column.values::<i32>().unwrap().iter().enumerate();
+        let values: Vec<i64> =
+            values.filter(|(at, _)| !column.is_null(*at)).map(|(_, value)| i64::from(*value)).collect();
+        let asked = [
+            Aggregate::null_count(*name),
+            Aggregate::sum(*name),
+            Aggregate::min(*name),
+            Aggregate::max(*name),
+            Aggregate::mean(*name),
+            Aggregate::count(),
+        ];
+        let real = |value: i64| value as f64;
+        let sum: i64 = values.iter().sum();
+        let some = (!values.is_empty()).then_some(());
+        let expected = [
+            Some((cells.len() - values.len()) as f64),
+            if *name == "maybe" { some.map(|()| real(sum)) } else { Some(real(sum)) },
+            values.iter().min().copied().map(real),
+            values.iter().max().copied().map(real),
+            some.map(|()| real(sum) / values.len() as f64),
+            Some(count as f64),
+        ];
+        let mut bytes = 300;
+        let in_parts = loop {
+            match read().batch_memory(MemoryBudget::from_bytes(bytes)).aggregate(asked.clone()) {
+                Ok(found) => break found,
+                Err(Error::Query(QueryError::BudgetTooSmall { .. })) => bytes = bytes * 3 / 2,
+                Err(error) => panic!("{what}: {error}"),
+            }
+        };
+        for found in [read().aggregate(asked.clone()).unwrap(), in_parts] {
+            let found: Vec<Option<f64>> = found.iter().map(crate::AggregateValue::as_f64).collect();
+            assert_eq!(found, expected, "{name}: {what}");
         }
     }
 }

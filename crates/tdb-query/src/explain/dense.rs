@@ -6,7 +6,7 @@ use tdb_schema::FieldKind;
 use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, column_bytes};
 use crate::Result;
 use crate::condition::{Columns, Verdict};
-use crate::dense::condition::Matcher;
+use crate::dense::condition::{Lacking, Matcher};
 use crate::dense::space::Region;
 use crate::dense::{FieldSources, Overlay, Space, domain_box, intersect};
 use crate::plan::Plan;
@@ -52,7 +52,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
         });
     }
     let matcher = match &plan.condition {
-        Some(program) => Some(Matcher::open(plan, program, &space, &overlays, false)?),
+        Some(program) => Some(Matcher::open(plan, program, &space, &overlays, Lacking::Fails)?),
         None => None,
     };
     let mut looked_at: Vec<FieldPlan> = Vec::new();
