@@ -156,7 +156,11 @@ impl LogicalExtensionCodec for Codec {
     }
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
-        if bytes == OWN { own(name, PlanFunctions::aggregate) } else { self.logical.try_decode_udaf(name, bytes) }
+        if bytes == OWN {
+            own(name, PlanFunctions::aggregate)
+        } else {
+            self.logical.try_decode_udaf(name, bytes)
+        }
     }
 
     fn try_encode_udaf(&self, node: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
@@ -208,7 +212,11 @@ impl PhysicalExtensionCodec for Codec {
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
-        if bytes == OWN { own(name, PlanFunctions::scalar) } else { self.physical.try_decode_udf(name, bytes) }
+        if bytes == OWN {
+            own(name, PlanFunctions::scalar)
+        } else {
+            self.physical.try_decode_udf(name, bytes)
+        }
     }
 
     fn try_encode_udf(&self, node: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
@@ -246,7 +254,11 @@ impl PhysicalExtensionCodec for Codec {
     }
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
-        if bytes == OWN { own(name, PlanFunctions::aggregate) } else { self.physical.try_decode_udaf(name, bytes) }
+        if bytes == OWN {
+            own(name, PlanFunctions::aggregate)
+        } else {
+            self.physical.try_decode_udaf(name, bytes)
+        }
     }
 
     fn try_encode_udaf(&self, node: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {

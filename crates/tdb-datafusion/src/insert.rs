@@ -6,8 +6,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
-use datafusion::common::{DataFusionError, exec_err};
 use datafusion::common::runtime::SpawnedTask;
+use datafusion::common::{DataFusionError, exec_err};
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -155,5 +155,7 @@ fn check_ascii(schema: &ArraySchema, batch: &RecordBatch) -> Result<()> {
 }
 
 fn refused(column: &str, text: &str) -> Result<()> {
-    exec_err!("INSERT: '{text}' cannot be stored in the column {column}, which is STRING_ASCII: it is not ASCII. Nothing was written")
+    exec_err!(
+        "INSERT: '{text}' cannot be stored in the column {column}, which is STRING_ASCII: it is not ASCII. Nothing was written"
+    )
 }

@@ -41,8 +41,7 @@ pub(crate) fn rewrite(
     let rewritten = plan.transform_up_with_subqueries(|plan| {
         let mut schema = merge_schema(&plan.inputs());
         if let LogicalPlan::TableScan(scan) = &plan {
-            let source =
-                DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+            let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
             schema.merge(&source);
         }
         let names = NamePreserver::new(&plan);

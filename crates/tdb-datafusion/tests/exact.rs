@@ -43,7 +43,9 @@ fn both(cells_of: &Cells, partitions: usize) -> SessionContext {
     let session = session(partitions);
     let table = table(&cells_of.storage());
     let batch = cells_of.batch(&table.array());
-    session.register_table("memory", Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap())).unwrap();
+    session
+        .register_table("memory", Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap()))
+        .unwrap();
     session.register_table("t", table).unwrap();
     session
 }
@@ -52,8 +54,10 @@ fn both(cells_of: &Cells, partitions: usize) -> SessionContext {
 async fn found(session: &SessionContext, sql: &str) -> Vec<i64> {
     let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
     let batches = frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let mut rows: Vec<i64> =
-        batches.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+    let mut rows: Vec<i64> = batches
+        .iter()
+        .flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec())
+        .collect();
     rows.sort_unstable();
     rows
 }
@@ -68,7 +72,8 @@ async fn filters_are_true_of_the_values_themselves_whatever_types_constants_have
         let mut some = 0;
         for number in 0..250 * questions {
             let (filter, truth) = own.question(&mut random);
-            let right: Vec<i64> = (0..own.rows()).filter(|row| truth(*row) == Some(true)).map(|row| row as i64).collect();
+            let right: Vec<i64> =
+                (0..own.rows()).filter(|row| truth(*row) == Some(true)).map(|row| row as i64).collect();
             some += usize::from(!right.is_empty() && right.len() < own.rows());
             for source in ["t", "memory"] {
                 let sql = match number % 3 {
@@ -93,7 +98,8 @@ async fn joins_and_subqueries_compare_constants_exactly_that_become_known_late()
         if literal.contains("DECIMAL") && column.starts_with('f') {
             continue;
         }
-        let right: Vec<i64> = (0..own.rows()).filter(|row| truth(*row) == Some(true)).map(|row| row as i64).collect();
+        let right: Vec<i64> =
+            (0..own.rows()).filter(|row| truth(*row) == Some(true)).map(|row| row as i64).collect();
         for sql in [
             format!("SELECT x FROM t JOIN (SELECT {literal} AS v) AS k ON t.{column} {op} k.v"),
             format!("SELECT x FROM (SELECT x, {column}, {literal} AS v FROM t) WHERE {column} {op} v"),
@@ -122,7 +128,10 @@ async fn columns_of_different_types_are_compared_exactly() {
             assert_eq!(found(&session, &sql).await, rows, "{sql}");
         }
     }
-    for refused in ["SELECT x FROM t WHERE i64 IN (SELECT f64 FROM t)", "SELECT x FROM t WHERE u32 = ANY (SELECT f32 FROM t)"] {
+    for refused in [
+        "SELECT x FROM t WHERE i64 IN (SELECT f64 FROM t)",
+        "SELECT x FROM t WHERE u32 = ANY (SELECT f32 FROM t)",
+    ] {
         let plan = session.sql(refused).await.unwrap().collect().await.unwrap_err().to_string();
         assert!(plan.contains("not compared exactly"), "{plan}");
     }
@@ -211,7 +220,8 @@ async fn inserted_values_are_stored_as_they_are_or_refused() {
         builder.attribute(attribute(name, *datatype, CellValNum::ONE))
     });
     let builder = builder.attribute(attribute("text", Datatype::StringAscii, CellValNum::Var));
-    let schema = builder.attribute(attribute("words", Datatype::StringUtf8, CellValNum::Var)).build().unwrap();
+    let schema =
+        builder.attribute(attribute("words", Datatype::StringUtf8, CellValNum::Var)).build().unwrap();
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema).unwrap();
     let session = session(1);
@@ -231,7 +241,9 @@ async fn inserted_values_are_stored_as_they_are_or_refused() {
                 (None, Err(error)) => {
                     assert!(ask(&session, &question).await.is_empty(), "{sql}");
                     let error = error.to_string();
-                    let why = error.contains(&format!("the column {column}")) || error.contains("onver") || error.contains("out of range");
+                    let why = error.contains(&format!("the column {column}"))
+                        || error.contains("onver")
+                        || error.contains("out of range");
                     assert!(why, "{sql}: {error}");
                 }
                 (stored, done) => panic!("{sql}: {done:?} instead of {stored:?}"),
@@ -270,6 +282,22 @@ async fn operators_of_integers_fail_where_the_result_does_not_fit() {
 }
 
 #[tokio::test]
+async fn integers_that_became_decimal_numbers_are_compared_with_reals() {
+    let own = Cells::random(&mut Random::new(49), 40);
+    let session = both(&own, 1);
+    let zeros: Vec<i64> =
+        (0..own.rows()).filter(|row| *own.cell(5, *row) == Cell::Integer(0)).map(|row| row as i64).collect();
+    assert!(!zeros.is_empty());
+    for filter in [
+        "u64 + 1 IN (0.5, 1, 1e300, 1e-300)",
+        "u64 + 1 < 1.5",
+        "NOT (u64 + 1 >= CAST('1.001' AS DECIMAL(10, 3)))",
+    ] {
+        assert_eq!(found(&session, &format!("SELECT x FROM t WHERE {filter}")).await, zeros, "{filter}");
+    }
+}
+
+#[tokio::test]
 async fn sums_of_integers_are_exact_or_errors_in_every_plan() {
     let mut random = Random::new(47);
     let mut failed = 0;
@@ -295,12 +323,17 @@ async fn sums_of_integers_are_exact_or_errors_in_every_plan() {
         WriteOptions::new().create_storage(&storage, &schema).unwrap();
         let xs: Vec<i64> = (0..rows as i64).collect();
         let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
-        let write = writer.write().column(WriteColumn::fixed("x", &xs)).column(WriteColumn::fixed("k", &keys));
+        let write =
+            writer.write().column(WriteColumn::fixed("x", &xs)).column(WriteColumn::fixed("k", &keys));
         write.column(WriteColumn::fixed("v", &values)).commit().unwrap();
         let total: i128 = values.iter().map(|value| i128::from(*value)).sum();
         let mut groups = BTreeMap::<i64, i128>::new();
-        keys.iter().zip(&values).for_each(|(key, value)| *groups.entry(*key).or_default() += i128::from(*value));
-        let frames = (0..rows).map(|end| values[end.saturating_sub(2)..=end].iter().map(|value| i128::from(*value)).sum::<i128>());
+        keys.iter()
+            .zip(&values)
+            .for_each(|(key, value)| *groups.entry(*key).or_default() += i128::from(*value));
+        let frames = (0..rows).map(|end| {
+            values[end.saturating_sub(2)..=end].iter().map(|value| i128::from(*value)).sum::<i128>()
+        });
         let frames: Vec<i128> = frames.collect();
         let fits = |sums: &[i128]| {
             sums.iter().all(|sum| i64::try_from(*sum).is_ok()).then(|| {
@@ -314,7 +347,12 @@ async fn sums_of_integers_are_exact_or_errors_in_every_plan() {
             let session = session(partitions);
             let table = table(&storage);
             let batch = cells(&table.array());
-            session.register_table("memory", Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap())).unwrap();
+            session
+                .register_table(
+                    "memory",
+                    Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap()),
+                )
+                .unwrap();
             session.register_table("t", table).unwrap();
             for source in ["t", "memory"] {
                 for (sql, right) in [
@@ -322,7 +360,10 @@ async fn sums_of_integers_are_exact_or_errors_in_every_plan() {
                     (format!("SELECT sum(v) FROM (SELECT v FROM {source} ORDER BY v)"), fits(&[total])),
                     (format!("SELECT sum(v) FROM {source} GROUP BY k"), fits(&of_groups)),
                     (format!("SELECT sum(v) FROM {source} GROUP BY k % 100"), fits(&of_groups)),
-                    (format!("SELECT sum(v) OVER (ORDER BY x ROWS 2 PRECEDING) FROM {source}"), fits(&frames)),
+                    (
+                        format!("SELECT sum(v) OVER (ORDER BY x ROWS 2 PRECEDING) FROM {source}"),
+                        fits(&frames),
+                    ),
                     (format!("SELECT DISTINCT sum(v) OVER () FROM {source}"), fits(&[total])),
                 ] {
                     let mine = session.sql(&sql).await.unwrap().collect().await;
@@ -336,7 +377,9 @@ async fn sums_of_integers_are_exact_or_errors_in_every_plan() {
                             failed += 1;
                             assert!(error.to_string().contains("overflow: a sum is"), "{sql}: {error}");
                         }
-                        (mine, right) => panic!("{sql}, {partitions} partitions: {mine:?} instead of {right:?}"),
+                        (mine, right) => {
+                            panic!("{sql}, {partitions} partitions: {mine:?} instead of {right:?}")
+                        }
                     }
                 }
             }

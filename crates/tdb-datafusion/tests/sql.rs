@@ -735,7 +735,11 @@ async fn a_sum_that_does_not_fit_is_an_error_that_names_it() {
     write.column(WriteColumn::fixed("b", &[0.0f64, 1.0, 2.0])).commit().unwrap();
     let (session, _) = with(session(1), "t", stored(&storage));
     register(&session);
-    for sql in ["SELECT sum(a), avg(a), max(a) FROM t", "SELECT sum(a) OVER () FROM t", "SELECT sum(DISTINCT a) FROM t"] {
+    for sql in [
+        "SELECT sum(a), avg(a), max(a) FROM t",
+        "SELECT sum(a) OVER () FROM t",
+        "SELECT sum(DISTINCT a) FROM t",
+    ] {
         let sum = session.sql(sql).await.unwrap().collect().await.unwrap_err();
         assert!(sum.to_string().contains("overflow: a sum is 18446744073709551612"), "{sql}: {sum}");
     }

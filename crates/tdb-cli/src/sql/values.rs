@@ -255,8 +255,9 @@ mod tests {
 
     use serde_json::json;
     use tdb_datafusion::datafusion::arrow::array::{
-        Date32Array, DictionaryArray, DurationMillisecondArray, DurationSecondArray, Float32Array, Float64Array, Int32Array,
-        Int64Array, LargeBinaryArray, ListArray, StringArray, TimestampMillisecondArray, UInt64Array,
+        Date32Array, DictionaryArray, DurationMillisecondArray, DurationSecondArray, Float32Array,
+        Float64Array, Int32Array, Int64Array, LargeBinaryArray, ListArray, StringArray,
+        TimestampMillisecondArray, UInt64Array,
     };
     use tdb_datafusion::datafusion::arrow::datatypes::{Int8Type, Int32Type};
 

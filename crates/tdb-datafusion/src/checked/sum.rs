@@ -141,7 +141,9 @@ impl<'a> Numbers<'a> {
             T: ArrowPrimitiveType<Native: Into<i128>>,
         {
             match numbers.nulls().filter(|nulls| nulls.null_count() > 0) {
-                None => numbers.values().iter().enumerate().for_each(|(row, value)| each(row, (*value).into())),
+                None => {
+                    numbers.values().iter().enumerate().for_each(|(row, value)| each(row, (*value).into()))
+                }
                 Some(nulls) => {
                     let values = numbers.values().iter().zip(nulls).enumerate();
                     values
@@ -331,7 +333,13 @@ struct Groups {
 }
 
 impl Groups {
-    fn add(&mut self, column: &ArrayRef, groups: &[usize], filter: Option<&BooleanArray>, all: usize) -> Result<()> {
+    fn add(
+        &mut self,
+        column: &ArrayRef,
+        groups: &[usize],
+        filter: Option<&BooleanArray>,
+        all: usize,
+    ) -> Result<()> {
         self.totals.resize(all, 0);
         self.seen.resize(all, false);
         let counts = counts(column)?;
@@ -425,7 +433,9 @@ where
         match total.map(|total| T::Native::try_from(total).map_err(|_| total)) {
             None => values.append_null(),
             Some(Ok(value)) => values.append_value(value),
-            Some(Err(total)) => return fitting(total, sum).and_then(|_| internal_err!("{total} fits after all")),
+            Some(Err(total)) => {
+                return fitting(total, sum).and_then(|_| internal_err!("{total} fits after all"));
+            }
         }
     }
     Ok(values.finish())

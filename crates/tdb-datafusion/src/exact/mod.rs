@@ -19,8 +19,8 @@ use datafusion::logical_expr::expr::{Between, Case, InList};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-pub(crate) use self::place::{instant_of_text, time};
 use self::place::{Place, place, values_of};
+pub(crate) use self::place::{instant_of_text, time};
 use crate::Result;
 use crate::rules::rewrite;
 
@@ -114,7 +114,9 @@ impl Comparisons<'_> {
     fn between(&self, between: &Between) -> Result<Option<Expr>> {
         let Between { expr, negated, low, high } = between;
         let Some(own) = self.type_of(expr) else { return Ok(None) };
-        if let (Some(Place::At(low)), Some(Place::At(high))) = (self.place(low, &own)?, self.place(high, &own)?) {
+        if let (Some(Place::At(low)), Some(Place::At(high))) =
+            (self.place(low, &own)?, self.place(high, &own)?)
+        {
             let (low, high) = (Box::new(lit(low)), Box::new(lit(high)));
             return Ok(Some(Expr::Between(Between::new(expr.clone(), *negated, low, high))));
         }
@@ -167,15 +169,16 @@ impl Comparisons<'_> {
         if !matches!(of, DataType::Float32 | DataType::Float64) {
             return false;
         }
-        let zeros = list.iter().filter_map(|element| self.constant(element)).filter_map(|value| match value {
-            ScalarValue::Float32(Some(0.0)) => {
-                Some(ScalarValue::Float32(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
-            }
-            ScalarValue::Float64(Some(0.0)) => {
-                Some(ScalarValue::Float64(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
-            }
-            _ => None,
-        });
+        let zeros =
+            list.iter().filter_map(|element| self.constant(element)).filter_map(|value| match value {
+                ScalarValue::Float32(Some(0.0)) => {
+                    Some(ScalarValue::Float32(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
+                }
+                ScalarValue::Float64(Some(0.0)) => {
+                    Some(ScalarValue::Float64(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
+                }
+                _ => None,
+            });
         let missing: Vec<_> = zeros.map(lit).filter(|zero| !list.contains(zero)).collect();
         let added = !missing.is_empty();
         list.extend(missing);

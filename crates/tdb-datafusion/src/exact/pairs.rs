@@ -70,9 +70,7 @@ fn of_units(
 ) -> Option<Expr> {
     match unit(one).cmp(&unit(other)) {
         Ordering::Greater => coarse_with_fine(left, left_type, op, right, (one, other)),
-        Ordering::Less => {
-            coarse_with_fine(right, right_type, op.swap().unwrap_or(op), left, (other, one))
-        }
+        Ordering::Less => coarse_with_fine(right, right_type, op.swap().unwrap_or(op), left, (other, one)),
         Ordering::Equal => None,
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn place(value: &ScalarValue, of: &DataType) -> Result<Option<Place>>
     Ok(match of {
         _ if of.is_integer() => whole(value).and_then(|(floor, exact)| among(floor, exact, of)),
         DataType::Float32 | DataType::Float64 => among_reals(value, *of == DataType::Float32),
+        DataType::Decimal128(precision, scale) => among_decimals(value, *precision, *scale),
         DataType::FixedSizeBinary(size) => bytes(value).and_then(|bytes| among_bytes(bytes, *size)),
         DataType::Date32 | DataType::Date64 | DataType::Timestamp(..) => {
             instant(value, of)?.and_then(|nanoseconds| among_times(nanoseconds, of))
@@ -79,7 +80,10 @@ fn whole(value: &ScalarValue) -> Option<(i128, bool)> {
     })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "what is out of range becomes the nearest end, which no type has")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "what is out of range becomes the nearest end, which no type has"
+)]
 fn whole_of_real(value: f64) -> (i128, bool) {
     if value.is_nan() {
         // In SQL it is after all numbers, or before them if it has a sign.
@@ -207,6 +211,51 @@ fn compare(real: f64, digits: i128, scale: i8) -> Option<Ordering> {
     let sizes = whole.len().cmp(&other_whole.len()).then_with(|| whole.cmp(other_whole));
     let sizes = sizes.then_with(|| fraction.cmp(other_fraction));
     Some(if digits < 0 { sizes.reverse() } else { sizes })
+}
+
+/// The place of a number among decimal numbers.
+fn among_decimals(value: &ScalarValue, precision: u8, scale: i8) -> Option<Place> {
+    let behind = u32::try_from(scale).ok()?;
+    let (floor, exact) = match value {
+        ScalarValue::Float32(real) => scaled((*real)?.into(), behind)?,
+        ScalarValue::Float64(real) => scaled((*real)?, behind)?,
+        _ => {
+            let (digits, scale) = decimal(value).or_else(|| whole(value).map(|(whole, _)| (whole, 0)))?;
+            let own = u32::try_from(scale).ok()?;
+            let power = 10i128.checked_pow(own.abs_diff(behind))?;
+            if own > behind {
+                (digits.div_euclid(power), digits.rem_euclid(power) == 0)
+            } else {
+                (digits.saturating_mul(power), true)
+            }
+        }
+    };
+    let greatest = 10i128.checked_pow(precision.into())?.saturating_sub(1);
+    let at = |digits: i128| ScalarValue::Decimal128(Some(digits), precision, scale);
+    Some(if floor < greatest.saturating_neg() {
+        Place::Above(None)
+    } else if floor > greatest {
+        Place::Above(Some(at(greatest)))
+    } else if exact {
+        Place::At(at(floor))
+    } else {
+        Place::Above(Some(at(floor)))
+    })
+}
+
+/// The digits of a real with so many of them behind the point, not above it, and whether there are no more.
+fn scaled(real: f64, behind: u32) -> Option<(i128, bool)> {
+    if real.is_nan() || real.abs() > 1e38 {
+        let first = if real.is_sign_negative() { i128::MIN } else { i128::MAX };
+        return Some((first, false));
+    }
+    let text = format!("{:.1074}", real.abs());
+    let (whole, fraction) = text.split_once('.')?;
+    let (kept, rest) = fraction.split_at_checked(usize::try_from(behind).ok()?)?;
+    let digits = format!("{whole}{kept}").parse().unwrap_or(i128::MAX);
+    let exact = rest.bytes().all(|digit| digit == b'0');
+    let floor = if real < 0.0 { digits.saturating_neg().saturating_sub((!exact).into()) } else { digits };
+    Some((floor, exact))
 }
 
 /// The place of bytes among those of a fixed size, whose ends are NUL where they were shorter.
@@ -338,4 +387,44 @@ fn duration(value: &ScalarValue) -> Option<i128> {
         _ => return None,
     };
     Some(i128::from(count).saturating_mul(step))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(value: ScalarValue, of: &DataType) -> Option<Place> {
+        place(&value, of).unwrap()
+    }
+
+    #[test]
+    fn reals_have_a_place_among_decimal_numbers_and_the_other_way_round() {
+        let cents = DataType::Decimal128(5, 2);
+        let at = |digits| ScalarValue::Decimal128(Some(digits), 5, 2);
+        for (real, place) in [
+            (1.5, Place::At(at(150))),
+            (-0.25, Place::At(at(-25))),
+            (0.1, Place::Above(Some(at(10)))),
+            (-0.1, Place::Above(Some(at(-11)))),
+            (1e300, Place::Above(Some(at(99_999)))),
+            (f64::NAN, Place::Above(Some(at(99_999)))),
+            (f64::NEG_INFINITY, Place::Above(None)),
+        ] {
+            assert_eq!(of(ScalarValue::Float64(Some(real)), &cents), Some(place), "{real}");
+        }
+        let tenth = ScalarValue::Decimal128(Some(1), 5, 1);
+        // The nearest double is above a tenth.
+        let below = Place::Above(Some(ScalarValue::Float64(Some(0.1f64.next_down()))));
+        assert_eq!(of(tenth, &DataType::Float64), Some(below));
+    }
+
+    #[test]
+    fn bytes_are_padded_and_longer_ones_are_between_two_values() {
+        let three = DataType::FixedSizeBinary(3);
+        let at = |bytes: &[u8]| ScalarValue::FixedSizeBinary(3, Some(bytes.to_vec()));
+        let text = |text: &str| ScalarValue::Utf8(Some(text.to_owned()));
+        assert_eq!(of(text("a"), &three), Some(Place::At(at(b"a\0\0"))));
+        assert_eq!(of(text("abc\0"), &three), Some(Place::At(at(b"abc"))));
+        assert_eq!(of(text("abcd"), &three), Some(Place::Above(Some(at(b"abc")))));
+    }
 }

@@ -36,15 +36,18 @@ impl Conversion<'_> {
             }
             (D::Float64, D::Float32) => self.rounded(values, values),
             // Through text, because a quotient of reals may be rounded twice.
-            (D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..), D::Float32 | D::Float64) => {
-                self.rounded(values, &cast(values, &D::Utf8)?)
-            }
+            (
+                D::Decimal32(..) | D::Decimal64(..) | D::Decimal128(..) | D::Decimal256(..),
+                D::Float32 | D::Float64,
+            ) => self.rounded(values, &cast(values, &D::Utf8)?),
             (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Float32 | D::Float64) => self.rounded(values, values),
             (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Timestamp(..) | D::Date32 | D::Date64) => {
                 self.times_of_text(values)
             }
-            (D::List(_), D::List(inner)) => self.elements(values, values.as_list::<i32>().values(), inner.data_type()),
-            (D::LargeList(_) , D::List(inner)| D::LargeList(inner)) => {
+            (D::List(_), D::List(inner)) => {
+                self.elements(values, values.as_list::<i32>().values(), inner.data_type())
+            }
+            (D::LargeList(_), D::List(inner) | D::LargeList(inner)) => {
                 self.elements(values, values.as_list::<i64>().values(), inner.data_type())
             }
             (D::List(_), D::LargeList(inner)) => {
@@ -73,7 +76,8 @@ impl Conversion<'_> {
         let was_infinite = |row: usize| {
             array_value_to_string(values, row).is_ok_and(|text| text.to_ascii_lowercase().contains("inf"))
         };
-        let lost = (0..values.len()).find(|row| values.is_valid(*row) && is_infinite(*row) && !was_infinite(*row));
+        let lost =
+            (0..values.len()).find(|row| values.is_valid(*row) && is_infinite(*row) && !was_infinite(*row));
         match lost {
             Some(row) => self.refused(values, row, "it is beyond the largest one"),
             None => Ok(converted),

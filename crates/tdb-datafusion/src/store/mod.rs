@@ -11,8 +11,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::catalog::default_table_source::source_as_provider;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::internal_err;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     Cast, ColumnarValue, DmlStatement, Expr, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs,
@@ -52,7 +52,8 @@ fn is_insert(statement: &DmlStatement) -> bool {
 /// The rows of an INSERT: a projection to the columns of the table.
 fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
     let LogicalPlan::Projection(Projection { expr, input, schema, .. }) = input else { return Ok(input) };
-    let names: Vec<_> = expr.iter().map(|column| (column.schema_name().to_string(), source_of(column))).collect();
+    let names: Vec<_> =
+        expr.iter().map(|column| (column.schema_name().to_string(), source_of(column))).collect();
     let expr = expr.into_iter().map(|column| {
         let name = column.schema_name().to_string();
         column.transform_up(|part| Ok(exact(part, &name))).map(|column| column.data)
@@ -61,11 +62,17 @@ fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
     // Rows of VALUES have casts of their own, to the types of the columns, or to one that all rows of a column have.
     let input = Arc::unwrap_or_clone(input).transform_down(|plan| match plan {
         LogicalPlan::Values(Values { schema, values }) => {
-            let named: Vec<_> = schema.fields().iter().map(|field| {
-                let found = names.iter().find(|(_, source)| source.as_ref() == Some(field.name()));
-                found.map_or_else(|| field.name().clone(), |(name, _)| name.clone())
-            }).collect();
-            let row = |row: Vec<Expr>| row.into_iter().zip(&named).map(|(value, name)| exact(value, name).data).collect();
+            let named: Vec<_> = schema
+                .fields()
+                .iter()
+                .map(|field| {
+                    let found = names.iter().find(|(_, source)| source.as_ref() == Some(field.name()));
+                    found.map_or_else(|| field.name().clone(), |(name, _)| name.clone())
+                })
+                .collect();
+            let row = |row: Vec<Expr>| {
+                row.into_iter().zip(&named).map(|(value, name)| exact(value, name).data).collect()
+            };
             let values = values.into_iter().map(row).collect();
             Ok(Transformed::yes(LogicalPlan::Values(Values { schema, values })))
         }
@@ -89,7 +96,10 @@ fn exact(expr: Expr, column: &str) -> Transformed<Expr> {
     match expr {
         Expr::Cast(Cast { expr, field }) => {
             let to = Store::new(column, field.data_type());
-            Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(to)), vec![*expr])))
+            Transformed::yes(Expr::ScalarFunction(ScalarFunction::new_udf(
+                Arc::new(ScalarUDF::from(to)),
+                vec![*expr],
+            )))
         }
         expr => Transformed::no(expr),
     }

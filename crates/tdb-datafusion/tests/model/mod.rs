@@ -65,9 +65,13 @@ type Truth<'a> = Box<dyn Fn(usize) -> Option<bool> + 'a>;
 /// Which of two values is greater, of all their digits. NaN is after all numbers, or before them if it has a sign.
 fn compare(left: &Cell, right: &Cell) -> Ordering {
     match (left, right) {
-        (Cell::Integer(left), Cell::Integer(right)) | (Cell::Time(left), Cell::Time(right)) => left.cmp(right),
+        (Cell::Integer(left), Cell::Integer(right)) | (Cell::Time(left), Cell::Time(right)) => {
+            left.cmp(right)
+        }
         (Cell::Decimal(left), Cell::Decimal(right)) => left.cmp(right),
-        (Cell::Real(left), Cell::Real(right)) => left.partial_cmp(right).unwrap_or_else(|| left.total_cmp(right)),
+        (Cell::Real(left), Cell::Real(right)) => {
+            left.partial_cmp(right).unwrap_or_else(|| left.total_cmp(right))
+        }
         (Cell::Integer(left), Cell::Decimal(right)) => (left * 1000).cmp(right),
         (Cell::Integer(left), Cell::Real(right)) => thousandths(left * 1000, *right),
         (Cell::Decimal(left), Cell::Real(right)) => thousandths(*left, *right),
@@ -210,7 +214,8 @@ impl Cells {
         let sign = move |truth: Option<bool>| if negated { not(truth) } else { truth };
         let op = OPERATORS[random.below(8)];
         let many = [1, 2, 4, 7, 40][random.below(5)];
-        let (texts, values): (Vec<_>, Vec<_>) = (0..many.max(2)).map(|_| self.literal(column, random)).unzip();
+        let (texts, values): (Vec<_>, Vec<_>) =
+            (0..many.max(2)).map(|_| self.literal(column, random)).unzip();
         match random.below(6) {
             0 => {
                 let filter = format!("{name} {word}BETWEEN {} AND {}", texts[0], texts[1]);
@@ -268,12 +273,15 @@ impl Cells {
         }
         match near {
             Cell::Time(near) if column >= DURATION => {
-                let near = (near + [0, 1, -1, 500_000_000][random.below(4)]).clamp(i64::MIN.into(), i64::MAX.into());
+                let near =
+                    (near + [0, 1, -1, 500_000_000][random.below(4)]).clamp(i64::MIN.into(), i64::MAX.into());
                 (format!("arrow_cast({near}, 'Duration(ns)')"), Cell::Time(near))
             }
             Cell::Time(near) => time_literal(near, column, random),
             Cell::Integer(near) => number_literal(near, near as f64, random),
-            Cell::Real(near) if near.is_finite() && near.abs() < 1e25 => number_literal(near as i128, near, random),
+            Cell::Real(near) if near.is_finite() && near.abs() < 1e25 => {
+                number_literal(near as i128, near, random)
+            }
             Cell::Real(near) => real_literal(near),
             other => panic!("{other:?}"),
         }
@@ -288,7 +296,8 @@ fn cell(column: usize, random: &mut Random) -> Cell {
         return Cell::Null;
     }
     if (REALS..TIMES).contains(&column) {
-        let special = [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e300, 16_777_216.0, 0.1];
+        let special =
+            [f64::NAN, -f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e300, 16_777_216.0, 0.1];
         let large = [9_007_199_254_740_992.0, 9_223_372_036_854_775_808.0, -9_223_372_036_854_775_808.0];
         let real = match some {
             1..6 => special[random.below(9)],
@@ -328,7 +337,9 @@ fn scalar(cell: &Cell, unit: i128, data_type: &DataType) -> ScalarValue {
         Cell::Real(real) if *data_type == DataType::Float32 => ScalarValue::Float32(Some(*real as f32)),
         Cell::Real(real) => ScalarValue::Float64(Some(*real)),
         Cell::Integer(value) => ScalarValue::try_from_string(value.to_string(), data_type).unwrap(),
-        Cell::Time(value) if *data_type == DataType::Date32 => ScalarValue::Date32(Some((value / unit) as i32)),
+        Cell::Time(value) if *data_type == DataType::Date32 => {
+            ScalarValue::Date32(Some((value / unit) as i32))
+        }
         Cell::Time(value) => ScalarValue::Int64(Some((value / unit) as i64)).cast_to(data_type).unwrap(),
         Cell::Decimal(_) => panic!("no column has decimal numbers"),
     }
@@ -344,7 +355,10 @@ fn number_literal(near: i128, real: f64, random: &mut Random) -> (String, Cell) 
     let whole = near + [0, 0, 1, -1][random.below(4)];
     let whole = whole.clamp(i64::MIN.into(), u64::MAX.into());
     match random.below(9) {
-        0 => real_literal([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -0.0, 1e-300, 1.8446744073709552e19][random.below(7)]),
+        0 => real_literal(
+            [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -0.0, 1e-300, 1.8446744073709552e19]
+                [random.below(7)],
+        ),
         1 => real_literal(real),
         2 => real_literal([real.next_up(), real.next_down(), real + 0.5][random.below(3)]),
         3 => {
