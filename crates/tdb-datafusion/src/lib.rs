@@ -36,6 +36,9 @@
 //! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of, and what is in a group:
 //! `SELECT * FROM tiledb_fragments('path/to/weather')` ([`FUNCTIONS`]).
 //!
+//! In sessions that [`register`] prepared, comparisons of values of different types are exact, `INSERT` stores what it was given or
+//! fails, and integers that do not fit are errors. In others, they are as in DataFusion, which rounds, cuts and begins again.
+//!
 //! # What is pushed down
 //!
 //! A filter is left to the read alone only if it has exactly the same meaning for every cell as in SQL.
@@ -73,10 +76,12 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod checked;
 mod columns;
 mod delete;
 mod dynamic;
 mod error;
+mod exact;
 mod exec;
 mod factory;
 mod functions;
@@ -90,15 +95,18 @@ mod pushdown;
 mod ranges;
 mod reading;
 mod remote;
+mod rules;
 mod scan;
 mod state;
 mod statistics;
+mod store;
 mod table;
 mod value;
 
 pub use datafusion;
 pub use datafusion::error::Result;
 
+pub use self::checked::PlanFunctions;
 pub use self::exec::TdbExec;
 pub use self::factory::{TdbTableFactory, register};
 pub use self::functions::FUNCTIONS;
