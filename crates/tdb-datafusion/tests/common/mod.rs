@@ -153,7 +153,8 @@ fn write(
     batch: &RecordBatch,
     to: &[(&str, i32, i32)],
 ) {
-    let writer = WriteOptions::new().threads(1).timestamp(time).any_codes().open_storage(storage.clone()).unwrap();
+    let writer =
+        WriteOptions::new().threads(1).timestamp(time).any_codes().open_storage(storage.clone()).unwrap();
     let mapping = Mapping::new(schema, [colours()], Options::new()).unwrap();
     let cells = mapping.write_batch(batch).unwrap();
     let mut write = cells.columns().into_iter().fold(writer.write(), Write::column);
