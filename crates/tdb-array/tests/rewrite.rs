@@ -43,7 +43,7 @@ fn rewrite(array: &Array, fragment: &Fragment) -> Result<(MemoryStorage, Array, 
     let schema = fragment.schema();
     let storage = MemoryStorage::default();
     let (time, _) = fragment.timestamps();
-    let options = WriteOptions::new().threads(2).timestamp(time);
+    let options = WriteOptions::new().threads(2).timestamp(time).any_codes();
     let mut create = options.clone();
     for entry in &schema.enumerations {
         create = create.enumeration(array.enumeration(&entry.name)?.unwrap());

@@ -13,6 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
+use tdb_array::schema::Field;
 use tdb_array::{CellValNum, Datatype, WriteColumn};
 
 use crate::error::{Error, Result};
@@ -27,6 +28,13 @@ pub(crate) struct Target<'a> {
     pub(crate) datatype: Datatype,
     pub(crate) cell_val_num: CellValNum,
     pub(crate) nullable: bool,
+}
+
+impl<'a> Target<'a> {
+    pub(crate) const fn of(field: &Field<'a>) -> Self {
+        let Field { name, datatype, cell_val_num, nullable, .. } = *field;
+        Self { name, datatype, cell_val_num, nullable }
+    }
 }
 
 impl Target<'_> {

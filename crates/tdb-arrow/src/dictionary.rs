@@ -1,6 +1,6 @@
 //! Enumerations as dictionaries, and dictionaries as enumerations.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef};
@@ -93,6 +93,34 @@ pub(crate) fn enumerated(
         return numbers.cells(nulls.as_ref(), (0..array.len()).map(|_| None));
     }
     numbers.cells(nulls.as_ref(), dictionary.normalized_keys().into_iter().map(Some))
+}
+
+/// The values of a column that an enumeration does not have, each once, in the order of the cells.
+pub(crate) fn missing(
+    array: &dyn Array,
+    target: &Target<'_>,
+    enumeration: &Enumeration,
+) -> Result<Vec<Vec<u8>>> {
+    let of_value = Target {
+        datatype: enumeration.datatype,
+        cell_val_num: enumeration.cell_val_num,
+        nullable: true,
+        ..*target
+    };
+    let (cells, keys) = match array.as_any_dictionary_opt() {
+        Some(dictionary) => {
+            let cells = FieldCells::new(dictionary.values().as_ref(), &of_value)?;
+            let keys = if cells.len() == 0 { Vec::new() } else { dictionary.normalized_keys() };
+            (cells, keys)
+        }
+        None => (FieldCells::new(array, &of_value)?, (0..array.len()).collect()),
+    };
+    let nulls = array.logical_nulls();
+    let mut known: HashSet<&[u8]> = (0..enumeration.len()).filter_map(|at| enumeration.value(at)).collect();
+    let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+    let used = keys.into_iter().enumerate().filter(|(row, _)| !is_null(*row));
+    let values = used.filter_map(|(_, key)| cells.cell(key));
+    Ok(values.filter(|value| known.insert(value)).map(<[u8]>::to_vec).collect())
 }
 
 /// The keys of a dictionary whose values are those of the enumeration, in its order.

@@ -127,6 +127,19 @@ pub enum Error {
         /// The enumeration.
         enumeration: String,
     },
+    /// Codes where values are expected.
+    #[error(
+        "column {column:?} has numbers, but enumeration {enumeration:?} has values of {values}: give these, or say that the column has \
+         codes (--codes)"
+    )]
+    Codes {
+        /// The column.
+        column: String,
+        /// The enumeration.
+        enumeration: String,
+        /// The type of its values.
+        values: String,
+    },
     /// The values of an enumeration are needed and not available.
     #[error(
         "column {column:?}: the values of enumeration {enumeration:?} are not known: give them, or a dictionary column"

@@ -44,6 +44,8 @@ pub struct Mapping {
     schema: Arc<ArraySchema>,
     options: Options,
     enumerations: Arc<HashMap<String, Known>>,
+    /// Whether plain columns of enumerated attributes have values.
+    plain_values: bool,
 }
 
 /// An enumeration, and its values as an array if they are needed.
@@ -87,7 +89,15 @@ impl Mapping {
             Ok((enumeration.name.clone(), Known { enumeration, values }))
         });
         let enumerations = Arc::new(known.collect::<Result<HashMap<_, _>>>()?);
-        Ok(Self { schema: Arc::new(schema.clone()), options, enumerations })
+        Ok(Self { schema: Arc::new(schema.clone()), options, enumerations, plain_values: false })
+    }
+
+    /// The same, but batches that are written have values in plain columns of enumerated attributes, also where these could be codes.
+    /// Columns whose metadata says that they are of an enumeration have codes nevertheless: they come from an array.
+    #[must_use]
+    pub const fn plain_values(mut self) -> Self {
+        self.plain_values = true;
+        self
     }
 
     /// The array's schema.
@@ -231,13 +241,9 @@ impl Mapping {
             if dense && matches!(found.kind, FieldKind::Dimension(_)) {
                 continue;
             }
-            let target = Target {
-                name: field.name(),
-                datatype: found.datatype,
-                cell_val_num: found.cell_val_num,
-                nullable: found.nullable,
-            };
-            columns.push((field.name().clone(), self.field_cells(array, &target)?));
+            let target = Target::of(&found);
+            let codes = !self.plain_values || field.metadata().contains_key(metadata::ENUMERATION);
+            columns.push((field.name().clone(), self.field_cells(array, &target, codes)?));
         }
         Ok(ArrowCells { columns, rows: batch.num_rows() })
     }
@@ -270,22 +276,59 @@ impl Mapping {
         Ok(cells)
     }
 
-    /// The cells of one column. A column of an enumerated attribute contains the stored numbers, or the values of the
-    /// enumeration.
-    fn field_cells(&self, array: &ArrayRef, target: &Target<'_>) -> Result<FieldCells> {
-        let attribute = self.schema.attribute(target.name);
-        let enumeration = attribute.and_then(|attribute| attribute.enumeration.as_ref());
-        let numbers = types::fits(array.data_type(), target.datatype, target.cell_val_num)
-            && !matches!(array.data_type(), DataType::Dictionary(..));
-        match enumeration.filter(|_| !numbers) {
-            Some(name) => {
-                let missing =
-                    || Error::NoEnumeration { column: target.name.to_owned(), enumeration: name.clone() };
-                let known = self.enumerations.get(name).ok_or_else(missing)?;
-                dictionary::enumerated(array, target, &known.enumeration)
+    /// The values of a batch that enumerations lack, each once: the enumeration's name, and the value. Columns that are no fields
+    /// are skipped.
+    ///
+    /// # Errors
+    /// As [`Self::write_batch`].
+    pub fn missing_values(&self, batch: &RecordBatch) -> Result<Vec<(String, Vec<u8>)>> {
+        let mut found = Vec::new();
+        for (field, array) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let Some(own) = self.schema.field(field.name()) else { continue };
+            let target = Target::of(&own);
+            let codes = !self.plain_values || field.metadata().contains_key(metadata::ENUMERATION);
+            if let Some(enumeration) = self.enumeration_of(array, &target, codes)? {
+                let missing = dictionary::missing(array, &target, enumeration)?;
+                found.extend(missing.into_iter().map(|value| (enumeration.name.clone(), value)));
             }
+        }
+        Ok(found)
+    }
+
+    /// The cells of one column. A column of an enumerated attribute contains the stored codes, if these are allowed, or the values
+    /// of the enumeration.
+    fn field_cells(&self, array: &ArrayRef, target: &Target<'_>, codes: bool) -> Result<FieldCells> {
+        match self.enumeration_of(array, target, codes)? {
+            Some(enumeration) => dictionary::enumerated(array, target, enumeration),
             None => FieldCells::new(array, target),
         }
+    }
+
+    /// The enumeration whose values a column has; `None` if it has what is stored.
+    fn enumeration_of(
+        &self,
+        array: &ArrayRef,
+        target: &Target<'_>,
+        codes: bool,
+    ) -> Result<Option<&Enumeration>> {
+        let attribute = self.schema.attribute(target.name);
+        let Some(name) = attribute.and_then(|attribute| attribute.enumeration.as_ref()) else {
+            return Ok(None);
+        };
+        let plain = types::fits(array.data_type(), target.datatype, target.cell_val_num)
+            && !matches!(array.data_type(), DataType::Dictionary(..));
+        if plain && codes {
+            return Ok(None);
+        }
+        let (column, enumeration) = (target.name.to_owned(), name.clone());
+        let Some(known) = self.enumerations.get(name) else {
+            return Err(Error::NoEnumeration { column, enumeration });
+        };
+        let Enumeration { datatype, cell_val_num, .. } = known.enumeration;
+        if plain && !types::fits(array.data_type(), datatype, cell_val_num) {
+            return Err(Error::Codes { column, enumeration, values: describe(datatype, cell_val_num) });
+        }
+        Ok(Some(&known.enumeration))
     }
 
     /// The enumeration of an attribute, if its values are known.

@@ -119,7 +119,7 @@ fn write(id: &str, array: &Array, batch: &RecordBatch) -> Result<Array, Error> {
     let storage = MemoryStorage::default();
     let create = enumerations.iter().cloned().fold(WriteOptions::new(), WriteOptions::enumeration);
     create.create_storage(&storage, &schema)?;
-    let writer = WriteOptions::new().threads(1).open_storage(storage.clone())?;
+    let writer = WriteOptions::new().threads(1).any_codes().open_storage(storage.clone())?;
     let mapping = Mapping::new(&schema, enumerations, Options::new())?;
     let batch = renamed(batch);
     if schema.array_type == ArrayType::Sparse {

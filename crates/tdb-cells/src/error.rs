@@ -212,6 +212,11 @@ pub enum WriteError {
     Duplicate { first: u64 },
     #[error("cells {first} and {second} have the same coordinates, which this array does not allow")]
     DuplicateCells { first: u64, second: u64 },
+    #[error(
+        "cell {cell} of field \"{field}\" has the code {code}, but enumeration \"{enumeration}\" has {values} values, which are \
+         counted from 0: extend it first, or write the position of a value"
+    )]
+    PastEnumeration { field: String, cell: u64, code: String, enumeration: String, values: usize },
     #[error("cell {cell} of field \"{field}\" is out of the order that the field's values must have")]
     NotInOrder { field: String, cell: u64 },
     #[error("dimension \"{0}\" has two ranges: a write covers one box")]

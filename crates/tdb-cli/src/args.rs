@@ -229,7 +229,11 @@ pub(crate) struct ReadArgs {
     pub(crate) memory: Option<MemoryBudget>,
     #[command(flatten)]
     pub(crate) progress: ProgressArgs,
-    /// Print values instead of numbers for attributes with an enumeration.
+    /// Print the codes of attributes with an enumeration: positions of values, counted from 0. Default: the values, except
+    /// with --format raw.
+    #[arg(long, conflicts_with = "values")]
+    pub(crate) codes: bool,
+    /// Print the values of attributes with an enumeration, with --format raw, too.
     #[arg(long)]
     pub(crate) values: bool,
     /// Print statistics of reading on standard error: requests, bytes, tiles, times.
@@ -241,6 +245,13 @@ pub(crate) struct ReadArgs {
     /// Write to this file instead of standard output; for raw, to files in this folder.
     #[arg(long, value_name = "DIR-or-FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+impl ReadArgs {
+    /// Whether attributes with an enumeration are shown by their values. Raw buffers are what is stored, unless values are wanted.
+    pub(crate) fn shows_values(&self) -> bool {
+        !self.codes && (self.values || self.format != Format::Raw)
+    }
 }
 
 /// Explain a file of an array byte by byte.

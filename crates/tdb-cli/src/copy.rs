@@ -242,7 +242,8 @@ fn begin(
             options = options.enumeration(enumeration);
         }
     }
-    options.begin_storage(target, schema)
+    // A copy has what its source has, also codes that mean nothing.
+    options.any_codes().begin_storage(target, schema)
 }
 
 /// The metadata of the array, as changes for another array.

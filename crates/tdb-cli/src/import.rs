@@ -5,7 +5,10 @@ mod batches;
 mod chunks;
 mod convert;
 mod csv;
+mod duplicates;
+mod enumerations;
 mod existing;
+mod format;
 mod grow;
 mod infer;
 mod input;
@@ -13,24 +16,28 @@ mod ndjson;
 mod npy;
 mod report;
 mod rows;
+mod sorter;
 mod survey;
 mod table;
 mod tables;
 mod target;
 mod text;
+mod write;
 
 use core::fmt::Display;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use clap::{Args as Group, ValueEnum};
+use clap::Args as Group;
 use serde_json::Value;
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteStorage, is_free};
+use tdb_array::{ArraySchema, ArrayType, Error, MemoryBudget, WriteError, WriteStorage, is_free};
 use tdb_text::schema::{self, At};
 
 use self::convert::Conversion;
+use self::duplicates::{Finder, LeftOut, Pair, Rule};
 use self::existing::append;
+use self::format::{FileFormat, parse_delimiter};
 use self::infer::parse_types;
 use self::input::Input;
 use self::npy::Npy;
@@ -38,7 +45,6 @@ use self::report::Report;
 use self::survey::{Survey, Surveyed, Wanted};
 use self::table::Table;
 use self::tables::{Notation, Tables};
-use self::target::Target;
 use crate::args::{ChangeArgs, LockArgs};
 use crate::buffers::Buffers;
 use crate::compress::{self, Compress};
@@ -67,8 +73,10 @@ An existing array determines the types: a sparse one takes tables, a dense one N
 low end of its domain on, and what was exported from a dense array, where it was; cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
 find room, and its current domain is that of its cells: it grows before cells outside of it are written. A new array exists only \
 once it is complete: if an import fails, there is no array, and what a killed one leaves is replaced by the next one. Memory is \
-bounded whatever the size of a table. Cells of a long file whose coordinates are equal may lie in different fragments; then the last \
-one counts.
+bounded whatever the size of a table. Rows of a file with the same coordinates are refused, unless --duplicates says what becomes \
+of them; cells that were in the array before are replaced, unless it allows duplicates.
+
+A column of an attribute with an enumeration has its values, as tdb read prints them.
 
 Examples:
   tdb import weather weather.csv
@@ -101,9 +109,18 @@ pub(crate) struct ImportArgs {
     /// Choose the filters of a new array by datatype and by a sample of the data, and print them. Default: zstd 3.
     #[arg(long, value_enum)]
     compress: Option<Compress>,
-    /// Allow several cells of a new array to have the same coordinates.
-    #[arg(long)]
+    /// What becomes of rows of the file with the same coordinates. Default: error, except in an array that allows duplicates.
+    #[arg(long, value_enum, value_name = "RULE")]
+    duplicates: Option<Rule>,
+    /// The same as --duplicates allow, but only for a new array, so that repeating a command does not import its cells twice.
+    #[arg(long, conflicts_with = "duplicates")]
     allow_duplicates: bool,
+    /// Columns of attributes with an enumeration have codes: positions of values, counted from 0.
+    #[arg(long)]
+    codes: bool,
+    /// Add values to the array's enumerations that these lack, before the cells are written.
+    #[arg(long, conflicts_with = "codes")]
+    extend_enumerations: bool,
     /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy, also before .gz or .zst;
     /// .parquet, .pq, .arrow, .feather, .ipc, .arrows).
     #[arg(long, value_enum)]
@@ -112,7 +129,7 @@ pub(crate) struct ImportArgs {
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<char>,
     /// Make a new array in place of the one that is there, which is removed once every cell of the file was found to fit its
-    /// field. Equal coordinates are found only afterwards.
+    /// field, and its coordinates to be allowed.
     #[arg(long)]
     force: bool,
     /// Write over the cells of a dense array.
@@ -137,56 +154,6 @@ pub(crate) struct ImportArgs {
     change: ChangeArgs,
 }
 
-/// A supported file format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FileFormat {
-    /// Values separated by commas, with a header.
-    Csv,
-    /// Values separated by tabulators, with a header.
-    Tsv,
-    /// Objects in JSON, one on each line.
-    #[value(alias = "jsonl")]
-    Ndjson,
-    /// A `NumPy` array.
-    Npy,
-    /// Parquet.
-    #[value(alias = "pq")]
-    Parquet,
-    /// An Arrow IPC file, also called Feather.
-    #[value(aliases = ["feather", "ipc"])]
-    Arrow,
-    /// An Arrow IPC stream.
-    Arrows,
-}
-
-impl FileFormat {
-    /// The format that the ending of a file's name says, before that of a compression.
-    fn of_name(path: &Path) -> Option<Self> {
-        let name = path.file_name()?.to_str()?.to_ascii_lowercase();
-        let name = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
-        match name.rsplit_once('.')?.1 {
-            "csv" => Some(Self::Csv),
-            "tsv" | "tab" => Some(Self::Tsv),
-            "ndjson" | "jsonl" => Some(Self::Ndjson),
-            "npy" => Some(Self::Npy),
-            "parquet" | "pq" => Some(Self::Parquet),
-            "arrow" | "feather" | "ipc" => Some(Self::Arrow),
-            "arrows" => Some(Self::Arrows),
-            _ => None,
-        }
-    }
-}
-
-/// One character, or a word for a tabulator.
-fn parse_delimiter(text: &str) -> Result<char, String> {
-    let mut chars = text.chars();
-    match (text, chars.next(), chars.next()) {
-        ("tab" | "\\t", ..) => Ok('\t'),
-        (_, Some(c), None) if !matches!(c, '"' | '\r' | '\n') => Ok(c),
-        _ => Err("a single character is needed, other than a quote and the end of a line".to_owned()),
-    }
-}
-
 /// The contents of a file.
 enum Source {
     Table(Tables),
@@ -196,7 +163,7 @@ enum Source {
 /// Runs the command.
 pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     if args.has_batches() {
-        return args.import_batches(stores, out);
+        return args.import_batches(stores, out, err);
     }
     let source = args.source()?;
     let storage = stores.storage(&args.array)?;
@@ -216,11 +183,11 @@ fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema: mut json, inferred, rows } = match source {
+    let Surveyed { schema: mut json, inferred, rows, mut left_out } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
-            Surveyed { schema: npy.schema(), inferred: Vec::new(), rows: 0 }
+            Surveyed { schema: npy.schema(), ..Surveyed::default() }
         }
     };
     let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
@@ -234,8 +201,7 @@ fn create(
     }
     if args.dry_run {
         if let Source::Table(tables) = source {
-            let schema = &described.schema;
-            args.check_tables(tables, Conversion { schema, inferred: &inferred, first_row: 0 })?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
         }
         writeln!(out, "{json:#}")?;
         return Ok(());
@@ -247,21 +213,23 @@ fn create(
         if let Source::Table(tables) = source
             && !is_free(&storage).unwrap_or(false)
         {
-            args.check_tables(
-                tables,
-                Conversion { schema: &described.schema, inferred: &inferred, first_row: 0 },
-            )?;
+            args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
         }
     }
-    let array = options.begin_storage(storage, &described.schema).map_err(failed)?;
+    let array = match options.begin_storage(storage.clone(), &described.schema) {
+        Err(Error::Write(WriteError::Exists)) if args.comes_late(&storage, err) => {
+            return append(args, source, &storage, out);
+        }
+        begun => begun.map_err(failed)?,
+    };
     report.cells = match source {
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
-            let schema = array.writer().schema();
-            let conversion = Conversion { schema, inferred: &inferred, first_row: 0 };
-            args.write_tables(tables, array.writer(), conversion, rows)?
+            let conversion = Conversion::of_new(array.writer().schema(), &inferred);
+            args.write_tables(tables, array.writer(), conversion, rows, &mut left_out)?
         }
     };
+    report.left_out = left_out.len();
     array.finish().map_err(failed)?;
     report.print(args, out)
 }
@@ -275,6 +243,92 @@ impl ImportArgs {
     /// A failure about the contents of the file.
     fn wrong(&self, what: impl Display) -> Failure {
         Failure::at(self.shown(), what)
+    }
+
+    /// A failure of a temporary file.
+    fn temporary(&self, error: &std::io::Error) -> Failure {
+        Failure::at(&std::env::temp_dir(), format!("a temporary file of this import: {error}"))
+    }
+
+    /// Whether another process has made the array since this one looked for it. Then its cells are added, and a note says so.
+    fn comes_late(&self, storage: &Arc<dyn WriteStorage>, err: &mut dyn Write) -> bool {
+        let late = !self.force && !is_free(storage).unwrap_or(true);
+        if late {
+            // If standard error is closed, the cells are nevertheless added.
+            let _ = writeln!(
+                err,
+                "note: {}: another process has made this array in the meantime: the cells are added to it",
+                self.array.display()
+            );
+        }
+        late
+    }
+
+    /// What becomes of rows with the same coordinates.
+    fn rule(&self, allows: bool, has_coordinates: bool) -> Result<Rule> {
+        let given = self.duplicates.or(self.allow_duplicates.then_some(Rule::Allow));
+        match given {
+            None | Some(Rule::Allow) if !has_coordinates => Ok(Rule::Allow),
+            None => Ok(if allows { Rule::Allow } else { Rule::Error }),
+            Some(_) if !has_coordinates => Err(self.usage(
+                "--duplicates is for rows with coordinates, and here rows are numbered: --dims makes columns of a new array coordinates",
+            )),
+            Some(Rule::Allow) if !allows => Err(Failure::Usage(format!(
+                "{}: --duplicates allow: this array does not allow duplicates; first or last keeps one of such rows",
+                self.array.display()
+            ))),
+            Some(rule) => Ok(rule),
+        }
+    }
+
+    /// The rows that are left out, of those that a finder has seen. `of` says what the places are, and `coordinates` those of
+    /// one row; `may` says whether the array may allow duplicates.
+    fn left_out(
+        &self,
+        finder: Finder,
+        rule: Rule,
+        of: &str,
+        may: bool,
+        coordinates: &dyn Fn(u64) -> Result<String>,
+    ) -> Result<LeftOut> {
+        let failed = |error| self.temporary(&error);
+        match rule {
+            Rule::Allow => Ok(LeftOut::default()),
+            Rule::First | Rule::Last => finder.left_out(rule == Rule::Last).map_err(failed),
+            Rule::Error => {
+                let Some(Pair { first, second }) = finder.first_pair().map_err(failed)? else {
+                    return Ok(LeftOut::default());
+                };
+                let allow = if may { ", --duplicates allow keeps all of them" } else { "" };
+                Err(self.wrong(format!(
+                    "{of} {first} and {second} have the same coordinates, {}: --duplicates first or last keeps one of such rows{allow}",
+                    coordinates(second)?
+                )))
+            }
+        }
+    }
+
+    /// The coordinates of a row, as they are in the file.
+    fn coordinates_at(&self, tables: &Tables, dimensions: &[String], place: u64) -> Result<String> {
+        let wrong = |error: String| self.wrong(error);
+        let mut found = None;
+        let text = |table: &Table| {
+            let row = duplicates::places(table).position(|one| one == place)?;
+            let text = |name: &String| {
+                let (_, cell) = table.cells(table.column(name)?).nth(row)?;
+                Some(format!("{name}={}", cell.text))
+            };
+            Some(dimensions.iter().filter_map(text).collect::<Vec<_>>().join(", "))
+        };
+        // What stops the search is no failure.
+        let searched = tables.for_each(&wrong, text, &mut |text| {
+            found = text;
+            if found.is_some() { Err(Failure::Usage(String::new())) } else { Ok(()) }
+        });
+        match found {
+            Some(text) => Ok(one_line(&text)),
+            None => searched.map(|()| String::new()),
+        }
     }
 
     /// The command line does not fit the file.
@@ -325,6 +379,7 @@ impl ImportArgs {
             ("--domain", !self.domain.is_empty()),
             ("--types", !self.types.is_empty()),
             ("--allow-duplicates", self.allow_duplicates),
+            ("--duplicates", self.duplicates.is_some()),
         ];
         match options.into_iter().find(|(_, given)| *given) {
             Some((option, _)) => Err(self.usage(format!("{option} is not for NPY files"))),
@@ -343,12 +398,12 @@ impl ImportArgs {
     }
 
     #[cfg(feature = "convert")]
-    fn import_batches(&self, stores: &Stores, out: &mut dyn Write) -> Result {
-        batches::run(self, stores, out)
+    fn import_batches(&self, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
+        batches::run(self, stores, out, err)
     }
 
     #[cfg(not(feature = "convert"))]
-    fn import_batches(&self, _: &Stores, _: &mut dyn Write) -> Result {
+    fn import_batches(&self, _: &Stores, _: &mut dyn Write, _: &mut dyn Write) -> Result {
         Err(self.wrong(crate::export::WITHOUT))
     }
 
@@ -385,8 +440,14 @@ impl ImportArgs {
             domains: &self.domain,
             types: parse_types(&self.types).map_err(usage)?,
             dense: self.dense,
-            allow_duplicates: self.allow_duplicates,
+            allow_duplicates: self.allow_duplicates || self.duplicates == Some(Rule::Allow),
         };
+        if tables.is_whole() && tables.first().len() == 0 {
+            return Err(
+                self.wrong("there are no cells, which say what types the columns of a new array have")
+            );
+        }
+        let rule = self.rule(wanted.allow_duplicates, !wanted.dims.is_empty())?;
         let (mut survey, notes) = Survey::begin(tables.first(), tables.is_whole(), &wanted).map_err(usage)?;
         for note in notes {
             // If standard error is closed, the array is nevertheless as the note would say.
@@ -394,78 +455,36 @@ impl ImportArgs {
         }
         let meter = self.progress.bar("looking at types and coordinates", Unit::Rows, None);
         let wrong = |error: String| self.wrong(error);
+        let mut left_out = LeftOut::default();
         if survey.counts_only() {
             survey.add_rows(tables.count().map_err(wrong)?);
         } else {
             let limits = survey.limits().map_err(usage)?;
-            let mut found = Vec::new();
-            let look = |table: &Table| (table.len(), survey.look(&limits, table));
-            tables.for_each(&wrong, look, &mut |(rows, spans)| {
-                meter.add(rows);
-                found.push((rows, spans.map_err(usage)?));
+            let keys = (rule != Rule::Allow).then(|| survey.keys());
+            let (mut found, mut finder) = (Vec::new(), Finder::default());
+            let look = |table: &Table| (table.len(), survey.look(&limits, table, keys.as_ref()));
+            tables.for_each(&wrong, look, &mut |(count, looked)| {
+                meter.add(count);
+                let (spans, rows) = looked.map_err(usage)?;
+                finder.add(rows).map_err(|error| self.temporary(&error))?;
+                found.push((count, spans));
                 Ok(())
             })?;
             found.into_iter().for_each(|(rows, spans)| survey.unite(rows, spans));
+            let coordinates = |place| self.coordinates_at(tables, &wanted.dims, place);
+            left_out = self.left_out(finder, rule, "lines", true, &coordinates)?;
         }
         meter.clear();
-        survey.finish().map_err(usage)
+        Ok(Surveyed { left_out, ..survey.finish().map_err(usage)? })
     }
 
     /// The first cells of each field of a new array.
     fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
         match source {
             Source::Npy(npy) => Ok(vec![npy.sample(compress::SAMPLE)]),
-            Source::Table(tables) => {
-                let conversion = Conversion { schema, inferred, first_row: 0 };
-                conversion.columns(tables.first()).map_err(|error| self.wrong(error))
-            }
+            Source::Table(tables) => Conversion::of_new(schema, inferred)
+                .columns(tables.first())
+                .map_err(|error| self.wrong(error)),
         }
-    }
-
-    /// Writes the cells of an NPY file, except in a dry run; returns how many there are.
-    fn write_npy(&self, npy: &Npy, writer: &ArrayWriter) -> Result<u64> {
-        let write = npy.write(writer).map_err(|error| self.wrong(error))?;
-        let _meter = self.progress.wait("writing");
-        if !self.dry_run {
-            write.commit().map_err(|error| Failure::of_array(&self.array, error))?;
-        }
-        Ok(npy.len())
-    }
-
-    /// Returns an error if a cell of the tables cannot be written.
-    fn check_tables(&self, tables: &Tables, conversion: Conversion<'_>) -> Result {
-        let wrong = |error: String| self.wrong(error);
-        let meter = self.progress.bar("checking", Unit::Rows, None);
-        let columns = |table: &Table| conversion.columns(table).map(|_| table.len());
-        tables.for_each(&wrong, columns, &mut |rows| {
-            meter.add(rows.map_err(wrong)?);
-            Ok(())
-        })?;
-        meter.clear();
-        Ok(())
-    }
-
-    /// Writes the cells of tables with this many rows, except in a dry run; returns how many there are.
-    fn write_tables(
-        &self,
-        tables: &Tables,
-        writer: &ArrayWriter,
-        conversion: Conversion<'_>,
-        rows: u64,
-    ) -> Result<u64> {
-        let wrong = |error: String| self.wrong(error);
-        let failed = |error| Failure::of_array(&self.array, error);
-        let mut target = match self.dry_run {
-            true => Target::None,
-            false => Target::new(writer, tables.first().names(), rows).map_err(failed)?,
-        };
-        let meter = self.progress.bar("writing", Unit::Rows, Some(rows));
-        let columns = |table: &Table| (table.len(), conversion.columns(table));
-        tables.for_each(&wrong, columns, &mut |(rows, columns)| {
-            meter.add(rows);
-            target.append(&columns.map_err(wrong)?).map_err(failed)
-        })?;
-        target.commit().map_err(failed)?;
-        Ok(rows)
     }
 }

@@ -3,8 +3,10 @@
 mod ipc;
 mod parquet;
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
+use std::iter::Peekable;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -22,7 +24,43 @@ pub struct Source {
     schema: SchemaRef,
     rows: Option<u64>,
     numbered: Option<Numbers>,
+    left_out: Option<LeftOut>,
     inner: Option<Inner>,
+}
+
+/// Rows that are left out of the batches.
+struct LeftOut {
+    /// Their numbers, in order.
+    rows: Peekable<Rows>,
+    /// The number of the first row of the next batch.
+    next: u64,
+    /// What is left of the last batch.
+    parts: VecDeque<RecordBatch>,
+}
+
+type Rows = Box<dyn Iterator<Item = io::Result<u64>> + Send>;
+
+impl LeftOut {
+    /// Cuts the batch at the rows that are left out.
+    fn cut(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        let first = self.next;
+        let count = u64::try_from(batch.num_rows()).unwrap_or(u64::MAX);
+        self.next = first.saturating_add(count);
+        let mut start = 0usize;
+        let mut keep = |start: usize, end: usize| {
+            if end > start {
+                self.parts.push_back(batch.slice(start, end.saturating_sub(start)));
+            }
+        };
+        let end = self.next;
+        while let Some(row) = self.rows.next_if(|row| row.as_ref().map_or(true, |row| *row < end)) {
+            let at = usize::try_from(row?.saturating_sub(first)).unwrap_or(usize::MAX);
+            keep(start, at);
+            start = at.saturating_add(1);
+        }
+        keep(start, batch.num_rows());
+        Ok(())
+    }
 }
 
 /// A column that numbers the rows.
@@ -73,7 +111,14 @@ impl Source {
             Format::Parquet => {
                 let file = guarded(&name, || ParquetFile::open(file, memory))?;
                 let (schema, rows) = (file.schema(), Some(file.rows()));
-                Ok(Self { name, schema, rows, numbered: None, inner: Some(Inner::Parquet(Box::new(file))) })
+                Ok(Self {
+                    name,
+                    schema,
+                    rows,
+                    numbered: None,
+                    left_out: None,
+                    inner: Some(Inner::Parquet(Box::new(file))),
+                })
             }
             Format::Arrow => {
                 let messages = guarded(&name, || Messages::of_file(file, memory))?;
@@ -95,7 +140,14 @@ impl Source {
 
     fn of_messages(name: String, messages: Messages) -> Self {
         let schema = messages.schema();
-        Self { name, schema, rows: None, numbered: None, inner: Some(Inner::Ipc(Box::new(messages))) }
+        Self {
+            name,
+            schema,
+            rows: None,
+            numbered: None,
+            left_out: None,
+            inner: Some(Inner::Ipc(Box::new(messages))),
+        }
     }
 
     /// Reads only these columns, in the order of the file. Before the first batch.
@@ -152,6 +204,14 @@ impl Source {
         self
     }
 
+    /// Leaves out the rows with these numbers, which are in order and count from 0. Before the first batch.
+    #[must_use]
+    pub fn without(mut self, rows: impl Iterator<Item = io::Result<u64>> + Send + 'static) -> Self {
+        let rows: Rows = Box::new(rows);
+        self.left_out = Some(LeftOut { rows: rows.peekable(), next: 0, parts: VecDeque::new() });
+        self
+    }
+
     /// Whether the rows are numbered, so that they are in the order of an array whose dimension is that column.
     pub(crate) fn numbers(&self) -> Option<&str> {
         self.numbered.as_ref().map(|numbers| numbers.field.name().as_str())
@@ -173,6 +233,18 @@ impl Source {
     #[must_use]
     pub const fn rows(&self) -> Option<u64> {
         self.rows
+    }
+
+    /// The next batch, without the rows that are left out.
+    fn next_part(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(part) = self.left_out.as_mut().and_then(|left_out| left_out.parts.pop_front()) {
+                return Ok(Some(part));
+            }
+            let batch = self.read()?;
+            let (Some(left_out), Some(batch)) = (&mut self.left_out, &batch) else { return Ok(batch) };
+            left_out.cut(batch).map_err(|error| Error::file(&self.name, FileProblem::Io(error)))?;
+        }
     }
 
     fn read(&mut self) -> Result<Option<RecordBatch>> {
@@ -201,7 +273,7 @@ impl Iterator for Source {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.read().transpose();
+        let batch = self.next_part().transpose();
         if !matches!(batch, Some(Ok(_))) {
             self.inner = None;
         }

@@ -6,7 +6,7 @@ use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, Range};
 use tdb_arrow::{ArrowCells, Mapping, Options};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, FileProblem, Result};
 use crate::source::Source;
 
 /// What one pass over the columns of some dimensions finds.
@@ -31,6 +31,19 @@ impl Spans {
     /// # Errors
     /// Errors of the file; a dimension without a column, or of another type; a null as a coordinate.
     pub fn of(source: Source, dimensions: &[Dimension]) -> Result<Self> {
+        Self::watched(source, dimensions, &mut |_, _| Ok(()))
+    }
+
+    /// The same, and shows each coordinate: the number of its row, and its values in the order of the dimensions. Without
+    /// dimensions, nothing is shown.
+    ///
+    /// # Errors
+    /// As [`Self::of`]; those of `watch`.
+    pub fn watched(
+        source: Source,
+        dimensions: &[Dimension],
+        watch: &mut dyn FnMut(u64, &[&[u8]]) -> std::io::Result<()>,
+    ) -> Result<Self> {
         let name = source.name().to_owned();
         if let (Some(rows), true) = (source.rows(), dimensions.is_empty()) {
             return Ok(Self { rows, ranges: Vec::new() });
@@ -44,6 +57,12 @@ impl Spans {
             if !dimensions.is_empty() {
                 let cells = coordinates.of(&batch).map_err(|error| Error::cells(&name, error))?;
                 found.add(&cells, batch.num_rows(), dimensions, &name)?;
+                let mut values = Vec::with_capacity(dimensions.len());
+                for (row, number) in (0..batch.num_rows()).zip(found.rows..) {
+                    values.clear();
+                    values.extend(dimensions.iter().filter_map(|own| cells.cell(&own.name, row)));
+                    watch(number, &values).map_err(|error| Error::file(&name, FileProblem::Io(error)))?;
+                }
             }
             found.rows = found.rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
         }

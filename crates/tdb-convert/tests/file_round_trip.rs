@@ -39,7 +39,7 @@ fn array_of(format: Format, file: Vec<u8>) -> Result<(ArraySchema, Array)> {
     let new = NewArray::stored(source.schema())?;
     let storage = MemoryStorage::default();
     new.create(WriteOptions::new()).create_storage(&storage, new.schema())?;
-    let writer = WriteOptions::new().threads(1).open_storage(storage.clone())?;
+    let writer = WriteOptions::new().threads(1).any_codes().open_storage(storage.clone())?;
     append(&writer, &new.mapping()?, &mut source, new.subarray(), 64 << 20)?;
     Ok((new.schema().clone(), OpenOptions::new().threads(1).open_storage(storage)?))
 }

@@ -18,7 +18,7 @@
 //! because of the order, equal coordinates are next to each other. Of each kind of problem the first eight of a
 //! fragment are shown and the others counted, so the report is bounded too (`report`).
 //!
-//! What is odd but harmless is a note: an orphaned fragment, a file that no footer mentions, bytes that nothing refers
+//! What is odd but harmless is a note: codes past the end of an enumeration (`codes`), an orphaned fragment, a file that no footer mentions, bytes that nothing refers
 //! to (`unused`), a rectangle that is larger than its cells need. A fault that some releases of libtiledb are known to
 //! write is a note if a row of the table in `known` allows it, by version, type or value.
 
@@ -46,6 +46,7 @@ use crate::storage::{Entry, Storage, join};
 use crate::{Error, Result};
 
 mod cells;
+mod codes;
 mod commits;
 mod data;
 mod files;
@@ -98,6 +99,7 @@ pub fn verify_watched(
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),
+        enumerations: HashMap::new(),
         findings: Findings::default(),
         report: Verification::default(),
         watch: Box::new(watch),
@@ -111,6 +113,7 @@ pub(crate) fn verify_fragment(context: Context, entry: FragmentEntry, schema_key
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),
+        enumerations: HashMap::new(),
         findings: Findings::default(),
         report: Verification::default(),
         watch: Box::new(|_| ()),
@@ -124,6 +127,8 @@ struct Verifier {
     context: Context,
     /// All schemas that could be read, by key.
     schemas: HashMap<String, Arc<ArraySchema>>,
+    /// All enumerations that could be read, by the name of their file.
+    enumerations: HashMap<String, Enumeration>,
     /// Findings in the current fragment.
     findings: Findings,
     report: Verification,
@@ -195,8 +200,9 @@ impl Verifier {
         for entry in &files {
             let key = join(ENUMERATIONS, &entry.name);
             let Some(payload) = self.generic_file(&key) else { continue };
-            if let Err(error) = Enumeration::parse(&payload) {
-                self.payload_problem(&key, 0, &error);
+            match Enumeration::parse(&payload) {
+                Ok(enumeration) => drop(self.enumerations.insert(entry.name.clone(), enumeration)),
+                Err(error) => self.payload_problem(&key, 0, &error),
             }
         }
         let schemas: Vec<_> =

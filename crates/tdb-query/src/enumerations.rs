@@ -1,6 +1,7 @@
 //! Enumerations: the values that the numbers in a column represent.
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
+use tdb_schema::position;
 
 use crate::buffers::lengths_to_offsets;
 use crate::{Array, Column, Result};
@@ -61,13 +62,6 @@ impl PhysicalVisitor for Numbers<'_> {
 
     fn visit<T: Native>(self) -> Self::Output {
         let values: &[T] = self.0.data.values().unwrap_or_default();
-        let number = |value: &T| {
-            let mut word = [0u8; 8];
-            word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
-            let negative = T::PHYSICAL.is_signed_integer()
-                && bytemuck::bytes_of(value).last().is_some_and(|byte| byte & 0x80 != 0);
-            to_usize(u64::from_le_bytes(word)).filter(|_| !negative)
-        };
-        values.iter().map(number).collect()
+        values.iter().map(|code| position(*code)).collect()
     }
 }

@@ -74,7 +74,7 @@ pub(crate) fn written(
     let storage = MemoryStorage::default();
     let create = enumerations.iter().cloned().fold(WriteOptions::new(), WriteOptions::enumeration);
     create.create_storage(&storage, schema)?;
-    let writer = WriteOptions::new().threads(1).open_storage(storage.clone())?;
+    let writer = WriteOptions::new().threads(1).any_codes().open_storage(storage.clone())?;
     let mapping = Mapping::new(schema, enumerations, tdb_arrow::Options::new())?;
     let cells = mapping.write_batch(batch)?;
     cells.columns().into_iter().fold(writer.write(), tdb_array::Write::column).commit()?;

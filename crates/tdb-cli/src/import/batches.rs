@@ -3,7 +3,9 @@
 use std::io::{Read as _, Write};
 use std::sync::Arc;
 
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteStorage, is_free};
+use tdb_array::{
+    Array, ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteError, WriteStorage, is_free,
+};
 use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_arrow::{Mapping, Options, Text};
 use tdb_convert::{
@@ -12,13 +14,17 @@ use tdb_convert::{
 };
 use tdb_schema::{Dimension, Range};
 use tdb_text::suggest::hint;
+use tdb_text::value::coordinate_text;
 
+use super::duplicates::{Finder, Keys, LeftOut, Rule};
+use super::enumerations::{Additions, Enumerated};
+use super::existing::Needs;
 use super::grow::{self, Growth};
 use super::input::Input;
 use super::report::Report;
 use super::{FileFormat, ImportArgs, rows};
 use crate::condition;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
 
@@ -42,7 +48,7 @@ struct New {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     if args.delimiter.is_some() {
         return Err(args.usage("--delimiter is only for CSV files"));
     }
@@ -57,7 +63,7 @@ pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write) -> Re
     let file = BatchFile::new(args)?;
     let storage = stores.storage(&args.array)?;
     let free = is_free(&storage).unwrap_or(false);
-    if args.force || free { file.create(storage, !free, out) } else { file.append(&storage, out) }
+    if args.force || free { file.create(storage, !free, out, err) } else { file.append(&storage, out) }
 }
 
 impl<'a> BatchFile<'a> {
@@ -104,17 +110,76 @@ impl<'a> BatchFile<'a> {
     }
 
     fn count(&self) -> Result<u64> {
-        Ok(self.spans(&[])?.rows)
+        Ok(self.spans(&[], None)?.rows)
     }
 
-    fn spans(&self, dimensions: &[Dimension]) -> Result<Spans> {
-        Spans::of(self.open()?, dimensions).map_err(|error| self.failed(error))
+    /// Reads the coordinates, and shows them to a finder of duplicates.
+    fn spans(&self, dimensions: &[Dimension], mut finder: Option<&mut Finder>) -> Result<Spans> {
+        let keys = Keys::of(dimensions);
+        let mut watch = |number: u64, values: &[&[u8]]| {
+            let Some(finder) = finder.as_deref_mut() else { return Ok(()) };
+            let mut row = Keys::row(number);
+            values.iter().for_each(|value| keys.add(&mut row, value));
+            finder.add([row])
+        };
+        Spans::watched(self.open()?, dimensions, &mut watch).map_err(|error| self.failed(error))
+    }
+
+    /// The rows that are left out because others have the same coordinates. `finder` has seen all rows; if there is none, they are read.
+    fn left_out(
+        &self,
+        schema: &ArraySchema,
+        numbered: bool,
+        finder: Option<Finder>,
+        is_new: bool,
+    ) -> Result<LeftOut> {
+        let dimensions = &schema.domain.dimensions;
+        let has_coordinates = schema.array_type == ArrayType::Sparse && !numbered;
+        let rule = self.args.rule(schema.allows_duplicates, has_coordinates)?;
+        if rule == Rule::Allow {
+            return Ok(LeftOut::default());
+        }
+        let finder = match finder {
+            Some(finder) => finder,
+            None => {
+                let mut finder = Finder::default();
+                self.spans(dimensions, Some(&mut finder))?;
+                finder
+            }
+        };
+        let may = schema.allows_duplicates || is_new && self.args.dims.is_some();
+        let coordinates = |place| self.coordinates_at(dimensions, place);
+        self.args.left_out(finder, rule, "rows", may, &coordinates)
+    }
+
+    /// The coordinates of a row.
+    fn coordinates_at(&self, dimensions: &[Dimension], place: u64) -> Result<String> {
+        let mut found = String::new();
+        let mut watch = |number: u64, values: &[&[u8]]| {
+            if number == place {
+                let text = |(own, value): (&Dimension, &&[u8])| {
+                    format!("{}={}", own.name, coordinate_text(own, value))
+                };
+                found = dimensions.iter().zip(values).map(text).collect::<Vec<_>>().join(", ");
+            }
+            Ok(())
+        };
+        Spans::watched(self.open()?, dimensions, &mut watch).map_err(|error| self.failed(error))?;
+        Ok(one_line(&found))
     }
 
     /// Makes an array of the file. `replaces` says whether there is something that is removed.
-    fn create(&self, storage: Arc<dyn WriteStorage>, replaces: bool, out: &mut dyn Write) -> Result {
+    fn create(
+        &self,
+        storage: Arc<dyn WriteStorage>,
+        replaces: bool,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> Result {
         let of_array = |error| Failure::of_array(&self.args.array, error);
         let New { array: new, numbered } = self.new_array()?;
+        let left_out = self.left_out(new.schema(), numbered.is_some(), None, true)?;
+        let left = left_out.len();
         if self.args.dry_run {
             writeln!(out, "{:#}", tdb_text::schema::to_json(new.schema(), new.enumerations()))?;
             return Ok(());
@@ -137,10 +202,15 @@ impl<'a> BatchFile<'a> {
         }
         let options = self.args.change.options()?;
         let options = new.create(if self.args.force { options.replace() } else { options });
-        let made = options.begin_storage(storage, new.schema()).map_err(of_array)?;
-        let cells = self.write(made.writer(), &mapping, &mut open()?, new.subarray())?;
+        let made = match options.begin_storage(storage.clone(), new.schema()) {
+            Err(tdb_array::Error::Write(WriteError::Exists)) if self.args.comes_late(&storage, err) => {
+                return self.append(&storage, out);
+            }
+            begun => begun.map_err(of_array)?,
+        };
+        let cells = self.write(made.writer(), &mapping, &mut open()?.without(left_out), new.subarray())?;
         made.finish().map_err(of_array)?;
-        Report { is_new: true, cells, ..Report::default() }.print(self.args, out)
+        Report { is_new: true, cells, left_out: left, ..Report::default() }.print(self.args, out)
     }
 
     fn write(
@@ -168,9 +238,13 @@ impl<'a> BatchFile<'a> {
             for (_, dimension) in sought.iter_mut().enumerate().filter(|(at, _)| !limited.contains(at)) {
                 open_domain(dimension);
             }
-            let spans = self.spans(&sought)?;
+            let spans = self.spans(&sought, None)?;
             make_room(&mut chosen, &spans);
-            let duplicates = self.args.allow_duplicates;
+            for dimension in &chosen {
+                let cast = |wider: &str| format!("cast the column to {wider}");
+                grow::refuse_whole_type(dimension, cast).map_err(|error| self.args.usage(error))?;
+            }
+            let duplicates = self.args.allow_duplicates || self.args.duplicates == Some(Rule::Allow);
             return NewArray::sparse(&self.schema, &chosen, duplicates, Some(&spans))
                 .map(plain)
                 .map_err(failed);
@@ -237,7 +311,7 @@ impl<'a> BatchFile<'a> {
     fn append(&self, storage: &Arc<dyn WriteStorage>, out: &mut dyn Write) -> Result {
         let args = self.args;
         let of_array = |error| Failure::of_array(&args.array, error);
-        let mut writer = args.change.options()?.open_storage(storage.clone()).map_err(of_array)?;
+        let writer = args.change.options()?.open_storage(storage.clone()).map_err(of_array)?;
         args.refuse_what_is_for_new_arrays(writer.schema())?;
         let array = args.array(storage)?;
         let schema = array.schema().clone();
@@ -251,18 +325,24 @@ impl<'a> BatchFile<'a> {
                 None => source,
             })
         };
-        let mapping = Mapping::of(&array, Options::new().text(Text::Binary));
-        let mapping = mapping.map_err(|error| self.failed(error.into()))?;
+        let mapping = self.mapping(&array)?;
         check(&mapping, &open()?).map_err(|error| self.unknown(error, &schema))?;
         let mut report = Report::default();
+        let mut needs = Needs::default();
+        if args.extend_enumerations {
+            needs.additions = self.additions(&mapping, open()?)?;
+            report.extended = Enumerated::of(&writer, false, true).map_err(of_array)?.shown(&needs.additions);
+        }
+        let mut left_out = LeftOut::default();
         let (count, part) = match schema.array_type {
             ArrayType::Sparse => {
-                let spans = self.room(&schema, numbered, first)?;
+                let mut finder = Finder::default();
+                let spans = self.room(&schema, numbered, first, &mut finder)?;
+                left_out = self.left_out(&schema, numbered.is_some(), Some(finder), false)?;
+                report.left_out = left_out.len();
                 let mut growth = Growth::new(&schema);
                 growth.unite(&spans.ranges);
-                if let Some(ranges) = growth.finish() {
-                    writer = args.grow(storage, writer, ranges, &mut report, out)?;
-                }
+                needs.ranges = growth.finish();
                 (spans.rows, None)
             }
             ArrayType::Dense => {
@@ -274,21 +354,44 @@ impl<'a> BatchFile<'a> {
                 (count, part)
             }
         };
-        report.cells = count;
-        if args.dry_run {
+        let writer = args.evolve(storage, writer, needs, &mut report, out)?;
+        report.cells = count.saturating_sub(left_out.len());
+        if args.dry_run || report.cells == 0 {
             return report.print(args, out);
         }
         // The schema of an array that has grown is another one.
-        let array = args.array(storage)?;
-        let mapping = Mapping::of(&array, Options::new().text(Text::Binary));
-        let mapping = mapping.map_err(|error| self.failed(error.into()))?;
-        report.cells = self.write(&writer, &mapping, &mut open()?, part.as_ref())?;
+        let mapping = self.mapping(&args.array(storage)?)?;
+        report.cells = self.write(&writer, &mapping, &mut open()?.without(left_out), part.as_ref())?;
         report.print(args, out)
     }
 
+    /// How batches of the file become cells of an array that is there.
+    fn mapping(&self, array: &Array) -> Result<Mapping> {
+        let mapping = Mapping::of(array, Options::new().text(Text::Binary));
+        let mapping = mapping.map_err(|error| self.failed(error.into()))?;
+        Ok(if self.args.codes { mapping } else { mapping.plain_values() })
+    }
+
+    /// The values of the file that the array's enumerations lack.
+    fn additions(&self, mapping: &Mapping, source: Source) -> Result<Additions> {
+        let mut found = Additions::default();
+        for batch in source {
+            let batch = batch.map_err(|error| self.failed(error))?;
+            let missing = mapping.missing_values(&batch).map_err(|error| self.failed(error.into()))?;
+            missing.into_iter().for_each(|(name, value)| found.add(&name, value));
+        }
+        Ok(found)
+    }
+
     /// The coordinates of the file, which must be in the domain of an array.
-    fn room(&self, schema: &ArraySchema, numbered: Option<&Dimension>, first: u64) -> Result<Spans> {
-        let Some(dimension) = numbered else { return self.spans(&schema.domain.dimensions) };
+    fn room(
+        &self,
+        schema: &ArraySchema,
+        numbered: Option<&Dimension>,
+        first: u64,
+        finder: &mut Finder,
+    ) -> Result<Spans> {
+        let Some(dimension) = numbered else { return self.spans(&schema.domain.dimensions, Some(finder)) };
         let rows = self.count()?;
         if rows == 0 {
             return Ok(Spans::new(rows, vec![None]));

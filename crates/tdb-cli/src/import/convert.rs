@@ -8,9 +8,10 @@ use tdb_text::parse::date_ticks;
 use tdb_text::suggest::hint;
 use tdb_text::value::{is_text, json_cell};
 
+use super::enumerations::Enumerated;
 use super::infer::{is_padded, remedy};
 use super::rows;
-use super::table::{Cell, Mark, Table};
+use super::table::{Mark, Table};
 use crate::buffers::Buffers;
 
 /// How the tables of a file become cells of an array.
@@ -21,9 +22,16 @@ pub(super) struct Conversion<'s> {
     pub(super) inferred: &'s [String],
     /// The number of the file's first row, if the array numbers rows.
     pub(super) first_row: u64,
+    /// The enumerations of an array that is there.
+    pub(super) enumerated: Option<&'s Enumerated>,
 }
 
-impl Conversion<'_> {
+impl<'s> Conversion<'s> {
+    /// For a new array.
+    pub(super) const fn of_new(schema: &'s ArraySchema, inferred: &'s [String]) -> Self {
+        Self { schema, inferred, first_row: 0, enumerated: None }
+    }
+
     /// Returns an error if the array cannot take a table with these columns.
     pub(super) fn check(&self, table: &Table) -> Result<(), String> {
         let numbered = rows::along(self.schema, table.names());
@@ -88,6 +96,16 @@ impl Conversion<'_> {
         format!("the array has no field {name:?} (it has {list}){}", hint(name, known()))
     }
 
+    /// Appends a cell of a field: of an attribute with an enumeration, the position of its value.
+    fn append(&self, field: &Field<'_>, text: &str, data: &mut Vec<u8>) -> Result<(), String> {
+        let code = self.enumerated.map(|enumerated| enumerated.code(field, text)).transpose()?.flatten();
+        match code {
+            Some(code) => data.extend_from_slice(&code),
+            None => append(field.datatype, field.cell_val_num, text, data)?,
+        }
+        Ok(())
+    }
+
     fn buffers(&self, table: &Table, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
         let size = field.cell_size();
         let inferred = self.inferred.iter().any(|name| name == field.name);
@@ -106,7 +124,7 @@ impl Conversion<'_> {
                         cell.text, field.datatype
                     )));
                 }
-                _ if !null => append(field, cell, &mut data).map_err(wrong)?,
+                _ if !null => self.append(field, cell.text, &mut data).map_err(wrong)?,
                 Some(size) if field.nullable => data.resize(start.saturating_add(size), 0),
                 Some(_) => return Err(wrong("is empty, but cells cannot be null".to_owned())),
                 None => {}
@@ -173,24 +191,29 @@ pub(super) const fn is_boolean(text: &str) -> bool {
     text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false")
 }
 
-/// Appends a cell of a field, given in the notation of `tdb read --format csv`.
-fn append(field: &Field<'_>, Cell { text, .. }: Cell<'_>, data: &mut Vec<u8>) -> Result<(), String> {
-    let is_one = field.cell_val_num == CellValNum::ONE;
-    if matches!(field.datatype, Datatype::StringUtf8 | Datatype::StringAscii) && !text.contains('\\') {
+/// Appends a cell of this type, given in the notation of `tdb read --format csv`.
+pub(super) fn append(
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    text: &str,
+    data: &mut Vec<u8>,
+) -> Result<(), String> {
+    let is_one = cell_val_num == CellValNum::ONE;
+    if matches!(datatype, Datatype::StringUtf8 | Datatype::StringAscii) && !text.contains('\\') {
         data.extend_from_slice(text.as_bytes());
         return Ok(());
     }
-    if let Some(value) = usual(field.datatype, text).filter(|_| is_one) {
+    if let Some(value) = usual(datatype, text).filter(|_| is_one) {
         data.extend_from_slice(&value);
         return Ok(());
     }
-    let bytes = if is_text(field.datatype) {
-        json_cell(field.datatype, field.cell_val_num, &Value::String(text.to_owned()))?
+    let bytes = if is_text(datatype) {
+        json_cell(datatype, cell_val_num, &Value::String(text.to_owned()))?
     } else if is_one {
-        one(field.datatype, text)?
+        one(datatype, text)?
     } else {
         let list = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        json_cell(field.datatype, field.cell_val_num, &list)?
+        json_cell(datatype, cell_val_num, &list)?
     };
     data.extend_from_slice(&bytes);
     Ok(())

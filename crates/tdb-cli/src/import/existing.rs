@@ -10,13 +10,16 @@ use tdb_schema::{Dimension, Range};
 use tdb_text::value::interval_text;
 
 use super::convert::Conversion;
+use super::duplicates::{Finder, Keys, LeftOut, Rule};
+use super::enumerations::{Additions, Enumerated};
 use super::grow::{self, Growth};
+use super::npy::Npy;
 use super::report::Report;
 use super::rows;
 use super::table::Table;
 use super::tables::Tables;
 use super::{ImportArgs, Source};
-use crate::failure::{Failure, Result, one_line};
+use crate::failure::{Failure, Result};
 use crate::progress::Unit;
 
 /// Adds the cells of a file to an array.
@@ -33,84 +36,134 @@ pub(super) fn append(
     report.cells = match source {
         Source::Npy(npy) => {
             npy.check(writer.schema()).map_err(|error| args.wrong(error))?;
+            Npy::check_codes(writer.schema(), args.codes).map_err(|error| args.wrong(error))?;
+            if args.duplicates.is_some() {
+                return Err(args.usage("--duplicates is not for NPY files"));
+            }
             args.refuse_overwriting(storage, npy.shape().iter().map(|size| 0..*size))?;
             args.write_npy(npy, &writer)?
         }
         Source::Table(tables) => {
+            let mut enumerated =
+                Enumerated::of(&writer, args.codes, args.extend_enumerations).map_err(failed)?;
             let first_row = args.next_row(storage, tables, writer.schema())?;
-            let (rows, ranges) = args.look_through(tables, writer.schema(), first_row)?;
+            let Looked { rows, needs, mut left_out } =
+                args.look_through(tables, writer.schema(), first_row, &enumerated)?;
             if writer.schema().array_type == ArrayType::Dense {
                 args.refuse_overwriting(storage, core::iter::once(0..rows))?;
             }
-            if let Some(ranges) = ranges {
-                writer = args.grow(storage, writer, ranges, &mut report, out)?;
+            report.extended = enumerated.shown(&needs.additions);
+            report.left_out = left_out.len();
+            writer = args.evolve(storage, writer, needs, &mut report, out)?;
+            if !args.dry_run {
+                enumerated = Enumerated::of(&writer, args.codes, false).map_err(failed)?;
             }
-            let conversion = Conversion { schema: writer.schema(), inferred: &[], first_row };
-            args.write_tables(tables, &writer, conversion, rows)?
+            let (schema, enumerated) = (writer.schema(), Some(&enumerated));
+            let conversion = Conversion { schema, inferred: &[], first_row, enumerated };
+            args.write_tables(tables, &writer, conversion, rows, &mut left_out)?
         }
     };
     report.print(args, out)
 }
 
+/// What an array needs before the cells of a file can be written.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    /// The current domain, if it must grow.
+    pub(super) ranges: Option<Vec<Range>>,
+    /// Values that its enumerations lack.
+    pub(super) additions: Additions,
+}
+
+/// What a look at all rows of a file has found.
+struct Looked {
+    rows: u64,
+    needs: Needs,
+    left_out: LeftOut,
+}
+
 impl ImportArgs {
-    /// Makes the current domain of an array as large as these ranges, except in a dry run; returns a writer of the array.
-    pub(super) fn grow(
+    /// Gives an array what it needs, except in a dry run, and says so; returns a writer of the array.
+    pub(super) fn evolve(
         &self,
         storage: &Arc<dyn WriteStorage>,
-        mut writer: ArrayWriter,
-        ranges: Vec<Range>,
+        writer: ArrayWriter,
+        Needs { ranges, additions }: Needs,
         report: &mut Report,
         out: &mut dyn Write,
     ) -> Result<ArrayWriter> {
         let failed = |error| Failure::of_array(&self.array, error);
-        report.grown = grow::shown(writer.schema(), &ranges);
-        let shown = report.grown.iter().map(|(name, range)| format!("{name}={range}"));
-        let shown = shown.collect::<Vec<_>>().join(", ");
-        // It grows before the cells are written: if the process is killed in between, the array has room for them.
+        if ranges.is_none() && report.extended.is_empty() {
+            return Ok(writer);
+        }
+        report.grown = ranges.as_ref().map_or_else(Vec::new, |ranges| grow::shown(writer.schema(), ranges));
+        // Another import may need the same at the same time.
+        let mut evolution = SchemaEvolution::new().where_needed();
+        if let Some(ranges) = ranges {
+            evolution = evolution.expand_current_domain(ranges);
+        }
+        for (name, values) in additions.by_name() {
+            evolution = evolution.extend_enumeration(name, values);
+        }
+        // All this comes before the cells: if the process is killed in between, the array has room for them.
+        let mut evolved = writer;
         if !self.dry_run {
-            let evolution = SchemaEvolution::new().expand_current_domain(ranges);
             let options = self.lock.apply(self.change.options()?);
             options.evolve_storage(storage.clone(), &evolution).map_err(failed)?;
-            writer = self.change.options()?.open_storage(storage.clone()).map_err(failed)?;
+            evolved = self.change.options()?.open_storage(storage.clone()).map_err(failed)?;
         }
-        let grew = if self.dry_run { "would grow" } else { "grew" };
-        if !self.json {
-            writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
-        }
-        Ok(writer)
+        report.print_evolution(self, out)?;
+        Ok(evolved)
     }
 
-    /// Looks at all coordinates that are added to an array: how many rows there are, and the current domain that it needs, if
-    /// it must grow.
+    /// Looks at all coordinates that are added to an array, and at all cells if these are in memory already or if values may be added
+    /// to enumerations: what is wrong is found before the array changes.
     fn look_through(
         &self,
         tables: &Tables,
         schema: &ArraySchema,
         first_row: u64,
-    ) -> Result<(u64, Option<Vec<Range>>)> {
+        enumerated: &Enumerated,
+    ) -> Result<Looked> {
         let wrong = |error: String| self.wrong(error);
-        let conversion = Conversion { schema, inferred: &[], first_row };
+        let conversion = Conversion { schema, inferred: &[], first_row, enumerated: Some(enumerated) };
         conversion.check(tables.first()).map_err(wrong)?;
-        let (mut rows, mut growth) = (0u64, Growth::new(schema));
+        let (mut rows, mut growth, mut finder) = (0u64, Growth::new(schema), Finder::default());
+        let mut additions = Additions::default();
+        let along = rows::along(schema, tables.first().names());
+        let rule = self.rule(schema.allows_duplicates, along.is_none())?;
+        let keys = (rule != Rule::Allow).then(|| Keys::of(&schema.domain.dimensions));
+        let all = enumerated.extends() || tables.is_whole();
         let meter = self.progress.bar("looking at coordinates", Unit::Rows, None);
-        if let Some(dimension) = rows::along(schema, tables.first().names()) {
+        if let Some(dimension) = along {
             rows = tables.count().map_err(wrong)?;
             growth.add_rows(dimension, first_row, rows).map_err(wrong)?;
-        } else {
-            let coordinates = |table: &Table| {
-                let coordinates = conversion.coordinates(table)?;
+        }
+        if along.is_none() || all {
+            let look = |table: &Table| {
+                let columns = if all { conversion.columns(table) } else { conversion.coordinates(table) }?;
                 let mut growth = Growth::new(schema);
-                growth.add(table, &coordinates).map(|()| (table.len(), growth))
+                growth.add(table, &columns)?;
+                let keyed = keys.as_ref().map(|keys| keys.rows(schema, table, &columns));
+                let added =
+                    if enumerated.extends() { enumerated.missing(table)? } else { Additions::default() };
+                Ok((table.len(), growth, keyed.unwrap_or_default(), added))
             };
-            tables.for_each(&wrong, coordinates, &mut |found| {
-                let (count, found) = found.map_err(wrong)?;
+            tables.for_each(&wrong, look, &mut |found| {
+                let (count, found, keyed, added) = found.map_err(wrong)?;
                 meter.add(count);
-                rows = rows.saturating_add(count);
+                rows = if along.is_none() { rows.saturating_add(count) } else { rows };
                 growth.add_growth(found);
+                finder.add(keyed).map_err(|error| self.temporary(&error))?;
+                additions.append(added);
                 Ok(())
             })?;
         }
-        Ok((rows, growth.finish().filter(|_| schema.array_type == ArrayType::Sparse)))
+        let names: Vec<String> = schema.domain.dimensions.iter().map(|own| own.name.clone()).collect();
+        let coordinates = |place| self.coordinates_at(tables, &names, place);
+        let left_out = self.left_out(finder, rule, "lines", schema.allows_duplicates, &coordinates)?;
+        let ranges = growth.finish().filter(|_| schema.array_type == ArrayType::Sparse);
+        Ok(Looked { rows, needs: Needs { ranges, additions }, left_out })
     }
 
     /// The array as it is, with what was written for the future.

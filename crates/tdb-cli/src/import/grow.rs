@@ -1,7 +1,7 @@
 //! Room for more cells: the domain of a new array is wide, and its current domain grows with what is imported.
 
 use tdb_array::{ArraySchema, ArrayType};
-use tdb_codec::{Datatype, Physical};
+use tdb_codec::{Datatype, Physical, to_usize};
 use tdb_schema::{Dimension, Domain, Range};
 use tdb_text::value::coordinate_text;
 
@@ -45,6 +45,37 @@ pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, St
     Ok(wide)
 }
 
+/// Returns an error if a dimension would need all values of its type, which no domain may have. `remedy` says how its column gets
+/// another type, whose name it is given.
+pub(super) fn refuse_whole_type(
+    dimension: &Dimension,
+    remedy: impl FnOnce(&str) -> String,
+) -> Result<(), String> {
+    let Some((low, high)) = &dimension.domain else { return Ok(()) };
+    let bits = u32::try_from(dimension.datatype.size().saturating_mul(8)).unwrap_or(u64::BITS);
+    if dimension.last_ordinal().is_none_or(|last| u128::from(last).saturating_add(1) != 1u128 << bits) {
+        return Ok(());
+    }
+    let wider = match dimension.datatype.physical() {
+        Physical::I8 => "int16",
+        Physical::U8 => "uint16",
+        Physical::I16 => "int32",
+        Physical::U16 => "uint32",
+        Physical::I32 => "int64",
+        Physical::U32 => "uint64",
+        // Text is longer, and in another order, but it loses nothing.
+        _ => "string",
+    };
+    let [low, high] = [low, high].map(|end| coordinate_text(dimension, end));
+    Err(format!(
+        "column {:?}: the coordinates from {low} to {high} are all values of {}, of which the domain of a dimension must leave out \
+         one: {}",
+        dimension.name,
+        dimension.datatype,
+        remedy(wider)
+    ))
+}
+
 /// Replaces the domains of new dimensions by those that were given as `DIM=LO..HI`, and returns the numbers of these dimensions.
 pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<Vec<usize>, String> {
     let mut limited = Vec::new();
@@ -77,10 +108,11 @@ impl<'s> Growth<'s> {
 
     /// Adds the coordinates of a table. Returns an error for the first cell outside the domain, which cannot grow.
     pub(super) fn add(&mut self, table: &Table, columns: &[Buffers]) -> Result<(), String> {
+        let rows = to_usize(table.len()).unwrap_or(0);
         for (index, dimension) in self.schema.domain.dimensions.iter().enumerate() {
             let Some(column) = columns.iter().find(|column| column.name == dimension.name) else { continue };
             let mut range = self.ranges.get_mut(index);
-            for (row, value) in values(column, dimension).enumerate() {
+            for (row, value) in column.cells(rows).enumerate() {
                 if !is_inside(dimension, value) {
                     let line = table.line(row).unwrap_or_default();
                     return Err(outside(dimension, &format!("line {line}"), value));
@@ -161,15 +193,4 @@ pub(super) fn shown(schema: &ArraySchema, ranges: &[Range]) -> Vec<(String, Stri
 /// An empty high end of an interval of strings means that the interval is open.
 fn is_open(dimension: &Dimension, range: &Range) -> bool {
     dimension.is_var() && range.high.is_empty()
-}
-
-fn values<'b>(column: &'b Buffers, dimension: &Dimension) -> Box<dyn Iterator<Item = &'b [u8]> + 'b> {
-    match &column.offsets {
-        None => Box::new(column.data.chunks_exact(dimension.datatype.size())),
-        Some(offsets) => Box::new(offsets.windows(2).map(|ends| {
-            let [low, high] = ends else { return Default::default() };
-            let (low, high) = (usize::try_from(*low).unwrap_or(0), usize::try_from(*high).unwrap_or(0));
-            column.data.get(low..high).unwrap_or_default()
-        })),
-    }
 }

@@ -122,6 +122,18 @@ impl Npy {
         Ok(())
     }
 
+    /// Returns an error if an array has an enumeration whose values the cells might be.
+    pub(super) fn check_codes(schema: &ArraySchema, codes: bool) -> Result<(), String> {
+        let enumerated = schema.attributes.iter().find(|attribute| attribute.enumeration.is_some());
+        match enumerated.filter(|_| !codes) {
+            Some(attribute) => Err(format!(
+                "attribute {:?} has an enumeration: --codes takes the numbers of the file for positions of its values",
+                attribute.name
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The write of the cells, starting at the low end of the array's domain.
     pub(super) fn write<'a>(&'a self, writer: &'a ArrayWriter) -> Result<Write<'a>, String> {
         let schema = writer.schema();

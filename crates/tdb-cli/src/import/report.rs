@@ -1,5 +1,6 @@
 //! What an import has done.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
@@ -14,13 +15,42 @@ pub(super) struct Report {
     /// Whether the array is new.
     pub(super) is_new: bool,
     pub(super) cells: u64,
+    /// The rows that were left out, because others have the same coordinates.
+    pub(super) left_out: u64,
+    /// The values that enumerations got.
+    pub(super) extended: Vec<(String, Vec<String>)>,
     /// The filters that were chosen, by field.
     pub(super) filters: Vec<(String, String)>,
     /// How the current domain has grown, by dimension.
     pub(super) grown: Vec<(String, String)>,
 }
 
+/// The most values of an enumeration that are listed.
+const LISTED: usize = 8;
+
 impl Report {
+    /// Says how the array has changed before its cells are written.
+    pub(super) fn print_evolution(&self, args: &ImportArgs, out: &mut dyn Write) -> Result {
+        if args.json {
+            return Ok(());
+        }
+        let [grew, got] = if args.dry_run { ["would grow", "would get"] } else { ["grew", "got"] };
+        if !self.grown.is_empty() {
+            let shown = self.grown.iter().map(|(name, range)| format!("{name}={range}"));
+            let shown = shown.collect::<Vec<_>>().join(", ");
+            writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
+        }
+        for (name, values) in &self.extended {
+            let mut shown = values.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+            if values.len() > LISTED {
+                shown.push_str(", …");
+            }
+            let count = values.len();
+            writeln!(out, "{}", one_line(&format!("enumeration {name:?} {got} {count} values: {shown}")))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn print(&self, args: &ImportArgs, out: &mut dyn Write) -> Result {
         if args.json {
             let list = |list: &[(String, String)]| -> Map<String, Value> {
@@ -30,6 +60,8 @@ impl Report {
                 "array": shown(&args.array),
                 "new": self.is_new,
                 "cells": self.cells,
+                "left_out": self.left_out,
+                "enumerations": self.extended.iter().cloned().collect::<BTreeMap<_, _>>(),
                 "filters": list(&self.filters),
                 "current_domain": list(&self.grown),
                 "dry_run": args.dry_run,
@@ -40,7 +72,13 @@ impl Report {
         for (field, filters) in &self.filters {
             writeln!(out, "{}", one_line(&format!("filters of {field}: {filters}")))?;
         }
-        writeln!(out, "{} cells {}", self.cells, if args.dry_run { "would be written" } else { "written" })?;
+        let (written, left) =
+            if args.dry_run { ("would be written", "would be") } else { ("written", "were") };
+        let left_out = match self.left_out {
+            0 => String::new(),
+            count => format!("; {count} rows {left} left out, whose coordinates another row has"),
+        };
+        writeln!(out, "{} cells {written}{left_out}", self.cells)?;
         Ok(())
     }
 }

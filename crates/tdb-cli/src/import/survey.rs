@@ -7,10 +7,12 @@ use tdb_schema::{Dimension, Range};
 use tdb_text::suggest::hint;
 use tdb_text::value::coordinate_json;
 
-use super::convert::{is_number, one};
+use super::convert::{append, is_number, one};
+use super::duplicates::{Keys, LeftOut, places};
 use super::grow;
 use super::infer::{self, NewColumn, is_padded, remedy};
 use super::rows;
+use super::sorter::Record;
 use super::table::{Mark, Table};
 
 /// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
@@ -32,13 +34,15 @@ pub(super) struct Wanted<'a> {
 }
 
 /// A schema in JSON, and what is known about its columns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Surveyed {
     pub(super) schema: Value,
     /// The names of the columns whose types were inferred.
     pub(super) inferred: Vec<String>,
     /// The number of rows.
     pub(super) rows: u64,
+    /// The rows that are not imported.
+    pub(super) left_out: LeftOut,
 }
 
 /// What is known of a new array after some of its rows.
@@ -100,6 +104,8 @@ impl<'a> Survey<'a> {
                 let wide = grow::wide(datatype, axis.span.as_ref())?;
                 (dimension.datatype, dimension.cell_val_num) = (datatype, CellValNum::ONE);
                 dimension.domain = Some((wide.low, wide.high));
+                let types = |wider: &str| format!("--types '{name}={wider}' gives it another type");
+                grow::refuse_whole_type(&dimension, types)?;
             }
             Ok(dimension)
         };
@@ -126,17 +132,54 @@ impl<'a> Survey<'a> {
         Ok(limits)
     }
 
-    /// Looks at the coordinates of some rows: the range in each dimension.
-    pub(super) fn look(&self, limits: &[Dimension], table: &Table) -> Result<Vec<Option<Range>>, String> {
-        self.check(table)?;
-        let spans = self.axes.iter().zip(limits).map(|(axis, limit)| self.span(axis, limit, table));
-        spans.collect()
+    /// How coordinates become keys.
+    pub(super) fn keys(&self) -> Keys {
+        let datatype = |axis: &Axis| self.columns.get(axis.column).and_then(coordinates);
+        Keys::new(self.axes.iter().map(|axis| datatype(axis).map(Datatype::size)))
     }
 
-    /// The range of a column's coordinates; none for text.
-    fn span(&self, axis: &Axis, limit: &Dimension, table: &Table) -> Result<Option<Range>, String> {
+    /// Looks at the coordinates of some rows: the range in each dimension, and the rows with their keys, if these are wanted.
+    pub(super) fn look(
+        &self,
+        limits: &[Dimension],
+        table: &Table,
+        keys: Option<&Keys>,
+    ) -> Result<(Vec<Option<Range>>, Vec<Record>), String> {
+        self.check(table)?;
+        let mut rows: Vec<Record> =
+            if keys.is_some() { places(table).map(Keys::row).collect() } else { Vec::new() };
+        let mut spans = Vec::with_capacity(self.axes.len());
+        for (axis, limit) in self.axes.iter().zip(limits) {
+            let mut row = rows.iter_mut();
+            let mut take = |value: &[u8]| {
+                if let Some((keys, row)) = keys.zip(row.next()) {
+                    keys.add(row, value);
+                }
+            };
+            spans.push(self.span(axis, limit, table, &mut take)?);
+        }
+        Ok((spans, rows))
+    }
+
+    /// The range of a column's coordinates, none for text; each coordinate is passed on.
+    fn span(
+        &self,
+        axis: &Axis,
+        limit: &Dimension,
+        table: &Table,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> Result<Option<Range>, String> {
         let datatype = self.columns.get(axis.column).and_then(coordinates);
-        let Some(datatype) = datatype else { return Ok(None) };
+        let Some(datatype) = datatype else {
+            let mut text = Vec::new();
+            for (line, cell) in table.cells(axis.column) {
+                text.clear();
+                append(limit.datatype, limit.cell_val_num, cell.text, &mut text)
+                    .map_err(|error| format!("line {line}, column {:?}: {error}", limit.name))?;
+                take(&text);
+            }
+            return Ok(None);
+        };
         let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
         let name = &limit.name;
         let remedy = if axis.inferred { remedy(name) } else { String::new() };
@@ -147,6 +190,7 @@ impl<'a> Survey<'a> {
                 return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
             }
             let value = one(datatype, cell.text).map_err(wrong)?;
+            take(&value);
             if given && !grow::is_inside(limit, &value) {
                 return Err(grow::outside(limit, &format!("line {line}"), &value));
             }
@@ -235,7 +279,7 @@ impl<'a> Survey<'a> {
         }
         let inferred = self.columns.iter().filter(|column| column.inferred);
         let inferred = inferred.map(|column| column.name.clone()).collect();
-        Ok(Surveyed { schema, inferred, rows: self.rows })
+        Ok(Surveyed { schema, inferred, rows: self.rows, left_out: LeftOut::default() })
     }
 }
 

@@ -118,6 +118,11 @@ impl Table {
         self.rows.get(row).map(|row| row.line)
     }
 
+    /// The lines where the rows begin.
+    pub(super) fn lines(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rows.iter().map(|row| row.line)
+    }
+
     pub(super) fn len(&self) -> u64 {
         to_u64(self.rows.len())
     }

@@ -49,16 +49,13 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// Reads the first rows, of which there must be some.
+    /// Reads the first rows.
     pub(super) fn new(input: Input, notation: Notation) -> Result<Self, String> {
         let file = input.open().map_err(|error| error.to_string())?;
         let mut chunks = Chunks::new(file, notation);
         let chunk = chunks.next(SAMPLE)?.unwrap_or_default();
         let first = notation.parse(&chunk, &[])?;
         let whole = chunks.is_at_end()?;
-        if whole && first.len() == 0 {
-            return Err("there are no cells".to_owned());
-        }
         Ok(Self { input, notation, first, whole })
     }
 

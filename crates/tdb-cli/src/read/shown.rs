@@ -45,7 +45,7 @@ impl Shown {
     }
 }
 
-/// The cells of a batch that are shown, with values instead of numbers of enumerations if requested. Coordinates are shown
+/// The cells of a batch that are shown, with the values of enumerations unless codes are wanted. Coordinates are shown
 /// of all cells.
 pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(usize, Vec<Shown>)> {
     let failed = |error| super::failed(args, error);
@@ -54,7 +54,7 @@ pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(
     let len = cells.len();
     let shown = |mut column: Column| {
         let is_attribute = array.schema().attribute(&column.name).is_some();
-        if args.values
+        if args.shows_values()
             && let Some(values) = array.enumerated(&column).map_err(failed)?
         {
             column = values;

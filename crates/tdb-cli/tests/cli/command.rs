@@ -85,8 +85,17 @@ fn ranges_of_labels_and_values_of_enumerations() {
     let by_label = read("2.30.0/label_two", &["--range", "m=0:2", "--format", "csv"]);
     assert_eq!(by_label, read("2.30.0/label_two", &["--range", "y=2:3", "--format", "csv"]));
     assert_usage("2.30.0/label_two", &["--range", "m=x"], "not an integer");
-    let fruit = read("2.30.0/enumeration", &["--fields", "f", "--values", "--limit", "2", "--format", "csv"]);
-    assert_eq!(fruit, "f\napple\nfig\n");
+    let fruit = |option: &[&str]| {
+        let ask = ["--fields", "f", "--limit", "2", "--format", "csv"];
+        read("2.30.0/enumeration", &[&ask[..], option].concat())
+    };
+    assert_eq!(fruit(&[]), "f\napple\nfig\n");
+    assert_eq!(
+        fruit(&["--values"]),
+        fruit(&[]),
+        "what is the default today stays a word of the command line"
+    );
+    assert!(fruit(&["--codes"]).lines().skip(1).all(|code| code.parse::<u8>().is_ok()));
     let first = read("2.30.0/current_domain_dense", &["--limit", "3", "--format", "csv", "--fields", "x,y"]);
     assert_eq!(first, "x,y\n1,3\n1,4\n1,5\n");
 }

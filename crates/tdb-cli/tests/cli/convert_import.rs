@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tdb_arrow::arrow_array::{
-    Array as ArrowArray, ArrayRef, Date32Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    Array as ArrowArray, ArrayRef, Date32Array, Float64Array, Int8Array, Int32Array, Int64Array, RecordBatch,
     StringArray, UInt64Array,
 };
 use tdb_arrow::arrow_array::{Decimal128Array, DictionaryArray, types::Int8Type};
@@ -210,7 +210,7 @@ fn an_enumeration_and_the_state_at_a_time_come_back() {
         (scratch.path().join("array"), scratch.path().join("a.parquet"), scratch.path().join("copy"));
     sparse(&array);
     let more = scratch.path().join("more.csv");
-    fs::write(&more, "x,k,v,c\n50,1,1,1\n").unwrap();
+    fs::write(&more, "x,k,v,c\n50,1,1,green\n").unwrap();
     said(&["import", text(&array), text(&more), "--time", "9"]);
     said(&["export", text(&array), text(&file), "--at", "5"]);
     said(&["import", text(&copy), text(&file)]);
@@ -385,4 +385,74 @@ fn memory_is_bounded_whatever_the_size_of_the_file() {
         assert!(used < 36 * MIB, "{run:?} took {} MiB", used / MIB);
     }
     assert!(fs::metadata(&parquet).unwrap().len() > 64 * MIB);
+}
+
+#[test]
+fn rows_with_the_same_coordinates_are_refused_or_left_out_by_their_numbers() {
+    let scratch = Scratch::new();
+    for ending in ["parquet", "arrow"] {
+        let (array, name) = (scratch.path().join(ending), format!("t.{ending}"));
+        let columns = vec![("x", ints(&[5, 7, 9])), ("a", ints(&[1, 2, 3]))];
+        let twice = made(&scratch, &name, columns, 2);
+        let import = ["import", text(&array), text(&twice), "--dims", "x"];
+        refused(
+            &import,
+            1,
+            "rows 0 and 3 have the same coordinates, x=5: --duplicates first or last keeps one",
+        );
+        assert!(!array.exists());
+        for rule in ["first", "last"] {
+            let again = [&import[..], &["--duplicates", rule, "--force"]].concat();
+            let wrote = "3 cells written; 3 rows were left out, whose coordinates another row has\n";
+            assert_eq!(said(&again), wrote);
+            assert_eq!(csv(text(&array)), "x,a\n5,1\n7,2\n9,3\n");
+        }
+        refused(&["import", text(&array), text(&twice)], 1, "rows 0 and 3");
+        assert!(
+            said(&["import", text(&array), text(&twice), "--duplicates", "last"])
+                .starts_with("3 cells written;")
+        );
+        let none = made(&scratch, &format!("none.{ending}"), vec![("x", ints(&[])), ("a", ints(&[]))], 1);
+        assert_eq!(said(&["import", text(&array), text(&none)]), "0 cells written\n");
+        assert_eq!(csv(text(&array)), "x,a\n5,1\n7,2\n9,3\n");
+    }
+}
+
+#[test]
+fn plain_columns_and_dictionaries_have_values_of_enumerations_and_codes_only_if_asked() {
+    let scratch = Scratch::new();
+    let array = scratch.path().join("array");
+    let schema = scratch.path().join("schema.json");
+    let described = json!({"type": "sparse", "dimensions": [{"name": "x", "datatype": "INT32", "domain": [0, 99], "extent": 10}],
+        "attributes": [{"name": "k", "datatype": "INT32"}, {"name": "v", "datatype": "FLOAT64", "nullable": true},
+            {"name": "c", "datatype": "INT8", "enumeration": "colours"}],
+        "enumerations": [{"name": "colours", "datatype": "STRING_UTF8", "cell_val_num": "var", "values": ["red", "green"]}]});
+    fs::write(&schema, described.to_string()).unwrap();
+    said(&["create", text(&array), "--schema", text(&schema)]);
+    let colours = |words: &[&str]| -> ArrayRef { Arc::new(StringArray::from(words.to_vec())) };
+    let columns = |c: ArrayRef| {
+        let v: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
+        vec![("x", ints(&[50, 51])), ("k", ints(&[1, 2])), ("v", v), ("c", c)]
+    };
+    let named = ["read", text(&array), "--points", "x=50,51", "--fields", "c", "--format", "csv"];
+    let table = made(&scratch, "t.parquet", columns(colours(&["green", "red"])), 1);
+    said(&["import", text(&array), text(&table)]);
+    assert_eq!(said(&named), "c\ngreen\nred\n");
+    let table = made(&scratch, "u.parquet", columns(colours(&["blue", "red"])), 1);
+    refused(&["import", text(&array), text(&table)], 1, "does not have this value");
+    let got = said(&["import", text(&array), text(&table), "--extend-enumerations"]);
+    assert_eq!(got, "enumeration \"colours\" got 1 values: blue\n2 cells written\n");
+    assert_eq!(said(&named), "c\nblue\nred\n");
+    let numbers = |codes: &[i8]| -> ArrayRef { Arc::new(Int8Array::from(codes.to_vec())) };
+    let table = made(&scratch, "n.parquet", columns(numbers(&[1, 2])), 1);
+    refused(
+        &["import", text(&array), text(&table)],
+        1,
+        "column \"c\" has numbers, but enumeration \"colours\"",
+    );
+    said(&["import", text(&array), text(&table), "--codes"]);
+    assert_eq!(said(&named), "c\ngreen\nblue\n");
+    let table = made(&scratch, "p.parquet", columns(numbers(&[1, 3])), 1);
+    refused(&["import", text(&array), text(&table), "--codes"], 1, "has the code 3");
+    assert_eq!(said(&named), "c\ngreen\nblue\n");
 }

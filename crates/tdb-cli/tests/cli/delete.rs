@@ -40,7 +40,7 @@ fn a_delete_that_finds_no_cell_now_takes_those_that_are_written_later_with_an_ea
     let (empty, csv) = (scratch.path().join("empty"), scratch.path().join("late.csv"));
     sparse(&path);
     assert_eq!(created_like(&path, &scratch, "empty").1.code, 0);
-    fs::write(&csv, "x,k,v,c\n50,77,1,0\n51,78,1,0\n").unwrap();
+    fs::write(&csv, "x,k,v,c\n50,77,1,red\n51,78,1,red\n").unwrap();
     for (array, cells) in [(text(&path), 10), (text(&empty), 0)] {
         let dry = said(&["delete", array, "--where", "k = 77", "--dry-run"]);
         assert_eq!(dry, format!("0 of {cells} cells would be deleted\n"));

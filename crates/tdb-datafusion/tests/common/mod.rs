@@ -153,7 +153,8 @@ fn write(
     batch: &RecordBatch,
     to: &[(&str, i32, i32)],
 ) {
-    let writer = WriteOptions::new().threads(1).timestamp(time).open_storage(storage.clone()).unwrap();
+    let writer =
+        WriteOptions::new().threads(1).timestamp(time).any_codes().open_storage(storage.clone()).unwrap();
     let mapping = Mapping::new(schema, [colours()], Options::new()).unwrap();
     let cells = mapping.write_batch(batch).unwrap();
     let mut write = cells.columns().into_iter().fold(writer.write(), Write::column);
@@ -184,7 +185,7 @@ pub(crate) fn sparse() -> MemoryStorage {
         columns.extend(values(&mut random, count));
         write(&storage, &schema, time, &batch(columns), &[]);
     }
-    let writer = WriteOptions::new().timestamp(4).open_storage(storage.clone()).unwrap();
+    let writer = WriteOptions::new().timestamp(4).any_codes().open_storage(storage.clone()).unwrap();
     let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
     let condition = field("small").lt(30).to_stored(&array).unwrap();
     writer.delete(&condition).unwrap();

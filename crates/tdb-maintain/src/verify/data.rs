@@ -249,6 +249,7 @@ impl Verifier {
         worker: &mut Worker,
     ) {
         let mut complete = true;
+        let codes = self.codes_of(fragment, &column);
         for tile in 0..column.tiles.tile_count() {
             // What the footer says of a dense fragment's last tile is not the number of its cells where libtiledb counts them in a
             // narrow type.
@@ -265,6 +266,9 @@ impl Verifier {
                 continue;
             }
             let runs = grid.and_then(|grid| grid.written(tile));
+            if let Some(codes) = &codes {
+                self.note_codes(fragment, &column, codes, (tile, cells), runs.as_deref());
+            }
             self.compare(fragment, &mut column, (tile, cells), runs.as_deref());
         }
         if complete {

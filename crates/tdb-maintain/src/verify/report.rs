@@ -49,6 +49,8 @@ pub(super) enum Check {
     Times,
     /// Cells are in their tile's rectangle.
     Rectangle,
+    /// Codes are those of values of their enumeration.
+    Codes,
     /// A tile's rectangle is no larger than its cells need.
     Tight,
     /// Rectangles are within those above them.
@@ -76,6 +78,7 @@ impl Check {
             Self::Repeated => "cells with the same coordinates as another cell",
             Self::Times => "cells that come after an older version of the same cell",
             Self::Rectangle => "cells outside their tile's rectangle",
+            Self::Codes => "codes past the end of their enumeration",
             Self::Tight => "rectangles that are larger than their cells need",
             Self::Parent => "rectangles outside the one above them",
             Self::Domain => "cells outside the fragment's non-empty domain",

@@ -35,8 +35,9 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
 /// Creates the folder of a new array and prevents others from creating an array there. If two do so at once, one finds
 /// the files of the other. An array that is there is removed if the options say so.
 pub(super) fn claim(storage: &dyn WriteStorage, options: &WriteOptions) -> Result<StorageLock> {
+    // Before there is a lock, nothing is removed: what is not finished may be another process's, at this moment.
     if !options.replace {
-        clear(storage)?;
+        refuse_taken(storage)?;
     }
     make(storage, "")?;
     // Without locks, files that may only be made once keep others away.
@@ -345,6 +346,19 @@ pub(super) fn has_fragments(storage: &dyn WriteStorage) -> Result<bool> {
     let root = names_in(storage, "").map_err(|error| fail("", error))?;
     let commits = names_in(storage, COMMITS).map_err(|error| fail(COMMITS, error))?;
     Ok(root.iter().any(is_fragment) || !commits.is_empty())
+}
+
+/// Returns an error if there is an array or a group in the folder.
+fn refuse_taken(storage: &dyn WriteStorage) -> Result<()> {
+    let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
+    let root = names_in(storage, "").map_err(|error| fail("", error))?;
+    let whole = |root: &[Entry]| -> io::Result<bool> {
+        Ok(schema_files(storage, root)?.iter().any(|(_, whole)| *whole))
+    };
+    if is_taken(&root) || whole(&root).map_err(|error| fail(SCHEMA_FOLDER, error))? {
+        return Err(WriteError::Exists.into());
+    }
+    Ok(())
 }
 
 /// Returns an error if there is an array or a group in the folder. If it is an array that was never finished, removes

@@ -9,7 +9,7 @@ use super::column::{CheckedColumn, Runs};
 use super::fragment::dense_kinds;
 use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
-use super::{ArrayWriter, FragmentWriter, WriteColumn, column, ordered};
+use super::{ArrayWriter, FragmentWriter, WriteColumn, ordered};
 use crate::grid::{BoxMap, Side, place, strides};
 use crate::{QueryError, Result, WriteError};
 
@@ -42,7 +42,7 @@ pub(super) fn write(
     columns: &[WriteColumn<'_>],
 ) -> Result<String> {
     let schema = array.schema();
-    let (columns, cells) = column::check(schema, &dense_kinds(schema), columns)?;
+    let (columns, cells) = array.check(&dense_kinds(schema), columns, 0)?;
     ordered::check(schema, &columns)?;
     let plan = BoxPlan::new(schema, &domain)?;
     if cells != plan.cells {

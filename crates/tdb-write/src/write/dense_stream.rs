@@ -3,7 +3,7 @@
 use tdb_codec::{DataOrder, Layout, to_u64, to_usize};
 use tdb_schema::{FieldKind, Range};
 
-use super::column::{self, CheckedColumn};
+use super::column::CheckedColumn;
 use super::dense::{BoxPlan, append_box};
 use super::fragment::{Pending, dense_kinds};
 use super::stream::{THREAD, planned};
@@ -147,8 +147,8 @@ impl<'a> DenseStream<'a> {
     /// continue then.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
-        let schema = self.fragment.array().schema();
-        let (columns, cells) = column::check(schema, &dense_kinds(schema), columns)?;
+        let array = self.fragment.array();
+        let (columns, cells) = array.check(&dense_kinds(array.schema()), columns, self.given)?;
         let given = self.given.saturating_add(to_u64(cells));
         self.check_count(given, given > self.cells)?;
         self.failed = true;

@@ -1,5 +1,7 @@
 //! Changing an array's schema: a new schema file in addition to the existing ones.
 
+mod extend;
+
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Datatype, FormatVersion, Gate};
@@ -8,6 +10,7 @@ use tdb_schema::{
     ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Field, Range, SchemaProblem,
 };
 
+use self::extend::{expand, united};
 use super::WriteOptions;
 use super::create::generic_tile;
 use super::names::{self, Names, Nonces, When};
@@ -57,6 +60,7 @@ pub struct SchemaEvolution {
     dropped_enumerations: Vec<String>,
     current_domain: Option<Vec<Range>>,
     upgrade: bool,
+    where_needed: bool,
 }
 
 impl SchemaEvolution {
@@ -112,6 +116,27 @@ impl SchemaEvolution {
         self
     }
 
+    /// Enlarges the current domain and extends enumerations only as far as the array lacks it: what another process has done in
+    /// the meantime is no error. Nothing is written if the array has everything already.
+    ///
+    /// ```
+    /// use tdb_array::{ArraySchema, MemoryStorage, Range, SchemaEvolution, WriteOptions};
+    /// use tdb_array::schema::Dimension;
+    ///
+    /// let range = |high: i32| Range::new(0i32.to_le_bytes(), high.to_le_bytes());
+    /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).current_domain(vec![range(9)]).build()?;
+    /// let storage = MemoryStorage::default();
+    /// WriteOptions::new().create_storage(&storage, &schema)?;
+    /// let grow = |high| SchemaEvolution::new().expand_current_domain(vec![range(high)]).where_needed();
+    /// let first = WriteOptions::new().evolve_storage(storage.clone(), &grow(20))?;
+    /// assert_eq!(WriteOptions::new().evolve_storage(storage.clone(), &grow(15))?, first, "there is room already");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn where_needed(mut self) -> Self {
+        self.where_needed = true;
+        self
+    }
+
     /// The schema that results from evolving `old`, and the enumerations whose files it needs.
     fn apply(
         &self,
@@ -139,17 +164,7 @@ impl SchemaEvolution {
                 .push(EnumerationName { name: enumeration.name.clone(), file_name: file_name.clone() });
             files.push(Enumeration { file_name, ..enumeration.clone() });
         }
-        for (name, values) in &self.extended {
-            let Some(entry) = listed(old, name).and_then(|at| old.enumerations.get(at)) else {
-                return refuse(format!("there is no enumeration \"{name}\""));
-            };
-            let before = load(entry)?;
-            let file_name = names::enumeration_file_name()?;
-            files.push(extended(&before, values, file_name.clone())?);
-            for entry in new.enumerations.iter_mut().filter(|entry| entry.name == *name) {
-                entry.file_name.clone_from(&file_name);
-            }
-        }
+        self.extend(old, &mut new, &mut files, load)?;
         for name in &self.dropped {
             if self.added.iter().any(|attribute| attribute.name == *name) {
                 return refuse(format!(
@@ -191,11 +206,12 @@ impl SchemaEvolution {
             new.enumerations.remove(at);
         }
         if let Some(ranges) = &self.current_domain {
-            expand(old, ranges)?;
-            new.current_domain = Some(CurrentDomain { ranges: ranges.clone() });
+            let ranges = if self.where_needed { united(old, ranges) } else { ranges.clone() };
+            expand(old, &ranges)?;
+            new.current_domain = Some(CurrentDomain { ranges });
         }
         self.check(old, &new, &files, load)?;
-        if new == *old {
+        if new == *old && !self.where_needed {
             return refuse("it changes nothing".to_owned());
         }
         Ok((new, files))
@@ -235,21 +251,6 @@ impl SchemaEvolution {
     }
 }
 
-/// An enumeration with more values, for a file of this name.
-fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Result<Enumeration> {
-    let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
-    let extended = Enumeration::new(
-        before.name.clone(),
-        file_name,
-        before.datatype,
-        before.cell_val_num,
-        all.chain(values.iter().cloned()),
-    );
-    let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
-    let checked = extended.and_then(|extended| extended.check_extends(before).map(|()| extended));
-    checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
-}
-
 /// A field whose strings are stored in another form in the version of `new`. Which form a fragment has, libtiledb decides by
 /// the array's newest schema, whatever the fragment's own version.
 fn stored_otherwise<'a>(old: &'a ArraySchema, new: &ArraySchema) -> Option<&'a str> {
@@ -267,19 +268,6 @@ fn stored_otherwise<'a>(old: &'a ArraySchema, new: &ArraySchema) -> Option<&'a s
         field.is_var() && filters.iter().any(|filter| turns(field, filter))
     };
     old.fields().filter(other).map(|field| field.name).find(|name| new.field(name).is_some())
-}
-
-/// A current domain can only grow.
-fn expand(old: &ArraySchema, ranges: &[Range]) -> Result<()> {
-    let Some(before) = &old.current_domain else { return Ok(()) };
-    let dimensions = old.domain.dimensions.iter();
-    for (dimension, (before, after)) in dimensions.zip(before.ranges.iter().zip(ranges)) {
-        if !after.covers(dimension.datatype, before) {
-            let why = format!("the current domain of dimension \"{}\" would shrink", dimension.name);
-            return Err(Error::refused(WHAT, why));
-        }
-    }
-    Ok(())
 }
 
 impl WriteOptions {
@@ -310,6 +298,9 @@ impl WriteOptions {
         let old = load_schema(&context, &last)?;
         let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
         let (new, files) = evolution.apply(&old, &load)?;
+        if new == old {
+            return Ok(last);
+        }
         if !evolution.dropped.is_empty()
             && let Some((path, name)) = deletes::first_that_tests(&context, &directory, &evolution.dropped)?
         {
@@ -465,6 +456,37 @@ mod tests {
         let both = add("c", Datatype::Uint16).extend_enumeration("e", more);
         let error = evolve(&storage, 4, &both).unwrap_err().to_string();
         assert!(error.contains("\"b\"") && error.contains("255"), "{error}");
+    }
+
+    #[test]
+    fn of_equal_changes_where_needed_only_the_first_writes_a_schema() {
+        let storage = MemoryStorage::default();
+        let colours = Enumeration::new("e", "", Datatype::StringUtf8, CellValNum::Var, ["red"]).unwrap();
+        let name = Dimension::string("s");
+        let current = vec![Range::new(0i32.to_le_bytes(), 9i32.to_le_bytes()), Range::new(*b"b", *b"")];
+        let schema = schema().dimension(name).current_domain(current).build().unwrap();
+        at(1).create_storage(&storage, &schema).unwrap();
+        evolve(&storage, 2, &SchemaEvolution::new().add_enumeration(colours)).unwrap();
+        let need = |low: &[u8], high: i32, values: &[&str]| {
+            let ranges = vec![Range::new(5i32.to_le_bytes(), high.to_le_bytes()), Range::new(low, *b"d")];
+            let values = values.iter().copied();
+            SchemaEvolution::new()
+                .expand_current_domain(ranges)
+                .extend_enumeration("e", values)
+                .where_needed()
+        };
+        let first = evolve(&storage, 3, &need(b"a", 20, &["red", "blue", "pink", "blue"])).unwrap();
+        assert_eq!(evolve(&storage, 4, &need(b"c", 20, &["pink", "blue"])).unwrap(), first);
+        assert_ne!(evolve(&storage, 5, &need(b"c", 20, &["teal"])).unwrap(), first);
+        let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
+        let found = array.enumeration("e").unwrap().unwrap();
+        let found: Vec<_> = (0..found.len()).map(|at| found.value(at).unwrap().to_vec()).collect();
+        assert_eq!(found, [&b"red"[..], b"blue", b"pink", b"teal"]);
+        let current = array.schema().current_domain.clone().unwrap().ranges;
+        assert_eq!(current[0], Range::new(0i32.to_le_bytes(), 20i32.to_le_bytes()));
+        assert_eq!(current[1], Range::new(*b"a", *b""), "what is open stays open");
+        let grow = SchemaEvolution::new().expand_current_domain(current);
+        assert!(evolve(&storage, 6, &grow).unwrap_err().to_string().contains("changes nothing"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::mem;
 use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
-use super::column::{self, CheckedColumn, Runs};
+use super::column::{CheckedColumn, Runs};
 use super::merged::{self, Merged};
 use super::names::Nonces;
 use super::part::Parts;
@@ -131,8 +131,8 @@ impl<'a> FragmentWriter<'a> {
     }
 
     fn append_cells(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
-        let schema = self.array.schema();
-        let (columns, cells) = column::check(schema, &field_kinds(schema), columns)?;
+        let given = self.order.as_ref().map_or(0, GlobalOrder::cells);
+        let (columns, cells) = self.array.check(&field_kinds(self.array.schema()), columns, given)?;
         if let Some(order) = &mut self.order {
             order.check(self.array.context.threads, &columns, cells)?;
         }

@@ -43,6 +43,7 @@
 //! metadata (`keys`), members of groups (`group`). After every write, an existing manifest is renewed (`publish`).
 
 mod boxes;
+mod codes;
 mod column;
 mod coordinates;
 mod create;
@@ -84,11 +85,11 @@ pub use transaction::Transaction;
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tdb_codec::{Budget, Gate, Limits};
 use tdb_filters::Key;
-use tdb_schema::{ArraySchema, Enumeration};
+use tdb_schema::{ArraySchema, Codes, Enumeration};
 
 use crate::context::Context;
 use crate::directory::Directory;
@@ -145,6 +146,7 @@ pub struct WriteOptions {
     enumerations: Vec<Enumeration>,
     without_lock: bool,
     replace: bool,
+    any_codes: bool,
 }
 
 impl WriteOptions {
@@ -163,6 +165,7 @@ impl WriteOptions {
             enumerations,
             without_lock: false,
             replace: false,
+            any_codes: false,
         }
     }
 
@@ -232,6 +235,13 @@ impl WriteOptions {
         self
     }
 
+    /// Writes codes past the end of an enumeration as they are, which read as null: for copies of cells that are stored like
+    /// this. Otherwise such a write is refused, except under a null and where the code is the attribute's fill value.
+    pub const fn any_codes(mut self) -> Self {
+        self.any_codes = true;
+        self
+    }
+
     /// Gives the values of an enumeration that the schema of a new array refers to.
     pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
         self.enumerations.push(enumeration);
@@ -283,7 +293,8 @@ impl WriteOptions {
     /// A writer of an array with this schema.
     fn writer(self, storage: Arc<dyn WriteStorage>, schema: ArraySchema, schema_key: String) -> ArrayWriter {
         let context = self.context(storage.clone());
-        ArrayWriter { context, storage, options: self, schema, schema_key, is_new: false, outer: None }
+        let (codes, is_new, outer) = (OnceLock::new(), false, None);
+        ArrayWriter { context, storage, options: self, schema, schema_key, codes, is_new, outer }
     }
 
     /// The context for reading a storage with these options.
@@ -355,6 +366,8 @@ pub struct ArrayWriter {
     options: WriteOptions,
     schema: ArraySchema,
     schema_key: String,
+    /// The codes that enumerated attributes may have, by the number of the attribute, once they are known.
+    codes: OnceLock<Vec<(usize, Codes)>>,
     /// Whether the array is not finished: nobody else writes to it, and its place is locked.
     is_new: bool,
     /// For a label: the array it belongs to, and its path in that array.

@@ -66,6 +66,11 @@ impl GlobalOrder {
         }
     }
 
+    /// The number of cells checked so far.
+    pub(super) const fn cells(&self) -> u64 {
+        self.cells
+    }
+
     /// Checks `cells` cells that follow those checked before.
     pub(super) fn check(
         &mut self,

@@ -88,9 +88,9 @@ impl<'a> SparseStream<'a> {
         self.refuse_failed()?;
         let array = self.fragment.array();
         let schema = array.schema();
-        let (columns, cells) = column::check(schema, &field_kinds(schema), columns)?;
-        let coordinates = of_dimensions(&columns, schema.domain.dimensions.len());
         let first = self.written.saturating_add(to_u64(self.pending.cells));
+        let (columns, cells) = array.check(&field_kinds(schema), columns, first)?;
+        let coordinates = of_dimensions(&columns, schema.domain.dimensions.len());
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
         self.failed = true;
         let bytes = columns.iter().map(column::CheckedColumn::bytes).fold(0, usize::saturating_add);

@@ -5,7 +5,7 @@ use core::ops::Range;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind};
 
-use super::column::{self, CheckedColumn, Runs};
+use super::column::{CheckedColumn, Runs};
 use super::coordinates::{Bounds, bands, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
@@ -22,7 +22,7 @@ pub(super) fn write(
     columns: &[WriteColumn<'_>],
 ) -> Result<String> {
     let mut fragment = FragmentWriter::sparse(array)?;
-    let (columns, cells) = column::check(array.schema(), &field_kinds(array.schema()), columns)?;
+    let (columns, cells) = array.check(&field_kinds(array.schema()), columns, 0)?;
     append(&mut fragment, duplicates, &columns, cells, 0)?;
     fragment.commit()
 }

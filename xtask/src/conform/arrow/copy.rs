@@ -112,7 +112,7 @@ fn convert(
     let enumerations = enumerations(array, &stored, first.as_ref())?;
     let create = enumerations.iter().cloned().fold(WriteOptions::new(), WriteOptions::enumeration);
     create.threads(1).create(to, &schema)?;
-    let writer = WriteOptions::new().threads(1).open(to)?;
+    let writer = WriteOptions::new().threads(1).any_codes().open(to)?;
     let mapping = Mapping::new(&schema, enumerations, options)?;
     let mut count = 0;
     let batches = first.map(Ok).into_iter().chain(reader).map(|batch| {

@@ -201,7 +201,7 @@ impl Case {
     }
 
     fn options(&self) -> WriteOptions {
-        let options = WriteOptions::new().threads(2).durability(Durability::Buffered);
+        let options = WriteOptions::new().threads(2).durability(Durability::Buffered).any_codes();
         match self.key() {
             Some(key) => options.key(key),
             None => options,
