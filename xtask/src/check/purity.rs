@@ -60,6 +60,8 @@ pub(super) const MAY: [May; 30] = [
     ("crates/tdb-convert/src/", "io"),
     // The absolute path of an array, for other processes.
     ("crates/tdb-datafusion/src/locate.rs", "path"),
+    // A file where an array is looked for is told from a failure.
+    ("crates/tdb-datafusion/src/options.rs", "io"),
     // The kind of error that tells a process that is gone from one that is slow.
     ("crates/tdb-ballista/src/watch.rs", "io"),
 ];
