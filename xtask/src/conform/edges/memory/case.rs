@@ -70,7 +70,7 @@ impl Case {
         attributes.iter_mut().for_each(|(_, own)| *own = filters(random));
         let count = if large { 1 } else { random.length(1, 3) };
         let write = |random: &mut Random| match large {
-            true => sides.map(|side| 0..=side.saturating_sub(1)),
+            true => sides.map(|side: u64| 0..=side.saturating_sub(1)),
             false => sides.map(|side| part(random, side)),
         };
         let writes = (0..count).map(|_| write(random)).collect();
