@@ -1,10 +1,11 @@
 """Random questions to random arrays, answered by tdb, by DuckDB and by a model.
 
     python3 sql_random.py --tdb COMMAND --library LIBTILEDB.so --out DIR [--seed S] [--arrays N] [--questions N] [--seconds N]
-        [--only ARRAY[:QUESTION]]
+        [--only ARRAY[:QUESTION]] [--keep]
+    python3 sql_random.py --prepare
 
 libtiledb writes the arrays (sql_arrays.py); sql_questions.py draws what is asked and says what is right. Where DuckDB answers something
-else over the same cells, a rule has to say why; rules are counted. Needs the package duckdb.
+else over the same cells, a rule has to say why; rules are counted. DuckDB is in the environment of sql_peer.py, which --prepare makes.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import time
 import capi
 import sql_arrays
 import sql_ask
+import sql_peer
 import sql_questions
 from cases import Rng
 from sql_ask import Duck, Lost, Tdb, is_same, of_tdb
@@ -236,6 +238,9 @@ class Run:
 
 
 def main():
+    sql_peer.in_environment()
+    if sys.argv[1:] == ["--prepare"]:
+        return
     parser = argparse.ArgumentParser()
     parser.add_argument("--tdb", required=True)
     parser.add_argument("--library", required=True)
