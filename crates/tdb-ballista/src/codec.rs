@@ -16,10 +16,21 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use tdb_datafusion::datafusion;
-use tdb_datafusion::{Result, TdbExec, TdbTable, TdbTableFactory};
+use tdb_datafusion::{PlanFunctions, Result, TdbExec, TdbTable, TdbTableFactory};
 
 use crate::message::{is_scan, is_table, read_table, write_table};
 use crate::scan::RemoteScanExec;
+
+/// Marks a function of a plan that is not DataFusion's, though it may have its name.
+const OWN: &[u8] = b"tdbfunction";
+
+/// The function of ours that has a name.
+fn own<F>(name: &str, find: fn(&str) -> Option<F>) -> Result<F> {
+    match find(name) {
+        Some(function) => Ok(function),
+        None => plan_err!("this build has no function {name}, which the query was planned with"),
+    }
+}
 
 /// The codec of logical and of physical plans with arrays.
 ///
@@ -125,10 +136,14 @@ impl LogicalExtensionCodec for Codec {
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
-        self.logical.try_decode_udf(name, bytes)
+        if bytes == OWN { own(name, PlanFunctions::scalar) } else { self.logical.try_decode_udf(name, bytes) }
     }
 
     fn try_encode_udf(&self, node: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if PlanFunctions::has_scalar(node) {
+            bytes.extend_from_slice(OWN);
+            return Ok(());
+        }
         self.logical.try_encode_udf(node, bytes)
     }
 
@@ -141,10 +156,14 @@ impl LogicalExtensionCodec for Codec {
     }
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
-        self.logical.try_decode_udaf(name, bytes)
+        if bytes == OWN { own(name, PlanFunctions::aggregate) } else { self.logical.try_decode_udaf(name, bytes) }
     }
 
     fn try_encode_udaf(&self, node: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if PlanFunctions::has_aggregate(node) {
+            bytes.extend_from_slice(OWN);
+            return Ok(());
+        }
         self.logical.try_encode_udaf(node, bytes)
     }
 
@@ -189,10 +208,14 @@ impl PhysicalExtensionCodec for Codec {
     }
 
     fn try_decode_udf(&self, name: &str, bytes: &[u8]) -> Result<Arc<ScalarUDF>> {
-        self.physical.try_decode_udf(name, bytes)
+        if bytes == OWN { own(name, PlanFunctions::scalar) } else { self.physical.try_decode_udf(name, bytes) }
     }
 
     fn try_encode_udf(&self, node: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if PlanFunctions::has_scalar(node) {
+            bytes.extend_from_slice(OWN);
+            return Ok(());
+        }
         self.physical.try_encode_udf(node, bytes)
     }
 
@@ -223,10 +246,14 @@ impl PhysicalExtensionCodec for Codec {
     }
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {
-        self.physical.try_decode_udaf(name, bytes)
+        if bytes == OWN { own(name, PlanFunctions::aggregate) } else { self.physical.try_decode_udaf(name, bytes) }
     }
 
     fn try_encode_udaf(&self, node: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<()> {
+        if PlanFunctions::has_aggregate(node) {
+            bytes.extend_from_slice(OWN);
+            return Ok(());
+        }
         self.physical.try_encode_udaf(node, bytes)
     }
 

@@ -15,9 +15,8 @@ use tdb_array::{Key, TimeWindow};
 use tdb_arrow::Days;
 
 use crate::aggregate::AggregateArrays;
-use crate::delete::WholeFilters;
 use crate::error::of_array;
-use crate::{LocalFolders, Locate, Result, TableOptions, functions};
+use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
 
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
@@ -92,12 +91,11 @@ impl TdbTableFactory {
     /// array is made of.
     pub fn register(self, session: &SessionContext) {
         functions::register(session, &self.places, &self.options);
-        session.add_analyzer_rule(Arc::new(WholeFilters));
         let state = session.state_ref();
         let mut state = state.write();
-        let rule = Arc::new(AggregateArrays);
-        *state =
-            SessionStateBuilder::new_from_existing(state.clone()).with_physical_optimizer_rule(rule).build();
+        let rules = rules::with_own(&state.analyzer().rules);
+        let builder = SessionStateBuilder::new_from_existing(state.clone()).with_analyzer_rules(rules);
+        *state = builder.with_physical_optimizer_rule(Arc::new(AggregateArrays)).build();
         state.table_factories_mut().insert(FORMAT.to_owned(), Arc::new(self));
     }
 

@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::DataFusionError;
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::{DataFusionError, exec_err};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::sink::DataSink;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures_util::StreamExt;
-use tdb_array::WriteStorage;
+use tdb_array::{ArraySchema, Datatype, WriteStorage};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::Result;
@@ -115,6 +115,7 @@ fn write(
         match batches.blocking_recv() {
             Some(Some(batch)) if batch.num_rows() == 0 => {}
             Some(Some(batch)) => {
+                check_ascii(state.array.schema(), &batch)?;
                 let cells = state.table.mapping.write_batch(&batch).map_err(of_arrow)?;
                 stream.append(&cells.columns()).map_err(of_array)?;
                 rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
@@ -127,4 +128,32 @@ fn write(
             None => return Err(DataFusionError::Execution("the rows to insert ended with an error".into())),
         }
     }
+}
+
+/// Refuses text that is not ASCII for columns that are.
+fn check_ascii(schema: &ArraySchema, batch: &RecordBatch) -> Result<()> {
+    for field in schema.fields().filter(|field| field.datatype == Datatype::StringAscii) {
+        let Some(column) = batch.column_by_name(field.name) else { continue };
+        let wrong = match column.data_type() {
+            DataType::Utf8 => column.as_string::<i32>().iter().flatten().find(|text| !text.is_ascii()),
+            DataType::LargeUtf8 => column.as_string::<i64>().iter().flatten().find(|text| !text.is_ascii()),
+            DataType::Utf8View => column.as_string_view().iter().flatten().find(|text| !text.is_ascii()),
+            DataType::FixedSizeBinary(_) => {
+                let bytes = column.as_fixed_size_binary().iter().flatten().find(|bytes| !bytes.is_ascii());
+                if let Some(bytes) = bytes {
+                    return refused(field.name, &bytes.escape_ascii().to_string());
+                }
+                None
+            }
+            _ => None,
+        };
+        if let Some(text) = wrong {
+            return refused(field.name, text);
+        }
+    }
+    Ok(())
+}
+
+fn refused(column: &str, text: &str) -> Result<()> {
+    exec_err!("INSERT: '{text}' cannot be stored in the column {column}, which is STRING_ASCII: it is not ASCII. Nothing was written")
 }

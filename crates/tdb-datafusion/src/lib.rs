@@ -73,10 +73,12 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod checked;
 mod columns;
 mod delete;
 mod dynamic;
 mod error;
+mod exact;
 mod exec;
 mod factory;
 mod functions;
@@ -90,15 +92,18 @@ mod pushdown;
 mod ranges;
 mod reading;
 mod remote;
+mod rules;
 mod scan;
 mod state;
 mod statistics;
+mod store;
 mod table;
 mod value;
 
 pub use datafusion;
 pub use datafusion::error::Result;
 
+pub use self::checked::PlanFunctions;
 pub use self::exec::TdbExec;
 pub use self::factory::{TdbTableFactory, register};
 pub use self::functions::FUNCTIONS;

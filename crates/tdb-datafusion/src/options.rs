@@ -1,5 +1,6 @@
 //! Options for opening a table.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use tdb_array::{
@@ -107,6 +108,10 @@ impl TableOptions {
             Err(missing @ Error::NotAnArray { .. }) => Ok(Err(missing)),
             // There is no folder. Where a file of an array is missing, the error names that file.
             Err(missing @ Error::Io { .. }) if is_free(storage).unwrap_or(false) => Ok(Err(missing)),
+            // There is a file.
+            Err(Error::Io { path, source }) if source.kind() == ErrorKind::NotADirectory => {
+                Ok(Err(Error::Io { path, source }))
+            }
             Err(error) => Err(crate::error::of_array(error)),
         }
     }

@@ -150,6 +150,7 @@ pub(crate) fn scalar(value: i128, data_type: &DataType) -> Option<ScalarValue> {
         D::UInt32 => S::UInt32(Some(value.try_into().ok()?)),
         D::UInt64 => S::UInt64(Some(value.try_into().ok()?)),
         D::Date32 => S::Date32(Some(value.try_into().ok()?)),
+        D::Decimal128(precision, scale @ 0) => S::Decimal128(Some(value), *precision, *scale),
         D::Timestamp(TimeUnit::Second, None) => S::TimestampSecond(Some(value.try_into().ok()?), None),
         D::Timestamp(TimeUnit::Millisecond, None) => {
             S::TimestampMillisecond(Some(value.try_into().ok()?), None)

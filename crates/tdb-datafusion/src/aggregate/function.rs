@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, PrimitiveArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    ArrowPrimitiveType, DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use datafusion::common::ScalarValue;
@@ -251,6 +251,13 @@ impl Function {
             DataType::UInt16 => each.integers::<UInt16Type>(),
             DataType::UInt32 => each.integers::<UInt32Type>(),
             DataType::UInt64 => each.integers::<UInt64Type>(),
+            // Sums of parts, which are whole.
+            DataType::Decimal128(precision, scale @ 0) => {
+                each.integers::<Decimal128Type>().and_then(|sums| {
+                    let sums = sums.as_primitive::<Decimal128Type>().clone();
+                    Some(Arc::new(sums.with_precision_and_scale(*precision, *scale).ok()?) as _)
+                })
+            }
             DataType::Float64 => each.reals::<Float64Type>(|value| value),
             #[expect(clippy::cast_possible_truncation, reason = "extremes of a column of floats are floats")]
             DataType::Float32 => each.reals::<Float32Type>(|value| value as f32),

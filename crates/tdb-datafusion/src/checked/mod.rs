@@ -1,0 +1,128 @@
+//! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`. DataFusion's own functions begin again at the
+//! other end of the type.
+//!
+//! A rule of the session puts functions of this crate in their place, which have the same names in results.
+
+mod operators;
+mod sum;
+
+use std::sync::{Arc, LazyLock};
+
+use datafusion::common::DFSchema;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
+use datafusion::logical_expr::{
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFunctionDefinition,
+};
+use datafusion::optimizer::AnalyzerRule;
+
+use self::operators::{Checked, Operation};
+use self::sum::CheckedSum;
+use crate::Result;
+use crate::rules::rewrite;
+
+/// Puts functions that notice integers which do not fit in the place of DataFusion's.
+#[derive(Debug)]
+pub(crate) struct CheckedArithmetic;
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "tiledb_checked_arithmetic"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+        rewrite(plan, &|expr, schema| match expr {
+            Expr::AggregateFunction(mut function) if is_unchecked_sum(&function.func) => {
+                function.func = sum();
+                Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { ..function })))
+            }
+            Expr::WindowFunction(function) => Ok(window(function)),
+            expr => arithmetic(expr, schema),
+        })
+    }
+}
+
+fn window(mut function: Box<WindowFunction>) -> Transformed<Expr> {
+    match &function.fun {
+        WindowFunctionDefinition::AggregateUDF(own) if is_unchecked_sum(own) => {
+            function.fun = WindowFunctionDefinition::AggregateUDF(sum());
+            Transformed::yes(Expr::WindowFunction(function))
+        }
+        _ => Transformed::no(Expr::WindowFunction(function)),
+    }
+}
+
+/// Puts a checked function in the place of an operator of integers.
+pub(crate) fn arithmetic(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let is_integer = |side: &Expr| side.get_type(schema).is_ok_and(|data_type| data_type.is_integer());
+    let call = |operation, arguments| {
+        Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function(operation)), arguments))
+    };
+    Ok(match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match Operation::of(op) {
+            Some(operation) if is_integer(&left) && is_integer(&right) => {
+                Transformed::yes(call(operation, vec![*left, *right]))
+            }
+            _ => Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })),
+        },
+        Expr::Negative(inner) if is_integer(&inner) => {
+            Transformed::yes(call(Operation::Negate, vec![*inner]))
+        }
+        expr => Transformed::no(expr),
+    })
+}
+
+/// The function of an operation.
+fn function(operation: Operation) -> &'static Arc<ScalarUDF> {
+    static ALL: LazyLock<[Arc<ScalarUDF>; 4]> =
+        LazyLock::new(|| Operation::ALL.map(|operation| Arc::new(Checked::new(operation).into())));
+    let [add, subtract, multiply, negate] = &*ALL;
+    match operation {
+        Operation::Add => add,
+        Operation::Subtract => subtract,
+        Operation::Multiply => multiply,
+        Operation::Negate => negate,
+    }
+}
+
+fn sum() -> Arc<AggregateUDF> {
+    static SUM: LazyLock<Arc<AggregateUDF>> = LazyLock::new(|| Arc::new(CheckedSum::new().into()));
+    Arc::clone(&SUM)
+}
+
+fn is_unchecked_sum(function: &AggregateUDF) -> bool {
+    function.inner().is::<datafusion::functions_aggregate::sum::Sum>()
+}
+
+/// The functions of this crate that plans of clusters name. A plan that is decoded elsewhere must not take DataFusion's function of the
+/// same name.
+#[derive(Clone, Copy, Debug)]
+pub struct PlanFunctions;
+
+impl PlanFunctions {
+    /// The function of this name that takes values.
+    #[must_use]
+    pub fn scalar(name: &str) -> Option<Arc<ScalarUDF>> {
+        let operation = Operation::ALL.into_iter().find(|operation| operation.name() == name)?;
+        Some(Arc::clone(function(operation)))
+    }
+
+    /// The function of this name that takes rows.
+    #[must_use]
+    pub fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
+        Some(sum()).filter(|sum| sum.name() == name)
+    }
+
+    /// Whether a function is one of these.
+    #[must_use]
+    pub fn has_scalar(function: &ScalarUDF) -> bool {
+        function.inner().is::<Checked>()
+    }
+
+    /// Whether a function is one of these.
+    #[must_use]
+    pub fn has_aggregate(function: &AggregateUDF) -> bool {
+        function.inner().is::<CheckedSum>()
+    }
+}

@@ -1,0 +1,237 @@
+//! Comparisons of values of different types say what is true of the values themselves.
+//!
+//! DataFusion converts one side of a comparison to the type of the other, or both to a third one, and some of these conversions
+//! round: of 2^53 + 1 and a column of reals, of 0.5 s and a column of seconds. A rule of the session looks at comparisons before that.
+//! A constant becomes a value of the other side's type, or, where that type does not have it, the greatest value below it: then `=` is
+//! never true, and `<` and `<=` are `<=` that value. Two sides that are no constants are compared in parts that are exact.
+
+mod constant;
+mod pairs;
+mod place;
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, ScalarValue};
+use datafusion::logical_expr::expr::{Between, Case, InList};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::optimizer::AnalyzerRule;
+
+pub(crate) use self::place::{instant_of_text, time};
+use self::place::{Place, place, values_of};
+use crate::Result;
+use crate::rules::rewrite;
+
+/// Makes comparisons of different types exact.
+#[derive(Debug)]
+pub(crate) struct ExactComparisons;
+
+impl AnalyzerRule for ExactComparisons {
+    fn name(&self) -> &str {
+        "tiledb_exact_comparisons"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, options: &ConfigOptions) -> Result<LogicalPlan> {
+        let options = Arc::new(options.clone());
+        rewrite(plan, &|expr, schema| {
+            let own = Comparisons { schema, options: &options };
+            Ok(match own.exact(&expr)? {
+                Some(exact) => Transformed::yes(exact),
+                None => Transformed::no(expr),
+            })
+        })
+        .and_then(pairs::check_keys)
+    }
+}
+
+/// The comparisons of expressions over one schema.
+struct Comparisons<'a> {
+    schema: &'a DFSchema,
+    options: &'a Arc<ConfigOptions>,
+}
+
+impl Comparisons<'_> {
+    /// What an expression is to be replaced by, if it compares anything inexactly.
+    fn exact(&self, expr: &Expr) -> Result<Option<Expr>> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
+                self.compare(left, *op, right)
+            }
+            Expr::Between(between) => self.between(between),
+            Expr::InList(list) => self.in_list(list),
+            Expr::Case(case) => self.case(case),
+            Expr::InSubquery(within) => {
+                pairs::check_subquery(&within.expr, &within.subquery, self.schema).map(|()| None)
+            }
+            Expr::SetComparison(within) => {
+                pairs::check_subquery(&within.expr, &within.subquery, self.schema).map(|()| None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The type of an expression; `None` if it has none, which DataFusion will complain of.
+    fn type_of(&self, expr: &Expr) -> Option<DataType> {
+        expr.get_type(self.schema).ok()
+    }
+
+    fn constant(&self, expr: &Expr) -> Option<ScalarValue> {
+        constant::value(expr, self.options)
+    }
+
+    /// The place of an expression among the values of a type, if it is a constant of another one.
+    fn place(&self, expr: &Expr, of: &DataType) -> Result<Option<Place>> {
+        let Some(own) = self.type_of(expr) else { return Ok(None) };
+        if values_of(&own) == values_of(of) {
+            return Ok(None);
+        }
+        self.constant(expr).map_or(Ok(None), |value| place(&value, of))
+    }
+
+    fn compare(&self, left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
+        let (Some(left_type), Some(right_type)) = (self.type_of(left), self.type_of(right)) else {
+            return Ok(None);
+        };
+        if values_of(&left_type) == values_of(&right_type) {
+            return Ok(None);
+        }
+        if let Some(place) = self.place(right, &left_type)? {
+            return Ok(Some(against(left, op, place)));
+        }
+        if let Some(place) = self.place(left, &right_type)? {
+            return Ok(Some(against(right, op.swap().unwrap_or(op), place)));
+        }
+        if self.constant(left).is_some_and(|value| value.is_null())
+            || self.constant(right).is_some_and(|value| value.is_null())
+        {
+            return Ok(None);
+        }
+        pairs::compare((left, &left_type), op, (right, &right_type))
+    }
+
+    fn between(&self, between: &Between) -> Result<Option<Expr>> {
+        let Between { expr, negated, low, high } = between;
+        let Some(own) = self.type_of(expr) else { return Ok(None) };
+        if let (Some(Place::At(low)), Some(Place::At(high))) = (self.place(low, &own)?, self.place(high, &own)?) {
+            let (low, high) = (Box::new(lit(low)), Box::new(lit(high)));
+            return Ok(Some(Expr::Between(Between::new(expr.clone(), *negated, low, high))));
+        }
+        let ops = if *negated { [Operator::Lt, Operator::Gt] } else { [Operator::GtEq, Operator::LtEq] };
+        let ends = [self.compare(expr, ops[0], low)?, self.compare(expr, ops[1], high)?];
+        if ends.iter().all(Option::is_none) || expr.is_volatile() {
+            return Ok(None);
+        }
+        let [above, below] = ends;
+        let above = above.unwrap_or_else(|| binary_expr((**expr).clone(), ops[0], (**low).clone()));
+        let below = below.unwrap_or_else(|| binary_expr((**expr).clone(), ops[1], (**high).clone()));
+        Ok(Some(if *negated { above.or(below) } else { above.and(below) }))
+    }
+
+    fn in_list(&self, list: &InList) -> Result<Option<Expr>> {
+        let InList { expr, list, negated } = list;
+        let Some(own) = self.type_of(expr) else { return Ok(None) };
+        let (mut among, mut apart, mut changed) = (Vec::with_capacity(list.len()), Vec::new(), false);
+        for element in list {
+            match self.place(element, &own)? {
+                Some(Place::At(value)) => {
+                    changed = true;
+                    among.push(lit(value));
+                }
+                Some(Place::Above(_)) => changed = true,
+                None => match self.compare(expr, Operator::Eq, element)? {
+                    Some(equal) => {
+                        changed = true;
+                        apart.push(equal);
+                    }
+                    None => among.push(element.clone()),
+                },
+            }
+        }
+        changed |= self.both_zeros(&mut among, &own);
+        if !changed || (!apart.is_empty() && expr.is_volatile()) {
+            return Ok(None);
+        }
+        let within = match among.is_empty() {
+            false => Some((**expr).clone().in_list(among, false)),
+            true if apart.is_empty() => Some(never(expr)),
+            true => None,
+        };
+        let any = within.into_iter().chain(apart).reduce(Expr::or);
+        Ok(any.map(|any| if *negated { !any } else { any }))
+    }
+
+    /// Adds the zero of the other sign to a list of reals that has one of them: long lists compare bits. True if it did.
+    fn both_zeros(&self, list: &mut Vec<Expr>, of: &DataType) -> bool {
+        if !matches!(of, DataType::Float32 | DataType::Float64) {
+            return false;
+        }
+        let zeros = list.iter().filter_map(|element| self.constant(element)).filter_map(|value| match value {
+            ScalarValue::Float32(Some(0.0)) => {
+                Some(ScalarValue::Float32(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
+            }
+            ScalarValue::Float64(Some(0.0)) => {
+                Some(ScalarValue::Float64(Some(if is_negative(&value) { 0.0 } else { -0.0 })))
+            }
+            _ => None,
+        });
+        let missing: Vec<_> = zeros.map(lit).filter(|zero| !list.contains(zero)).collect();
+        let added = !missing.is_empty();
+        list.extend(missing);
+        added
+    }
+
+    /// `CASE x WHEN y` compares as `CASE WHEN x = y` does.
+    fn case(&self, case: &Case) -> Result<Option<Expr>> {
+        let Some(of) = case.expr.as_ref().filter(|of| !of.is_volatile()) else { return Ok(None) };
+        let mut changed = false;
+        let mut branches = Vec::with_capacity(case.when_then_expr.len());
+        for (when, then) in &case.when_then_expr {
+            let equal = self.compare(of, Operator::Eq, when)?;
+            changed |= equal.is_some();
+            let equal = equal.unwrap_or_else(|| binary_expr((**of).clone(), Operator::Eq, (**when).clone()));
+            branches.push((Box::new(equal), then.clone()));
+        }
+        Ok(changed.then(|| Expr::Case(Case::new(None, branches, case.else_expr.clone()))))
+    }
+}
+
+const fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+fn is_negative(value: &ScalarValue) -> bool {
+    match value {
+        ScalarValue::Float32(Some(value)) => value.is_sign_negative(),
+        ScalarValue::Float64(Some(value)) => value.is_sign_negative(),
+        _ => false,
+    }
+}
+
+/// The comparison of an expression with a constant that has this place among its values.
+fn against(expr: &Expr, op: Operator, place: Place) -> Expr {
+    let below = match place {
+        Place::At(value) => return binary_expr(expr.clone(), op, lit(value)),
+        Place::Above(below) => below,
+    };
+    match (op, below) {
+        (Operator::IsDistinctFrom, _) => lit(true),
+        (Operator::IsNotDistinctFrom, _) => lit(false),
+        (Operator::Lt | Operator::LtEq, Some(below)) => expr.clone().lt_eq(lit(below)),
+        (Operator::Gt | Operator::GtEq, Some(below)) => expr.clone().gt(lit(below)),
+        (Operator::Eq | Operator::Lt | Operator::LtEq, _) => never(expr),
+        _ => always(expr),
+    }
+}
+
+/// False, or null where an expression is.
+fn never(expr: &Expr) -> Expr {
+    expr.clone().is_null().and(lit(ScalarValue::Boolean(None)))
+}
+
+/// True, or null where an expression is.
+fn always(expr: &Expr) -> Expr {
+    expr.clone().is_not_null().or(lit(ScalarValue::Boolean(None)))
+}

@@ -1,0 +1,148 @@
+//! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may take the place of a column of a
+//! subquery later, and of `now()`).
+
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{DFSchema, plan_err};
+use datafusion::logical_expr::logical_plan::Subquery;
+use datafusion::logical_expr::{
+    Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, binary_expr, lit, when,
+};
+
+use super::place::{unit, values_of};
+use crate::Result;
+
+/// An exact comparison of two sides; `None` if DataFusion's is exact.
+pub(super) fn compare(
+    (left, left_type): (&Expr, &DataType),
+    op: Operator,
+    (right, right_type): (&Expr, &DataType),
+) -> Result<Option<Expr>> {
+    use DataType as D;
+    let swapped = op.swap().unwrap_or(op);
+    Ok(match (values_of(left_type), values_of(right_type)) {
+        (D::Int64 | D::UInt64, D::Float32 | D::Float64) => Some(long_with_real(left, op, right)),
+        (D::Float32 | D::Float64, D::Int64 | D::UInt64) => Some(long_with_real(right, swapped, left)),
+        // DataFusion would make floats of integers, which have too few digits for them.
+        (D::Int32 | D::UInt32, D::Float32) | (D::Float32, D::Int32 | D::UInt32) => {
+            Some(binary_expr(to(left, D::Float64), op, to(right, D::Float64)))
+        }
+        (D::Timestamp(coarse, from), D::Timestamp(fine, other)) => {
+            if let [Some(zone), None] | [None, Some(zone)] = [from, other]
+                && !is_utc(zone)
+            {
+                return plan_err!(
+                    "{left} and {right} cannot be compared: one is in the zone {zone}, the other has none. Convert one (AT TIME ZONE)"
+                );
+            }
+            match unit(*coarse).cmp(&unit(*fine)) {
+                core::cmp::Ordering::Greater => coarse_with_fine(left, left_type, op, right, (*coarse, *fine)),
+                core::cmp::Ordering::Less => {
+                    coarse_with_fine(right, right_type, swapped, left, (*fine, *coarse))
+                }
+                core::cmp::Ordering::Equal => None,
+            }
+        }
+        _ => None,
+    })
+}
+
+fn is_utc(zone: &str) -> bool {
+    matches!(zone, "UTC" | "utc" | "Z" | "Etc/UTC" | "+00:00" | "-00:00" | "+00" | "+0000")
+}
+
+fn to(expr: &Expr, data_type: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr.clone()), data_type))
+}
+
+/// Integers of 64 bits and reals. Rounding keeps their order, so that the rounded integer decides unless it is equal; a real that is
+/// equal to one is an integer itself, and has fewer digits than a decimal number.
+fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
+    use Operator as O;
+    let (rounded, real_as_double) = (to(long, DataType::Float64), to(real, DataType::Float64));
+    let digits = DataType::Decimal128(38, 0);
+    let exact = to(long, digits.clone());
+    let real_digits = Expr::TryCast(TryCast::new(Box::new(real_as_double.clone()), digits));
+    let of_rounded = |op| binary_expr(rounded.clone(), op, real_as_double.clone());
+    let of_digits = |op| binary_expr(exact.clone(), op, real_digits.clone());
+    match op {
+        O::Eq | O::IsNotDistinctFrom => of_rounded(op).and(of_digits(op)),
+        O::NotEq | O::IsDistinctFrom => of_rounded(op).or(of_digits(op)),
+        O::Lt | O::LtEq => of_rounded(O::Lt).or(of_rounded(O::Eq).and(of_digits(op))),
+        _ => of_rounded(O::Gt).or(of_rounded(O::Eq).and(of_digits(op))),
+    }
+}
+
+/// Times of a coarser unit and of a finer one, in the coarser unit: DataFusion would convert the coarser one, which may not fit, and take
+/// the conversion back by cutting where the finer one turns out to be a constant.
+fn coarse_with_fine(
+    coarse: &Expr,
+    coarse_type: &DataType,
+    op: Operator,
+    fine: &Expr,
+    (unit_of_coarse, unit_of_fine): (TimeUnit, TimeUnit),
+) -> Option<Expr> {
+    use Operator as O;
+    let ratio = i64::try_from(unit(unit_of_coarse).checked_div(unit(unit_of_fine))?).ok()?;
+    let count = to(fine, DataType::Int64);
+    let (whole, rest) = (count.clone() / lit(ratio), count % lit(ratio));
+    let back = |count: Expr| to(&count, values_of(coarse_type).clone());
+    let step = |is_step: Expr| when(is_step, lit(1i64)).otherwise(lit(0i64)).ok();
+    let floor = back(whole.clone() - step(rest.clone().lt(lit(0i64)))?);
+    let ceiling = back(whole + step(rest.gt(lit(0i64)))?);
+    let with = |op, side: &Expr| binary_expr(coarse.clone(), op, side.clone());
+    Some(match op {
+        O::Eq => with(O::Eq, &floor).and(with(O::Eq, &ceiling)),
+        O::NotEq => with(O::NotEq, &floor).or(with(O::NotEq, &ceiling)),
+        O::IsNotDistinctFrom => with(op, &floor).and(with(op, &ceiling)),
+        O::IsDistinctFrom => with(op, &floor).or(with(op, &ceiling)),
+        O::Lt => with(O::Lt, &ceiling),
+        O::LtEq => with(O::LtEq, &floor),
+        O::Gt => with(O::Gt, &floor),
+        _ => with(O::GtEq, &ceiling),
+    })
+}
+
+/// Whether DataFusion would round one of two types to compare them, where it can only compare one common type.
+fn rounds(left: &DataType, right: &DataType) -> bool {
+    use DataType as D;
+    let pair = |left: &DataType, right: &DataType| match left {
+        D::Int64 | D::UInt64 => matches!(right, D::Float32 | D::Float64),
+        D::Int32 | D::UInt32 => matches!(right, D::Float32),
+        _ => false,
+    };
+    let (left, right) = (values_of(left), values_of(right));
+    pair(left, right) || pair(right, left)
+}
+
+/// Refuses to compare a value with those of a subquery where one of them would be rounded.
+pub(super) fn check_subquery(expr: &Expr, subquery: &Subquery, schema: &DFSchema) -> Result<()> {
+    let within = subquery.subquery.schema();
+    match (expr.get_type(schema), within.fields().first()) {
+        (Ok(own), Some(field)) if rounds(&own, field.data_type()) => plan_err!(
+            "{expr} is {own} and the subquery has {}, which are not compared exactly: cast one of them to the type of the other",
+            field.data_type()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses joins by columns of the same name (`USING`) whose values would be rounded.
+pub(super) fn check_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Join(join) = node {
+            for (left, right) in &join.on {
+                let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+                if let (Ok(left_type), Ok(right_type)) = types
+                    && rounds(&left_type, &right_type)
+                {
+                    return plan_err!(
+                        "{left} is {left_type} and {right} is {right_type}, which are not compared exactly: join ON a comparison instead"
+                    );
+                }
+            }
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(plan)
+}
