@@ -6,8 +6,8 @@ In both texts, {T} is the table.
 import itertools
 import math
 
-from sql_terms import DOUBT, I64, Ordered, WIDTHS, column, compare, key, limits, predicate, term
-from sql_values import U64, Literal, civil, decimal, instant, literal, number, quoted, single, stored, DAY, LITERALS, UNITS
+from sql_terms import DOUBT, WIDTHS, Ordered, column, compare, key, predicate, term
+from sql_values import DAY, I64, LITERALS, U64, UNITS, civil, instant, literal, number, quoted, single
 
 
 class About:

@@ -7,7 +7,7 @@ import functools
 import math
 import re
 
-from sql_values import I64, INTEGERS, U64, UNITS, Literal, Kind, candidates, literal, number, quoted, real_text, single, stored
+from sql_values import I64, INTEGERS, ROUNDED, Literal, literal, number, quoted, real_text, stored
 
 # the integers that a wider type holds, by the numbers of both types
 WIDTHS = {"INT8": (1, 8), "UINT8": (0, 8), "INT16": (1, 16), "UINT16": (0, 16), "INT32": (1, 32), "UINT32": (0, 32), "INT64": (1, 64),
@@ -383,7 +383,7 @@ def distinct(rng, term):
 
 def like(rng, term):
     pattern = rng.pick(["a%", "%b", "%", "_", "a_b", "%a%", "", "O'%", "\u00e9", "__", "A%", "1%", "a"])
-    word, quick = rng.pick(["LIKE", "NOT LIKE", "ILIKE"]), None
+    word = rng.pick(["LIKE", "NOT LIKE", "ILIKE"])
     quick = re.compile("".join({"%": ".*", "_": "."}.get(c, re.escape(c)) for c in pattern), re.S | (re.I if word == "ILIKE" else 0))
 
     def of(row):
@@ -396,13 +396,15 @@ def like(rng, term):
 def columns_compared(rng, columns):
     """Two columns of one family, or none."""
     left = rng.pick(columns)
-    alike = [c for c in columns if c.family == left.family and c is not left and c.kind.fixed == left.kind.fixed
+    numbers = ("int", "real")
+    alike = [c for c in columns if c is not left and c.kind.fixed == left.kind.fixed
+             and (c.family == left.family or c.family in numbers and left.family in numbers)
              and (left.family != "bytes" or c.kind.name == left.kind.name)]
     if not alike:
         return None
     right, sign = rng.pick(alike), rng.pick(list(OPERATIONS))
     return Predicate("%s %s %s" % (left.tdb, sign, right.tdb), "%s %s %s" % (left.duck, sign, right.duck),
-                     both(lambda a, b: OPERATIONS[sign](compare(a, b)), left, right))
+                     both(lambda a, b: OPERATIONS[sign](compare(a, b)), left, right), [] if left.family == right.family else [ROUNDED])
 
 
 def simple(rng, columns):
@@ -435,12 +437,13 @@ def predicate(rng, columns, depth=2):
     left = predicate(rng, columns, depth - 1)
     if choice == 3:
         if rng.below(3) == 0:
-            word, want = rng.pick([("IS TRUE", (True,)), ("IS NOT TRUE", (False, None)), ("IS FALSE", (False,)), ("IS NOT FALSE", (True, None)),
-                                   ])
-            return Predicate("(%s) %s" % (left.tdb, word), "(%s) %s" % (left.duck, word), lambda row: left.of(row) in want, left.rules)
+            word, want = rng.pick([("IS TRUE", (True,)), ("IS NOT TRUE", (False, None)), ("IS FALSE", (False,)),
+                                   ("IS NOT FALSE", (True, None)), ("IS UNKNOWN", (None,)), ("IS NOT UNKNOWN", (True, False))])
+            own = word.replace("UNKNOWN", "NULL")
+            return Predicate("(%s) %s" % (left.tdb, word), "(%s) %s" % (left.duck, own), lambda row: left.of(row) in want, left.rules)
         return Predicate("NOT (%s)" % left.tdb, "NOT (%s)" % left.duck, lambda row: not_(left.of(row)), left.rules)
     right = predicate(rng, columns, depth - 1)
     word, join = ("AND", and_) if choice == 4 else ("OR", or_)
-    text = "(%s) {} (%s)".replace("{}", word)
+    text = "(%s) " + word + " (%s)"
     return Predicate(text % (left.tdb, right.tdb), text % (left.duck, right.duck), lambda row: join(left.of(row), right.of(row)),
                      left.rules | right.rules)
