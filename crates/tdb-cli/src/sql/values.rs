@@ -6,7 +6,8 @@ use tdb_datafusion::datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use tdb_datafusion::datafusion::arrow::buffer::NullBuffer;
 use tdb_datafusion::datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use tdb_datafusion::datafusion::arrow::datatypes::{
-    Date32Type, Date64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType,
 };
 use tdb_datafusion::datafusion::arrow::error::ArrowError;
@@ -32,6 +33,8 @@ enum Kind {
     Bytes,
     /// Ticks since 1970 of this type.
     Date(Datatype),
+    /// Counts of this unit.
+    Duration(TimeUnit),
     List,
     Record,
     /// As Arrow writes it.
@@ -60,6 +63,7 @@ impl Kind {
             DataType::Timestamp(TimeUnit::Second, None) => Self::Date(Datatype::DatetimeSec),
             DataType::Timestamp(TimeUnit::Microsecond, None) => Self::Date(Datatype::DatetimeUs),
             DataType::Timestamp(TimeUnit::Nanosecond, None) => Self::Date(Datatype::DatetimeNs),
+            DataType::Duration(unit) => Self::Duration(*unit),
             DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => Self::List,
             DataType::Struct(_) => Self::Record,
             _ => Self::Other,
@@ -154,6 +158,7 @@ impl<'a> Values<'a> {
                 return Ok(format!("[{}]", texts.collect::<Result<Vec<_>>>()?.join(", ")));
             }
             Kind::Date(datatype) => self.ticks(row).and_then(|ticks| calendar::format(datatype, ticks)),
+            Kind::Duration(unit) => self.ticks(row).map(|ticks| duration(unit, ticks)),
             _ => None,
         };
         date.map_or_else(|| self.formatter.value(row).try_to_string(), Ok)
@@ -175,6 +180,16 @@ impl<'a> Values<'a> {
         Some(match array.data_type() {
             DataType::Date32 => array.as_primitive::<Date32Type>().value(row).into(),
             DataType::Date64 => array.as_primitive::<Date64Type>().value(row),
+            DataType::Duration(TimeUnit::Second) => array.as_primitive::<DurationSecondType>().value(row),
+            DataType::Duration(TimeUnit::Millisecond) => {
+                array.as_primitive::<DurationMillisecondType>().value(row)
+            }
+            DataType::Duration(TimeUnit::Microsecond) => {
+                array.as_primitive::<DurationMicrosecondType>().value(row)
+            }
+            DataType::Duration(TimeUnit::Nanosecond) => {
+                array.as_primitive::<DurationNanosecondType>().value(row)
+            }
             DataType::Timestamp(TimeUnit::Second, _) => {
                 array.as_primitive::<TimestampSecondType>().value(row)
             }
@@ -189,6 +204,22 @@ impl<'a> Values<'a> {
             }
             _ => return None,
         })
+    }
+}
+
+/// A duration as seconds of ISO 8601, of all that 64 bits hold: Arrow's own text ends before.
+fn duration(unit: TimeUnit, ticks: i64) -> String {
+    let (ratio, digits) = match unit {
+        TimeUnit::Second => (1, 0),
+        TimeUnit::Millisecond => (1_000, 3),
+        TimeUnit::Microsecond => (1_000_000, 6),
+        TimeUnit::Nanosecond => (1_000_000_000, 9),
+    };
+    let (size, sign) = (ticks.unsigned_abs(), if ticks < 0 { "-" } else { "" });
+    let (whole, rest) = (size / ratio, size % ratio);
+    match format!("{rest:0digits$}").trim_end_matches('0') {
+        "" => format!("{sign}PT{whole}S"),
+        behind => format!("{sign}PT{whole}.{behind}S"),
     }
 }
 
@@ -224,7 +255,7 @@ mod tests {
 
     use serde_json::json;
     use tdb_datafusion::datafusion::arrow::array::{
-        Date32Array, DictionaryArray, DurationSecondArray, Float32Array, Float64Array, Int32Array,
+        Date32Array, DictionaryArray, DurationMillisecondArray, DurationSecondArray, Float32Array, Float64Array, Int32Array,
         Int64Array, LargeBinaryArray, ListArray, StringArray, TimestampMillisecondArray, UInt64Array,
     };
     use tdb_datafusion::datafusion::arrow::datatypes::{Int8Type, Int32Type};
@@ -267,6 +298,9 @@ mod tests {
         let time = "1970-01-01T00:00:00.001";
         expect(TimestampMillisecondArray::from(vec![1]), time, time, json!(time));
         expect(DurationSecondArray::from(vec![90]), "PT90S", "PT90S", json!("PT90S"));
+        let longest = "-PT9223372036854775808S";
+        expect(DurationSecondArray::from(vec![i64::MIN]), longest, longest, json!(longest));
+        expect(DurationMillisecondArray::from(vec![-1500]), "-PT1.5S", "-PT1.5S", json!("-PT1.5S"));
         let list = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
         expect(list, "[1, null]", "[1, null]", json!([1, null]));
     }

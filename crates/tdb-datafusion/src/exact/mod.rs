@@ -95,7 +95,7 @@ impl Comparisons<'_> {
             return Ok(None);
         };
         if values_of(&left_type) == values_of(&right_type) {
-            return Ok(None);
+            return Ok(pairs::of_dictionaries((left, &left_type), op, (right, &right_type)));
         }
         if let Some(place) = self.place(right, &left_type)? {
             return Ok(Some(against(left, op, place)));

@@ -27,6 +27,20 @@ pub(super) fn compare(
         (D::Int32 | D::UInt32, D::Float32) | (D::Float32, D::Int32 | D::UInt32) => {
             Some(binary_expr(to(left, D::Float64), op, to(right, D::Float64)))
         }
+        // Text is converted as DataFusion would, but before the units are looked at.
+        (D::Timestamp(_, zone), D::Utf8 | D::LargeUtf8 | D::Utf8View) => {
+            let time = D::Timestamp(TimeUnit::Nanosecond, zone.clone());
+            return compare((left, left_type), op, (&to(right, time.clone()), &time));
+        }
+        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Timestamp(..)) => {
+            return compare((right, right_type), swapped, (left, left_type));
+        }
+        (D::Date32 | D::Date64, D::Utf8 | D::LargeUtf8 | D::Utf8View) => {
+            Some(binary_expr(left.clone(), op, to(right, D::Timestamp(TimeUnit::Nanosecond, None))))
+        }
+        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Date32 | D::Date64) => {
+            Some(binary_expr(to(left, D::Timestamp(TimeUnit::Nanosecond, None)), op, right.clone()))
+        }
         (D::Timestamp(coarse, from), D::Timestamp(fine, other)) => {
             if let [Some(zone), None] | [None, Some(zone)] = [from, other]
                 && !is_utc(zone)
@@ -45,6 +59,18 @@ pub(super) fn compare(
         }
         _ => None,
     })
+}
+
+/// Two dictionaries of integers as their values: joins of DataFusion fail on such dictionaries.
+pub(super) fn of_dictionaries(
+    (left, left_type): (&Expr, &DataType),
+    op: Operator,
+    (right, right_type): (&Expr, &DataType),
+) -> Option<Expr> {
+    let dictionaries = [left_type, right_type].iter().all(|side| matches!(side, DataType::Dictionary(..)));
+    let values = values_of(left_type);
+    (dictionaries && values.is_integer())
+        .then(|| binary_expr(to(left, values.clone()), op, to(right, values.clone())))
 }
 
 fn is_utc(zone: &str) -> bool {
