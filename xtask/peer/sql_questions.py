@@ -6,7 +6,7 @@ In both texts, {T} is the table.
 import itertools
 import math
 
-from sql_terms import DOUBT, WIDTHS, Ordered, column, compare, key, predicate, term
+from sql_terms import DOUBT, WIDTHS, Ordered, Zeros, column, compare, key, predicate, sorted_compare, sorted_key, term
 from sql_values import DAY, I64, LITERALS, U64, UNITS, civil, instant, literal, number, quoted, single
 
 
@@ -32,7 +32,9 @@ class Question:
         self.what, self.tdb, self.duck, self.rows, self.families = what, tdb, duck, rows, families
         self.rules, self.ordered = frozenset(rules), ordered
         # what evaluating it met
-        self.overflow, self.zero = DOUBT.overflow, DOUBT.zero
+        self.overflow, self.zero, self.nan = DOUBT.overflow, DOUBT.zero, DOUBT.nan
+        # the rows if sorting tells -0 from 0
+        self.signed = None
         # an error is the only answer
         self.must_fail = any(isinstance(v, Beyond) for row in rows for v in row)
 
@@ -164,11 +166,11 @@ def aggregates(rng, table, columns):
                     [a.shape for a in several], rules.union(*[a.rules for a in several]))
 
 
-def groups(rows, keys):
+def groups(rows, keys, key_of=key):
     """Lists of rows with equal keys."""
     found = {}
     for row in rows:
-        found.setdefault(tuple(key(k.of(row)) for k in keys), []).append(row)
+        found.setdefault(tuple(key_of(k.of(row)) for k in keys), []).append(row)
     return list(found.values())
 
 
@@ -337,7 +339,7 @@ def window(rng, table, columns):
     part, by = rng.pick(columns), rng.pick(columns)
     shown = rng.sample(columns, 2)
     partitioned, sorted_ = rng.below(3) > 0, rng.below(2) == 0
-    parts = groups(found, [part]) if partitioned else [found]
+    parts = groups(found, [part], sorted_key) if partitioned else [found]
     choice = rng.below(5)
     rows = []
     if choice == 0:
@@ -351,8 +353,8 @@ def window(rng, table, columns):
     for group in parts:
         for row in group:
             own = by.of(row)
-            lower = lambda other: other is not None and (own is None or compare(other, own) < 0)
-            peer = lambda other: other is None if own is None else other is not None and compare(other, own) == 0
+            lower = lambda other: other is not None and (own is None or sorted_compare(other, own) < 0)
+            peer = lambda other: other is None if own is None else other is not None and sorted_compare(other, own) == 0
             if f is None:
                 value = 1 + sum(lower(by.of(r)) for r in group)
             else:
@@ -372,7 +374,13 @@ def question(rng, table):
     form = rng.pick(FORMS)
     columns = [column(c) for c in table.columns]
     DOUBT.clear()
-    return form(rng, table, columns)
+    state = rng.s
+    asked = form(rng, table, columns)
+    if form in (ordered, window):
+        rng.s, Zeros.signed = state, True
+        asked.signed = form(rng, table, columns).rows
+        Zeros.signed = False
+    return asked
 
 
 # -- changes -------------------------------------------------------------------------------------------------------------
