@@ -36,6 +36,9 @@
 //! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of, and what is in a group:
 //! `SELECT * FROM tiledb_fragments('path/to/weather')` ([`FUNCTIONS`]).
 //!
+//! In sessions that [`register`] prepared, comparisons of values of different types are exact, `INSERT` stores what it was given or
+//! fails, and integers that do not fit are errors. In others, they are as in DataFusion, which rounds, cuts and begins again.
+//!
 //! # What is pushed down
 //!
 //! A filter is left to the read alone only if it has exactly the same meaning for every cell as in SQL.

@@ -10,7 +10,7 @@ use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::physical_plan::{ExecutionPlanProperties, collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use datafusion_proto::bytes::{
-    physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
+    logical_plan_from_bytes_with_extension_codec, logical_plan_to_bytes_with_extension_codec, physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
 use tdb_array::{Key, LocalStorage, WriteColumn, WriteOptions, WriteStorage};
@@ -293,4 +293,32 @@ async fn a_scan_that_is_not_cut_into_tasks_is_refused() {
     let codec = Codec::new(TdbTableFactory::new());
     let said = physical_plan_to_bytes_with_extension_codec(plan, &codec).unwrap_err().to_string();
     assert!(said.contains("cut scans into tasks"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn integers_that_do_not_fit_are_errors_on_executors_too() {
+    let folder = Folder::new();
+    array(&folder, None, 1..50);
+    let (client, scheduler) = (session(), session());
+    TdbTableFactory::new().register(&client);
+    client.register_table("t", Arc::new(TdbTable::open(folder.path()).unwrap())).unwrap();
+    let codec = Codec::new(TdbTableFactory::new());
+    let context = scheduler.task_ctx();
+    for (sql, fits) in [
+        ("SELECT sum(a + 9223372036854775000) FROM t", false),
+        ("SELECT x % 3, sum(a * 922337203685477) FROM t GROUP BY x % 3", false),
+        ("SELECT sum(a * 4611686018427387904) FROM t WHERE x = 1", true),
+        ("SELECT sum(DISTINCT a), sum(a), -min(a) FROM t", true),
+    ] {
+        let plan = client.sql(sql).await.unwrap().into_optimized_plan().unwrap();
+        let bytes = logical_plan_to_bytes_with_extension_codec(&plan, &codec).unwrap();
+        let plan = logical_plan_from_bytes_with_extension_codec(&bytes, &context, &codec).unwrap();
+        let plan = scheduler.state().create_physical_plan(&plan).await.unwrap();
+        let bytes = physical_plan_to_bytes_with_extension_codec(plan, &codec).unwrap();
+        let plan = physical_plan_from_bytes_with_extension_codec(&bytes, &context, &codec).unwrap();
+        match collect(plan, context.clone()).await {
+            Ok(_) => assert!(fits, "{sql}"),
+            Err(error) => assert!(!fits && error.to_string().contains("overflow"), "{sql}: {error}"),
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may take the place of a column of a
 //! subquery later, and of `now()`).
 
+use core::cmp::Ordering;
+
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DFSchema, plan_err};
@@ -41,7 +43,7 @@ pub(super) fn compare(
         (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Date32 | D::Date64) => {
             Some(binary_expr(to(left, D::Timestamp(TimeUnit::Nanosecond, None)), op, right.clone()))
         }
-        (D::Timestamp(coarse, from), D::Timestamp(fine, other)) => {
+        (D::Timestamp(one, from), D::Timestamp(second, other)) => {
             if let [Some(zone), None] | [None, Some(zone)] = [from, other]
                 && !is_utc(zone)
             {
@@ -49,16 +51,30 @@ pub(super) fn compare(
                     "{left} and {right} cannot be compared: one is in the zone {zone}, the other has none. Convert one (AT TIME ZONE)"
                 );
             }
-            match unit(*coarse).cmp(&unit(*fine)) {
-                core::cmp::Ordering::Greater => coarse_with_fine(left, left_type, op, right, (*coarse, *fine)),
-                core::cmp::Ordering::Less => {
-                    coarse_with_fine(right, right_type, swapped, left, (*fine, *coarse))
-                }
-                core::cmp::Ordering::Equal => None,
-            }
+            of_units((left, left_type), op, (right, right_type), (*one, *second))
+        }
+        // DataFusion would make intervals of them, which hold less.
+        (D::Duration(one), D::Duration(other)) => {
+            of_units((left, left_type), op, (right, right_type), (*one, *other))
         }
         _ => None,
     })
+}
+
+/// Times of two units.
+fn of_units(
+    (left, left_type): (&Expr, &DataType),
+    op: Operator,
+    (right, right_type): (&Expr, &DataType),
+    (one, other): (TimeUnit, TimeUnit),
+) -> Option<Expr> {
+    match unit(one).cmp(&unit(other)) {
+        Ordering::Greater => coarse_with_fine(left, left_type, op, right, (one, other)),
+        Ordering::Less => {
+            coarse_with_fine(right, right_type, op.swap().unwrap_or(op), left, (other, one))
+        }
+        Ordering::Equal => None,
+    }
 }
 
 /// Two dictionaries of integers as their values: joins of DataFusion fail on such dictionaries.

@@ -22,7 +22,7 @@ use tdb_arrow::{Days, Mapping, Options};
 use crate::common::Random;
 
 /// The columns: their names, types, and the nanoseconds of the unit of times (0 for numbers).
-pub(crate) const COLUMNS: [(&str, Datatype, i128); 14] = [
+pub(crate) const COLUMNS: [(&str, Datatype, i128); 15] = [
     ("i8", Datatype::Int8, 0),
     ("u8", Datatype::Uint8, 0),
     ("i32", Datatype::Int32, 0),
@@ -36,7 +36,8 @@ pub(crate) const COLUMNS: [(&str, Datatype, i128); 14] = [
     ("us", Datatype::DatetimeUs, 1_000),
     ("ns", Datatype::DatetimeNs, 1),
     ("d", Datatype::DatetimeDay, DAY),
-    ("t", Datatype::TimeSec, 1_000_000_000),
+    ("long", Datatype::TimeSec, 1_000_000_000),
+    ("short", Datatype::TimeMs, 1_000_000),
 ];
 const DAY: i128 = 86_400_000_000_000;
 const REALS: usize = 6;
@@ -248,7 +249,7 @@ impl Cells {
 
     /// Pairs of columns that can be compared.
     pub(crate) fn pairs(&self) -> Vec<(usize, usize)> {
-        let kinds = [0..TIMES, TIMES..DURATION - 1];
+        let kinds = [0..TIMES, TIMES..DURATION, DURATION..COLUMNS.len()];
         let pairs = kinds.into_iter().flat_map(|kind| {
             let other = kind.clone();
             kind.flat_map(move |left| other.clone().map(move |right| (left, right)))
@@ -266,7 +267,7 @@ impl Cells {
             near = self.cell(column, random.below(self.rows())).clone();
         }
         match near {
-            Cell::Time(near) if column == DURATION => {
+            Cell::Time(near) if column >= DURATION => {
                 let near = (near + [0, 1, -1, 500_000_000][random.below(4)]).clamp(i64::MIN.into(), i64::MAX.into());
                 (format!("arrow_cast({near}, 'Duration(ns)')"), Cell::Time(near))
             }
@@ -305,7 +306,7 @@ fn cell(column: usize, random: &mut Random) -> Cell {
         Datatype::Int64 => (i64::MIN.into(), i64::MAX.into()),
         Datatype::Uint64 => (0, u64::MAX.into()),
         _ if unit == DAY => (-80_000, 100_000),
-        Datatype::TimeSec => (-9_000_000_000, 9_000_000_000),
+        Datatype::TimeSec | Datatype::TimeMs => (i64::MIN.into(), i64::MAX.into()),
         // Years that nanoseconds have, so that DataFusion can compare columns of all units.
         _ => (i128::from(i64::MIN) / unit + 1, i128::from(i64::MAX) / unit - 1),
     };
