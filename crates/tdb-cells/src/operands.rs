@@ -129,7 +129,7 @@ pub fn indices(
     let compared = Compared::of(field, enumeration.datatype, enumeration.cell_val_num);
     let mut compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
     // A file without values may state any length of them.
-    compared.len = compared.len.filter(|_| enumeration.len() > 0);
+    compared.len = compared.len.filter(|_| !enumeration.is_empty());
     let wanted = compared.all(operands).map_err(query)?;
     let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
     let other_zero = |value: &Vec<u8>| other_zero(enumeration.datatype, value).filter(|_| !in_order);

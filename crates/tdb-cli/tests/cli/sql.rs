@@ -70,7 +70,10 @@ mod with_sql {
         assert!(said.starts_with("error: trops: there is no table of this name, and no array"), "{said}");
         // A file of the name is no array either, and does not take it.
         std::fs::write(scratch.path().join("rr"), "x").unwrap();
-        assert_eq!(asked("CREATE TABLE rr AS VALUES (1), (2); SELECT count(*) AS n FROM rr").stdout, b"n\n2\n");
+        assert_eq!(
+            asked("CREATE TABLE rr AS VALUES (1), (2); SELECT count(*) AS n FROM rr").stdout,
+            b"n\n2\n"
+        );
     }
 
     #[test]
