@@ -4,7 +4,7 @@
 use core::slice;
 use std::collections::HashMap;
 
-use tdb_codec::{CellValNum, Datatype, DatatypeClass};
+use tdb_codec::{CellValNum, Datatype, DatatypeClass, to_usize};
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
@@ -57,15 +57,17 @@ fn value(name: &str, place: Place, predicate: &Predicate, array: &impl Condition
         let why = format!("delete conditions cannot test whether a field is {what}");
         return Err(at(place, Kind::Operand { why }).into());
     };
+    let mut comparison = *comparison;
     let values = match enumeration_of(array, &field)? {
         Some(enumeration) => {
-            let found =
-                indices(&field, place, *comparison, operands, &enumeration)?.into_iter().zip(operands);
-            let known = found.map(|(index, (operand, place))| {
+            let found = indices(&field, place, comparison, operands, &enumeration)?;
+            if let Some((_, (operand, place))) = found.iter().zip(operands).find(|(own, _)| own.is_empty()) {
                 let why = format!("the enumeration \"{}\" has no {operand}", enumeration.name);
-                index.ok_or_else(|| at(*place, Kind::Operand { why }).into())
-            });
-            known.collect::<Result<Vec<_>>>()?
+                return Err(at(*place, Kind::Operand { why }).into());
+            }
+            let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
+            comparison = of_several(comparison, found.len());
+            found
         }
         None => {
             let compared = Compared::of(&field, field.datatype, field.cell_val_num);
@@ -73,7 +75,7 @@ fn value(name: &str, place: Place, predicate: &Predicate, array: &impl Condition
             compared.all(operands).map_err(QueryError::Condition)?
         }
     };
-    Ok(Condition::Value { field: name.to_owned(), comparison: *comparison, operands: values })
+    Ok(Condition::Value { field: name.to_owned(), comparison, operands: values })
 }
 
 /// The error of a query whose condition does not fit the array.
@@ -100,28 +102,48 @@ pub fn enumeration_of(array: &impl ConditionTarget, field: &Field<'_>) -> Result
     }
 }
 
-/// The index of each operand in an enumeration, in the field's bytes; `None` for an operand that no cell can have.
+/// The comparison with this many operands that says the same of each: a set's, if they are several.
+pub const fn of_several(comparison: Comparison, operands: usize) -> Comparison {
+    match comparison {
+        Comparison::Equal if operands > 1 => Comparison::In,
+        Comparison::NotEqual if operands > 1 => Comparison::NotIn,
+        other => other,
+    }
+}
+
+/// The indices of each operand in an enumeration, in the field's bytes; none for an operand that no cell can have. They are several for
+/// a zero, if the enumeration has both.
 pub fn indices(
     field: &Field<'_>,
     place: Place,
     comparison: Comparison,
     operands: &[(Operand, Place)],
     enumeration: &Enumeration,
-) -> Result<Vec<Option<Vec<u8>>>> {
+) -> Result<Vec<Vec<Vec<u8>>>> {
     use Comparison::{Equal, In, NotEqual, NotIn};
-    if !enumeration.ordered && !matches!(comparison, Equal | NotEqual | In | NotIn) {
+    let in_order = !matches!(comparison, Equal | NotEqual | In | NotIn);
+    if !enumeration.ordered && in_order {
         let (field, enumeration) = (field.name.to_owned(), enumeration.name.clone());
         return Err(query(ConditionError::at(place, Kind::Unordered { field, enumeration })));
     }
     let compared = Compared::of(field, enumeration.datatype, enumeration.cell_val_num);
-    let compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
+    let mut compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
+    // A file without values may state any length of them.
+    compared.len = compared.len.filter(|_| !enumeration.is_empty());
     let wanted = compared.all(operands).map_err(query)?;
     let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
-    let indices: Vec<Option<usize>> = match wanted.as_slice() {
-        [one] => vec![entries.into_iter().find(|(value, _)| value == one).map(|(_, index)| index)],
+    let other_zero = |value: &Vec<u8>| other_zero(enumeration.datatype, value).filter(|_| !in_order);
+    let indices: Vec<Vec<usize>> = match wanted.as_slice() {
+        [one] => {
+            let zero = other_zero(one);
+            let same = |value: &[u8]| value == one || zero.as_deref() == Some(value);
+            vec![entries.filter(|(value, _)| same(value)).map(|(_, index)| index).collect()]
+        }
         _ => {
             let entries: HashMap<&[u8], usize> = entries.collect();
-            wanted.iter().map(|value| entries.get(value.as_slice()).copied()).collect()
+            let of = |value: &Vec<u8>| entries.get(value.as_slice()).copied();
+            let all = |value| of(value).into_iter().chain(other_zero(value).as_ref().and_then(of)).collect();
+            wanted.iter().map(all).collect()
         }
     };
     // No cell can have an index that is too large for the attribute's type.
@@ -130,14 +152,52 @@ pub fn indices(
         let index = i128::try_from(index).ok().filter(|index| *index <= max)?;
         index.to_le_bytes().get(..field.datatype.size()).map(<[u8]>::to_vec)
     };
-    Ok(indices.into_iter().map(|index| bytes(index?)).collect())
+    Ok(indices.into_iter().map(|own| own.into_iter().filter_map(bytes).collect()).collect())
+}
+
+/// The members of a set of reals, whose bits are compared, that make the set say what `=` says of each: both zeros for a zero, and none
+/// for a NaN, which equals nothing. Members of other types are as they are.
+pub fn members(datatype: Datatype, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    if !datatype.physical().is_float() {
+        return operands.to_vec();
+    }
+    let numbers =
+        operands.iter().filter(|operand| real(datatype, operand).is_some_and(|value| !value.is_nan()));
+    let mut members: Vec<Vec<u8>> = Vec::with_capacity(operands.len());
+    for operand in numbers {
+        members.extend(other_zero(datatype, operand).filter(|zero| !operands.contains(zero)));
+        members.push(operand.clone());
+    }
+    members
+}
+
+/// The other zero, if a value is a zero of reals.
+fn other_zero(datatype: Datatype, value: &[u8]) -> Option<Vec<u8>> {
+    real(datatype, value).filter(|value| *value == 0.0)?;
+    let mut other = value.to_vec();
+    if let Some(sign) = other.last_mut() {
+        *sign ^= 0x80;
+    }
+    Some(other)
+}
+
+/// A real number from its bytes; `None` for bytes of another size, and of other types.
+fn real(datatype: Datatype, value: &[u8]) -> Option<f64> {
+    match datatype {
+        Datatype::Float32 => value.try_into().ok().map(|bytes| f64::from(f32::from_le_bytes(bytes))),
+        Datatype::Float64 => value.try_into().ok().map(f64::from_le_bytes),
+        _ => None,
+    }
 }
 
 /// Converts operands to the bytes of a field.
 pub struct Compared<'f> {
     field: &'f Field<'f>,
     datatype: Datatype,
+    /// Whether values are text.
     text: bool,
+    /// How long each of them is; `None` if lengths differ.
+    len: Option<usize>,
 }
 
 impl<'f> Compared<'f> {
@@ -149,7 +209,11 @@ impl<'f> Compared<'f> {
             DatatypeClass::Integer | DatatypeClass::Real | DatatypeClass::Datetime | DatatypeClass::Time
         );
         if text || (number && cells == CellValNum::ONE) {
-            return Ok(Self { field, datatype, text });
+            let len = match cells {
+                CellValNum::Fixed(count) => to_usize(count.get().into()),
+                CellValNum::Var => None,
+            };
+            return Ok(Self { field, datatype, text, len });
         }
         let cells = match cells {
             CellValNum::ONE => datatype.name().to_owned(),
@@ -162,6 +226,13 @@ impl<'f> Compared<'f> {
     /// Whether the field's values are text.
     pub const fn is_text(&self) -> bool {
         self.text
+    }
+
+    /// A text as cells of fixed size hold it: with zero bytes behind it. One that is longer than they are equals none.
+    fn padded(&self, text: &[u8]) -> Vec<u8> {
+        let mut text = text.to_vec();
+        text.resize(self.len.unwrap_or(0).max(text.len()), 0);
+        text
     }
 
     /// The bytes of these operands.
@@ -178,7 +249,7 @@ impl<'f> Compared<'f> {
         let too_far = |field| Kind::OutOfRange { field, datatype, operand: operand.to_string() };
         if self.text {
             return match operand {
-                Operand::Bytes(bytes) => Ok(bytes.clone()),
+                Operand::Bytes(bytes) => Ok(self.padded(bytes)),
                 _ => Err(wrong(field)),
             };
         }

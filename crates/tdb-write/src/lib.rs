@@ -35,7 +35,7 @@ pub mod write;
 
 use tdb_cells::{
     Cells, Column, Error, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock, coordinate,
-    facts, grid, order, parallel, tally,
+    facts, grid, operands, order, parallel, tally,
 };
 use tdb_snapshot::{context, deletes, directory, group, object, paths, schemas, timed};
 use tdb_storage::{stats, storage};

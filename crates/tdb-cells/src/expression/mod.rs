@@ -31,9 +31,13 @@ use crate::Coordinate;
 /// ```
 ///
 /// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null` finds them. A NaN
-/// satisfies only `!=` and `is nan`. `in` and `not in` compare bits, so 0.0 is not in (-0.0). Strings are compared as unsigned
-/// bytes. A field with an enumeration is compared with the enumeration's values: by order if the enumeration is
-/// ordered. Cells of fragments that were written before the field existed satisfy no test of that field.
+/// satisfies only `!=`, `not in` and `is nan`. `in` and `not in` are what `=` and `!=` say of each value, so 0.0 is in (-0.0), and
+/// nothing is in (nan). Strings are compared as unsigned bytes. Where cells have a fixed size, a shorter string is filled up with zero
+/// bytes, as cells are, and a longer one equals no cell. A field with an enumeration is compared with the enumeration's values: by order
+/// if the enumeration is ordered.
+///
+/// Cells of fragments that were written before the field existed satisfy no test of that field, also not `is null`, as in libtiledb. A
+/// read returns the field's fill value for them, aggregates count that, and consolidation writes it: from then on, tests see it, too.
 ///
 /// # The text form
 ///

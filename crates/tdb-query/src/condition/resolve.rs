@@ -8,7 +8,7 @@ use super::evaluate::{Test, is_text};
 use crate::expression::{
     ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree,
 };
-use crate::operands::{Compared, enumeration_of, field_of, indices, query};
+use crate::operands::{Compared, enumeration_of, field_of, indices, members, of_several, query};
 use crate::spec::ColumnSpec;
 use crate::{Error, Result, Snapshot};
 
@@ -230,7 +230,10 @@ impl Program {
                     None => {
                         let compared = Compared::of(&field, field.datatype, field.cell_val_num);
                         let compared = compared.map_err(|kind| query(ConditionError::at(place, kind)))?;
-                        let operands = compared.all(operands).map_err(query)?;
+                        let mut operands = compared.all(operands).map_err(query)?;
+                        if comparison.takes_list() {
+                            operands = members(field.datatype, &operands);
+                        }
                         Test::new(comparison, operands, compared.is_text(), field.datatype)
                     }
                 }
@@ -251,8 +254,8 @@ fn enumerated(
     use Comparison::{In, NotEqual, NotIn};
     let found = indices(field, place, comparison, operands, enumeration)?;
     let found: Vec<Vec<u8>> = found.into_iter().flatten().collect();
-    Ok(match (comparison, found.is_empty()) {
-        (In | NotIn, _) => Test::new(comparison, found, false, field.datatype),
+    Ok(match (of_several(comparison, found.len()), found.is_empty()) {
+        (set @ (In | NotIn), _) => Test::new(set, found, false, field.datatype),
         // A value outside the enumeration differs from every cell that is not null.
         (NotEqual, true) if field.nullable => Test::Null(false),
         (NotEqual, true) => Test::Always(true),

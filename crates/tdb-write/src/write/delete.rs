@@ -9,6 +9,7 @@ use super::create::generic_tile;
 use super::names::{self, Nonces};
 use super::put::{ensure_folder, put};
 use crate::directory::Directory;
+use crate::operands::members;
 use crate::paths::COMMITS;
 use crate::storage::join;
 use crate::{Error, Result};
@@ -102,39 +103,47 @@ fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Co
         }
         Condition::Value { field, comparison, operands } => {
             let comparison = if negated { opposite(*comparison) } else { *comparison };
-            let comparison = if is_wide_char(schema, field) { as_set(comparison) } else { comparison };
-            let one = match comparison {
-                Comparison::In => Comparison::Equal,
-                Comparison::NotIn => Comparison::NotEqual,
-                other => {
-                    return Condition::Value {
-                        field: field.clone(),
-                        comparison: other,
-                        operands: operands.clone(),
-                    };
-                }
-            };
-            // libtiledb reads nothing of an array with a set that has no byte, or that has members of another size than the
-            // field. No cell equals such a member.
-            let cell_size = schema.field(field).and_then(|field| field.cell_size());
-            let fits = |operand: &&Vec<u8>| cell_size.is_none_or(|size| operand.len() == size);
-            let members: Vec<_> = operands.iter().filter(fits).cloned().collect();
-            let (comparison, operands) = if members.iter().all(Vec::is_empty) {
-                (one, operands.iter().take(1).cloned().collect())
-            } else {
-                (comparison, members)
-            };
-            Condition::Value { field: field.clone(), comparison, operands }
+            value(schema, field, comparison, operands)
         }
     }
 }
 
-/// Whether a field is `CHAR` with cells of a fixed number of values above one. Of these libtiledb compares the first value only,
-/// except with a set.
-fn is_wide_char(schema: &ArraySchema, field: &str) -> bool {
-    let wide =
-        |field: Field<'_>| field.datatype == Datatype::Char && field.cell_size().is_some_and(|size| size > 1);
-    schema.field(field).is_some_and(wide)
+/// A comparison that each libtiledb of the array's version applies as the caller's is meant.
+fn value(schema: &ArraySchema, name: &str, comparison: Comparison, operands: &[Vec<u8>]) -> Condition {
+    use Comparison::{Equal, In, NotEqual, NotIn};
+    let with = |comparison, operands| Condition::Value { field: name.to_owned(), comparison, operands };
+    let field = schema.field(name);
+    let cell_size = field.as_ref().and_then(Field::cell_size);
+    let fits = |operand: &&Vec<u8>| cell_size.is_none_or(|size| operand.len() == size);
+    let datatype = field.as_ref().map(|field| field.datatype);
+    let char_size = cell_size.filter(|_| datatype == Some(Datatype::Char));
+    if let Some(size) = char_size
+        && matches!(comparison, Equal | NotEqual | In | NotIn)
+        && !operands.iter().any(|operand| fits(&operand))
+    {
+        // No cell equals a value of another size, but libtiledb looks at the first byte of one.
+        let mut any = operands.first().cloned().unwrap_or_default();
+        any.resize(size, 0);
+        let junction = if matches!(comparison, Equal | In) { Junction::And } else { Junction::Or };
+        let pair = if size > 1 { [In, NotIn] } else { [Equal, NotEqual] };
+        let children = pair.map(|comparison| with(comparison, vec![any.clone()])).to_vec();
+        return Condition::Expression { junction, children };
+    }
+    let comparison = if char_size.is_some_and(|size| size > 1) { as_set(comparison) } else { comparison };
+    let one = match comparison {
+        In => Equal,
+        NotIn => NotEqual,
+        other => return with(other, operands.to_vec()),
+    };
+    // libtiledb reads nothing of an array with a set that has no byte, or that has members of another size than the
+    // field. No cell equals such a member.
+    let fitting: Vec<_> = operands.iter().filter(fits).cloned().collect();
+    let members = datatype.map_or_else(Vec::new, |datatype| members(datatype, &fitting));
+    if members.iter().all(Vec::is_empty) {
+        with(one, operands.iter().take(1).cloned().collect())
+    } else {
+        with(comparison, members)
+    }
 }
 
 const fn as_set(comparison: Comparison) -> Comparison {
@@ -173,23 +182,13 @@ const fn conditions_on(datatype: Datatype) -> Option<Gate> {
 
 /// Why libtiledb would read a condition on `CHAR` of fixed size otherwise: it compares the first value of such cells only, as a
 /// signed number, except with a set.
-fn misread(
-    schema: &ArraySchema,
-    field: &Field<'_>,
-    comparison: Comparison,
-    operands: &[Vec<u8>],
-) -> Option<&'static str> {
+fn misread(schema: &ArraySchema, field: &Field<'_>, comparison: Comparison) -> Option<&'static str> {
     use Comparison::{Equal, In, NotEqual, NotIn};
     let size = field.cell_size().filter(|_| field.datatype == Datatype::Char)?;
     if !matches!(comparison, Equal | NotEqual | In | NotIn) {
         return Some(
             "is CHAR of fixed size, of which libtiledb compares the first value only, as a signed number; test whether it \
              equals a value, or test other fields",
-        );
-    }
-    if operands.iter().all(|operand| operand.len() != size) {
-        return Some(
-            "is CHAR with cells of another size than each value they are compared with, so that none is equal",
         );
     }
     if size > 1 && !schema.version.has(Gate::SetConditions) {
@@ -246,7 +245,7 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
             schema.version
         ));
     }
-    if let Some(why) = misread(schema, &field, comparison, operands) {
+    if let Some(why) = misread(schema, &field, comparison) {
         return refuse(why);
     }
     // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
@@ -364,8 +363,64 @@ mod tests {
             check(&schema, &asked).unwrap();
             assert_eq!(staying(&schema, &asked), value("s", stored, &["ab"]));
         }
-        let refused = check(&schema, &value("c", Comparison::In, &["ab"])).unwrap_err().to_string();
-        assert!(refused.contains("another size than each value"), "{refused}");
+    }
+
+    #[test]
+    fn chars_that_equal_no_value_are_asked_what_is_never_or_always_true() {
+        let four = CellValNum::Fixed(NonZeroU32::new(4).unwrap());
+        let fields = [("c", Datatype::Char, four), ("one", Datatype::Char, CellValNum::ONE)];
+        let schema = array(20, &fields);
+        let value = |field: &str, comparison, operand: &str| Condition::Value {
+            field: field.into(),
+            comparison,
+            operands: vec![operand.into()],
+        };
+        let (first, second) = (Comparison::In, Comparison::NotIn);
+        let (equal, other) = (Comparison::Equal, Comparison::NotEqual);
+        for (field, operand, pair, cut) in
+            [("c", "abcde", [first, second], "abcd"), ("one", "ab", [equal, other], "a")]
+        {
+            let children = pair.map(|comparison| value(field, comparison, cut)).to_vec();
+            for comparison in [equal, other, first, second] {
+                let asked = value(field, comparison, operand);
+                check(&schema, &asked).unwrap();
+                // What is equal to the value stays deleted: all other cells stay.
+                let junction = if matches!(comparison, Comparison::Equal | Comparison::In) {
+                    Junction::Or
+                } else {
+                    Junction::And
+                };
+                let stored = Condition::Expression { junction, children: children.clone() };
+                assert_eq!(staying(&schema, &asked), stored, "{field} {comparison:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sets_of_reals_are_stored_with_both_zeros_and_without_nan() {
+        let reals =
+            |values: &[f32]| values.iter().map(|value| value.to_le_bytes().to_vec()).collect::<Vec<_>>();
+        let value = |comparison, values: &[f32]| Condition::Value {
+            field: "r".into(),
+            comparison,
+            operands: reals(values),
+        };
+        let schema = array(20, &[("r", Datatype::Float32, CellValNum::ONE)]);
+        let stored = |comparison, values: &[f32]| staying(&schema, &value(comparison, values));
+        for zero in [0.0, -0.0] {
+            assert_eq!(
+                stored(Comparison::In, &[1.5, zero, f32::NAN]),
+                value(Comparison::NotIn, &[1.5, -zero, zero])
+            );
+        }
+        assert_eq!(stored(Comparison::NotIn, &[2.0]), value(Comparison::In, &[2.0]));
+        let one = |condition| match condition {
+            Condition::Value { comparison, operands, .. } => (comparison, operands),
+            other => panic!("{other:?}"),
+        };
+        let nan = reals(&[f32::NAN]);
+        assert_eq!(one(stored(Comparison::In, &[f32::NAN])), (Comparison::NotEqual, nan.clone()));
+        assert_eq!(one(stored(Comparison::NotIn, &[f32::NAN, f32::NAN])), (Comparison::Equal, nan));
     }
 
     #[test]
@@ -390,8 +445,6 @@ mod tests {
         }
         for (schema, field, comparison, operand, why) in [
             (&old, "c", Comparison::Equal, "abcd", "upgrade the array"),
-            (&new, "c", Comparison::Equal, "ab", "another size"),
-            (&new, "one", Comparison::NotEqual, "ab", "another size"),
             (&new, "c", Comparison::Less, "abcd", "the first value only"),
             (&new, "one", Comparison::GreaterOrEqual, "a", "as a signed number"),
         ] {

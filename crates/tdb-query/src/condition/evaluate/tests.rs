@@ -149,3 +149,26 @@ fn a_stored_operand_without_bytes_is_null_except_that_text_may_be_less_or_greate
         }
     }
 }
+
+#[test]
+fn a_stored_set_of_reals_is_compared_by_bytes_as_libtiledb_does() {
+    let cells = [0.0, -0.0, f64::NAN, -f64::NAN, 1.5];
+    let values: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
+    for members in [vec![0.0], vec![-0.0], vec![-0.0, 0.0], vec![f64::NAN, 1.5], vec![2.0]] {
+        for more in [0u32, 20] {
+            let list = members.iter().copied().chain((0..more).map(|at| f64::from(at + 10)));
+            let list: Vec<Vec<u8>> = list.map(|member| member.to_le_bytes().to_vec()).collect();
+            for comparison in [Comparison::In, Comparison::NotIn] {
+                let test = Test::stored(comparison, &list, Datatype::Float64, CellValNum::ONE);
+                let aligned = tdb_codec::Buffer::from(values.as_slice());
+                let values = aligned.as_slice();
+                let mut mask = [1; 5];
+                let view = ColumnView { values, offsets: None, codes: None, validity: None, present: None };
+                test.apply(view, Some(8), &mut mask);
+                let same = |cell: f64| list.contains(&cell.to_le_bytes().to_vec());
+                let expected = cells.map(|cell| u8::from(same(cell) == (comparison == Comparison::In)));
+                assert_eq!(mask, expected, "{comparison:?} {members:?} and {more} others");
+            }
+        }
+    }
+}
