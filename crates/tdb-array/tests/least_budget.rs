@@ -205,7 +205,7 @@ impl Case {
         let step = if self.dense { 1 } else { all / 4000 + 1 };
         let kept: Vec<(i64, i64)> = (0u64..)
             .zip(places())
-            .filter(|(at, _)| mixed(*at, time) % step == 0)
+            .filter(|(at, _)| mixed(*at, time).is_multiple_of(step))
             .map(|(_, place)| place)
             .collect();
         if kept.is_empty() {

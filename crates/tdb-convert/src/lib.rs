@@ -75,5 +75,5 @@ pub use self::metadata::{SUBARRAY, Subarray, enumeration_key};
 pub use self::new::{NewArray, Rows, dimensions, make_room, open_domain};
 pub use self::sink::{BatchSink, Compression, SinkOptions, sink};
 pub use self::source::Source;
-pub use self::spans::Spans;
+pub use self::spans::{Spans, Watch};
 pub use tdb_arrow;

@@ -9,6 +9,9 @@ use tdb_arrow::{ArrowCells, Mapping, Options};
 use crate::error::{Error, FileProblem, Result};
 use crate::source::Source;
 
+/// Is shown the number of a row and its coordinates, each as bytes.
+pub type Watch<'a> = &'a mut dyn FnMut(u64, &[&[u8]]) -> std::io::Result<()>;
+
 /// What one pass over the columns of some dimensions finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -39,11 +42,7 @@ impl Spans {
     ///
     /// # Errors
     /// As [`Self::of`]; those of `watch`.
-    pub fn watched(
-        source: Source,
-        dimensions: &[Dimension],
-        watch: &mut dyn FnMut(u64, &[&[u8]]) -> std::io::Result<()>,
-    ) -> Result<Self> {
+    pub fn watched(source: Source, dimensions: &[Dimension], watch: Watch<'_>) -> Result<Self> {
         let name = source.name().to_owned();
         if let (Some(rows), true) = (source.rows(), dimensions.is_empty()) {
             return Ok(Self { rows, ranges: Vec::new() });

@@ -28,6 +28,9 @@ const TEXTS: [&str; 5] = ["", "a", "ab", "z", "q\0"];
 /// What is compared with the above, some of it longer than cells are.
 const CONSTANTS: [&str; 9] = ["", "a", "ab", "abc", "abcd", "a\0", "b", "z", "q\0"];
 
+/// The name of a column, its bytes, offsets and validity.
+type Parts<'a> = (&'a str, Vec<u8>, Vec<u64>, Vec<u8>);
+
 /// A history, and the cells that it leaves.
 struct History {
     storage: MemoryStorage,
@@ -124,7 +127,7 @@ impl History {
         for name in names {
             written.push((name, places.iter().map(|_| self.value(name)).collect()));
         }
-        let columns: Vec<(&str, Vec<u8>, Vec<u64>, Vec<u8>)> = written
+        let columns: Vec<Parts<'_>> = written
             .iter()
             .map(|(name, values)| {
                 let bytes = |value: &Value| value.clone().unwrap_or_else(|| vec![0; 2]);

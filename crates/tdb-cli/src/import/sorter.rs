@@ -2,11 +2,12 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use tdb_codec::to_u64;
 
-use crate::temporary::Temporary;
+use crate::temporary::unnamed;
 
 /// What is sorted: the numbers are compared one after the other.
 pub(super) type Record = [u64; 3];
@@ -23,7 +24,7 @@ const AHEAD: usize = 1 << 18;
 pub(super) struct Sorter {
     most: usize,
     records: Vec<Record>,
-    file: Option<Temporary>,
+    file: Option<File>,
     /// The number of records of each run in the file.
     runs: Vec<usize>,
 }
@@ -48,13 +49,13 @@ impl Sorter {
         self.records.sort_unstable();
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(Temporary::new()?),
+            None => self.file.insert(unnamed()?),
         };
         let mut bytes = Vec::with_capacity(SIZE.saturating_mul(4096));
         for part in self.records.chunks(4096) {
             bytes.clear();
             bytes.extend(part.iter().flatten().flat_map(|number| number.to_le_bytes()));
-            file.file.write_all(&bytes)?;
+            file.write_all(&bytes)?;
         }
         self.runs.push(self.records.len());
         self.records.clear();
@@ -91,7 +92,7 @@ pub(super) enum Sorted {
 /// The runs of a file.
 #[derive(Debug)]
 pub(super) struct Merge {
-    file: Option<Temporary>,
+    file: Option<File>,
     runs: Vec<Run>,
     ahead: usize,
     /// The next record of each run, with the run's number.
@@ -115,8 +116,8 @@ impl Merge {
             let count = run.left.min(self.ahead);
             let Some(file) = &mut self.file else { return Ok(()) };
             let mut bytes = vec![0; count.saturating_mul(SIZE)];
-            file.file.seek(SeekFrom::Start(run.start))?;
-            file.file.read_exact(&mut bytes)?;
+            file.seek(SeekFrom::Start(run.start))?;
+            file.read_exact(&mut bytes)?;
             run.start = run.start.saturating_add(to_u64(bytes.len()));
             run.left = run.left.saturating_sub(count);
             let (words, _) = bytes.as_chunks::<8>();

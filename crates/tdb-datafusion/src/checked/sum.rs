@@ -142,7 +142,7 @@ impl<'a> Numbers<'a> {
         {
             match numbers.nulls().filter(|nulls| nulls.null_count() > 0) {
                 None => {
-                    numbers.values().iter().enumerate().for_each(|(row, value)| each(row, (*value).into()))
+                    numbers.values().iter().enumerate().for_each(|(row, value)| each(row, (*value).into()));
                 }
                 Some(nulls) => {
                     let values = numbers.values().iter().zip(nulls).enumerate();

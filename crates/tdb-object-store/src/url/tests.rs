@@ -104,7 +104,7 @@ fn uploads_take_longer_unless_somebody_chose_a_time_limit() {
     // The client understands the limit.
     let options = [("aws_region", "x"), ("aws_skip_signature", "true")];
     let patient = resolve("s3://b/a", options).unwrap().patient();
-    assert!(patient.store().is_ok());
+    assert!(patient.client().is_ok());
     assert_eq!(patient.options.last().unwrap().1, uploads::TIMEOUT);
 }
 

@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn where_no_name_is_behind_the_time_moves_on_unless_it_was_given() {
         let last = format!("__5_5_{}_22", "f".repeat(32));
-        let refused = next(&[last.clone()], GIVEN).unwrap_err().to_string();
+        let refused = next(core::slice::from_ref(&last), GIVEN).unwrap_err().to_string();
         assert!(refused.contains("time 5") && refused.contains(&last), "{refused}");
         // What begins at this time and ends later is newer than anything of this time.
         let range = format!("__5_6_{}_22", "0".repeat(32));
