@@ -27,6 +27,7 @@ use std::sync::Arc;
 use clap::{Args as Group, ValueEnum};
 use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, ArrayWriter, MemoryBudget, WriteStorage, is_free};
+use tdb_text::json::Json;
 use tdb_text::schema::{self, At};
 
 use self::convert::Conversion;
@@ -216,14 +217,15 @@ fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema: mut json, inferred, rows } = match source {
+    let Surveyed { schema, inferred, rows } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
             Surveyed { schema: npy.schema(), inferred: Vec::new(), rows: 0 }
         }
     };
-    let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
+    let mut json = Json::from(schema);
+    let parse = |json: &Json| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
     let mut described = parse(&json)?;
     let mut report = Report { is_new: true, ..Report::default() };
     if let Some(compress) = args.compress {
@@ -235,9 +237,9 @@ fn create(
     if args.dry_run {
         if let Source::Table(tables) = source {
             let schema = &described.schema;
-            args.check_tables(tables, Conversion { schema, inferred: &inferred, first_row: 0 })?;
+            args.check_tables(tables, Conversion { schema, inferred: Some(&inferred), first_row: 0 })?;
         }
-        writeln!(out, "{json:#}")?;
+        writeln!(out, "{:#}", Value::from(&json))?;
         return Ok(());
     }
     let mut options = args.change.options()?;
@@ -249,7 +251,7 @@ fn create(
         {
             args.check_tables(
                 tables,
-                Conversion { schema: &described.schema, inferred: &inferred, first_row: 0 },
+                Conversion { schema: &described.schema, inferred: Some(&inferred), first_row: 0 },
             )?;
         }
     }
@@ -258,7 +260,7 @@ fn create(
         Source::Npy(npy) => args.write_npy(npy, array.writer())?,
         Source::Table(tables) => {
             let schema = array.writer().schema();
-            let conversion = Conversion { schema, inferred: &inferred, first_row: 0 };
+            let conversion = Conversion { schema, inferred: Some(&inferred), first_row: 0 };
             args.write_tables(tables, array.writer(), conversion, rows)?
         }
     };
@@ -416,7 +418,7 @@ impl ImportArgs {
         match source {
             Source::Npy(npy) => Ok(vec![npy.sample(compress::SAMPLE)]),
             Source::Table(tables) => {
-                let conversion = Conversion { schema, inferred, first_row: 0 };
+                let conversion = Conversion { schema, inferred: Some(inferred), first_row: 0 };
                 conversion.columns(tables.first()).map_err(|error| self.wrong(error))
             }
         }

@@ -1,8 +1,9 @@
 //! Schemas in JSON, in the notation of the command.
 
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use tdb_array::schema::{ArraySchema, Enumeration};
+use tdb_text::json::Json;
 use tdb_text::schema::{At, Described, parse, to_json};
 
 use crate::errors::Failure;
@@ -12,7 +13,7 @@ use crate::watch;
 /// Parses a schema.
 pub(crate) fn described(json: &str) -> Result<Described, Failure> {
     let wrong = |what: String| Failure::Argument(format!("schema: {what}"));
-    let value: Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
+    let value = Json::parse(json.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let at = At::root(&value);
     if let Some(what) = tdb_text::schema::outside_limits(&at) {
         return Err(wrong(what));
@@ -23,11 +24,9 @@ pub(crate) fn described(json: &str) -> Result<Described, Failure> {
 /// Parses the dimensions of a schema that has no attributes yet.
 pub(crate) fn skeleton(json: &str) -> Result<ArraySchema, Failure> {
     let wrong = |what: String| Failure::Argument(format!("schema: {what}"));
-    let mut value: Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
-    if let Some(object) = value.as_object_mut() {
-        // A schema needs an attribute.
-        object.insert("attributes".to_owned(), json!([{"name": "", "datatype": "UINT8"}]));
-    }
+    let mut value = Json::parse(json.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    // A schema needs an attribute.
+    value.insert("attributes", json!([{"name": "", "datatype": "UINT8"}]));
     parse(&At::root(&value), None).map(|described| described.schema).map_err(wrong)
 }
 

@@ -45,7 +45,7 @@ pub(super) fn append(
             if let Some(ranges) = ranges {
                 writer = args.grow(storage, writer, ranges, &mut report, out)?;
             }
-            let conversion = Conversion { schema: writer.schema(), inferred: &[], first_row };
+            let conversion = Conversion { schema: writer.schema(), inferred: None, first_row };
             args.write_tables(tables, &writer, conversion, rows)?
         }
     };
@@ -89,7 +89,7 @@ impl ImportArgs {
         first_row: u64,
     ) -> Result<(u64, Option<Vec<Range>>)> {
         let wrong = |error: String| self.wrong(error);
-        let conversion = Conversion { schema, inferred: &[], first_row };
+        let conversion = Conversion { schema, inferred: None, first_row };
         conversion.check(tables.first()).map_err(wrong)?;
         let (mut rows, mut growth) = (0u64, Growth::new(schema));
         let meter = self.progress.bar("looking at coordinates", Unit::Rows, None);
