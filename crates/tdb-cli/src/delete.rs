@@ -41,7 +41,7 @@ pub(crate) struct DeleteArgs {
     /// Also delete the cells for which the condition is unknown; then they are not counted.
     #[arg(long)]
     unknown_too: bool,
-    /// Print one JSON object: the array, its cells, the condition with dates as instants, how many are deleted or would be, how many of them only because the
+    /// Print one JSON object: the array, its cells, the condition with dates as instants (null if it has none), how many are deleted or would be, how many of them only because the
     /// condition is unknown for them (both null if they are not counted), and the delete (null in a dry run).
     #[arg(long)]
     json: bool,
@@ -71,6 +71,10 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
     writer.check_delete(&stored).map_err(failed)?;
 
+    // A date such as 2013-01 is shown as the instants that it stands for.
+    let is_date = |name: &str| array.schema().field(name).is_some_and(|field| field.datatype.is_datetime());
+    let has_dates = asked.fields().into_iter().any(is_date);
+    let instants = has_dates.then(|| tdb_text::condition::text(&stored, Some(array.schema())));
     let mut counts = None;
     if args.dry_run || !args.unknown_too {
         let meter = args.progress.wait("counting the cells");
@@ -87,7 +91,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
         let object = json!({
             "array": shown(&args.array),
             "cells": counts.as_ref().map(|counts| counts.cells),
-            "condition": tdb_text::condition::text(&stored, Some(array.schema())),
+            "condition": instants,
             "deleted": counts.as_ref().map(|counts| counts.removed),
             "unknown": counts.as_ref().map(DeleteCounts::unknown),
             "delete": key,
@@ -95,9 +99,8 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
         writeln!(out, "{object:#}")?;
         return Ok(());
     }
-    if args.dry_run {
-        // A date such as 2013-01 is shown as the instants that it stands for.
-        writeln!(out, "condition: {}", one_line(&tdb_text::condition::text(&stored, Some(array.schema()))))?;
+    if let Some(instants) = instants.filter(|_| args.dry_run) {
+        writeln!(out, "condition: {}", one_line(&instants))?;
     }
     let line = match (key, &counts) {
         (Some(key), Some(counts)) => format!("{} of {} cells deleted by {key}", counts.removed, counts.cells),

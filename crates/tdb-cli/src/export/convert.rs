@@ -27,7 +27,13 @@ const OF_READ: u64 = 2;
 const OF_BATCH: u64 = 8;
 
 /// Runs the command.
-pub(super) fn run(args: &ExportArgs, stores: &Stores, is_terminal: bool, out: &mut dyn Write) -> Result {
+pub(super) fn run(
+    args: &ExportArgs,
+    stores: &Stores,
+    is_terminal: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     let format = args.format()?;
     let destination = Destination::new(&args.file, args.force, is_terminal)?;
     let bytes = usize::try_from(args.batch_bytes()).unwrap_or(usize::MAX);

@@ -22,6 +22,7 @@ mod convert_import;
 mod copy;
 mod create;
 mod damage;
+mod dates;
 mod delete;
 mod failures;
 #[cfg(unix)]
@@ -35,6 +36,7 @@ mod import_growth;
 mod import_long;
 mod limits;
 mod log;
+mod numbers;
 mod overwrite;
 mod pictures;
 mod places;

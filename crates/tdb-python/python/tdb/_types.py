@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from . import _tdb
 from ._errors import QueryError
 
 #: A point in time: milliseconds since 1970, or a date.
@@ -168,6 +169,13 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     return int(own.astype(np.int64))
 
 
+def date_span(datatype: str, text: str) -> tuple[int, int]:
+    """The first and the last tick of what a date names: a year, a month, a day, an hour, a minute or a second."""
+    if not text.isdecimal() or datatype == "DATETIME_YEAR":
+        return _tdb.date_span(datatype, f"{text}-01" if text.isdecimal() else text)
+    return _tdb.date_span(datatype, f"{text}-01")[0], _tdb.date_span(datatype, f"{text}-12")[1]
+
+
 def nearest_unit(values: Any) -> Any:
     """Dates and times in the nearest unit that pandas and xarray have."""
     unit = np.datetime_data(values.dtype)[0]
@@ -184,13 +192,18 @@ def milliseconds(time: Time) -> int:
     return ticks(time, np.dtype("<M8[ms]"))
 
 
+def _end(time: Time) -> int:
+    """The last millisecond of a time: of a date as text, its end."""
+    return date_span("DATETIME_MS", time)[1] if isinstance(time, str) else milliseconds(time)
+
+
 def window(at: Window) -> tuple[int, int] | None:
     """The first and the last millisecond that are seen at a time."""
     if at is None:
         return None
     if isinstance(at, tuple):
-        return milliseconds(at[0]), milliseconds(at[1])
-    return 0, milliseconds(at)
+        return milliseconds(at[0]), _end(at[1])
+    return 0, _end(at)
 
 
 def decode_value(datatype: str, count: int, data: bytes) -> Any:
