@@ -1,6 +1,6 @@
 //! Coordinates and other single values: as callers give them, as numbers, and in messages.
 
-use tdb_codec::{Datatype, Native, PhysicalVisitor};
+use tdb_codec::{Datatype, Native, PhysicalVisitor, calendar};
 use tdb_schema::Dimension;
 
 /// A range end as the caller gave it, before the dimension's type is known.
@@ -78,10 +78,14 @@ pub(crate) fn int_to_float(value: i128) -> f64 {
     value as f64
 }
 
-/// A coordinate as text for a message.
+/// A coordinate as text for a message: dates as dates.
 pub fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
     if dimension.is_var() {
         return format!("\"{}\"", value.escape_ascii());
+    }
+    let ticks = <i64 as Native>::from_le(value);
+    if let Some(date) = ticks.and_then(|ticks| calendar::format(dimension.datatype, ticks)) {
+        return date;
     }
     show_value(dimension.datatype, false, value)
 }

@@ -4,13 +4,14 @@
 use core::slice;
 use std::collections::HashMap;
 
+use tdb_codec::digits::{is_integer, nearest_bytes, whole};
 use tdb_codec::{CellValNum, Datatype, DatatypeClass, to_usize};
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
-use crate::coordinate::{int_to_float, integer_limits};
+use crate::coordinate::integer_limits;
 use crate::expression::{
-    ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, QueryCondition, Tree,
+    ConditionError, ConditionErrorKind as Kind, MOST_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
 };
 use crate::{Error, QueryError, Result};
 
@@ -256,7 +257,10 @@ impl<'f> Compared<'f> {
         if self.datatype.physical().is_float() {
             let value = match operand {
                 Operand::Float(value) => *value,
-                Operand::Int(value) => int_to_float(*value),
+                // Rounded once, in the field's type.
+                Operand::Int(_) | Operand::Decimal(_) => {
+                    return nearest_bytes(self.datatype, &operand.to_string()).map_err(|_| too_far(field));
+                }
                 _ => return Err(wrong(field)),
             };
             if self.datatype.size() == 8 {
@@ -278,7 +282,12 @@ impl<'f> Compared<'f> {
             Operand::Bool(value) if self.datatype == Datatype::Bool => i128::from(*value),
             // 1e6 is as good an integer as 1000000.
             #[expect(clippy::cast_possible_truncation, reason = "a whole number well inside the range")]
-            Operand::Float(value) if value.fract() == 0.0 && value.abs() < 1e30 => *value as i128,
+            Operand::Float(value) if value.fract() == 0.0 && value.abs() < MOST_INTEGER => *value as i128,
+            Operand::Decimal(text) => match whole(text) {
+                Some(value) => value,
+                None if is_integer(text) => return Err(too_far(field)),
+                None => return Err(wrong(field)),
+            },
             _ => return Err(wrong(field)),
         };
         let (min, max) = integer_limits(self.datatype);

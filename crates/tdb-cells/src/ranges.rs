@@ -38,10 +38,11 @@ impl RangeSet {
     /// The whole dimension.
     pub const ALL: Self = Self(Intervals::All);
 
-    /// Intervals as they were asked for, clamped to the dimension's domain. No intervals are the empty set.
+    /// Intervals as they were asked for, cut to the dimension's domain; those that lie outside of it are left out. No intervals are the
+    /// empty set.
     ///
     /// # Errors
-    /// An interval of the wrong type, an inverted one, or one outside the domain.
+    /// An interval of the wrong type, or an inverted one.
     pub fn new(
         dimension: &Dimension,
         asked: impl IntoIterator<Item = Result<Ends, QueryError>>,
@@ -50,7 +51,7 @@ impl RangeSet {
         if dimension.is_var() {
             let mut strings = Vec::new();
             for ends in asked {
-                let Ends { low, high } = check_ends(dimension, ends?)?;
+                let Some(Ends { low, high }) = check_ends(dimension, ends?)? else { continue };
                 all |= low.is_none() && high.is_none();
                 strings.push((low.unwrap_or_default(), high));
             }
@@ -64,7 +65,7 @@ impl RangeSet {
         let (first, last) = dimension.domain.as_ref().ok_or_else(wrong)?;
         let (mut lows, mut highs) = (Buffer::new(), Buffer::new());
         for ends in asked {
-            let Ends { low, high } = check_ends(dimension, ends?)?;
+            let Some(Ends { low, high }) = check_ends(dimension, ends?)? else { continue };
             all |= low.is_none() && high.is_none();
             lows.extend_from_slice(low.as_ref().unwrap_or(first));
             highs.extend_from_slice(high.as_ref().unwrap_or(last));
@@ -162,11 +163,9 @@ impl RangeSet {
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
             (!empty).then_some(Ends { low, high })
         };
-        // These are parts of checked intervals, so only an interval outside the domain can fail: its intersection is
-        // empty.
-        let ends: Vec<Ends> = self.iter(dimension).filter_map(cut).collect();
-        let inside = ends.into_iter().filter(|ends| check_ends(dimension, ends.clone()).is_ok());
-        Self::new(dimension, inside.map(Ok)).unwrap_or_else(|_| Self::nothing(dimension))
+        // These are parts of checked intervals.
+        let ends = self.iter(dimension).filter_map(cut);
+        Self::new(dimension, ends.map(Ok)).unwrap_or_else(|_| Self::nothing(dimension))
     }
 
     const fn nothing(dimension: &Dimension) -> Self {
@@ -362,9 +361,9 @@ fn values<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> (&'b [T], &'b [
     (lows.values().unwrap_or_default(), highs.values().unwrap_or_default())
 }
 
-/// Rejects ends of the wrong length and inverted ranges. Clamps others to the domain; an end at or past the end of
-/// the domain becomes open. A range completely outside the domain is rejected too.
-pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError> {
+/// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or past the end of the domain
+/// becomes open. `None` for a range that lies wholly outside the domain, which has no cells.
+pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Option<Ends>, QueryError> {
     let Ends { mut low, mut high } = ends;
     let show = |value: &[u8]| show_coordinate(dimension, value);
     let bad = |end: &Vec<u8>| !dimension.is_var() && !is_value(dimension, end);
@@ -383,13 +382,20 @@ pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Ends, QueryError>
         let outside = low.as_ref().is_some_and(|low| compare(low, last).is_gt())
             || high.as_ref().is_some_and(|high| compare(high, first).is_lt());
         if outside {
-            let (low, high) = (show(first), show(last));
-            return Err(QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high });
+            return Ok(None);
         }
         low = low.filter(|low| compare(low, first).is_gt());
         high = high.filter(|high| compare(high, last).is_lt());
     }
-    Ok(Ends { low, high })
+    Ok(Some(Ends { low, high }))
+}
+
+/// The error of a range that lies wholly outside the domain, for callers that refuse such ranges.
+pub fn outside_domain(dimension: &Dimension) -> QueryError {
+    let (low, high) = dimension.domain.as_ref().map_or_else(Default::default, |(low, high)| {
+        (show_coordinate(dimension, low), show_coordinate(dimension, high))
+    });
+    QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high }
 }
 
 /// Whether the bytes are a value of the dimension's type that can be compared.

@@ -34,7 +34,7 @@ use crate::write::WriteArgs;
 
 pub(crate) use self::key::KeyArgs;
 pub(crate) use self::kind::Kind;
-pub(crate) use self::parse::{parse_count, parse_threads, parse_time};
+pub(crate) use self::parse::{parse_count, parse_end, parse_threads, parse_time};
 pub(crate) use self::window::WindowArgs;
 
 /// Look at, read, write and maintain TileDB arrays.
@@ -171,8 +171,9 @@ pub(crate) struct ExplainArgs {
 /// Print the cells of an array, or of a part of it.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Values are written alike in ranges, points and conditions: numbers; dates such as '2020-02-29' or '2020-02-29T12:30' (or an \
-integer in the field's unit), which mean their first instant; strings such as 'OSLO', with \\xNN for any byte and \\\\ \\' \\n for \
+Values are written alike in ranges, points and conditions: numbers; dates such as '2020-02', '2020-02-29' or \
+'2020-02-29T12:30+01:00', which are all of what they name, here a month, a day and a minute (< is before it, <= up to its end, = inside \
+of it), or an instant if they have a fraction of a second; integers in a date field's unit; strings such as 'OSLO', with \\xNN for any byte and \\\\ \\' \\n for \
 characters with a special meaning. In ranges and points quotes may be left out; then \\: \\, \\. are characters that do not separate. \
 Both ends of a range are included, an empty end is open, a single value is a range of one, and the separator may be .. \
 or : between the ends. Ranges and points that reach out of the domain are cut to it.

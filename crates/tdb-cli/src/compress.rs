@@ -1,11 +1,11 @@
 //! `--compress`: filters that are chosen by datatype, and by what a sample of the data becomes with them.
 
 use clap::ValueEnum;
-use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, DatatypeClass, FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::json::Json;
 use tdb_text::pipeline::{pipeline_json, pipeline_text};
 
 use crate::buffers::Buffers;
@@ -29,11 +29,9 @@ pub(crate) enum Compress {
 }
 
 /// Removes the filters of attributes from a schema in JSON, so that [`Compress::fill`] chooses them.
-pub(crate) fn forget(json: &mut Value) {
-    let attributes = json.get_mut("attributes").and_then(Value::as_array_mut).into_iter().flatten();
-    for object in attributes.filter_map(Value::as_object_mut) {
-        object.remove("filters");
-    }
+pub(crate) fn forget(json: &mut Json) {
+    let attributes = json.get_mut("attributes").and_then(Json::as_list_mut).into_iter().flatten();
+    attributes.for_each(|attribute| attribute.remove("filters"));
 }
 
 impl Compress {
@@ -41,7 +39,7 @@ impl Compress {
     /// the filters of each choice.
     pub(crate) fn fill(
         self,
-        json: &mut Value,
+        json: &mut Json,
         schema: &ArraySchema,
         samples: &[Buffers],
     ) -> Vec<(String, String)> {
@@ -53,20 +51,20 @@ impl Compress {
             [("coords_filters", self.plain(schema)), ("offsets_filters", self.plain(schema))]
         {
             // A dimension without filters has those of coordinates.
-            if let Some(object) = json.as_object_mut().filter(|_| self != Self::Small) {
-                object.entry(key).or_insert_with(|| pipeline_json(&pipeline));
+            if self != Self::Small && json.get(key).is_none() {
+                json.insert(key, pipeline_json(&pipeline));
             }
         }
         let keys: &[&str] = if has_dimensions { &["dimensions", "attributes"] } else { &["attributes"] };
         for key in keys.iter().copied() {
-            let fields = json.get_mut(key).and_then(Value::as_array_mut).into_iter().flatten();
-            for object in fields.filter_map(Value::as_object_mut).filter(|own| !own.contains_key("filters")) {
-                let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
+            let fields = json.get_mut(key).and_then(Json::as_list_mut).into_iter().flatten();
+            for object in fields.filter(|own| own.get("filters").is_none()) {
+                let name = object.get("name").and_then(Json::as_str).unwrap_or_default();
                 let Some(field) = schema.field(name) else { continue };
                 let sample = samples.iter().find(|sample| sample.name == name);
                 let pipeline = self.choose(&field, schema, sample);
                 chosen.push((name.to_owned(), pipeline_text(&pipeline)));
-                object.insert("filters".to_owned(), pipeline_json(&pipeline));
+                object.insert("filters", pipeline_json(&pipeline));
             }
         }
         chosen

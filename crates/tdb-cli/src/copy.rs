@@ -22,6 +22,7 @@ use self::boxes::DenseBox;
 use crate::args::{ChangeArgs, KeyArgs, RangeArgs, WindowArgs};
 use crate::create::parse_version;
 use crate::failure::{Failure, Result};
+use crate::notes;
 use crate::place::{Stores, shown};
 use crate::progress::{Meter, ProgressArgs, Unit};
 use crate::ranges::{self, Asked};
@@ -95,12 +96,13 @@ fn unopened(source: &Path, error: Error) -> Failure {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let (source, target) = (&args.source, &args.target);
     let failed_there = |error| Failure::of_array(target, error);
     let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
     let array = options.open_storage(stores.storage(source)?).map_err(|error| unopened(source, error))?;
     let asked = ranges::asked(&args.ranges, source, array.schema())?;
+    notes::print(source, array.schema(), &asked, None, err);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;
     // Errors of what cannot be copied are reported before the new array is created.

@@ -5,8 +5,8 @@ use std::io::{Read as _, Write};
 use std::path::PathBuf;
 
 use clap::Args as Group;
-use serde_json::Value;
 use tdb_codec::FormatVersion;
+use tdb_text::json::Json;
 use tdb_text::schema::{self, At, datatypes_help, filters_help};
 
 use crate::args::ChangeArgs;
@@ -73,14 +73,14 @@ pub(crate) fn run(args: &CreateArgs, stores: &Stores, out: &mut dyn Write) -> Re
         fs::read(&args.schema)
     };
     let text = text.map_err(|error| Failure::at(&args.schema, error))?;
-    let mut json: Value = serde_json::from_slice(&text).map_err(|error| {
+    let mut json = Json::parse(&text).map_err(|error| {
         Failure::at(&args.schema, format!("this is not JSON: {error}; tdb create --help shows a schema"))
     })?;
     // The same mistake in the options of tdb copy is one of the command line, too.
     if let Some(wrong) = schema::outside_limits(&At::root(&json)) {
         return Err(Failure::Usage(format!("{}: {wrong}", args.schema.display())));
     }
-    let parse = |json: &Value| {
+    let parse = |json: &Json| {
         schema::parse(&At::root(json), args.version).map_err(|error| Failure::at(&args.schema, error))
     };
     let mut described = parse(&json)?;

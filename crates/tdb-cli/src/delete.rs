@@ -9,9 +9,11 @@ use tdb_array::{DeleteCounts, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, one_line};
+use crate::notes;
 use crate::place::{Stores, shown};
 use crate::progress::ProgressArgs;
+use crate::ranges::Asked;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
@@ -39,7 +41,7 @@ pub(crate) struct DeleteArgs {
     /// Also delete the cells for which the condition is unknown; then they are not counted.
     #[arg(long)]
     unknown_too: bool,
-    /// Print one JSON object: the array, its cells, how many are deleted or would be, how many of them only because the
+    /// Print one JSON object: the array, its cells, the condition with dates as instants (null if it has none), how many are deleted or would be, how many of them only because the
     /// condition is unknown for them (both null if they are not counted), and the delete (null in a dry run).
     #[arg(long)]
     json: bool,
@@ -50,7 +52,7 @@ pub(crate) struct DeleteArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, Some(args.condition.as_str()), error);
     let mut options = OpenOptions::new();
     if let Some(key) = args.change.key.key()? {
@@ -64,10 +66,15 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
     let array = options.open_storage(storage.clone()).map_err(failed)?;
     let asked = tdb_text::condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
+    notes::print(&args.array, array.schema(), &Asked::default(), Some(&args.condition), err);
     let stored = asked.to_stored(&array).map_err(failed)?;
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
     writer.check_delete(&stored).map_err(failed)?;
 
+    // A date such as 2013-01 is shown as the instants that it stands for.
+    let is_date = |name: &str| array.schema().field(name).is_some_and(|field| field.datatype.is_datetime());
+    let has_dates = asked.fields().into_iter().any(is_date);
+    let instants = has_dates.then(|| tdb_text::condition::text(&stored, Some(array.schema())));
     let mut counts = None;
     if args.dry_run || !args.unknown_too {
         let meter = args.progress.wait("counting the cells");
@@ -84,12 +91,16 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write) -> Re
         let object = json!({
             "array": shown(&args.array),
             "cells": counts.as_ref().map(|counts| counts.cells),
+            "condition": instants,
             "deleted": counts.as_ref().map(|counts| counts.removed),
             "unknown": counts.as_ref().map(DeleteCounts::unknown),
             "delete": key,
         });
         writeln!(out, "{object:#}")?;
         return Ok(());
+    }
+    if let Some(instants) = instants.filter(|_| args.dry_run) {
+        writeln!(out, "condition: {}", one_line(&instants))?;
     }
     let line = match (key, &counts) {
         (Some(key), Some(counts)) => format!("{} of {} cells deleted by {key}", counts.removed, counts.cells),

@@ -9,16 +9,18 @@ use tdb_text::report::{explain_json, purpose};
 use crate::args::ExplainArgs;
 use crate::condition;
 use crate::failure::{Result, one_line};
+use crate::notes;
 use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading, Rule};
 
 /// Runs the command.
-pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write) -> Result {
+pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, args.condition.as_deref(), error);
     let array = args.window.options(&args.key)?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
-    let mut query =
-        ranges::asked(&args.ranges, &args.array, array.schema())?.apply(array.read(), array.schema());
+    let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
+    notes::print(&args.array, array.schema(), &asked, args.condition.as_deref(), err);
+    let mut query = asked.apply(array.read(), array.schema());
     if let Some(text) = &args.condition {
         let parsed = tdb_text::condition::parse(text, array.schema());
         query = query.condition(parsed.map_err(|error| condition::bad(&args.array, text, &error))?);

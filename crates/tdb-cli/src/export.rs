@@ -106,7 +106,7 @@ pub(crate) enum ExportCompression {
 
 /// Without the feature, the command is known, and says how to get it.
 #[cfg(not(feature = "convert"))]
-pub(crate) fn run(_: &ExportArgs, _: &Stores, _: bool, _: &mut dyn Write) -> Result {
+pub(crate) fn run(_: &ExportArgs, _: &Stores, _: bool, _: &mut dyn Write, _: &mut dyn Write) -> Result {
     Err(crate::failure::Failure::Failed(WITHOUT.to_owned()))
 }
 
@@ -116,6 +116,12 @@ pub(crate) const WITHOUT: &str = "this build of tdb does not support Parquet and
 
 /// Runs the command. `is_terminal` says whether standard output is one.
 #[cfg(feature = "convert")]
-pub(crate) fn run(args: &ExportArgs, stores: &Stores, is_terminal: bool, out: &mut dyn Write) -> Result {
-    convert::run(args, stores, is_terminal, out)
+pub(crate) fn run(
+    args: &ExportArgs,
+    stores: &Stores,
+    is_terminal: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
+    convert::run(args, stores, is_terminal, out, err)
 }

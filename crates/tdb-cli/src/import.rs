@@ -32,6 +32,7 @@ use std::sync::Arc;
 use clap::Args as Group;
 use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, Error, MemoryBudget, WriteError, WriteStorage, is_free};
+use tdb_text::json::Json;
 use tdb_text::schema::{self, At};
 
 use self::convert::Conversion;
@@ -183,14 +184,15 @@ fn create(
     err: &mut dyn Write,
 ) -> Result {
     let failed = |error| Failure::of_array(&args.array, error);
-    let Surveyed { schema: mut json, inferred, rows, mut left_out } = match source {
+    let Surveyed { schema, inferred, rows, mut left_out } = match source {
         Source::Table(tables) => args.survey(tables, err)?,
         Source::Npy(npy) => {
             args.refuse_what_is_for_tables()?;
             Surveyed { schema: npy.schema(), ..Surveyed::default() }
         }
     };
-    let parse = |json: &Value| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
+    let mut json = Json::from(schema);
+    let parse = |json: &Json| schema::parse(&At::root(json), None).map_err(|error| args.wrong(error));
     let mut described = parse(&json)?;
     let mut report = Report { is_new: true, ..Report::default() };
     if let Some(compress) = args.compress {
@@ -203,7 +205,7 @@ fn create(
         if let Source::Table(tables) = source {
             args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
         }
-        writeln!(out, "{json:#}")?;
+        writeln!(out, "{:#}", Value::from(&json))?;
         return Ok(());
     }
     let mut options = args.change.options()?;

@@ -65,6 +65,7 @@ mod log;
 mod maintain;
 mod meta;
 mod names;
+mod notes;
 #[cfg(feature = "convert")]
 mod piped;
 mod place;
@@ -121,8 +122,8 @@ pub fn run_on<A: Into<OsString> + Clone>(
         Ok(args) => stores(&args).and_then(|stores| match args.command {
             Command::Info(args) => info::run(&args, &stores, out),
             Command::Read(args) => read::run(&args, &stores, screen, out, err),
-            Command::Show(args) => show::run(&args, &stores, screen, out),
-            Command::Explain(args) => explain::run(&args, &stores, out),
+            Command::Show(args) => show::run(&args, &stores, screen, out, err),
+            Command::Explain(args) => explain::run(&args, &stores, out, err),
             Command::Sql(args) => sql::run(&args, stores, screen, out, err),
             Command::Cluster(args) => cluster::run(&args, stores, out),
             Command::Dump(args) => dump::run(&args, &stores, out),
@@ -134,9 +135,9 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Create(args) => create::run(&args, &stores, out),
             Command::Write(args) => write::run(&args, &stores, out),
             Command::Import(args) => import::run(&args, &stores, out, err),
-            Command::Export(args) => export::run(&args, &stores, screen.is_some(), out),
-            Command::Copy(args) => copy::run(&args, &stores, out),
-            Command::Delete(args) => delete::run(&args, &stores, out),
+            Command::Export(args) => export::run(&args, &stores, screen.is_some(), out, err),
+            Command::Copy(args) => copy::run(&args, &stores, out, err),
+            Command::Delete(args) => delete::run(&args, &stores, out, err),
             Command::Evolve(args) => evolve::run(&args, &stores, out),
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),

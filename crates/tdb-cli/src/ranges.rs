@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use tdb_array::Read;
-use tdb_schema::{ArraySchema, Dimension, Range};
-use tdb_text::parse::{parse_date, parse_float, parse_integer};
+use tdb_schema::{ArraySchema, Dimension};
+use tdb_text::parse::{date_span, parse_integer, parse_real_end};
 use tdb_text::quotes::{self, Colons};
 use tdb_text::suggest::hint;
 
 use crate::args::RangeArgs;
 use crate::failure::{self, Failure};
+use crate::notes;
 
 /// An inclusive range of a dimension as little-endian bytes; `None` means that an end is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) dimensions: Vec<Vec<Ends>>,
     /// Ranges of dimension labels, by name.
     pub(crate) labels: Vec<(String, Ends)>,
+    /// What the user should know about how they were understood.
+    pub(crate) notes: Vec<String>,
 }
 
 impl Asked {
@@ -51,10 +54,12 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
     if let Some(subarray) = &args.subarray {
         let ranges = parse_subarray(schema, subarray).map_err(usage)?.into_iter();
         let ranges = ranges.map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] });
-        return Ok(Asked { dimensions: ranges.collect(), labels: Vec::new() });
+        let mut asked = Asked { dimensions: ranges.collect(), ..Asked::default() };
+        asked.notes = notes::of_ranges(schema, &asked.dimensions, split_escaped(subarray, ','));
+        return Ok(asked);
     }
     let mut asked =
-        Asked { dimensions: vec![Vec::new(); schema.domain.dimensions.len()], labels: Vec::new() };
+        Asked { dimensions: vec![Vec::new(); schema.domain.dimensions.len()], ..Asked::default() };
     for text in &args.range {
         if let Some(found) = parse_label(schema, text).map_err(usage)? {
             asked.labels.push(found);
@@ -73,6 +78,12 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
         };
         asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
     }
+    let texts = schema.domain.dimensions.iter().map(|dimension| {
+        let own = |text: &&String| named(schema, "", text).is_ok_and(|(_, of, _)| of.name == dimension.name);
+        let text = args.range.iter().chain(&args.points).find(own);
+        text.and_then(|text| text.get(dimension.name.len().saturating_add(1)..)).unwrap_or_default()
+    });
+    asked.notes = notes::of_ranges(schema, &asked.dimensions, texts.collect());
     Ok(asked)
 }
 
@@ -111,41 +122,26 @@ pub(crate) fn parse_named(schema: &ArraySchema, option: &str, text: &str) -> Res
 pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, points) = named(schema, "--points", text)?;
     let points = split_escaped(points, ',').into_iter().map(|point| parse_point(dimension, point));
-    Ok((index, in_domain(dimension, points.collect::<Result<_>>()?)))
+    Ok((index, points.collect::<Result<_>>()?))
 }
 
 /// Parses the coordinates in a file, one per line.
 pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Ends>)> {
     let (index, dimension, _) = named(schema, "--points", &format!("{name}="))?;
     let points = list.lines().map(|point| parse_point(dimension, point));
-    Ok((index, in_domain(dimension, points.collect::<Result<_>>()?)))
-}
-
-/// Points outside the domain have no cells. Like a range that reaches out of it, a list of points is cut to the domain;
-/// if none of them is inside, all stay, and the query refuses them as it refuses a range that is outside.
-fn in_domain(dimension: &Dimension, points: Vec<Ends>) -> Vec<Ends> {
-    let Some((first, last)) = &dimension.domain else { return points };
-    let domain = Range::new(first.as_slice(), last.as_slice());
-    let is_inside =
-        |point: &Ends| point.low.as_deref().is_some_and(|value| domain.contains(dimension.datatype, value));
-    if !points.iter().any(is_inside) {
-        return points;
-    }
-    points.into_iter().filter(is_inside).collect()
+    Ok((index, points.collect::<Result<_>>()?))
 }
 
 fn parse_point(dimension: &Dimension, text: &str) -> Result<Ends> {
     let Dimension { name, datatype, .. } = dimension;
-    let value = match parse_end(dimension, text) {
-        Ok(End { bytes: Some(value), .. }) => value,
+    match parse_end(dimension, text).map(|end| end.first.zip(end.last)) {
+        // A date is all of the coordinates inside of it.
+        Ok(Some((first, last))) => Ok(Ends { low: Some(first), high: Some(last) }),
         // An empty string is a valid coordinate.
-        Ok(End { bytes: None, .. }) if dimension.is_var() => Vec::new(),
-        Ok(_) => return Err(format!("there is an empty coordinate for dimension {name:?}, {datatype}")),
-        Err(error) => {
-            return Err(format!("{text:?} is not a coordinate of dimension {name:?}, {datatype}: {error}"));
-        }
-    };
-    Ok(Ends { low: Some(value.clone()), high: Some(value) })
+        Ok(None) if dimension.is_var() => Ok(Ends { low: Some(Vec::new()), high: Some(Vec::new()) }),
+        Ok(None) => Err(format!("there is an empty coordinate for dimension {name:?}, {datatype}")),
+        Err(error) => Err(format!("{text:?} is not a coordinate of dimension {name:?}, {datatype}: {error}")),
+    }
 }
 
 /// Splits `DIM=…` after the dimension's name.
@@ -194,8 +190,8 @@ fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
     let found = match dots.as_slice() {
         [] => {
             // Times of day contain colons too: every way to read the text as a range or a value is tried.
-            let value = parse_end(dimension, text).ok().and_then(|end| end.bytes);
-            let value = value.map(|value| Ends { low: Some(value.clone()), high: Some(value) });
+            let value = parse_end(dimension, text).ok().and_then(|end| end.first.zip(end.last));
+            let value = value.map(|(first, last)| Ends { low: Some(first), high: Some(last) });
             splits(dimension, text, ":").into_iter().chain(value).collect()
         }
         _ => dots,
@@ -217,8 +213,8 @@ fn splits(dimension: &Dimension, text: &str, separator: &str) -> Vec<Ends> {
         let low = parse_end(dimension, text.get(..position)?).ok()?;
         let high = parse_end(dimension, text.get(position.checked_add(separator.len())?..)?).ok()?;
         // `10:30` in a time is not a range from a date to a number.
-        let mixed = low.bytes.is_some() && high.bytes.is_some() && low.is_date != high.is_date;
-        (!mixed).then_some(Ends { low: low.bytes, high: high.bytes })
+        let mixed = low.first.is_some() && high.first.is_some() && low.is_date != high.is_date;
+        (!mixed).then_some(Ends { low: low.first, high: high.last })
     };
     unescaped(text, separator).into_iter().filter_map(at).collect()
 }
@@ -269,8 +265,17 @@ fn split_escaped(text: &str, separator: char) -> Vec<&str> {
 }
 
 struct End {
-    bytes: Option<Vec<u8>>,
+    /// The value; of a date, the first one inside of it.
+    first: Option<Vec<u8>>,
+    /// The same value; of a date, the last one inside of it.
+    last: Option<Vec<u8>>,
     is_date: bool,
+}
+
+impl End {
+    fn one(value: Option<Vec<u8>>) -> Self {
+        Self { first: value.clone(), last: value, is_date: false }
+    }
 }
 
 /// One end of a range, or one coordinate: with or without quotes.
@@ -282,21 +287,22 @@ fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
             None if text.is_empty() => None,
             None => Some(quotes::unescape(text, Colons::Separate)?),
         };
-        return Ok(End { bytes, is_date: false });
+        return Ok(End::one(bytes));
     }
     let text = inside.unwrap_or(text);
-    let (bytes, is_date) = if text.is_empty() {
-        (None, false)
+    if text.is_empty() {
+        Ok(End::one(None))
     } else if let Some(bytes) = parse_integer(dimension.datatype, text)? {
-        (Some(bytes), false)
+        Ok(End::one(Some(bytes)))
     } else if dimension.datatype.physical().is_float() {
-        (Some(parse_float(dimension.datatype, text)?), false)
+        Ok(End::one(Some(parse_real_end(dimension.datatype, text)?)))
     } else if dimension.datatype.is_datetime() {
-        (Some(parse_date(dimension.datatype, text)?), true)
+        let (first, last) = date_span(dimension.datatype, text)?;
+        let [first, last] = [first, last].map(|tick| Some(tick.to_le_bytes().to_vec()));
+        Ok(End { first, last, is_date: true })
     } else {
-        return Err(format!("{text:?} is not an integer"));
-    };
-    Ok(End { bytes, is_date })
+        Err(format!("{text:?} is not an integer"))
+    }
 }
 
 #[cfg(test)]
@@ -374,7 +380,7 @@ mod tests {
             "'1970-01-01T10:30'..'1970-01-02'",
             "'1970-01-01 10:30':1970-01-02",
         ] {
-            let expected = ends(Some(&630i64.to_le_bytes()), Some(&1440i64.to_le_bytes()));
+            let expected = ends(Some(&630i64.to_le_bytes()), Some(&2879i64.to_le_bytes()));
             assert_eq!(parse_range(&minute, text).unwrap(), expected, "{text}");
         }
         let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![string]));
@@ -384,12 +390,20 @@ mod tests {
     }
 
     #[test]
-    fn points_are_cut_to_the_domain_as_ranges_are() {
-        let byte = Dimension::fixed("x", Datatype::Uint8, [0], [9]);
-        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![byte]));
-        let count = |text| parse_points(&schema, text).unwrap().1.len();
-        assert_eq!(count("x=3,99,4"), 2);
-        assert_eq!(count("x=98,99"), 2, "the query refuses them");
+    fn a_date_is_all_that_is_inside_of_it() {
+        let day = dimension(Datatype::DatetimeDay);
+        let span = |low: i64, high: i64| ends(Some(&low.to_le_bytes()), Some(&high.to_le_bytes()));
+        assert_eq!(parse_range(&day, "1970-02").unwrap(), span(31, 58));
+        assert_eq!(parse_range(&day, "1970-01..1970-02").unwrap(), span(0, 58));
+        assert_eq!(parse_range(&day, "1970-01-05:1970-02").unwrap(), span(4, 58));
+        assert_eq!(parse_range(&day, ":1970-02").unwrap(), ends(None, Some(&58i64.to_le_bytes())));
+        assert_eq!(parse_range(&day, "1970-02:").unwrap(), ends(Some(&31i64.to_le_bytes()), None));
+        assert_eq!(parse_range(&day, "1970").unwrap(), span(1970, 1970), "a number");
+        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(vec![day]));
+        assert_eq!(parse_points(&schema, "x=1970-02,1970-01-01").unwrap().1, [span(31, 58), span(0, 0)]);
+        let second = dimension(Datatype::DatetimeSec);
+        assert_eq!(parse_range(&second, "1970-01-01T01+01:00").unwrap(), span(0, 3599));
+        assert_eq!(parse_range(&second, "1970-01-01T00:00Z..1970-01-01T00:01Z").unwrap(), span(0, 119));
     }
 
     #[test]

@@ -29,6 +29,7 @@ use crate::args::{Format, ReadArgs};
 use crate::condition;
 use crate::explain;
 use crate::failure::{Failure, Result};
+use crate::notes;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
 use crate::ranges::{self, Ends};
@@ -78,13 +79,13 @@ pub(crate) fn run(
     err: &mut dyn Write,
 ) -> Result {
     if let Some(list) = &args.aggregate {
-        return aggregates::run(args, stores, list, out);
+        return aggregates::run(args, stores, list, out, err);
     }
     if args.format == Format::Raw && args.out.is_none() {
         return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
     let array = open(args, stores)?;
-    let query = Query::new(args, &array)?;
+    let query = Query::new(args, &array, err)?;
     match &args.out {
         Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
         Some(path) => {
@@ -110,9 +111,10 @@ pub(crate) fn run(
 }
 
 impl<'a> Query<'a> {
-    fn new(args: &'a ReadArgs, array: &'a Array) -> Result<Self> {
+    fn new(args: &'a ReadArgs, array: &'a Array, err: &mut dyn Write) -> Result<Self> {
         let schema = array.schema();
         let asked = ranges::asked(&args.ranges, &args.array, schema)?;
+        notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
         let order = args.order.map(Layout::from);
 
         let mut narrower = asked.clone();

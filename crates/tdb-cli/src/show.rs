@@ -22,6 +22,7 @@ use self::target::{ColorChoice, Target, parse_size};
 use self::value::is_number;
 use crate::args::{KeyArgs, RangeArgs, WindowArgs, parse_count};
 use crate::failure::{Failure, Result};
+use crate::notes;
 use crate::place::Stores;
 use crate::progress::ProgressArgs;
 use crate::ranges;
@@ -114,7 +115,13 @@ enum Choice<'s> {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &ShowArgs, stores: &Stores, screen: Option<Screen>, out: &mut dyn Write) -> Result {
+pub(crate) fn run(
+    args: &ShowArgs,
+    stores: &Stores,
+    screen: Option<Screen>,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     let target = Target::new(args, screen)?;
     let mut options = args.window.options(&args.key)?;
     if let Some(threads) = args.threads {
@@ -124,6 +131,7 @@ pub(crate) fn run(args: &ShowArgs, stores: &Stores, screen: Option<Screen>, out:
     let array = opened.map_err(|error| Failure::of_array(&args.array, error))?;
     let schema = array.schema();
     let asked = ranges::asked(&args.ranges, &args.array, schema)?;
+    notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
     let choice = Choice::of(args, schema)?;
     if args.tiles && !matches!(choice, Choice::Plane { .. }) {
         let what = "--tiles draws rectangles on a plane: it needs two dimensions, and --kind density or heat";

@@ -58,8 +58,10 @@
 
 mod be;
 mod buffer;
+pub mod calendar;
 mod cell;
 mod datatype;
+pub mod digits;
 mod error;
 mod limits;
 mod native;

@@ -114,7 +114,7 @@ fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>
             (own, current) => own.or(current),
         };
         match (own, pushed) {
-            // Ranges outside the domain are errors, not empty results.
+            // Ranges are cut to where there may be cells.
             (Some(own), Some(pushed)) => Some(own.and(pushed)),
             (Some(own), None) if state.table.dense => Some(own),
             (_, pushed) => pushed.clone(),

@@ -1,9 +1,9 @@
 //! Changes of schemas.
 
 use pyo3::prelude::*;
-use serde_json::Value;
 use tdb_array::schema::Range;
 use tdb_array::{SchemaEvolution, TimeWindow};
+use tdb_text::json::{Json, JsonError};
 use tdb_text::schema::{At, attribute, ends, enumeration};
 use tdb_text::value::json_cell;
 
@@ -15,8 +15,8 @@ use crate::watch;
 #[pyfunction]
 #[pyo3(signature = (place, json, time=None))]
 pub(crate) fn evolve(py: Python<'_>, place: &Place, json: &str, time: Option<u64>) -> PyResult<String> {
-    let wrong = |error: serde_json::Error| Failure::Argument(error.to_string());
-    let asked: Value = serde_json::from_str(json).map_err(wrong)?;
+    let wrong = |error: JsonError| Failure::Argument(error.to_string());
+    let asked = Json::parse(json.as_bytes()).map_err(wrong)?;
     watch::run(py, move || -> Result<String, Failure> {
         // The newest schema is changed, whatever its time.
         let window = (TimeWindow::ALL.start, TimeWindow::ALL.end);

@@ -92,6 +92,11 @@ impl Read {
         Ok(self.0.clone().condition(with_dates.map_err(error)?).into())
     }
 
+    /// The same query, unless one of its ranges lies wholly outside of the domain, or of the current domain.
+    fn refuse_outside(&self) -> Result<Self, Failure> {
+        Ok(self.0.clone().refuse_outside()?.into())
+    }
+
     /// The same query with limits for its memory: for all, and for each batch.
     #[pyo3(signature = (memory=None, batch=None))]
     fn memory(&self, memory: Option<&str>, batch: Option<&str>) -> Result<Self, Failure> {

@@ -1,9 +1,10 @@
 //! Schemas in JSON, in the notation of the command.
 
 use pyo3::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use tdb_array::schema::ArraySchema;
 use tdb_array::{CellValNum, WriteOptions};
+use tdb_text::json::Json;
 use tdb_text::schema::{At, Described, parse, to_json};
 
 use crate::errors::Failure;
@@ -13,7 +14,7 @@ use crate::watch;
 /// Parses a schema.
 pub(crate) fn described(json: &str) -> Result<Described, Failure> {
     let wrong = |what: String| Failure::Argument(format!("schema: {what}"));
-    let value: Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
+    let value = Json::parse(json.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let at = At::root(&value);
     if let Some(what) = tdb_text::schema::outside_limits(&at) {
         return Err(wrong(what));
@@ -24,11 +25,9 @@ pub(crate) fn described(json: &str) -> Result<Described, Failure> {
 /// Parses the dimensions of a schema that has no attributes yet.
 pub(crate) fn skeleton(json: &str) -> Result<ArraySchema, Failure> {
     let wrong = |what: String| Failure::Argument(format!("schema: {what}"));
-    let mut value: Value = serde_json::from_str(json).map_err(|error| wrong(error.to_string()))?;
-    if let Some(object) = value.as_object_mut() {
-        // A schema needs an attribute.
-        object.insert("attributes".to_owned(), json!([{"name": "", "datatype": "UINT8"}]));
-    }
+    let mut value = Json::parse(json.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    // A schema needs an attribute.
+    value.insert("attributes", json!([{"name": "", "datatype": "UINT8"}]));
     parse(&At::root(&value), None).map(|described| described.schema).map_err(wrong)
 }
 
@@ -61,7 +60,8 @@ pub(crate) fn create(py: Python<'_>, place: &Place, json: &str, time: Option<u64
 pub(crate) fn ticks_of_text(datatype: &str, text: &str) -> Result<i64, Failure> {
     let wrong = |what: String| Failure::Argument(what);
     let datatype = tdb_text::schema::datatype(datatype).map_err(wrong)?;
-    let cell = tdb_text::value::json_cell(datatype, CellValNum::ONE, &json!(text)).map_err(wrong)?;
+    let cell =
+        tdb_text::value::json_cell(datatype, CellValNum::ONE, &Json::Text(text.to_owned())).map_err(wrong)?;
     let bytes = cell.try_into().map_err(|_| wrong(format!("{datatype} is not a type of dates")))?;
     Ok(i64::from_le_bytes(bytes))
 }

@@ -45,3 +45,10 @@ pub(crate) fn memory_bytes(text: &str) -> Result<u64, Failure> {
         text.parse().map_err(|error| Failure::Argument(format!("memory: {error}")))?;
     Ok(budget.bytes())
 }
+
+/// The first and the last tick of what a date names, in the unit of a type.
+#[pyfunction]
+pub(crate) fn date_span(datatype: &str, text: &str) -> Result<(i64, i64), Failure> {
+    let datatype = tdb_text::schema::datatype(datatype).map_err(Failure::Argument)?;
+    tdb_text::parse::date_span(datatype, text).map_err(Failure::Argument)
+}

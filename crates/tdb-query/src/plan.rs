@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout};
-use tdb_schema::{Dimension, FieldKind};
+use tdb_schema::{Dimension, FieldKind, Range};
 
 use crate::asked::{Ends, Wanted};
 use crate::chosen::Choice;
@@ -202,6 +202,12 @@ fn meets(ranges: &[RangeSet], dimensions: &[Dimension], fragment: &Fragment) -> 
         .all(|(range, (set, dimension))| set.overlaps(dimension, &range.low, &range.high))
 }
 
+/// A dimension whose domain is the current domain, if there is one.
+pub(crate) fn bounded(dimension: &Dimension, current: Option<&Range>) -> Dimension {
+    let domain = current.map(|current| (current.low.clone(), current.high.clone()));
+    Dimension { domain: domain.or_else(|| dimension.domain.clone()), ..dimension.clone() }
+}
+
 /// The intervals of each dimension, as they were asked for, within the current domain.
 fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<RangeSet>> {
     let schema = array.schema();
@@ -213,8 +219,7 @@ fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<Ran
             None => vec![Ok(Ends::default())],
         };
         let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
-        let domain = Some((current.low.clone(), current.high.clone()));
-        let bounded = Dimension { domain, ..dimension.clone() };
+        let bounded = bounded(dimension, Some(current));
         let set = RangeSet::new(&bounded, asked)?;
         if schema.array_type == ArrayType::Sparse && array.is_inside_current_domain(index) {
             return Ok(set);

@@ -5,6 +5,7 @@ mod asynchronous;
 mod description;
 mod groups;
 mod labels;
+mod outside;
 mod parts;
 mod tiles;
 

@@ -5,10 +5,10 @@ use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Field};
 
-use crate::parse::date_ticks;
+use crate::parse::date_span;
 use crate::value::{cell_text, escape_bytes, hex_text};
 
-/// Parses a condition, with dates of date fields in quotes.
+/// Parses a condition, with dates of date fields in quotes: they mean all that is inside of them, such as the seconds of a day.
 ///
 /// # Errors
 /// What is wrong, and where in the text.
@@ -16,15 +16,16 @@ pub fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, Conditi
     with_dates(QueryCondition::parse(text)?, schema)
 }
 
-/// The condition with ticks instead of texts where a field of dates is compared.
+/// The condition with ticks instead of texts where a field of dates is compared. A text such as `2020-02` is all of what it
+/// names: `<` is before it, `<=` up to its end, `>` after it, `>=` from its beginning on, `=` and `in` inside of it.
 ///
 /// # Errors
 /// A text that is not a date of the field's unit.
 pub fn with_dates(condition: QueryCondition, schema: &ArraySchema) -> Result<QueryCondition, ConditionError> {
     condition.map_operands(|name, operand| match (schema.field(name), operand) {
         (Some(field), Operand::Bytes(date)) if field.datatype.is_datetime() => {
-            let ticks = date_ticks(field.datatype, &String::from_utf8_lossy(date))?;
-            Ok(Some(Operand::Int(ticks.into())))
+            let (first, last) = date_span(field.datatype, &String::from_utf8_lossy(date))?;
+            Ok(Some(Operand::Int(first.into())..=Operand::Int(last.into())))
         }
         _ => Ok(None),
     })

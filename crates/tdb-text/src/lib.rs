@@ -2,13 +2,14 @@
 //!
 //! ```
 //! use serde_json::json;
+//! use tdb_text::json::Json;
 //! use tdb_text::schema::{self, At};
 //!
-//! let described = json!({
+//! let described = Json::from(json!({
 //!     "type": "dense",
 //!     "dimensions": [{"name": "day", "datatype": "DATETIME_DAY", "domain": ["2020-01-01", "2020-12-31"], "extent": 7}],
 //!     "attributes": [{"name": "rain", "datatype": "f32", "filters": ["byteshuffle", "zstd"]}],
-//! });
+//! }));
 //! let made = schema::parse(&At::root(&described), None)?;
 //! let shown = schema::to_json(&made.schema, &made.enumerations);
 //! assert_eq!(shown["dimensions"][0]["domain"], json!(["2020-01-01", "2020-12-31"]));
@@ -24,8 +25,8 @@
 //! knows nothing of files, of byte layouts, or of how queries are answered.
 #![forbid(unsafe_code)]
 
-pub mod calendar;
 pub mod condition;
+pub mod json;
 pub mod parse;
 pub mod pipeline;
 pub mod quotes;
@@ -33,3 +34,6 @@ pub mod report;
 pub mod schema;
 pub mod suggest;
 pub mod value;
+
+/// Dates.
+pub use tdb_codec::calendar;

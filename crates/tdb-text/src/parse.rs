@@ -1,6 +1,7 @@
 //! Single values from text.
 
 use tdb_codec::Datatype;
+use tdb_codec::digits::{NotReal, nearest_bytes};
 
 use crate::calendar::{self, BadDate};
 use crate::quotes::{self, Colons};
@@ -18,7 +19,7 @@ pub fn parse_value(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
     }
     match parse_integer(datatype, text)? {
         Some(bytes) => Ok(bytes),
-        None if datatype.physical().is_float() => parse_float(datatype, text),
+        None if datatype.physical().is_float() => parse_real(datatype, text),
         None if datatype.is_datetime() => parse_date(datatype, text),
         None => Err(format!("{text:?} is not an integer")),
     }
@@ -48,19 +49,24 @@ pub fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> 
     Ok(value.to_le_bytes().get(..physical.size()).map(<[u8]>::to_vec))
 }
 
-/// A real number in a type's own precision.
+/// The real number of a type that is nearest to what is written; also NaN.
 ///
 /// # Errors
-/// A text that is no number, or NaN.
-pub fn parse_float(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
-    let bad = || format!("{text:?} is not a number");
-    if datatype.size() == 4 {
-        let value: f32 = text.parse().map_err(|_| bad())?;
-        if value.is_nan() { Err(bad()) } else { Ok(value.to_le_bytes().to_vec()) }
-    } else {
-        let value: f64 = text.parse().map_err(|_| bad())?;
-        if value.is_nan() { Err(bad()) } else { Ok(value.to_le_bytes().to_vec()) }
-    }
+/// A text that is no number, or a number beyond the largest one of the type.
+pub fn parse_real(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    nearest_bytes(datatype, text).map_err(|error| match error {
+        NotReal::TooLarge => format!("{text} does not fit {datatype}"),
+        NotReal::Syntax => format!("{text:?} is not a number"),
+    })
+}
+
+/// The end of a range of reals, which is not NaN.
+///
+/// # Errors
+/// Those of [`parse_real`], and NaN.
+pub fn parse_real_end(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
+    let is_nan = text.strip_prefix(['+', '-']).unwrap_or(text).eq_ignore_ascii_case("nan");
+    if is_nan { Err(format!("{text:?} is not a number")) } else { parse_real(datatype, text) }
 }
 
 /// The ticks of a date, as bytes.
@@ -71,18 +77,23 @@ pub fn parse_date(datatype: Datatype, text: &str) -> Result<Vec<u8>> {
     Ok(date_ticks(datatype, text)?.to_le_bytes().to_vec())
 }
 
-/// The ticks of a date in a type's unit.
+/// The ticks of a date in a type's unit: of its first instant.
 pub fn date_ticks(datatype: Datatype, text: &str) -> Result<i64> {
-    calendar::parse(datatype, text).map_err(|error| {
-        let unit = datatype.unit();
-        match error {
-            BadDate::Syntax => {
-                format!(
-                    "{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})"
-                )
-            }
-            BadDate::TooFine => format!("{text:?} is more precise than the unit of {datatype}, {unit:?}"),
-            BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
+    calendar::parse(datatype, text).map_err(|error| bad_date(datatype, text, error))
+}
+
+/// The first and the last tick of what a date names, in a type's unit.
+pub fn date_span(datatype: Datatype, text: &str) -> Result<(i64, i64)> {
+    calendar::span(datatype, text).map_err(|error| bad_date(datatype, text, error))
+}
+
+fn bad_date(datatype: Datatype, text: &str, error: BadDate) -> String {
+    let unit = datatype.unit();
+    match error {
+        BadDate::Syntax => {
+            format!("{text:?} is neither a date such as 2020-02-29T12:30 nor an integer (in unit {unit:?})")
         }
-    })
+        BadDate::TooFine => format!("{text:?} is more precise than the unit of {datatype}, {unit:?}"),
+        BadDate::TooFar => format!("{text:?} does not fit {datatype}"),
+    }
 }

@@ -5,7 +5,6 @@ mod filters;
 mod words;
 mod write;
 
-use serde_json::Value;
 use tdb_codec::{ArrayType, CellValNum, DataOrder, Datatype, FormatVersion, Layout};
 use tdb_schema::{ArraySchema, Attribute, Dimension, DimensionLabel, Domain, Enumeration, Range};
 
@@ -13,6 +12,7 @@ pub use self::at::{At, Result};
 pub use self::filters::pipeline_of_text;
 pub use self::words::{datatype, datatypes_help, filters_help, usual_cells};
 pub use self::write::{ranges_json, to_json};
+use crate::json::Json;
 use crate::value::json_cell;
 
 /// Keys of `tdb info --json` that describe the array rather than its schema: they are ignored.
@@ -94,7 +94,8 @@ pub fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
         domain.dimensions.push(described.clone());
         if has_none {
             // The builder fills in a default where nothing is given, but this is given.
-            described.tile_extent = Some(json_cell(described.datatype, CellValNum::ONE, &Value::from(1))?);
+            described.tile_extent =
+                Some(json_cell(described.datatype, CellValNum::ONE, &Json::Number("1".to_owned()))?);
             without_extent.push(index);
         }
         builder = builder.dimension(described);

@@ -56,8 +56,8 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(value) => value.fmt(f),
-            // The debug form always has a decimal point or an exponent, and is exact.
-            Self::Float(value) => write!(f, "{value:?}"),
+            Self::Float(value) => f.write_str(&text::shown_real(*value)),
+            Self::Decimal(text) => f.write_str(text),
             Self::Bytes(bytes) => write_quoted(f, bytes, '\''),
             Self::Bool(value) => value.fmt(f),
         }

@@ -3,19 +3,21 @@
 mod aggregate;
 mod display;
 mod error;
+mod spans;
 mod text;
 mod wire;
 
 #[cfg(test)]
 mod tests;
 
-use core::ops;
+use core::ops::{self, RangeInclusive};
 use core::str::FromStr;
 
 use tdb_fragment::Comparison;
 
 pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
 pub use self::error::{ConditionError, ConditionErrorKind};
+pub(crate) use self::text::MOST_INTEGER;
 use crate::Coordinate;
 
 /// A condition on the cells of a query.
@@ -45,7 +47,7 @@ use crate::Coordinate;
 /// (…)`, `field is null`, `field is not null`, `field is nan`, `field is not nan`, joined by `and`, `or`, `not` and parentheses; words in any case. A
 /// field's name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
 /// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
-/// `\t` and `\xNN` for any byte. Dates are integers in the field's unit.
+/// `\t` and `\xNN` for any byte. Dates are integers in the field's unit. Reals mean the nearest value of the field's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a condition does nothing until it is given to a query"]
 pub struct QueryCondition {
@@ -60,6 +62,8 @@ pub enum Operand {
     Int(i128),
     /// A real number.
     Float(f64),
+    /// A number as it is written, where its nearest `f64` is not what it means for every type of field.
+    Decimal(String),
     /// A string.
     Bytes(Vec<u8>),
     /// A boolean.
@@ -250,16 +254,26 @@ impl QueryCondition {
     }
 
     /// Replaces operands before the condition is used: for the caller's own notations, such as dates as text.
-    /// `replace` gets the field and the operand, and returns another operand, or `None` to keep it.
+    /// `replace` gets the field and the operand, and returns another operand, or `None` to keep it. What it returns may stand
+    /// for several values, from a first one to a last one, such as the seconds of a day: `=` and `in` are true inside, `!=` and
+    /// `not in` outside, `<` and `>=` are about the first one, `<=` and `>` about the last one.
+    ///
+    /// ```
+    /// use tdb_array::{Operand, QueryCondition};
+    ///
+    /// let condition = QueryCondition::parse("day = 'Monday' and day < 'Monday'")?;
+    /// let hours = |_: &str, _: &Operand| Ok(Some(Operand::Int(0)..=Operand::Int(23)));
+    /// assert_eq!(condition.map_operands(hours)?.to_string(), "day >= 0 and day <= 23 and day < 0");
+    /// # Ok::<(), tdb_array::ConditionError>(())
+    /// ```
     ///
     /// # Errors
     /// The error that `replace` returns for an operand, with the operand's place in the text.
     pub fn map_operands(
-        mut self,
-        mut replace: impl FnMut(&str, &Operand) -> Result<Option<Operand>, String>,
+        self,
+        mut replace: impl FnMut(&str, &Operand) -> Result<Option<RangeInclusive<Operand>>, String>,
     ) -> Result<Self, ConditionError> {
-        self.tree.map_operands(&mut replace)?;
-        Ok(self)
+        Ok(Self { tree: spans::map_operands(self.tree, &mut replace)? })
     }
 }
 
@@ -309,29 +323,6 @@ impl Tree {
             Self::Test { name, predicate, .. } => visit(name, predicate),
         }
     }
-
-    fn map_operands(
-        &mut self,
-        replace: &mut impl FnMut(&str, &Operand) -> Result<Option<Operand>, String>,
-    ) -> Result<(), ConditionError> {
-        match self {
-            Self::And(list) | Self::Or(list) => {
-                list.iter_mut().try_for_each(|tree| tree.map_operands(replace))
-            }
-            Self::Not(inner) => inner.map_operands(replace),
-            Self::Test { name, predicate: Predicate::Compare { operands, .. }, .. } => {
-                for (operand, place) in operands {
-                    let other = replace(name, operand)
-                        .map_err(|why| ConditionError::at(*place, ConditionErrorKind::Operand { why }))?;
-                    if let Some(other) = other {
-                        *operand = other;
-                    }
-                }
-                Ok(())
-            }
-            Self::Test { .. } => Ok(()),
-        }
-    }
 }
 
 impl<V: Into<Coordinate>> From<V> for Operand {
@@ -356,6 +347,7 @@ impl PartialEq for Operand {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => a == b,
             (Self::Float(a), Self::Float(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (Self::Decimal(a), Self::Decimal(b)) => a == b,
             (Self::Bytes(a), Self::Bytes(b)) => a == b,
             (Self::Bool(a), Self::Bool(b)) => a == b,
             _ => false,

@@ -40,7 +40,7 @@ fn what_is_wrong_with_a_text_is_said_where_it_stands() {
         ("k in 5", 6, "a list of values"),
         ("k in (1, 2", 11, "\",\" or \")\""),
         ("(k = 1", 7, "\")\""),
-        ("k = 99999999999999999999999999999999999999999", 5, "is not a number"),
+        ("k = 0x99999999999999999999999999999999999999999", 5, "is not a number"),
         ("k = 1 and 2 = k", 11, "the name of a field is expected, not 2"),
         ("and = 1", 1, "the name of a field"),
     ] {
@@ -79,6 +79,9 @@ fn operand() -> impl Strategy<Value = Operand> {
         proptest::collection::vec(any::<u8>(), 0..6).prop_map(Operand::Bytes),
         ".{0,5}".prop_map(|text| Operand::Bytes(text.into_bytes())),
         any::<bool>().prop_map(Operand::Bool),
+        "-?[0-9]{40,50}".prop_map(Operand::Decimal),
+        prop_oneof![Just("1e400"), Just("1.000000178813934326171874999"), Just("9007199254740993.0")]
+            .prop_map(|text| Operand::Decimal(text.to_owned())),
     ]
 }
 
@@ -155,5 +158,85 @@ fn lists_are_read_and_what_is_wrong_with_them_is_said_where_it_stands() {
     ] {
         let Err(AggregateError::Text(error)) = Aggregate::parse(text) else { panic!("{text}") };
         assert_eq!(error.column(), Some(column), "{text}: {error}");
+    }
+}
+
+#[test]
+fn numbers_that_their_nearest_double_does_not_stand_for_stay_as_they_are_written() {
+    for text in
+        ["1.000000178813934326171874999", "9007199254740993.0", "4503599627370497.6", "1e400", "-1e400"]
+    {
+        assert_eq!(
+            parsed(&format!("a = {text}")),
+            field("a").eq(Operand::Decimal(text.to_owned())),
+            "{text}"
+        );
+    }
+    for (text, value) in [
+        ("0.1", 0.1),
+        ("1e300", 1e300),
+        ("-0.0", -0.0),
+        ("1.5e3", 1500.0),
+        ("9007199254740992.0", 2f64.powi(53)),
+    ] {
+        assert_eq!(parsed(&format!("a = {text}")), field("a").eq(value), "{text}");
+    }
+    assert_eq!(field("a").eq(12_345_678_901_234_567_168.0).to_string(), "a = 12345678901234567168.0");
+}
+
+/// The values that a test of `map_operands` compares, and those that its operand stands for.
+const ALL: ops::Range<i128> = 0..20;
+const SPAN: RangeInclusive<i128> = 7..=11;
+
+/// Whether a value satisfies a tree whose operands are integers.
+fn satisfies(tree: &Tree, value: i128) -> bool {
+    match tree {
+        Tree::And(list) => list.iter().all(|tree| satisfies(tree, value)),
+        Tree::Or(list) => list.iter().any(|tree| satisfies(tree, value)),
+        Tree::Not(inner) => !satisfies(inner, value),
+        Tree::Test { predicate: Predicate::Compare { comparison, operands }, .. } => {
+            let operands = operands.iter().map(|(operand, _)| match operand {
+                Operand::Int(value) => *value,
+                other => panic!("{other}"),
+            });
+            let operands: Vec<i128> = operands.collect();
+            match comparison {
+                Comparison::Less => value < operands[0],
+                Comparison::LessOrEqual => value <= operands[0],
+                Comparison::Greater => value > operands[0],
+                Comparison::GreaterOrEqual => value >= operands[0],
+                Comparison::Equal | Comparison::In => operands.contains(&value),
+                Comparison::NotEqual | Comparison::NotIn => !operands.contains(&value),
+                other => panic!("{other:?}"),
+            }
+        }
+        Tree::Test { .. } => panic!("only comparisons"),
+    }
+}
+
+#[test]
+fn an_operand_that_stands_for_several_values_is_compared_with_all_of_them() {
+    let several = |_: &str, operand: &Operand| {
+        let text = matches!(operand, Operand::Bytes(_));
+        Ok(text.then(|| Operand::Int(*SPAN.start())..=Operand::Int(*SPAN.end())))
+    };
+    type Expected = fn(i128) -> bool;
+    let cases: [(&str, Expected); 10] = [
+        ("a = 'x'", |value| SPAN.contains(&value)),
+        ("a != 'x'", |value| !SPAN.contains(&value)),
+        ("a < 'x'", |value| value < *SPAN.start()),
+        ("a <= 'x'", |value| value <= *SPAN.end()),
+        ("a > 'x'", |value| value > *SPAN.end()),
+        ("a >= 'x'", |value| value >= *SPAN.start()),
+        ("a in (3, 'x', 15)", |value| SPAN.contains(&value) || value == 3 || value == 15),
+        ("a not in (3, 'x', 15)", |value| !SPAN.contains(&value) && value != 3 && value != 15),
+        ("not (a = 'x' or a = 3)", |value| !SPAN.contains(&value) && value != 3),
+        ("a != 'x' and a > 2", |value| !SPAN.contains(&value) && value > 2),
+    ];
+    for (text, expected) in cases {
+        let condition = parsed(text).map_operands(several).unwrap();
+        for value in ALL {
+            assert_eq!(satisfies(&condition.tree, value), expected(value), "{text}: {condition} of {value}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The text form of conditions: a scanner, and a parser that descends only at parentheses.
 
+use tdb_codec::digits::{NotReal, is_integer, nearest, whole};
 use tdb_fragment::Comparison;
 
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
@@ -9,6 +10,9 @@ const MOST_BYTES: usize = 1 << 20;
 /// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must not exhaust the
 /// stack.
 const MOST_DEPTH: usize = 64;
+
+/// Reals from here on are equal to no integer of a field.
+pub(crate) const MOST_INTEGER: f64 = 1e30;
 
 /// Words that must be quoted when they are names.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
@@ -459,10 +463,42 @@ fn number(text: &str) -> Option<Operand> {
     if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
     }
-    if digits.bytes().all(|digit| digit.is_ascii_digit()) {
-        return text.parse().ok().map(Operand::Int);
+    if let Some(value) = text.parse().ok().filter(|_| is_integer(digits)) {
+        return Some(Operand::Int(value));
     }
-    text.parse().ok().map(Operand::Float)
+    decimal(text)
+}
+
+/// A number as an operand. A condition does not know the type of its field yet: where its nearest `f64` is not what the number means
+/// in every type, it stays as it is written.
+fn decimal(text: &str) -> Option<Operand> {
+    let as_written = || Some(Operand::Decimal(text.strip_prefix('+').unwrap_or(text).to_owned()));
+    if is_integer(text) {
+        return as_written();
+    }
+    let value: f64 = match nearest(text) {
+        Ok(value) => value,
+        Err(NotReal::TooLarge) => return as_written(),
+        Err(NotReal::Syntax) => return None,
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "this is what a field of FLOAT32 would compare")]
+    let single = value as f32;
+    let same_single = match nearest::<f32>(text) {
+        Ok(near) => near == single,
+        Err(_) => single.is_infinite(),
+    };
+    // What is an integer must be this one, and what is none must not become one.
+    let may_be_integer = value.fract() == 0.0 && value.abs() < MOST_INTEGER;
+    let same_integer = !may_be_integer || whole(text) == whole(&format!("{value:.0}"));
+    if same_single && same_integer { Some(Operand::Float(value)) } else { as_written() }
+}
+
+/// A real as text that means exactly this real, in every type of field. The debug form has a point or an exponent; large integers in it
+/// have zeros where the real has other digits.
+pub(super) fn shown_real(value: f64) -> String {
+    let short = format!("{value:?}");
+    let is_exact = !value.is_finite() || matches!(decimal(&short), Some(Operand::Float(_)));
+    if is_exact { short } else { format!("{value:.1}") }
 }
 
 fn hex_byte(digits: &str) -> Option<u8> {

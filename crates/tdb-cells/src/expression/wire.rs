@@ -18,6 +18,7 @@
 //! | real | `1`; 8 bytes |
 //! | string | `2`; `u64` length, bytes |
 //! | boolean | `3`; a byte |
+//! | number as it is written | `4`; `u64` length, text |
 
 use tdb_codec::{ErrorKind, Reader, Result, Writer, to_u64};
 use tdb_fragment::Comparison;
@@ -103,6 +104,10 @@ fn write_operand(operand: &Operand, writer: &mut Writer) {
             writer.u8(3);
             writer.bool(*value);
         }
+        Operand::Decimal(text) => {
+            writer.u8(4);
+            writer.bytes_u64(text.as_bytes());
+        }
     }
 }
 
@@ -145,11 +150,12 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
 }
 
 fn read_operand(reader: &mut Reader<'_>) -> Result<Operand> {
-    Ok(match reader.code("condition operand", |code| (code <= 3).then_some(code))? {
+    Ok(match reader.code("condition operand", |code| (code <= 4).then_some(code))? {
         0 => Operand::Int(i128::from_le_bytes(reader.array("condition integer")?)),
         1 => Operand::Float(reader.f64("condition real")?),
         2 => Operand::Bytes(reader.bytes_u64("condition string")?.to_vec()),
-        _ => Operand::Bool(reader.bool("condition truth value")?),
+        3 => Operand::Bool(reader.bool("condition truth value")?),
+        _ => Operand::Decimal(reader.string_u64("condition number")?),
     })
 }
 
@@ -166,7 +172,11 @@ mod tests {
 
     fn sample() -> QueryCondition {
         let list = field("n").is_in([i128::MIN, 7, i128::MAX]).or(!field("b").eq(true));
-        let texts = field("s").not_in(["", "a\0b"]).and(field("r").gt(-0.0)).and(field("r").ne(f64::NAN));
+        let texts = field("s")
+            .not_in(["", "a\0b"])
+            .and(field("r").gt(-0.0))
+            .and(field("r").ne(f64::NAN))
+            .and(field("r").eq(Operand::Decimal("1e400".to_owned())));
         let nans = field("r").is_nan().or(field("q").is_not_nan());
         list.and(texts).and(nans).and(field("x").is_null().or(field("y").is_not_null()))
     }

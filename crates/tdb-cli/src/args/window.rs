@@ -4,16 +4,18 @@ use clap::Args as Group;
 use tdb_array::{OpenOptions, TimeWindow};
 use tdb_text::calendar;
 
-use super::{KeyArgs, parse_time};
+use super::{KeyArgs, parse_end, parse_time};
 use crate::failure::Result;
 
 /// Which point in the history of the array to look at.
 #[derive(Debug, Group)]
 pub(crate) struct WindowArgs {
-    /// The state at this time, past or future: milliseconds since 1970, or a date in UTC. Default: now.
-    #[arg(long, value_name = "MS|DATE", value_parser = parse_time)]
+    /// The state at this time, past or future: milliseconds since 1970, or the end of a date in UTC (or with an offset such as
+    /// +01:00). Default: now.
+    #[arg(long, value_name = "MS|DATE", value_parser = parse_end)]
     pub(crate) at: Option<u64>,
-    /// Only what was written between these two times, inclusive. If the second one is omitted: until now.
+    /// Only what was written between these two times, inclusive: from the beginning of the first date to the end of the second. If
+    /// the second one is omitted: until now.
     #[arg(long, value_name = "MS,MS", value_parser = parse_times, conflicts_with = "at")]
     pub(crate) between: Option<Between>,
 }
@@ -63,7 +65,7 @@ impl WindowArgs {
 fn parse_times(text: &str) -> Result<Between, String> {
     let (start, end) = text.split_once(',').ok_or("two times, separated by a comma, are needed")?;
     let start = if start.is_empty() { 0 } else { parse_time(start)? };
-    let end = if end.is_empty() { None } else { Some(parse_time(end)?) };
+    let end = if end.is_empty() { None } else { Some(parse_end(end)?) };
     if let Some(end) = end.filter(|end| start > *end) {
         return Err(format!("the window is empty: {start} is after {end}"));
     }
@@ -78,7 +80,11 @@ mod tests {
     fn a_window_is_two_times_of_which_each_may_be_left_out() {
         assert_eq!(parse_times("5,9"), Ok(Between { start: 5, end: Some(9) }));
         assert_eq!(parse_times("5,"), Ok(Between { start: 5, end: None }));
-        assert_eq!(parse_times(",1970-01-02"), Ok(Between { start: 0, end: Some(86_400_000) }));
+        assert_eq!(parse_times(",1970-01-02"), Ok(Between { start: 0, end: Some(172_799_999) }));
+        assert_eq!(
+            parse_times("1970-01-02,1970-01-02"),
+            Ok(Between { start: 86_400_000, end: Some(172_799_999) })
+        );
         assert!(parse_times("9,5").is_err());
         assert!(parse_times("9").is_err());
     }

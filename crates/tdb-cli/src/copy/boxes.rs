@@ -116,15 +116,22 @@ impl DenseBox {
     }
 }
 
-/// The intersection of the requested range and all bounds; `None` if it is empty.
+/// The intersection of the requested range, the domain and all bounds; `None` if it is empty.
 fn side(dimension: &Dimension, bounds: [Option<&Range>; 2], asked: &Ends) -> Result<Option<Side>, String> {
     let name = &dimension.name;
+    let Some((first, end)) = &dimension.domain else {
+        return Err(format!("dimension {name:?} has no domain"));
+    };
+    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
+    let ends = [(asked.low.as_ref(), end), (Some(first), asked.high.as_ref().unwrap_or(end))];
+    if ends.into_iter().any(|(low, high)| low.is_some_and(|low| compare(low, high).is_gt())) {
+        return Ok(None);
+    }
     let ordinal = |value: &[u8]| {
-        let inside = dimension.domain.as_ref().is_some_and(|(low, high)| {
-            Range::new(low.as_slice(), high.as_slice()).contains(dimension.datatype, value)
-        });
-        let ordinal = dimension.ordinal(value).filter(|_| inside);
-        ordinal.ok_or_else(|| format!("the range of dimension {name:?} is outside its domain"))
+        let value = if compare(value, first).is_lt() { first } else { value };
+        let value = if compare(value, end).is_gt() { end } else { value };
+        let ordinal = dimension.ordinal(value);
+        ordinal.ok_or_else(|| format!("a coordinate of dimension {name:?} is not of its type"))
     };
     let last = dimension.last_ordinal().unwrap_or(0);
     let extent = dimension.extent_cells().unwrap_or_else(|| last.saturating_add(1));

@@ -13,6 +13,7 @@ use super::{ExportArgs, ExportCompression, ExportFormat};
 use crate::condition;
 use crate::copy::boxes::DenseBox;
 use crate::failure::{Failure, Result};
+use crate::notes;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
 use crate::ranges;
@@ -26,7 +27,13 @@ const OF_READ: u64 = 2;
 const OF_BATCH: u64 = 8;
 
 /// Runs the command.
-pub(super) fn run(args: &ExportArgs, stores: &Stores, is_terminal: bool, out: &mut dyn Write) -> Result {
+pub(super) fn run(
+    args: &ExportArgs,
+    stores: &Stores,
+    is_terminal: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     let format = args.format()?;
     let destination = Destination::new(&args.file, args.force, is_terminal)?;
     let bytes = usize::try_from(args.batch_bytes()).unwrap_or(usize::MAX);
@@ -40,7 +47,7 @@ pub(super) fn run(args: &ExportArgs, stores: &Stores, is_terminal: bool, out: &m
         Meter::none()
     });
     let shown = meter.clone();
-    let (read, part) = args.query(&array)?;
+    let (read, part) = args.query(&array, err)?;
     let read = read.on_progress(move |progress| shown.show(progress));
     let failed = |error| args.failed(error);
     let export = Export::new(read, part.as_ref(), args.arrow()).map_err(failed)?;
@@ -112,9 +119,10 @@ impl ExportArgs {
     }
 
     /// The query, and the part of a dense array that its cells are, if they are a box in the order of the tiles.
-    fn query(&self, array: &Array) -> Result<(Read, Option<Subarray>)> {
+    fn query(&self, array: &Array, err: &mut dyn Write) -> Result<(Read, Option<Subarray>)> {
         let schema = array.schema();
         let mut asked = ranges::asked(&self.ranges, &self.array, schema)?;
+        notes::print(&self.array, schema, &asked, self.condition.as_deref(), err);
         let is_one = asked.labels.is_empty() && asked.dimensions.iter().all(|ranges| ranges.len() <= 1);
         let (read, part) = match schema.array_type {
             ArrayType::Dense if is_one => {

@@ -1,9 +1,10 @@
 //! Cells of tables as bytes, for the fields of an array.
 
-use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType};
+use tdb_codec::digits::{keeps_integer, nearest};
 use tdb_codec::{CellValNum, Datatype, to_u64};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::json::Json;
 use tdb_text::parse::date_ticks;
 use tdb_text::suggest::hint;
 use tdb_text::value::{is_text, json_cell};
@@ -18,8 +19,8 @@ use crate::buffers::Buffers;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversion<'s> {
     pub(super) schema: &'s ArraySchema,
-    /// The names of the columns whose types were inferred.
-    pub(super) inferred: &'s [String],
+    /// The names of the columns of a new array whose types were inferred; those of others were given. `None` if the array was there.
+    pub(super) inferred: Option<&'s [String]>,
     /// The number of the file's first row, if the array numbers rows.
     pub(super) first_row: u64,
     /// The enumerations of an array that is there.
@@ -29,7 +30,7 @@ pub(super) struct Conversion<'s> {
 impl<'s> Conversion<'s> {
     /// For a new array.
     pub(super) const fn of_new(schema: &'s ArraySchema, inferred: &'s [String]) -> Self {
-        Self { schema, inferred, first_row: 0, enumerated: None }
+        Self { schema, inferred: Some(inferred), first_row: 0, enumerated: None }
     }
 
     /// Returns an error if the array cannot take a table with these columns.
@@ -108,7 +109,9 @@ impl<'s> Conversion<'s> {
 
     fn buffers(&self, table: &Table, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
         let size = field.cell_size();
-        let inferred = self.inferred.iter().any(|name| name == field.name);
+        let inferred = self.inferred.is_some_and(|inferred| inferred.iter().any(|name| name == field.name));
+        // Who gives a type of reals wants integers to be rounded.
+        let exact = (inferred || self.inferred.is_none()) && field.datatype.physical().is_float();
         let guards = inferred && is_number(field.datatype);
         let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
         for (line, cell) in table.cells(index) {
@@ -123,6 +126,9 @@ impl<'s> Conversion<'s> {
                         "{} would lose its leading zeros as {}",
                         cell.text, field.datatype
                     )));
+                }
+                _ if exact && !null && !keeps_integers(field, cell.text) => {
+                    return Err(wrong(changed(field.datatype, cell.text)));
                 }
                 _ if !null => self.append(field, cell.text, &mut data).map_err(wrong)?,
                 Some(size) if field.nullable => data.resize(start.saturating_add(size), 0),
@@ -161,7 +167,7 @@ fn usual(datatype: Datatype, text: &str) -> Option<[u8; 8]> {
         || text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'.' | b'e' | b'E'));
     match datatype {
         Datatype::Int64 if plain() => text.parse::<i64>().ok().map(i64::to_le_bytes),
-        Datatype::Float64 if plain() => text.parse::<f64>().ok().map(f64::to_le_bytes),
+        Datatype::Float64 if plain() => nearest::<f64>(text).ok().map(f64::to_le_bytes),
         // Such a text could also be an integer.
         Datatype::DatetimeDay | Datatype::DatetimeMs if text.contains('-') && !text.starts_with('-') => {
             date_ticks(datatype, text).ok().map(i64::to_le_bytes)
@@ -170,20 +176,33 @@ fn usual(datatype: Datatype, text: &str) -> Option<[u8; 8]> {
     }
 }
 
-/// One value that is not text, as other programs write it, too: booleans and NaN in any case.
+/// What is wrong with an integer that a type of reals would change.
+pub(super) fn changed(datatype: Datatype, text: &str) -> String {
+    format!("{text} is an integer that {datatype} would change")
+}
+
+/// Whether a cell of reals has the integers of its text.
+fn keeps_integers(field: &Field<'_>, text: &str) -> bool {
+    if field.cell_val_num == CellValNum::ONE {
+        return keeps_integer(field.datatype, text);
+    }
+    // What is no list is refused where it is converted.
+    let list = Json::parse(text.as_bytes()).ok();
+    let items = list.as_ref().and_then(Json::as_list).unwrap_or_default();
+    items.iter().filter_map(Json::as_number).all(|digits| keeps_integer(field.datatype, digits))
+}
+
+/// One value that is not text, as other programs write it, too: booleans in any case.
 pub(super) fn one(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
     if let Some(value) = usual(datatype, text) {
         return Ok(value.to_vec());
     }
-    let is_nan = || text.parse().is_ok_and(f64::is_nan);
     let text = if datatype == Datatype::Bool && is_boolean(text) {
         text.to_ascii_lowercase()
-    } else if datatype.physical().is_float() && is_nan() {
-        "NaN".to_owned()
     } else {
         text.to_owned()
     };
-    json_cell(datatype, CellValNum::ONE, &Value::String(text))
+    json_cell(datatype, CellValNum::ONE, &Json::Text(text))
 }
 
 /// Whether a text is `true` or `false`, in any case.
@@ -208,11 +227,11 @@ pub(super) fn append(
         return Ok(());
     }
     let bytes = if is_text(datatype) {
-        json_cell(datatype, cell_val_num, &Value::String(text.to_owned()))?
+        json_cell(datatype, cell_val_num, &Json::Text(text.to_owned()))?
     } else if is_one {
         one(datatype, text)?
     } else {
-        let list = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let list = Json::parse(text.as_bytes()).map_err(|error| error.to_string())?;
         json_cell(datatype, cell_val_num, &list)?
     };
     data.extend_from_slice(&bytes);

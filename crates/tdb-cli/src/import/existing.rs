@@ -59,7 +59,7 @@ pub(super) fn append(
                 enumerated = Enumerated::of(&writer, args.codes, false).map_err(failed)?;
             }
             let (schema, enumerated) = (writer.schema(), Some(&enumerated));
-            let conversion = Conversion { schema, inferred: &[], first_row, enumerated };
+            let conversion = Conversion { schema, inferred: None, first_row, enumerated };
             args.write_tables(tables, &writer, conversion, rows, &mut left_out)?
         }
     };
@@ -126,7 +126,7 @@ impl ImportArgs {
         enumerated: &Enumerated,
     ) -> Result<Looked> {
         let wrong = |error: String| self.wrong(error);
-        let conversion = Conversion { schema, inferred: &[], first_row, enumerated: Some(enumerated) };
+        let conversion = Conversion { schema, inferred: None, first_row, enumerated: Some(enumerated) };
         conversion.check(tables.first()).map_err(wrong)?;
         let (mut rows, mut growth, mut finder) = (0u64, Growth::new(schema), Finder::default());
         let mut additions = Additions::default();

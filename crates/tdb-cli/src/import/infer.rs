@@ -1,6 +1,7 @@
 //! The types of the columns of a new array: given, or those that fit the first rows.
 
 use serde_json::{Map, Value, json};
+use tdb_codec::digits::{NotReal, is_integer, keeps_integer, nearest};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_text::parse::date_ticks;
 use tdb_text::schema::{datatype as parse_datatype, usual_cells};
@@ -90,20 +91,32 @@ pub(super) fn attribute(column: &NewColumn) -> Value {
     Value::Object(attribute)
 }
 
-/// The type of a column; `None` for text. Numbers with leading zeros are text, and a note says so.
+/// The type of a column; `None` for text. Numbers that would not be what is written are text, and a note says so.
 fn datatype(table: &Table, column: usize, notes: &mut Vec<String>) -> Option<Datatype> {
     let given = || table.cells(column).filter(|(_, cell)| cell.mark != Mark::Null);
     given().next()?;
     let datatype = TYPES.into_iter().find(|datatype| given().all(|(_, cell)| fits(*datatype, cell)))?;
-    if let Some((line, cell)) = given().find(|(_, cell)| is_number(datatype) && is_padded(cell.text)) {
-        let name = table.names().get(column).map(String::as_str).unwrap_or_default();
-        notes.push(format!(
-            "column {name:?} becomes text, because it has numbers with leading zeros (line {line}: {})",
-            cell.text
-        ));
-        return None;
+    let integers = given().all(|(_, cell)| is_integer(cell.text));
+    let lost = given().find_map(|(line, cell)| Some((line, cell.text, lost(datatype, integers, cell.text)?)));
+    let Some((line, text, why)) = lost else { return Some(datatype) };
+    let name = table.names().get(column).map(String::as_str).unwrap_or_default();
+    notes.push(format!("column {name:?} becomes text, because it has {why} (line {line}: {text})"));
+    None
+}
+
+/// What kind of numbers a column would not keep as this type; `None` for a number that it keeps. `integers` says that the column has
+/// nothing else.
+fn lost(datatype: Datatype, integers: bool, text: &str) -> Option<&'static str> {
+    let is_past = || text.parse::<i64>().is_err();
+    match datatype {
+        _ if is_number(datatype) && is_padded(text) => Some("numbers with leading zeros"),
+        Datatype::Float64 if integers => is_past().then_some("integers that do not fit one type of 64 bits"),
+        Datatype::Float64 if !keeps_integer(datatype, text) => Some("integers that FLOAT64 would change"),
+        Datatype::Float64 if nearest::<f64>(text) == Err(NotReal::TooLarge) => {
+            Some("numbers beyond the largest FLOAT64")
+        }
+        _ => None,
     }
-    Some(datatype)
 }
 
 /// Whether a column of this type may have this cell.
@@ -115,7 +128,9 @@ fn fits(datatype: Datatype, Cell { text, mark }: Cell<'_>) -> bool {
     match datatype {
         Datatype::Bool => mark == Mark::Open && is_boolean(text),
         // JSON has no other notation for what is not finite.
-        Datatype::Float64 if mark == Mark::Text => text.parse().is_ok_and(|value: f64| !value.is_finite()),
+        Datatype::Float64 if mark == Mark::Text => nearest(text).is_ok_and(|value: f64| !value.is_finite()),
+        // What is beyond the largest real is a number, too: the column becomes text for another reason.
+        Datatype::Float64 => mark == Mark::Open && nearest::<f64>(text) != Err(NotReal::Syntax),
         _ => mark == Mark::Open && one(datatype, text).is_ok(),
     }
 }
@@ -169,6 +184,24 @@ mod tests {
         assert_eq!(csv("a\n-007\n1.5\n"), (None, 1));
         assert_eq!(csv("a\n0\n-0\n0.5\n00.5\n"), (Some(Datatype::Float64), 0));
         assert_eq!(csv("a\n01234\nx\n"), (None, 0), "it would be text in any case");
+    }
+
+    #[test]
+    fn numbers_that_no_type_keeps_are_text_and_a_note_says_so() {
+        for text in [
+            "18446744073709551616",
+            "-1\n18446744073709551615",
+            "9223372036854775808\n-9223372036854775808",
+            "1e400",
+            "0.5\n9007199254740993",
+        ] {
+            assert_eq!(of(&csv(&format!("a\n{text}\n"))), (None, 1), "{text}");
+            let lines: String = text.lines().map(|number| format!("{{\"a\":{number}}}\n")).collect();
+            assert_eq!(of(&ndjson::parse(&chunk(lines), &[]).unwrap()), (None, 1), "{text}");
+        }
+        for text in ["0.5\n100000000000000000000", "-1\n9007199254740992.0", "1e-400", "inf\n12"] {
+            assert_eq!(of(&csv(&format!("a\n{text}\n"))), (Some(Datatype::Float64), 0), "{text}");
+        }
     }
 
     #[test]

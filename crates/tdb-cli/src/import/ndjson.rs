@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use tdb_text::json::Json;
 
 use super::chunks::Chunk;
 use super::table::{Mark, Table};
@@ -18,9 +18,12 @@ pub(super) fn parse(chunk: &Chunk, names: &[String]) -> Result<Table, String> {
         if line.trim().is_empty() {
             continue;
         }
-        let object: Map<String, Value> =
-            serde_json::from_str(line).map_err(|error| format!("line {number}: {}", reason(&error)))?;
-        add(&mut table, &mut columns, number, object)?;
+        let wrong = |what: String| format!("line {number}: an object in JSON is expected: {what}");
+        let parsed = Json::parse(line.as_bytes());
+        match parsed.map_err(|error| wrong(format!("{} at column {}", error.what, error.column)))? {
+            Json::Object(object) => add(&mut table, &mut columns, number, object)?,
+            _ => return Err(wrong("this is another value".to_owned())),
+        }
     }
     Ok(table)
 }
@@ -30,41 +33,35 @@ fn add(
     table: &mut Table,
     columns: &mut HashMap<String, usize>,
     number: usize,
-    object: Map<String, Value>,
+    object: Vec<(String, Json)>,
 ) -> Result<(), String> {
-    let mut row = vec![Value::Null; columns.len()];
+    let mut row: Vec<Option<Json>> = vec![None; columns.len()];
     for (name, value) in object {
         match columns.get(&name).and_then(|column| row.get_mut(*column)) {
-            Some(cell) => *cell = value,
+            Some(Some(_)) => return Err(format!("line {number}: the key {name:?} is there twice")),
+            Some(cell) => *cell = Some(value),
             None => {
                 columns.insert(name.clone(), row.len());
                 table.add_column(name);
-                row.push(value);
+                row.push(Some(value));
             }
         }
     }
     table.begin_row(number);
     for value in row {
         let mark = match &value {
-            Value::Null => Mark::Null,
-            Value::Bool(_) | Value::Number(_) => Mark::Open,
-            Value::String(_) | Value::Array(_) | Value::Object(_) => Mark::Text,
+            None | Some(Json::Null) => Mark::Null,
+            Some(Json::Bool(_) | Json::Number(_)) => Mark::Open,
+            Some(Json::Text(_) | Json::List(_) | Json::Object(_)) => Mark::Text,
         };
         match value {
-            Value::Null => {}
-            Value::String(text) => table.extend(&text),
-            other => table.extend(&other.to_string()),
+            None | Some(Json::Null) => {}
+            Some(Json::Text(text) | Json::Number(text)) => table.extend(&text),
+            Some(other) => table.extend(&other.to_string()),
         }
         table.end_cell(mark);
     }
     table.end_row()
-}
-
-/// What is wrong, with the column instead of the line, which would always be 1.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
-    format!("an object in JSON is expected: {what} at column {}", error.column())
 }
 
 #[cfg(test)]
@@ -100,6 +97,7 @@ mod tests {
         assert!(wrong(b"{\"a\":1}\n{\"a\":}\n").starts_with("line 2: an object in JSON is expected: "));
         assert!(wrong(b"[1]\n").starts_with("line 1: an object in JSON is expected: "));
         assert!(wrong(b"{\"a\":1}{\"a\":2}\n").starts_with("line 1: "));
+        assert!(wrong(b"{\"a\":1,\"a\":2}\n").starts_with("line 1: the key \"a\" is there twice"));
         assert_eq!(parse(b"\n").unwrap().len(), 0);
     }
 }

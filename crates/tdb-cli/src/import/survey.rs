@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use tdb_array::ArrayType;
+use tdb_codec::digits::keeps_integer;
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{Dimension, Range};
 use tdb_text::suggest::hint;
 use tdb_text::value::coordinate_json;
 
-use super::convert::{append, is_number, one};
+use super::convert::{append, changed, is_number, one};
 use super::duplicates::{Keys, LeftOut, places};
 use super::grow;
 use super::infer::{self, NewColumn, is_padded, remedy};
@@ -188,6 +189,9 @@ impl<'a> Survey<'a> {
             let wrong = |what: String| format!("line {line}, column {name:?}: {what}{remedy}");
             if axis.inferred && is_number(datatype) && is_padded(cell.text) {
                 return Err(wrong(format!("{} would lose its leading zeros as {datatype}", cell.text)));
+            }
+            if axis.inferred && !keeps_integer(datatype, cell.text) {
+                return Err(wrong(changed(datatype, cell.text)));
             }
             let value = one(datatype, cell.text).map_err(wrong)?;
             take(&value);

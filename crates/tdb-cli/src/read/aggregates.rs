@@ -10,6 +10,7 @@ use tdb_text::value::{cell_json, cell_plain, cell_text, is_text};
 use super::csv::quoted;
 use crate::args::{Format, ReadArgs};
 use crate::failure::{Failure, Result, one_line};
+use crate::notes;
 use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
@@ -17,7 +18,13 @@ use crate::table::{self, Heading};
 /// Shown instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";
 
-pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Write) -> Result {
+pub(super) fn run(
+    args: &ReadArgs,
+    stores: &Stores,
+    list: &str,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> Result {
     if args.format == Format::Raw {
         return Err(Failure::Usage(
             "--aggregate can be printed as table, csv, json or ndjson only".to_owned(),
@@ -32,6 +39,7 @@ pub(super) fn run(args: &ReadArgs, stores: &Stores, list: &str, out: &mut dyn Wr
         Failure::at_column(&args.array, "--aggregate", list, column, error)
     })?;
     let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
+    notes::print(&args.array, array.schema(), &asked, args.condition.as_deref(), err);
     let query = asked.apply(super::satisfying(args, &array)?, array.schema());
     let values = query.aggregate(aggregates).map_err(|error| super::failed(args, error))?;
     match &args.out {

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Component, Path};
 
-use serde_json::Value;
 use tdb_array::{ArraySchema, ArrayType, Layout};
 use tdb_codec::to_u64;
 use tdb_schema::{Field, FieldKind, Range};
+use tdb_text::json::Json;
 use tdb_text::schema::{At, cell_val_num, datatype_at, ends, layout};
 
 use crate::buffers::Buffers;
@@ -32,7 +32,7 @@ impl Manifest {
                 format!("{error}; tdb read --format raw --out makes a folder with such a file"),
             )
         })?;
-        let json: Value = serde_json::from_slice(&text).map_err(|error| Failure::at(&path, error))?;
+        let json = Json::parse(&text).map_err(|error| Failure::at(&path, error))?;
         let wrong = |error: String| Failure::at(&path, error);
         let at = At::root(&json);
         let is_dense = schema.array_type == ArrayType::Dense;
@@ -74,7 +74,7 @@ fn ranges(at: &At<'_>, schema: &ArraySchema) -> Result<Vec<Option<Range>>, Strin
         if at.value.is_null() {
             return Ok(None);
         }
-        if at.items()?.first().is_some_and(|first| first.value.is_array()) {
+        if at.items()?.first().is_some_and(|first| first.value.as_list().is_some()) {
             return Err(at.error("there are several ranges, but a write covers one box"));
         }
         ends(at, dimension).map(|(low, high)| Some(Range::new(low, high)))

@@ -22,6 +22,7 @@ mod convert_import;
 mod copy;
 mod create;
 mod damage;
+mod dates;
 mod delete;
 mod failures;
 #[cfg(unix)]
@@ -39,6 +40,7 @@ mod import_parallel;
 mod limits;
 mod log;
 mod ndjson;
+mod numbers;
 mod overwrite;
 mod pictures;
 mod places;

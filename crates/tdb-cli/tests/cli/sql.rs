@@ -69,7 +69,7 @@ mod with_sql {
         let said = String::from_utf8(lost.stderr).unwrap();
         assert!(said.starts_with("error: trops: there is no table of this name, and no array"), "{said}");
         // A file of the name is no array either, and does not take it.
-        std::fs::write(scratch.path().join("rr"), "x").unwrap();
+        fs::write(scratch.path().join("rr"), "x").unwrap();
         assert_eq!(
             asked("CREATE TABLE rr AS VALUES (1), (2); SELECT count(*) AS n FROM rr").stdout,
             b"n\n2\n"

@@ -11,9 +11,14 @@ import numpy as np
 from . import _tdb
 
 
+#: What is missing behind the text of a date of numpy's unit, so that it is an instant: a date as text is all that is inside of it.
+_REST = {"Y": "-01-01T00:00:00.0", "M": "-01T00:00:00.0", "W": "T00:00:00.0", "D": "T00:00:00.0", "h": ":00:00.0", "m": ":00.0", "s": ".0"}
+
+
 def _operand(value: Any) -> Any:
     if isinstance(value, (np.datetime64, datetime.date)):
-        return str(np.datetime64(value))
+        own = np.datetime64(value)
+        return str(own) + ("" if np.isnat(own) else _REST.get(np.datetime_data(own.dtype)[0], ""))
     if isinstance(value, np.timedelta64):
         return int(value.astype(np.int64))
     return value.item() if isinstance(value, np.generic) else value

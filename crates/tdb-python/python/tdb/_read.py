@@ -15,7 +15,7 @@ from ._columns import Column
 from ._condition import Where, core_of
 from ._errors import QueryError, UnsupportedError
 from ._schema import Dimension, Schema
-from ._types import AnyArray, decode_value, is_text, number_dtype, ticks
+from ._types import AnyArray, date_span, decode_value, is_text, number_dtype, ticks
 
 if TYPE_CHECKING:
     import pandas
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from ._array import Array
 
-#: What is wanted of a dimension: a value, ``(first, last)`` with both ends, a slice without its end, or a list of values.
+#: What is wanted of a dimension: a value, ``(first, last)`` with both ends, a slice without its end, or a list of values. A date as
+#: text, such as ``"2020-02"`` or ``"2020-02-29"``, is all that is inside of it.
 Wanted: TypeAlias = Any
 Ranges: TypeAlias = Mapping[str, Union[Wanted, Sequence[Wanted]]]
 
@@ -310,6 +311,15 @@ def coordinate(dimension: Dimension, value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def span(dimension: Dimension, value: Any) -> tuple[Any, Any]:
+    """The first and the last coordinate of what is wanted: a date as text is all that is inside of it, another value is itself."""
+    dtype = number_dtype(dimension.datatype)
+    if not isinstance(value, str) or dtype is None or dtype.kind != "M":
+        own = coordinate(dimension, value)
+        return own, own
+    return date_span(dimension.datatype, value)
+
+
 def add_range(read: _tdb.Read, dimension: Dimension, wanted: Wanted) -> _tdb.Read:
     """The query with what is wanted of a dimension: see :data:`Wanted`."""
     if isinstance(wanted, slice):
@@ -317,18 +327,29 @@ def add_range(read: _tdb.Read, dimension: Dimension, wanted: Wanted) -> _tdb.Rea
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise QueryError(f"dimension {dimension.name!r}: (first, last) is expected, not {wanted!r}")
-        low, high = (None if end is None else (coordinate(dimension, end), False) for end in wanted)
+        low, high = (None if end is None else (span(dimension, end)[at], False) for at, end in enumerate(wanted))
         return read.range(dimension.name, low, high)
     if _is_mask(wanted):
         raise QueryError(f"dimension {dimension.name!r}: coordinates are expected, not booleans: np.flatnonzero makes positions of a mask")
     if isinstance(wanted, (list, range, np.ndarray)):
         ranges = [one for one in wanted if isinstance(one, (tuple, slice))]
-        if not ranges:
+        if not ranges and not any(isinstance(one, str) for one in wanted):
             return read.points(dimension.name, [coordinate(dimension, one) for one in wanted])
+        if not ranges:
+            return _of_spans(read, dimension, [span(dimension, one) for one in wanted])
         for one in wanted:
             read = add_range(read, dimension, one)
         return read
-    return read.points(dimension.name, [coordinate(dimension, wanted)])
+    return _of_spans(read, dimension, [span(dimension, wanted)])
+
+
+def _of_spans(read: _tdb.Read, dimension: Dimension, spans: list[tuple[Any, Any]]) -> _tdb.Read:
+    """The query of these coordinates, each from a first to a last one."""
+    if all(first == last for first, last in spans):
+        return read.points(dimension.name, [first for first, _ in spans])
+    for first, last in spans:
+        read = read.range(dimension.name, (first, False), (last, False))
+    return read
 
 
 def _is_mask(wanted: Any) -> bool:
@@ -343,10 +364,10 @@ def _add_slice(read: _tdb.Read, dimension: Dimension, wanted: slice) -> _tdb.Rea
         raise UnsupportedError(f"dimension {dimension.name!r}: slices with a step are not supported; give a list of values")
     if wanted.start is None and wanted.stop is None:
         return read
-    low = None if wanted.start is None else (coordinate(dimension, wanted.start), False)
+    low = None if wanted.start is None else (span(dimension, wanted.start)[0], False)
     # No text is the last one before another text, so the end of a slice of texts belongs to it.
     excluded = not is_text(dimension.datatype)
-    high = None if wanted.stop is None else (coordinate(dimension, wanted.stop), excluded)
+    high = None if wanted.stop is None else (span(dimension, wanted.stop)[0], excluded)
     return read.range(dimension.name, low, high)
 
 
@@ -382,4 +403,11 @@ def select(read: _tdb.Read, schema: Schema, key: Any) -> tuple[_tdb.Read, list[b
         if _is_mask(one) and np.ndim(one) == 1:
             one = given[at] = _of_mask(schema, at, one)
         read = add_range(read, dimension, one)
-    return read, [not isinstance(one, (slice, list, range, np.ndarray)) for one in given]
+    return read, [_is_single(dimension, one) for dimension, one in zip(schema.dimensions, given)]
+
+
+def _is_single(dimension: Dimension, one: Any) -> bool:
+    if isinstance(one, (slice, list, range, np.ndarray)):
+        return False
+    first, last = span(dimension, one) if isinstance(one, str) else (None, None)
+    return first == last

@@ -176,6 +176,13 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     return int(own.astype(np.int64))
 
 
+def date_span(datatype: str, text: str) -> tuple[int, int]:
+    """The first and the last tick of what a date names: a year, a month, a day, an hour, a minute or a second."""
+    if not text.isdecimal() or datatype == "DATETIME_YEAR":
+        return _tdb.date_span(datatype, f"{text}-01" if text.isdecimal() else text)
+    return _tdb.date_span(datatype, f"{text}-01")[0], _tdb.date_span(datatype, f"{text}-12")[1]
+
+
 #: The seconds of the units that are longer than a second and always equally long.
 _SECONDS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60}
 #: The parts of a nanosecond that shorter units are.
@@ -215,13 +222,18 @@ def milliseconds(time: Time) -> int:
     return ticks(time, np.dtype("<M8[ms]"))
 
 
+def _end(time: Time) -> int:
+    """The last millisecond of a time: of a date as text, its end."""
+    return date_span("DATETIME_MS", time)[1] if isinstance(time, str) else milliseconds(time)
+
+
 def window(at: Window) -> tuple[int, int] | None:
     """The first and the last millisecond that are seen at a time."""
     if at is None:
         return None
     if isinstance(at, tuple):
-        return milliseconds(at[0]), milliseconds(at[1])
-    return 0, milliseconds(at)
+        return milliseconds(at[0]), _end(at[1])
+    return 0, _end(at)
 
 
 def decode_value(datatype: str, count: int, data: bytes) -> Any:

@@ -103,6 +103,7 @@ fn holds_for(column: &Column, cell: usize, comparison: Comparison, operands: &[(
         Operand::Float(wanted) if value.len() == 4 => real(value).partial_cmp(&f64::from(near(*wanted))),
         Operand::Float(wanted) => real(value).partial_cmp(wanted),
         Operand::Bool(wanted) => value[0].cmp(&u8::from(*wanted)).into(),
+        Operand::Decimal(text) => panic!("no random condition has {text}"),
     };
     match comparison {
         Comparison::In | Comparison::NotIn => {

@@ -22,7 +22,8 @@ impl Read {
             })?;
             let as_dimension = LabelValues::dimension(label);
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let positions = label_values(&self.array, label)?.positions(&ends)?;
+            let values = label_values(&self.array, label)?;
+            let positions = ends.map_or(Ok(None), |ends| values.positions(&ends))?;
             found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
         }
         Ok(found)

@@ -1,7 +1,8 @@
 //! A position in a JSON document, which is included in error messages.
 
-use serde_json::Value;
+use tdb_codec::digits::{Real, nearest};
 
+use crate::json::Json;
 use crate::suggest::hint;
 
 /// What is wrong with a document, and where, in one line.
@@ -12,12 +13,12 @@ pub type Result<T> = core::result::Result<T, String>;
 pub struct At<'v> {
     path: String,
     /// The value.
-    pub value: &'v Value,
+    pub value: &'v Json,
 }
 
 impl<'v> At<'v> {
     /// The whole document.
-    pub const fn root(value: &'v Value) -> Self {
+    pub const fn root(value: &'v Json) -> Self {
         Self { path: String::new(), value }
     }
 
@@ -26,10 +27,14 @@ impl<'v> At<'v> {
         if self.path.is_empty() { what.to_string() } else { format!("{}: {what}", self.path) }
     }
 
-    /// Returns an error if this is not an object, or has an unknown key.
+    /// Returns an error if this is not an object, or has an unknown key, or one twice.
     pub fn object(&self, known: &[&str]) -> Result<()> {
         let object = self.value.as_object().ok_or_else(|| self.error("an object is expected"))?;
-        match object.keys().find(|key| !known.contains(&key.as_str())) {
+        let is_repeated = |key: &str| object.iter().filter(|(other, _)| other == key).nth(1).is_some();
+        if let Some(key) = known.iter().find(|key| is_repeated(key)) {
+            return Err(self.error(format!("{key:?} is there twice")));
+        }
+        match object.iter().map(|(key, _)| key).find(|key| !known.contains(&key.as_str())) {
             Some(key) => {
                 let hint = hint(key, known.iter().copied());
                 let known = known.join(", ");
@@ -57,7 +62,7 @@ impl<'v> At<'v> {
 
     /// The elements of a list.
     pub fn items(&self) -> Result<Vec<Self>> {
-        let items = self.value.as_array().ok_or_else(|| self.error("a list is expected"))?;
+        let items = self.value.as_list().ok_or_else(|| self.error("a list is expected"))?;
         let item = |(index, value)| Self { path: format!("{}[{index}]", self.path), value };
         Ok(items.iter().enumerate().map(item).collect())
     }
@@ -80,20 +85,24 @@ impl<'v> At<'v> {
     /// # Errors
     /// Anything else.
     pub fn flag(&self) -> Result<bool> {
-        self.value.as_bool().ok_or_else(|| self.error("true or false is expected"))
+        match self.value {
+            Json::Bool(flag) => Ok(*flag),
+            _ => Err(self.error("true or false is expected")),
+        }
     }
 
-    /// A number.
+    /// The real that is nearest to a number.
     ///
     /// # Errors
-    /// Anything else.
-    pub fn real(&self) -> Result<f64> {
-        self.value.as_f64().ok_or_else(|| self.error("a number is expected"))
+    /// Anything else, and a number beyond the largest real.
+    pub fn real<T: Real>(&self) -> Result<T> {
+        let digits = self.value.as_number().ok_or_else(|| self.error("a number is expected"))?;
+        nearest(digits).map_err(|_| self.error(format!("{digits} is too large")))
     }
 
     /// An integer of a type.
     pub fn whole<T: TryFrom<i128>>(&self) -> Result<T> {
-        let number = self.value.as_i64().map(i128::from).or(self.value.as_u64().map(i128::from));
+        let number = self.value.as_number().and_then(|digits| digits.parse::<i128>().ok());
         let number = number.and_then(|number| T::try_from(number).ok());
         number.ok_or_else(|| self.error(format!("{} is not an integer, or does not fit", self.value)))
     }

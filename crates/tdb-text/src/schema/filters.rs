@@ -1,14 +1,14 @@
 //! Filter pipelines from JSON, and from the short notation of the command line.
 
-use serde_json::{Map, Value, json};
 use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat};
 
 use super::at::{At, Result};
 use super::words;
+use crate::json::Json;
 
 /// A pipeline: a list of filters, or an object with that list and `max_chunk_size`.
 pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
-    if at.value.is_array() {
+    if at.value.as_list().is_some() {
         let filters = at.items()?.iter().map(filter).collect::<Result<_>>()?;
         return Ok(Pipeline::new(filters));
     }
@@ -21,10 +21,10 @@ pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
 
 /// A filter: an object with its `name` and the options that differ from the defaults; or only the name.
 fn filter(at: &At<'_>) -> Result<Filter> {
-    if at.value.is_string() {
+    if at.value.as_str().is_some() {
         return at.understood(words::filter).map(without_extents);
     }
-    if !at.value.is_object() {
+    if at.value.as_object().is_none() {
         return Err(at.error("a filter is expected: an object with a name"));
     }
     let mut filter = without_extents(at.need("name")?.understood(words::filter)?);
@@ -54,7 +54,7 @@ fn filter(at: &At<'_>) -> Result<Filter> {
             })?;
         }
         Filter::WebP(options) => {
-            option(at, "quality", &mut options.quality, |at| at.real().map(nearest))?;
+            option(at, "quality", &mut options.quality, At::real)?;
             option(at, "format", &mut options.format, |at| at.parsed("pixel format", pixel_format))?;
             option(at, "lossless", &mut options.lossless, At::flag)?;
             option(at, "y_extent", &mut options.y_extent, At::whole)?;
@@ -84,11 +84,6 @@ fn option<'v, T>(
         *value = read(&at)?;
     }
     Ok(())
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "the nearest value is meant")]
-const fn nearest(value: f64) -> f32 {
-    value as f32
 }
 
 fn pixel_format(name: &str) -> Option<PixelFormat> {
@@ -130,8 +125,7 @@ pub fn pipeline_of_text(text: &str) -> Result<Pipeline> {
 /// that was not given.
 fn filter_of_text(name: &str, options: &str) -> Result<Filter> {
     let known = words::about(&words::filter(name)?).options;
-    let mut object = Map::new();
-    object.insert("name".to_owned(), json!(name));
+    let mut object = Json::Object(vec![("name".to_owned(), Json::Text(name.to_owned()))]);
     for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
         // The name of an option may consist of two words; the value is the last word.
         let (key, value) = match option.rsplit_once(['=', ' ', ':']) {
@@ -139,21 +133,21 @@ fn filter_of_text(name: &str, options: &str) -> Result<Filter> {
                 (key.trim_end_matches([' ', '=', ':']).trim().replace([' ', '-'], "_"), value)
             }
             None => {
-                let free = known.iter().find(|key| !object.contains_key(**key));
+                let free = known.iter().find(|key| object.get(key).is_none());
                 (free.ok_or_else(|| format!("{name} has no option for {option:?}"))?.to_string(), option)
             }
         };
-        let value = serde_json::from_str(value).unwrap_or_else(|_| json!(value));
-        object.insert(key, value);
+        let value = Json::parse(value.as_bytes()).unwrap_or_else(|_| Json::Text(value.to_owned()));
+        object.insert(&key, value);
     }
-    let filter = filter(&At::root(&Value::Object(object))).map_err(|error| format!("{name}: {error}"))?;
+    let filter = filter(&At::root(&object)).map_err(|error| format!("{name}: {error}"))?;
     check(&filter)?;
     Ok(filter)
 }
 
 /// The first option of a pipeline that is outside its filter's limits, and what is allowed.
 pub(super) fn outside_limits(at: &At<'_>) -> Option<String> {
-    let list = if at.value.is_array() { at.items() } else { at.list("filters") };
+    let list = if at.value.as_list().is_some() { at.items() } else { at.list("filters") };
     list.ok()?.iter().find_map(|item| {
         let filter = filter(item).ok()?;
         check(&filter).err().map(|error| item.error(error))
@@ -175,6 +169,7 @@ fn check(filter: &Filter) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
     use tdb_filters::registry;
 
     use super::*;
@@ -184,7 +179,7 @@ mod tests {
     fn every_filter_is_read_back_as_it_is_shown() {
         for row in registry::all() {
             let shown = row.pipeline();
-            assert_eq!(pipeline(&At::root(&pipeline_json(&shown))).as_ref(), Ok(&shown));
+            assert_eq!(pipeline(&At::root(&pipeline_json(&shown).into())).as_ref(), Ok(&shown));
             assert_eq!(
                 pipeline_of_text(&pipeline_text(&shown)).map(|read| pipeline_text(&read)),
                 Ok(pipeline_text(&shown))
@@ -197,7 +192,7 @@ mod tests {
 
     #[test]
     fn mistakes_are_named_with_their_place() {
-        let error = |value: Value| pipeline(&At::root(&value)).unwrap_err();
+        let error = |value: Value| pipeline(&At::root(&value.into())).unwrap_err();
         assert_eq!(
             error(json!([{"name": "zstd"}, {"name": "zst"}])),
             "[1].name: \"zst\" is not a valid filter; did you mean \"zstd\"?"

@@ -1,39 +1,37 @@
 //! Converts values from JSON back to bytes.
 
-use serde_json::Value;
 use tdb_codec::{CellValNum, Datatype, Physical};
 
-use super::{cell_json, is_text};
+use super::{cell_plain, is_text};
 use crate::calendar;
+use crate::json::Json;
 use crate::parse::parse_value;
 
-/// The bytes of the cell for which [`cell_json`] returns `value`.
-pub fn json_cell(datatype: Datatype, count: CellValNum, value: &Value) -> Result<Vec<u8>, String> {
+/// The bytes of the cell for which [`cell_json`](super::cell_json) returns `value`.
+pub fn json_cell(datatype: Datatype, count: CellValNum, value: &Json) -> Result<Vec<u8>, String> {
     if is_text(datatype) {
         let text = value.as_str().ok_or_else(|| format!("{value} is not a string"))?;
-        return Ok(text_cell(datatype, count, text, value));
+        return Ok(text_cell(datatype, count, text));
     }
     if count == CellValNum::ONE {
         return one(datatype, value);
     }
-    let values = value.as_array().ok_or_else(|| format!("{value} is not a list"))?;
+    let values = value.as_list().ok_or_else(|| format!("{value} is not a list"))?;
     let bytes = values.iter().map(|value| one(datatype, value)).collect::<Result<Vec<_>, _>>()?;
     Ok(bytes.concat())
 }
 
 /// One value that is not text.
-fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
+fn one(datatype: Datatype, value: &Json) -> Result<Vec<u8>, String> {
     let text = match value {
-        Value::String(text) => text.clone(),
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
+        Json::Text(text) => text.clone(),
+        Json::Number(_) | Json::Bool(_) => value.to_string(),
         _ => return Err(format!("{value} is not a value of type {datatype}")),
     };
-    match (datatype.physical(), text.as_str()) {
-        (Physical::F32, "NaN") => Ok(f32::NAN.to_le_bytes().to_vec()),
-        (Physical::F64, "NaN") => Ok(f64::NAN.to_le_bytes().to_vec()),
-        (_, "NaT") if datatype.is_datetime() => Ok(i64::MIN.to_le_bytes().to_vec()),
+    match text.as_str() {
+        "NaT" if datatype.is_datetime() => Ok(i64::MIN.to_le_bytes().to_vec()),
         // Years are shown as texts of digits; ticks are JSON numbers.
-        (_, digits) if datatype == Datatype::DatetimeYear && value.is_string() => {
+        digits if datatype == Datatype::DatetimeYear && value.as_str().is_some() => {
             match digits.parse::<i128>() {
                 Ok(year) => calendar::year_ticks(year).map_or_else(
                     || Err(format!("{text} does not fit {datatype}")),
@@ -47,8 +45,8 @@ fn one(datatype: Datatype, value: &Value) -> Result<Vec<u8>, String> {
 }
 
 /// Text is taken literally, unless it is exactly how bytes that are not text are shown: then it means these bytes.
-fn text_cell(datatype: Datatype, count: CellValNum, text: &str, value: &Value) -> Vec<u8> {
-    let escaped = unescaped(text).filter(|bytes| cell_json(datatype, count, bytes) == *value);
+fn text_cell(datatype: Datatype, count: CellValNum, text: &str) -> Vec<u8> {
+    let escaped = unescaped(text).filter(|bytes| cell_plain(datatype, count, bytes) == text);
     escaped.unwrap_or_else(|| match datatype.physical() {
         Physical::U16 => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
         Physical::U32 => text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect(),
@@ -83,6 +81,7 @@ mod tests {
 
     use serde_json::json;
 
+    use super::super::cell_json;
     use super::*;
 
     const TWO: CellValNum = CellValNum::Fixed(NonZeroU32::new(2).unwrap());
@@ -112,24 +111,35 @@ mod tests {
         ];
         for (datatype, count, cell) in cells {
             let shown = cell_json(datatype, count, cell);
-            assert_eq!(json_cell(datatype, count, &shown).as_deref(), Ok(cell), "{datatype}: {shown}");
+            assert_eq!(
+                json_cell(datatype, count, &Json::from(&shown)).as_deref(),
+                Ok(cell),
+                "{datatype}: {shown}"
+            );
         }
     }
 
     #[test]
     fn values_of_another_type_are_refused() {
         let one = CellValNum::ONE;
-        assert!(json_cell(Datatype::Int8, one, &json!(128)).unwrap_err().contains("does not fit"));
-        assert!(json_cell(Datatype::Int8, one, &json!(null)).is_err());
-        assert!(json_cell(Datatype::Int8, one, &json!(1.5)).is_err());
-        assert!(json_cell(Datatype::Int8, TWO, &json!(1)).unwrap_err().contains("not a list"));
-        assert!(
-            json_cell(Datatype::StringAscii, CellValNum::Var, &json!(1))
-                .unwrap_err()
-                .contains("not a string")
-        );
-        assert!(json_cell(Datatype::DatetimeDay, one, &json!("yesterday")).is_err());
+        let cell = |datatype, count, value: serde_json::Value| json_cell(datatype, count, &value.into());
+        assert!(cell(Datatype::Int8, one, json!(128)).unwrap_err().contains("does not fit"));
+        assert!(cell(Datatype::Int8, one, json!(null)).is_err());
+        assert!(cell(Datatype::Int8, one, json!(1.5)).is_err());
+        assert!(cell(Datatype::Int8, TWO, json!(1)).unwrap_err().contains("not a list"));
+        assert!(cell(Datatype::StringAscii, CellValNum::Var, json!(1)).unwrap_err().contains("not a string"));
+        assert!(cell(Datatype::DatetimeDay, one, json!("yesterday")).is_err());
         let far = format!("{}", i128::from(i64::MAX) + 1971);
-        assert!(json_cell(Datatype::DatetimeYear, one, &json!(far)).unwrap_err().contains("does not fit"));
+        assert!(cell(Datatype::DatetimeYear, one, json!(far)).unwrap_err().contains("does not fit"));
+    }
+
+    #[test]
+    fn a_real_is_rounded_once_from_its_digits() {
+        let text = "1.000000178813934326171874999999";
+        let cell = json_cell(Datatype::Float32, CellValNum::ONE, &Json::Number(text.to_owned()));
+        assert_eq!(cell, Ok(1.000_000_1f32.to_le_bytes().to_vec()));
+        let beyond = Json::Number("1e400".to_owned());
+        let error = json_cell(Datatype::Float64, CellValNum::ONE, &beyond).unwrap_err();
+        assert!(error.contains("does not fit FLOAT64"), "{error}");
     }
 }

@@ -44,7 +44,8 @@ def narrowed(core: _tdb.Read, own: Own, ranges: Ranges) -> _tdb.Read:
         for low, high in wanted or ():
             ends = [None if end is None else (_end(dimension, end), False) for end in (low, high)]
             core = core.range(dimension.name, ends[0], ends[1])
-    return core
+    # libtiledb refuses what tdb finds no cells in.
+    return core.refuse_outside()
 
 
 def _end(dimension: Any, end: Any) -> Any:

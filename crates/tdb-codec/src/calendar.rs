@@ -1,6 +1,9 @@
 //! Dates: converts ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic Gregorian calendar.
 
-use tdb_codec::Datatype;
+mod moment;
+
+use self::moment::{first_tick, span_ticks};
+use crate::Datatype;
 
 /// The finest unit of the format: attoseconds.
 const ATTOS_PER_DAY: i128 = 86_400 * ATTOS_PER_SECOND;
@@ -116,17 +119,42 @@ pub enum BadDate {
     TooFar,
 }
 
-/// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`, `2020-02-29 12:30:00.5Z`: its first
+/// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`, `2020-02-29 12:30:00.5+01:00`: its first
 /// instant.
 pub fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
     let unit = unit(datatype).ok_or(BadDate::Syntax)?;
     match usual_ticks(unit, text.as_bytes()) {
         Some(ticks) => Ok(ticks),
-        None => i64::try_from(parse_ticks(unit, text)?).map_err(|_| BadDate::TooFar),
+        None => i64::try_from(first_tick(unit, text)?).map_err(|_| BadDate::TooFar),
     }
 }
 
-/// The same as [`parse_ticks`] for the most frequent kinds of dates, `2020-02-29`, `2020-02-29T12:30:00` and
+/// The first and the last tick of what a date names: of a month, a day, an hour, a minute or a second. With a fraction of a
+/// second it is an instant.
+///
+/// ```
+/// use tdb_codec::Datatype;
+/// use tdb_codec::calendar::span;
+///
+/// assert_eq!(span(Datatype::DatetimeDay, "1970-02"), Ok((31, 58)));
+/// assert_eq!(span(Datatype::DatetimeHr, "1970-01-02"), Ok((24, 47)));
+/// assert_eq!(span(Datatype::DatetimeHr, "1970-01-02T01+01:00"), Ok((24, 24)));
+/// ```
+///
+/// # Errors
+/// A text that is not a date, or names less than a tick, or nothing that 64 bits of the unit can hold.
+pub fn span(datatype: Datatype, text: &str) -> Result<(i64, i64), BadDate> {
+    let (first, last) = span_ticks(unit(datatype).ok_or(BadDate::Syntax)?, text)?;
+    // The smallest value is not a time.
+    let (least, most) = (i128::from(i64::MIN + 1), i128::from(i64::MAX));
+    if last < least || first > most {
+        return Err(BadDate::TooFar);
+    }
+    let fit = |ticks: i128| i64::try_from(ticks.clamp(least, most)).map_err(|_| BadDate::TooFar);
+    Ok((fit(first)?, fit(last)?))
+}
+
+/// The same as [`first_tick`] for the most frequent kinds of dates, `2020-02-29`, `2020-02-29T12:30:00` and
 /// `2020-02-29 12:30:00.123`, without its numbers of 128 bits; `None` for everything else.
 fn usual_ticks(unit: Unit, text: &[u8]) -> Option<i64> {
     let (date, clock) = text.split_at_checked(10)?;
@@ -165,7 +193,7 @@ fn usual_ticks(unit: Unit, text: &[u8]) -> Option<i64> {
 }
 
 /// The ticks of a year in the unit of years; `None` if they do not fit 64 bits.
-pub(crate) fn year_ticks(year: i128) -> Option<i64> {
+pub fn year_ticks(year: i128) -> Option<i64> {
     year.checked_sub(1970).and_then(|ticks| i64::try_from(ticks).ok())
 }
 
@@ -174,88 +202,11 @@ fn digits(text: &[u8]) -> Option<i64> {
     text.iter().try_fold(0, |value, byte| byte.is_ascii_digit().then(|| value * 10 + i64::from(byte - b'0')))
 }
 
-/// The milliseconds of a date since 1970-01-01 UTC.
-pub fn parse_millis(text: &str) -> Result<u64, BadDate> {
-    u64::try_from(parse_ticks(Unit::Clock(86_400_000), text)?).map_err(|_| BadDate::TooFar)
-}
-
-fn parse_ticks(unit: Unit, text: &str) -> Result<i128, BadDate> {
-    let (date, clock) = match text.split_once(['T', 't', ' ']) {
-        Some((date, clock)) => (date, Some(clock)),
-        None => (text, None),
-    };
-    let (year, month, day) = parse_date(date).ok_or(BadDate::Syntax)?;
-    let attos = match clock {
-        Some(clock) => parse_clock(clock).ok_or(BadDate::Syntax)?,
-        None => 0,
-    };
-    let days = days_from_civil(year, month, day);
-    let exact = |value: i128, divisor: i128| {
-        if value % divisor == 0 { Ok(value / divisor) } else { Err(BadDate::TooFine) }
-    };
-    match unit {
-        Unit::Clock(per_day) => {
-            let part = exact(attos, ATTOS_PER_DAY / per_day)?;
-            days.checked_mul(per_day).and_then(|begin| begin.checked_add(part)).ok_or(BadDate::TooFar)
-        }
-        _ if attos != 0 => Err(BadDate::TooFine),
-        Unit::Days(length) => exact(days, length),
-        _ if day != 1 => Err(BadDate::TooFine),
-        Unit::Month => Ok((year - 1970) * 12 + month - 1),
-        _ if month != 1 => Err(BadDate::TooFine),
-        Unit::Year => Ok(year - 1970),
-    }
-}
-
-/// `±YYYY-MM` or `±YYYY-MM-DD`. A year alone would be an integer.
-fn parse_date(text: &str) -> Option<(i128, i128, i128)> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let mut parts = digits.split('-');
-    let year = parts.next().filter(|year| (4..=18).contains(&year.len())).and_then(number)?;
-    let month = two_digits(parts.next()?, 1..=12)?;
-    let day = match parts.next() {
-        Some(day) => two_digits(day, 1..=31)?,
-        None => 1,
-    };
-    let year = sign * year;
-    // A day after the end of its month becomes one of the next month.
-    let real = civil_from_days(days_from_civil(year, month, day)) == (year, month, day);
-    (real && parts.next().is_none()).then_some((year, month, day))
-}
-
-/// `HH[:MM[:SS[.fraction]]][Z]`, as attoseconds of the day.
-fn parse_clock(text: &str) -> Option<i128> {
-    let text = text.strip_suffix(['Z', 'z']).unwrap_or(text);
-    let mut parts = text.split(':');
-    let hours = two_digits(parts.next()?, 0..=23)?;
-    let minutes = parts.next().map_or(Some(0), |part| two_digits(part, 0..=59))?;
-    let (seconds, fraction) = match parts.next() {
-        Some(part) => match part.split_once('.') {
-            Some((seconds, fraction)) => (two_digits(seconds, 0..=59)?, parse_fraction(fraction)?),
-            None => (two_digits(part, 0..=59)?, 0),
-        },
-        None => (0, 0),
-    };
-    if parts.next().is_some() {
-        return None;
-    }
-    Some((hours * 3600 + minutes * 60 + seconds) * ATTOS_PER_SECOND + fraction)
-}
-
-fn parse_fraction(digits: &str) -> Option<i128> {
-    let missing = u32::try_from(18usize.checked_sub(digits.len())?).ok()?;
-    Some(number(digits)? * 10i128.checked_pow(missing)?)
-}
-
-fn two_digits(text: &str, allowed: core::ops::RangeInclusive<i128>) -> Option<i128> {
-    number(text).filter(|value| text.len() == 2 && allowed.contains(value))
-}
-
-fn number(digits: &str) -> Option<i128> {
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+/// The first and the last millisecond since 1970-01-01 UTC of what a date names: see [`span`].
+pub fn span_millis(text: &str) -> Result<(u64, u64), BadDate> {
+    let (first, last) = span_ticks(Unit::Clock(86_400_000), text)?;
+    let fit = |ticks| u64::try_from(ticks).map_err(|_| BadDate::TooFar);
+    Ok((fit(first)?, fit(last)?))
 }
 
 /// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come last.
@@ -336,7 +287,7 @@ mod tests {
         for datatype in units {
             for (date, clock) in dates.iter().flat_map(|date| clocks.iter().map(move |clock| (date, clock))) {
                 let text = format!("{date}{clock}");
-                let slow = parse_ticks(unit(datatype).unwrap(), &text);
+                let slow = first_tick(unit(datatype).unwrap(), &text);
                 let slow = slow.and_then(|ticks| i64::try_from(ticks).map_err(|_| BadDate::TooFar));
                 assert_eq!(parse(datatype, &text), slow, "{datatype} {text}");
             }
@@ -392,7 +343,9 @@ mod tests {
         let first = format(Datatype::DatetimeHr, i64::MIN + 1).unwrap();
         assert_eq!(parse(Datatype::DatetimeHr, &first), Ok(i64::MIN + 1));
         assert_eq!(parse(Datatype::DatetimeYear, "2020-01"), Ok(50));
-        assert_eq!(parse_millis("1970-01-01T00:00:01.5Z"), Ok(1500));
+        assert_eq!(span_millis("1970-01-01T00:00:01.5Z"), Ok((1500, 1500)));
+        assert_eq!(span_millis("1970-01-01T00:00:01Z"), Ok((1000, 1999)));
+        assert_eq!(span_millis("1969-12-31"), Err(BadDate::TooFar));
         assert_eq!(format_millis(1500), "1970-01-01T00:00:01.500Z");
     }
 }
