@@ -1,8 +1,9 @@
 //! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`. DataFusion's own functions begin again at the
-//! other end of the type.
+//! other end of the type. Extremes are those of all rows, and of all reals, infinities and NaN among them.
 //!
 //! A rule of the session puts functions of this crate in their place, which have the same names in results.
 
+mod extreme;
 mod operators;
 mod sum;
 
@@ -17,6 +18,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
+use self::extreme::Extreme;
 use self::operators::{Checked, Operation};
 use self::sum::CheckedSum;
 use crate::Result;
@@ -37,6 +39,13 @@ impl AnalyzerRule for CheckedArithmetic {
                 function.func = sum();
                 Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { ..function })))
             }
+            Expr::AggregateFunction(mut aggregate) => match Extreme::instead_of(&aggregate, schema) {
+                Some(own) => {
+                    aggregate.func = extreme::function(own);
+                    Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
+                }
+                None => Ok(Transformed::no(Expr::AggregateFunction(aggregate))),
+            },
             Expr::WindowFunction(function) => Ok(window(function)),
             expr => arithmetic(expr, schema),
         })
@@ -111,7 +120,8 @@ impl PlanFunctions {
     /// The function of this name that takes rows.
     #[must_use]
     pub fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
-        Some(sum()).filter(|sum| sum.name() == name)
+        let extremes = Extreme::all().map(extreme::function);
+        core::iter::once(sum()).chain(extremes).find(|own| own.name() == name)
     }
 
     /// Whether a function is one of these.
@@ -123,6 +133,6 @@ impl PlanFunctions {
     /// Whether a function is one of these.
     #[must_use]
     pub fn has_aggregate(function: &AggregateUDF) -> bool {
-        function.inner().is::<CheckedSum>()
+        function.inner().is::<CheckedSum>() || function.inner().is::<Extreme>()
     }
 }

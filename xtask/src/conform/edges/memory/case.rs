@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder};
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
 use tdb_array::{ArraySchema, Durability, Layout, WriteColumn, WriteOptions};
 
 use super::super::super::random::Random;
@@ -141,9 +141,8 @@ impl Case {
             schema.attribute(attribute(name).with_filters(filters))
         });
         if !self.dense {
-            let sparse =
-                |schema: SchemaBuilder| if self.duplicates { schema.allow_duplicates() } else { schema };
-            schema = sparse(schema.capacity(self.capacity));
+            schema = schema.capacity(self.capacity);
+            schema = if self.duplicates { schema.allow_duplicates() } else { schema };
         }
         let options = || WriteOptions::new().durability(Durability::Buffered);
         options().create(
@@ -194,10 +193,10 @@ impl Case {
         };
         for (name, _) in &self.attributes {
             write = write.column(match *name {
-                "byte" => WriteColumn::fixed(*name, &bytes),
-                "number" => WriteColumn::fixed(*name, &numbers),
-                "maybe" => WriteColumn::fixed(*name, &maybe).nullable(&valid),
-                _ => WriteColumn::var(*name, &text, &offsets),
+                "byte" => WriteColumn::fixed(name, &bytes),
+                "number" => WriteColumn::fixed(name, &numbers),
+                "maybe" => WriteColumn::fixed(name, &maybe).nullable(&valid),
+                _ => WriteColumn::var(name, &text, &offsets),
             });
         }
         write.commit().map(drop)
