@@ -137,9 +137,9 @@ fn array(scratch: &Scratch, datatype: Datatype, ticks: &[i64]) -> String {
         .build()
         .unwrap();
     WriteOptions::new().timestamp(1).create(&path, &schema).unwrap();
-    let write = WriteOptions::new().timestamp(2).open(&path).unwrap().write();
+    let writer = WriteOptions::new().timestamp(2).open(&path).unwrap();
     let bytes: Vec<u8> = ticks.iter().flat_map(|tick| tick.to_le_bytes()).collect();
-    let write = write.column(WriteColumn::bytes("x", &bytes)).column(WriteColumn::bytes("a", &bytes));
+    let write = writer.write().column(WriteColumn::bytes("x", &bytes)).column(WriteColumn::bytes("a", &bytes));
     write.column(WriteColumn::fixed("tick", ticks)).commit().unwrap();
     text(&path).to_owned()
 }

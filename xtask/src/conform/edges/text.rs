@@ -59,11 +59,14 @@ pub(super) fn run(options: &Options) -> Result<()> {
             let texts = texts(&mut random, kind, low, high);
             for (name, entry) in ENTRIES {
                 let bench = Bench::new(&tdb)?;
-                let found = entry(&bench, kind, &texts).map_err(|error| format!("seed {seed}, {kind}, {name}: {error}"))?;
+                let found = entry(&bench, kind, &texts)
+                    .map_err(|error| format!("seed {seed}, {kind}, {name}: {error}"))?;
                 tried = tried.saturating_add(texts.len());
-                let places = texts.iter().map(Some).zip(found.iter().map(Some).chain(core::iter::repeat(None)));
+                let places =
+                    texts.iter().map(Some).zip(found.iter().map(Some).chain(core::iter::repeat(None)));
                 for (text, out) in places {
-                    let (text, out) = (text.map_or("", String::as_str), out.map_or("nothing", String::as_str));
+                    let (text, out) =
+                        (text.map_or("", String::as_str), out.map_or("nothing", String::as_str));
                     if same(kind, text, out) {
                         continue;
                     }
@@ -81,7 +84,11 @@ pub(super) fn run(options: &Options) -> Result<()> {
         }
         seed = seed.wrapping_add(1);
     }
-    println!("{tried} numbers as text, seeds {} to {seed}: {} unexplained", options.seed, wrong.values().sum::<usize>());
+    println!(
+        "{tried} numbers as text, seeds {} to {seed}: {} unexplained",
+        options.seed,
+        wrong.values().sum::<usize>()
+    );
     if wrong.is_empty() { Ok(()) } else { Err(format!("numbers changed: {wrong:?}")) }
 }
 
@@ -167,8 +174,14 @@ fn beside_a_middle(random: &mut Random, value: f32) -> String {
 /// Integers past 64 bits, and numbers beyond the largest real, are text in a new array: as they are written.
 fn past_64_bits(random: &mut Random, tdb: &Path) -> Result<()> {
     let digits = random.length(20, 60);
-    let number: String = (0..digits).map(|_| char::from(b'1'.saturating_add(u8::try_from(random.below(9)).unwrap_or(0)))).collect();
-    for texts in [vec![number.clone()], vec!["-1".to_owned(), "18446744073709551615".to_owned()], vec![format!("{number}e999")]] {
+    let number: String = (0..digits)
+        .map(|_| char::from(b'1'.saturating_add(u8::try_from(random.below(9)).unwrap_or(0))))
+        .collect();
+    for texts in [
+        vec![number.clone()],
+        vec!["-1".to_owned(), "18446744073709551615".to_owned()],
+        vec![format!("{number}e999")],
+    ] {
         for ending in ["csv", "ndjson"] {
             let bench = Bench::new(tdb)?;
             let said = bench.import(ending, &texts, &[])?;
@@ -330,13 +343,18 @@ mod tests {
                 assert!(same(kind, text, text), "{kind}: {text}");
             }
         }
-        assert!(same("FLOAT32", "0.1", "0.10000000149011612") && !same("FLOAT64", "0.1", "0.10000000149011612"));
+        assert!(
+            same("FLOAT32", "0.1", "0.10000000149011612") && !same("FLOAT64", "0.1", "0.10000000149011612")
+        );
         assert!(!same("FLOAT64", "0.1", "nothing") && !same("INT8", "1", "2"));
     }
 
     #[test]
     fn lists_are_taken_out_of_json_as_they_are_printed() {
-        assert_eq!(items("{\"a\": 1,\n \"value\": [\n  1.50,\n  -0\n ]}", "\"value\""), Some(vec!["1.50".into(), "-0".into()]));
+        assert_eq!(
+            items("{\"a\": 1,\n \"value\": [\n  1.50,\n  -0\n ]}", "\"value\""),
+            Some(vec!["1.50".into(), "-0".into()])
+        );
         assert_eq!(items("{}", "\"value\""), None);
     }
 }
