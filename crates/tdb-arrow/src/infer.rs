@@ -289,6 +289,7 @@ fn enumeration(
     let cells = FieldCells::new(values, &target)?;
     let wanted = (0..cells.len()).map(|index| cells.cell(index).unwrap_or_default());
     let made = Enumeration::new(&entry.name, &entry.file_name, datatype, cell_val_num, wanted)?;
-    let ordered = metadata::flag(field.metadata(), ENUMERATION_ORDERED).unwrap_or(false);
-    Ok(Enumeration { ordered, ..made })
+    // Not all software that keeps the metadata keeps Arrow's own flag.
+    let said = metadata::flag(field.metadata(), ENUMERATION_ORDERED).unwrap_or(false);
+    Ok(Enumeration { ordered: said || field.dict_is_ordered() == Some(true), ..made })
 }

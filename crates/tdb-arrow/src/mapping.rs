@@ -313,7 +313,8 @@ impl Mapping {
         let field = match values.zip(dictionary::key_type(datatype, cell_val_num)) {
             Some((values, key)) => {
                 let data_type = DataType::Dictionary(Box::new(key), Box::new(values.data_type().clone()));
-                Field::new(name, data_type, true)
+                let ordered = known.is_some_and(|known| known.enumeration.ordered);
+                Field::new(name, data_type, true).with_dict_is_ordered(ordered)
             }
             None => Field::new(name, types::data_type(datatype, cell_val_num, &self.options), nullable),
         };

@@ -7,11 +7,14 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
+use std::sync::Arc;
 
-use common::{fixture, fixtures, open, whole};
-use tdb_array::schema::{Filter, FormatVersion};
+use arrow_array::{Array as _, DictionaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use common::{fixture, fixtures, open, whole, written};
+use tdb_array::schema::{Dimension, Filter, FormatVersion};
 use tdb_array::{Array, ArraySchema, Cells, Column, MemoryStorage, OpenOptions, WriteOptions};
-use tdb_arrow::{Enumerations, Options, Text};
+use tdb_arrow::{Enumerations, Options, SchemaOptions, Text, enumerations_of, schema_of};
 use tdb_convert::{Error, Export, Format, NewArray, Result, SinkOptions, Source, Subarray, append};
 
 /// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
@@ -143,6 +146,31 @@ fn every_array_comes_back_from_an_arrow_file_as_it_was() {
 #[test]
 fn every_array_comes_back_from_an_arrow_stream_as_it_was() {
     every_array_comes_back(Format::ArrowStream);
+}
+
+#[test]
+fn files_say_for_everyone_whether_the_values_of_an_enumeration_have_an_order() {
+    let labels = StringArray::from(vec!["low", "high"]);
+    for ordered in [true, false] {
+        let keys = Int8Array::from(vec![Some(1), Some(0), None]);
+        let column = DictionaryArray::new(keys, Arc::new(labels.clone()));
+        let field = Field::new("a", column.data_type().clone(), true).with_dict_is_ordered(ordered);
+        let schema = Schema::new(vec![Field::new("x", DataType::Int64, false), field]);
+        let x = Arc::new(Int64Array::from(vec![0, 1, 2]));
+        let batch = RecordBatch::try_new(Arc::new(schema), vec![x, Arc::new(column)]).unwrap();
+        let options = SchemaOptions::sparse().dimension(Dimension::new("x", 0i64..=9)).enumerations();
+        let schema = schema_of(batch.schema_ref(), &options).unwrap();
+        let array = written(&batch, &schema, enumerations_of(&batch, &schema).unwrap()).unwrap();
+        assert_eq!(array.enumeration("a").unwrap().unwrap().ordered, ordered);
+        for format in Format::ALL {
+            let written = file(&array, format, Options::new()).unwrap();
+            let source = Source::open(format, Cursor::new(written.clone()), "the file", MEMORY).unwrap();
+            let field = source.schema().field_with_name("a").unwrap();
+            assert_eq!(field.dict_is_ordered(), Some(ordered), "{format:?}");
+            let (_, copy) = array_of(format, written).unwrap();
+            assert_eq!(copy.enumeration("a").unwrap().unwrap().ordered, ordered, "{format:?}");
+        }
+    }
 }
 
 #[test]

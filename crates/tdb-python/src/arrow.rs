@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 use tdb_array::schema::{ArraySchema, Pipeline};
-use tdb_array::{ArrayType, Duplicates};
+use tdb_array::{ArrayType, ArrayWriter, Duplicates};
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
 use tdb_arrow::arrow_schema::{ArrowError, Schema};
 use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
@@ -54,14 +54,12 @@ fn schema_for(
 
 /// Appends all batches to an array, and returns the number of cells and the names of the fragments.
 fn append(
-    place: &Place,
+    writer: &ArrayWriter,
+    mapping: &Mapping,
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>>,
     ranges: Vec<Range>,
-    (memory, duplicates, time): (usize, Duplicates, Option<u64>),
+    (memory, duplicates): (usize, Duplicates),
 ) -> Result<(u64, Vec<String>), Failure> {
-    let writer = place.write_options(time).open_storage(place.write_storage()?)?;
-    let array = place.open_options(None).open_storage(place.storage()?)?;
-    let mapping = Mapping::of(&array, Options::new())?;
     // Ctrl-C ends the write before the next batch. What was written counts only when all is committed.
     let batches = batches.map(|batch| {
         watch::look().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
@@ -78,11 +76,14 @@ fn append(
         return Ok((cells, stream.commit()?));
     }
     let mut stream = writer.sparse_stream(memory)?.duplicates(duplicates);
+    // A table without rows has nothing to write.
+    let batches = batches.filter(|batch| batch.as_ref().map_or(true, |batch| batch.num_rows() > 0));
     let cells = mapping.append_all(batches, |columns| stream.append(columns))?;
-    Ok((cells, stream.commit()?))
+    Ok((cells, if cells > 0 { stream.commit()? } else { Vec::new() }))
 }
 
-/// Creates an array for a table or a stream, and writes the cells. Returns what [`write_arrow`] returns.
+/// Creates an array for a table or a stream with its cells: it is there once all are written, and nothing is if anything fails.
+/// Returns what [`write_arrow`] returns.
 #[pyfunction]
 #[pyo3(signature = (place, data, described, filters, ranges, memory, enumerations=true, duplicates_name="refuse", time=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of one Python function")]
@@ -99,7 +100,7 @@ pub(crate) fn from_arrow(
     time: Option<u64>,
 ) -> PyResult<(u64, Vec<String>)> {
     let mut reader = data.into_reader()?;
-    let how = (memory, duplicates(duplicates_name)?, time);
+    let how = (memory, duplicates(duplicates_name)?);
     let filters = filters.map(tdb_text::schema::pipeline_of_text).transpose();
     let filters = filters.map_err(|what| Failure::Argument(format!("filters: {what}")))?;
     watch::run(py, move || -> Result<_, Failure> {
@@ -109,11 +110,16 @@ pub(crate) fn from_arrow(
         let first = reader.next().transpose().map_err(tdb_arrow::Error::from)?;
         let mut options = place.write_options(time);
         let batch = first.clone().unwrap_or_else(|| RecordBatch::new_empty(arrow));
-        for enumeration in enumerations_of(&batch, &schema)? {
-            options = options.enumeration(enumeration);
+        let enumerations = enumerations_of(&batch, &schema)?;
+        for enumeration in &enumerations {
+            options = options.enumeration(enumeration.clone());
         }
-        options.create_storage(&*place.write_storage()?, &schema)?;
-        append(place, first.map(Ok).into_iter().chain(reader), ranges, how)
+        let mapping = Mapping::new(&schema, enumerations, Options::new())?;
+        let made = options.begin_storage(place.write_storage()?, &schema)?;
+        let written =
+            append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
+        made.finish()?;
+        Ok(written)
     })
 }
 
@@ -131,6 +137,11 @@ pub(crate) fn write_arrow(
     time: Option<u64>,
 ) -> PyResult<(u64, Vec<String>)> {
     let reader = data.into_reader()?;
-    let how = (memory, duplicates(duplicates_name)?, time);
-    watch::run(py, move || append(place, reader, ranges, how))
+    let how = (memory, duplicates(duplicates_name)?);
+    watch::run(py, move || {
+        let writer = place.write_options(time).open_storage(place.write_storage()?)?;
+        let array = place.open_options(None).open_storage(place.storage()?)?;
+        let mapping = Mapping::of(&array, Options::new())?;
+        append(&writer, &mapping, reader, ranges, how)
+    })
 }

@@ -76,7 +76,7 @@ impl Cells {
         Ok(cells.into_columns().into_iter().map(parts).collect())
     }
 
-    /// The cells as a record batch. They are copied once, unless `take` is set.
+    /// The cells that satisfy the condition as a record batch. They are copied once, unless `take` is set.
     fn to_arrow(&self, py: Python<'_>, array: &crate::array::Array, take: bool) -> PyResult<PyRecordBatch> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cells = if take { held.take() } else { held.clone() };
@@ -86,7 +86,7 @@ impl Cells {
         let batch = watch::run(py, move || -> tdb_arrow::Result<_> {
             let names: Vec<&str> = cells.columns().iter().map(|column| column.name.as_str()).collect();
             let mapping = Mapping::of_fields(array.inner(), &names, Options::new())?;
-            mapping.record_batch(cells)
+            mapping.record_batch(cells.into_selected()?)
         })?;
         Ok(PyRecordBatch::new(batch))
     }

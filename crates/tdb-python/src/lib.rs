@@ -59,13 +59,13 @@ mod _tdb {
     #[pymodule_export]
     use crate::read::Read;
     #[pymodule_export]
-    use crate::schema::{check_schema, create, filters_of_text};
+    use crate::schema::{check_schema, create, filters_of_text, ticks_of_text};
     #[pymodule_export]
     use crate::texts::{pack_texts, unpack_texts};
     #[pymodule_export]
     use crate::values::memory_bytes;
     #[pymodule_export]
-    use crate::write::{delete, write, write_metadata};
+    use crate::write::{create_filled, delete, write, write_metadata};
 
     /// Adds the version.
     #[pymodule_init]

@@ -30,6 +30,14 @@ impl From<tdb_array::Read> for Read {
     }
 }
 
+impl Read {
+    /// The query whose cells are rows of a table: cells of a dense array that do not satisfy the condition are none.
+    fn of_rows(&self) -> tdb_array::Read {
+        let finds = self.0.has_condition();
+        self.0.clone().selection(finds)
+    }
+}
+
 /// One end of a range: no end, or a value and whether the value itself is left out.
 fn bound(end: Option<(Value, bool)>) -> Bound<Coordinate> {
     match end {
@@ -106,25 +114,31 @@ impl Read {
         Ok(watch::run(py, || read.collect())?.into())
     }
 
+    /// All cells that are rows of a table: with a condition, those that satisfy it, in no box.
+    fn collect_rows(&self, py: Python<'_>) -> PyResult<Cells> {
+        let read = self.of_rows();
+        Ok(watch::run(py, || read.collect()?.into_selected())?.into())
+    }
+
     /// The cells in batches.
     fn batches(&self, py: Python<'_>) -> PyResult<Batches> {
-        let read = self.0.clone();
+        let read = self.of_rows();
         Ok(Batches(Mutex::new(Some(watch::run(py, || read.batches())?))))
     }
 
     /// The cells as a stream of Arrow.
     fn arrow_stream(&self, py: Python<'_>) -> PyResult<PyRecordBatchReader> {
-        let read = self.0.clone();
+        let read = self.of_rows();
         let reader = watch::run(py, || tdb_arrow::batches(read, Options::new()))?;
         Ok(PyRecordBatchReader::new(Box::new(Watching(reader))))
     }
 
     /// All cells as one record batch.
     fn arrow_batch(&self, py: Python<'_>) -> PyResult<PyRecordBatch> {
-        let read = self.0.clone();
+        let read = self.of_rows();
         let batch = watch::run(py, || -> tdb_arrow::Result<_> {
             let array = read.array().clone();
-            let cells = read.collect()?;
+            let cells = read.collect()?.into_selected()?;
             let names: Vec<&str> = cells.columns().iter().map(|column| column.name.as_str()).collect();
             tdb_arrow::Mapping::of_fields(&array, &names, Options::new())?.record_batch(cells)
         })?;

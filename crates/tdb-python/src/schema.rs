@@ -2,7 +2,8 @@
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tdb_array::schema::{ArraySchema, Enumeration};
+use tdb_array::schema::ArraySchema;
+use tdb_array::{CellValNum, WriteOptions};
 use tdb_text::schema::{At, Described, parse, to_json};
 
 use crate::errors::Failure;
@@ -38,16 +39,31 @@ pub(crate) fn check_schema(json: &str) -> Result<String, Failure> {
     Ok(to_json(&described.schema, &described.enumerations).to_string())
 }
 
+/// How an array with these enumerations is created.
+pub(crate) fn options_for(place: &Place, described: &Described, time: Option<u64>) -> WriteOptions {
+    let enumerations = described.enumerations.iter().cloned();
+    enumerations.fold(place.write_options(time), WriteOptions::enumeration)
+}
+
 /// Creates an array.
 #[pyfunction]
 #[pyo3(signature = (place, json, time=None))]
 pub(crate) fn create(py: Python<'_>, place: &Place, json: &str, time: Option<u64>) -> PyResult<()> {
     let described = described(json)?;
     watch::run(py, || -> Result<(), Failure> {
-        let with = |options: tdb_array::WriteOptions, one: &Enumeration| options.enumeration(one.clone());
-        let options = described.enumerations.iter().fold(place.write_options(time), with);
+        let options = options_for(place, &described, time);
         Ok(options.create_storage(&*place.write_storage()?, &described.schema)?)
     })
+}
+
+/// The number of a date, in the unit of its datatype. The date is a text of schemas in JSON, which is exact in every unit.
+#[pyfunction]
+pub(crate) fn ticks_of_text(datatype: &str, text: &str) -> Result<i64, Failure> {
+    let wrong = |what: String| Failure::Argument(what);
+    let datatype = tdb_text::schema::datatype(datatype).map_err(wrong)?;
+    let cell = tdb_text::value::json_cell(datatype, CellValNum::ONE, &json!(text)).map_err(wrong)?;
+    let bytes = cell.try_into().map_err(|_| wrong(format!("{datatype} is not a type of dates")))?;
+    Ok(i64::from_le_bytes(bytes))
 }
 
 /// A pipeline in the notation of one line, such as `byteshuffle, zstd(level 5)`, as JSON.

@@ -2,15 +2,17 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use tdb_array::schema::MetadataValue;
+use tdb_array::schema::{Enumeration, MetadataValue};
 use tdb_array::{
-    Duplicates, MetadataChanges, ObjectType, TimeWindow, WriteColumn, WriteStorage, object_type,
+    ArrayWriter, Duplicates, Layout, MetadataChanges, ObjectType, TimeWindow, WriteColumn, WriteStorage,
+    object_type,
 };
 
 use crate::condition::Condition;
 use crate::errors::Failure;
 use crate::place::Place;
 use crate::read::order;
+use crate::schema::{described, options_for};
 use crate::values::Value;
 use crate::watch;
 
@@ -48,6 +50,80 @@ pub(crate) fn duplicates(name: &str) -> Result<Duplicates, Failure> {
     }
 }
 
+/// Writes cells as a fragment, and returns its name.
+fn commit(
+    writer: &ArrayWriter,
+    columns: Vec<WriteColumn<'_>>,
+    ranges: Vec<(String, Value, Value)>,
+    order: Option<Layout>,
+    duplicates: Duplicates,
+) -> Result<String, Failure> {
+    let mut write = writer.write().duplicates(duplicates);
+    if let Some(order) = order {
+        write = write.order(order);
+    }
+    for (dimension, low, high) in ranges {
+        let (low, high) = (tdb_array::Coordinate::from(low), tdb_array::Coordinate::from(high));
+        write = write.range(dimension, low..=high);
+    }
+    let write = columns.into_iter().fold(write, tdb_array::Write::column);
+    Ok(write.commit()?)
+}
+
+/// An enumeration whose values are a column.
+fn filled(known: &Enumeration, (name, data, offsets, _): &Given<'_>) -> Result<Enumeration, Failure> {
+    let wrong = |what: String| Failure::Argument(format!("enumeration {name:?}: {what}"));
+    let apart = |_| wrong("the memory is not contiguous".to_owned());
+    let data = data.as_slice().map_err(apart)?;
+    let values: Vec<&[u8]> = match offsets {
+        Some(offsets) => {
+            let end = |at: &u64| usize::try_from(*at).ok();
+            let value = |(low, high): (&u64, &u64)| data.get(end(low)?..end(high)?);
+            let offsets = offsets.as_slice().map_err(apart)?;
+            let found = offsets.iter().zip(offsets.iter().skip(1)).map(value).collect::<Option<_>>();
+            found.ok_or_else(|| wrong("its offsets lie outside of its values".to_owned()))?
+        }
+        None => data.chunks(known.datatype.size()).collect(),
+    };
+    let made =
+        Enumeration::new(&known.name, &known.file_name, known.datatype, known.cell_val_num, values);
+    let made = made.map_err(|error| wrong(error.to_string()))?;
+    Ok(Enumeration { ordered: known.ordered, ..made })
+}
+
+/// Creates an array with its first cells, if there are any: it is there once all are written, and nothing is if anything fails.
+/// `enumerations` are columns with the values of enumerations, which are exact.
+#[pyfunction]
+#[pyo3(signature = (place, json, enumerations, given, ranges, duplicates_name="refuse", time=None))]
+#[expect(clippy::too_many_arguments, reason = "a function of Python, with keywords")]
+pub(crate) fn create_filled(
+    py: Python<'_>,
+    place: &Place,
+    json: &str,
+    enumerations: Vec<Given<'_>>,
+    given: Vec<Given<'_>>,
+    ranges: Vec<(String, Value, Value)>,
+    duplicates_name: &str,
+    time: Option<u64>,
+) -> PyResult<()> {
+    let mut described = described(json)?;
+    for column in &enumerations {
+        if let Some(known) = described.enumerations.iter_mut().find(|known| known.name == column.0) {
+            *known = filled(known, column)?;
+        }
+    }
+    let columns = columns(&given)?;
+    let duplicates = duplicates(duplicates_name)?;
+    watch::run(py, move || -> Result<(), Failure> {
+        let options = options_for(place, &described, time);
+        let made = options.begin_storage(place.write_storage()?, &described.schema)?;
+        if !columns.is_empty() {
+            commit(made.writer(), columns, ranges, None, duplicates)?;
+        }
+        Ok(made.finish()?)
+    })
+}
+
 /// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense arrays. `label` names a
 /// dimension label whose values are written.
 #[pyfunction]
@@ -71,16 +147,7 @@ pub(crate) fn write(
         if let Some(name) = label {
             writer = writer.label(name)?;
         }
-        let mut write = writer.write().duplicates(duplicates);
-        if let Some(order) = order {
-            write = write.order(order);
-        }
-        for (dimension, low, high) in ranges {
-            let (low, high) = (tdb_array::Coordinate::from(low), tdb_array::Coordinate::from(high));
-            write = write.range(dimension, low..=high);
-        }
-        let write = columns.into_iter().fold(write, tdb_array::Write::column);
-        Ok(write.commit()?)
+        commit(&writer, columns, ranges, order, duplicates)
     })
 }
 

@@ -261,7 +261,9 @@ def test_tables_of_pandas_become_arrays_and_come_back(uri: str, tmp_path: pathli
     assert back["sky"].isna().tolist() == [False, False, True] and back["sky"].tolist()[:2] == ["cloudy", "clear"]
     assert back["note"].isna().tolist() == [True, False, False]
     rows = tdb.from_pandas(tmp_path / "rows", frame[["rain", "note"]])
-    assert rows.schema.dense and rows.read(fields=["rain"]).to_numpy()["rain"].tolist() == [0.5, 7.25, 1.0]
+    assert rows.schema.sparse and rows.read(fields=["rain"]).to_numpy()["rain"].tolist() == [0.5, 7.25, 1.0]
+    dense = tdb.from_pandas(tmp_path / "dense", frame[["rain", "note"]], sparse=False)
+    assert dense.schema.dense and dense.read(fields=["rain"]).to_numpy()["rain"].tolist() == [0.5, 7.25, 1.0]
 
 
 @pytest.mark.parametrize("dtype", ["object", "string", "str"])

@@ -216,6 +216,12 @@ impl Read {
         self
     }
 
+    /// Whether a condition narrows the query.
+    #[must_use]
+    pub const fn has_condition(&self) -> bool {
+        self.condition.is_some()
+    }
+
     /// Has a dense result say which of its cells are selected ([`Cells::selected`]): those that some fragment covers and that
     /// satisfy the condition. All others have fill values, which a written cell may have as well.
     /// [`Cells::into_selected`] leaves only the selected ones. What a consolidation of dense fragments filled in counts as

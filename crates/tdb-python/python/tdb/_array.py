@@ -25,6 +25,7 @@ from ._types import (
     json_value,
     milliseconds,
     number_dtype,
+    value_of_json,
     window,
 )
 
@@ -141,8 +142,6 @@ class Array:
     @property
     def non_empty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
         """The first and the last coordinate of each dimension that cells have; ``None`` if there are no cells."""
-        from ._types import value_of_json
-
         said = json.loads(self._core.non_empty_domain())
         if said is None:
             return None
@@ -156,13 +155,24 @@ class Array:
         return self._labels(name)[0]
 
     def _labels(self, name: str) -> tuple[list[Any], bool]:
+        _, values, ordered = self._enumeration(name)
+        # Dates stay what numpy has for them: Python has none of the finer units.
+        return list(values) if values.dtype.kind in "mM" else values.tolist(), ordered
+
+    def _enumeration(self, name: str) -> tuple[str, AnyArray, bool]:
+        """The datatype of an enumeration, its values, and whether they have an order."""
         found = self._core.enumeration(name)
         if found is None:
             raise QueryError(f"the array has no enumeration {name!r}")
         parts, ordered = found
-        values = Column(parts).to_numpy()
-        # Dates stay what numpy has for them: Python has none of the finer units.
-        return list(values) if values.dtype.kind in "mM" else values.tolist(), ordered
+        column = Column(parts)
+        return column.datatype, column.to_numpy(), ordered
+
+    def _end_of(self, dimension: str, end: Any) -> Any:
+        """An end of a range of a dimension, in the notation of schemas in JSON."""
+        known = [one.datatype for one in self.schema.dimensions if one.name == dimension]
+        # What is no dimension is refused where the others are known.
+        return json_value(known[0] if known else "", end)
 
     def read(
         self,
@@ -367,14 +377,14 @@ class Array:
             "drop": list(drop),
             "add_enumerations": [one.to_json() for one in add_enumerations],
             "extend_enumerations": [
-                {"name": name, "values": [json_value(value) for value in values]}
+                {"name": name, "values": [json_value(self._enumeration(name)[0], value) for value in values]}
                 for name, values in (extend_enumerations or {}).items()
             ],
             "drop_enumerations": list(drop_enumerations),
             "upgrade": upgrade,
         }
         if expand is not None:
-            asked["expand"] = {name: [json_value(end) for end in ends] for name, ends in expand.items()}
+            asked["expand"] = {name: [self._end_of(name, end) for end in ends] for name, ends in expand.items()}
         made = _tdb.evolve(self._place, json.dumps(asked), None if at is None else milliseconds(at))
         self._written()
         return made

@@ -10,6 +10,7 @@ from . import _tdb
 from ._errors import WriteError
 from ._schema import Field
 from ._casts import NULLS, as_type, is_null
+from ._extension import is_text_of_pandas, objects_of, of_extension
 from ._types import AnyArray, encoding, is_text, number_dtype, value_size
 
 
@@ -87,6 +88,8 @@ def pack(field: Field, values: Any, labels: list[Any] | None, order: str) -> tup
     """A column for a write, and its number of cells. ``labels`` are the values of the field's enumeration; ``order`` is
     ``C`` or ``F``."""
     nulls: AnyArray | None = None
+    if getattr(values, "dtype", None) == object and hasattr(values, "isna"):
+        values = objects_of(values)
     packed = _texts_of_arrow(field, values) if labels is None else None
     # Objects that become texts are asked for nulls one by one anyway.
     if packed is None and (labels is not None or not (field.var and is_text(field.datatype) and _is_list(values))):
@@ -131,15 +134,7 @@ def _without_nulls(values: Any) -> tuple[Any, AnyArray | None]:
         return values.data, mask
     dtype = getattr(values, "dtype", None)
     if dtype is not None and not isinstance(dtype, np.dtype):
-        # A column of pandas.
-        mask = np.asarray(values.isna())
-        if hasattr(values, "categories") or hasattr(values, "cat"):
-            return np.asarray(values, dtype=object), mask
-        if getattr(dtype, "kind", "O") in "iufb":
-            return np.asarray(values.fillna(0)).astype(getattr(dtype, "numpy_dtype", dtype)), mask
-        found = np.array(values, dtype=object)
-        found[mask] = None
-        return found, mask
+        return of_extension(values)
     if _is_list(values):
         if isinstance(values, np.ndarray):
             flat = values
@@ -184,6 +179,9 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     flat = list(flat)
     dtype = number_dtype(field.datatype)
     assert dtype is not None
+    for at, one in enumerate(flat):
+        if not is_null(one) and _lacks(one):
+            raise WriteError(f'field "{field.name}", cell {at}: one of its values is missing, which cells with several values cannot say')
     validity = np.array([not is_null(one) for one in flat], np.uint8)
     lists = [as_type(field, () if is_null(one) else one, dtype) for one in flat]
     lengths = np.array([0] + [one.nbytes for one in lists], np.uint64)
@@ -192,10 +190,18 @@ def _pack_var(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray]:
     return joined.view(np.uint8), offsets, validity
 
 
+def _lacks(values: Any) -> bool:
+    """Whether one of the values of a cell is missing."""
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.getmaskarray(values).any())
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return False
+    return any(is_null(one) for one in values)
+
+
 def _texts_of_arrow(field: Field, values: Any) -> tuple[AnyArray, AnyArray, AnyArray] | None:
     """A column of texts of pandas, packed as Arrow has it; ``None`` for all else, and if there is no Arrow."""
-    name = getattr(getattr(values, "dtype", None), "name", None)
-    if not field.var or encoding(field.datatype) != "utf-8" or name not in ("str", "string"):
+    if not field.var or encoding(field.datatype) != "utf-8" or not is_text_of_pandas(getattr(values, "dtype", None)):
         return None
     try:
         import pyarrow  # type: ignore[import-untyped, unused-ignore]

@@ -110,7 +110,7 @@ class Grid:
         if self._labels is not None:
             return self._labelled(np.asarray(plain), nulls)
         if plain.dtype.kind in "mM":
-            plain = nearest_unit(plain)
+            plain = nearest_unit(self.name, plain)
         if nulls is None:
             return np.asarray(plain)
         if plain.dtype.kind in "mM":
@@ -166,10 +166,11 @@ def ends_of(array: Array, written: bool = False) -> list[tuple[int, int]]:
 
 def coordinates(array: Array, dimension: int, ends: tuple[int, int]) -> AnyArray:
     """All coordinates of a dimension between two of them."""
-    dtype = number_dtype(array.schema.dimensions[dimension].datatype)
+    own = array.schema.dimensions[dimension]
+    dtype = number_dtype(own.datatype)
     assert dtype is not None
     values = np.arange(ends[0], ends[1] + 1, dtype=np.uint64 if dtype.kind == "u" else np.int64)
-    return nearest_unit(values.view(dtype)) if dtype.kind in "mM" else values.astype(dtype)
+    return nearest_unit(own.name, values.view(dtype)) if dtype.kind in "mM" else values.astype(dtype)
 
 
 def labels_of(array: Array, name: str, dimension: int, box: Sequence[tuple[int, int]]) -> AnyArray:

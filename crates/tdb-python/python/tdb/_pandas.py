@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ._array import Array, Key, Location, Storage, create
-from ._columns import Column
+from . import _tdb
+from ._array import Array, Key, Location, Storage, place
+from ._columns import Column, pack
 from ._errors import QueryError
-from ._schema import Attribute, Dimension, Enumeration, Filters, Schema
-from ._types import AnyArray, Time, datatype_name, encoding, nearest_unit
+from ._frames import ROWS, attribute_of, dimension_of, rows_of
+from ._schema import Filters, Schema
+from ._types import AnyArray, Time, encoding, milliseconds, nearest_unit
 
 if TYPE_CHECKING:
     from ._read import Read
 
-#: The name of the dimension of a table without an index.
-ROWS = "__tiledb_rows"
-
 
 def to_pandas(read: Read, index: Sequence[str] | None) -> pd.DataFrame:
     """The cells of a query."""
-    cells = read.with_dimensions()._core.collect()
+    cells = read.with_dimensions()._core.collect_rows()
     columns = [Column(parts) for parts in cells.take_columns()]
     frame = pd.DataFrame({column.name: _series(read.array, column) for column in columns})
     return frame if index is None else frame.set_index(list(index))
@@ -34,11 +34,15 @@ def _series(array: Array, column: Column) -> Any:
     field = array.schema.field(column.name)
     nulls = column.nulls()
     if field is not None and field.enumeration is not None:
-        labels, ordered = array._labels(field.enumeration)
+        _, labels, ordered = array._enumeration(field.enumeration)
         stored = column.values()
         missing = (stored < 0) | (stored >= len(labels))
         codes = stored.astype(np.int64)
         codes[missing if nulls is None else missing | nulls] = -1
+        if labels.dtype.kind in "mM":
+            labels = nearest_unit(column.name, labels)
+        elif labels.dtype.kind not in "iufb":
+            labels = labels.tolist()
         return pd.Categorical.from_codes(codes, pd.Index(labels), ordered=ordered)
     texts = _strings(column, nulls)
     if texts is not None:
@@ -54,12 +58,12 @@ def _series(array: Array, column: Column) -> Any:
             return pd.arrays.FloatingArray(data, nulls)
         if kind == "b":
             return pd.arrays.BooleanArray(data, nulls)
-        data[nulls] = np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
-        return nearest_unit(data)
+        data[nulls] = np.array("NaT", data.dtype)
+        return nearest_unit(column.name, data)
     if values.ndim > 1 and column.count != 1:
         return list(values)
     if values.dtype.kind in "mM":
-        return nearest_unit(values)
+        return nearest_unit(column.name, values)
     return values.ravel() if values.dtype.kind != "S" else values.astype(object)
 
 
@@ -101,11 +105,14 @@ def from_pandas(
     storage: Storage = None,
     threads: int | None = None,
 ) -> Array:
-    """Creates an array from a table of pandas, and opens it.
+    """Creates an array from a table of pandas, and opens it. If that fails, nothing is left behind.
 
     ``index`` names the columns that become dimensions of a sparse array, as ``frame.set_index(index)`` does. Without it the
-    index of the table does: under its name, or as ``__tiledb_rows``. An index without a name that only counts the rows makes
-    the array dense. Categorical columns become enumerated attributes. ``full_domain`` gives dimensions the whole range of their type, so that later rows fit, too.
+    index of the table does: under its name, or as ``__tiledb_rows``. An index without a name that only counts the rows
+    becomes their numbers in the dimension ``__tiledb_rows``; with ``sparse=False`` the array is then a dense one, whose cells
+    are the rows. Categorical columns become enumerated attributes. ``full_domain`` gives dimensions the whole range of their
+    type, so that later rows fit, too; so do dimensions of a table without rows. What arrays do not have is refused, with the
+    name of the column.
 
     >>> import pandas
     >>> frame = pandas.DataFrame({"station": ["Oslo", "Bergen"], "rain": [0.5, 7.25]})
@@ -114,7 +121,46 @@ def from_pandas(
       station  rain
     0  Bergen  7.25
     1    Oslo  0.50
+    >>> tdb.from_pandas(scratch / "rows", frame).read(where="rain > 1").to_pandas()
+       __tiledb_rows station  rain
+    0              1  Bergen  7.25
     """
+    frame, index = _with_index(frame, index)
+    if sparse is False and (index or full_domain):
+        why = "full_domain is for sparse ones" if not index else f"{index[0]!r} is a column of coordinates, which sparse ones have"
+        raise QueryError(f"the cells of a dense array are the rows of the table, and {why}: leave out sparse=False")
+    dense = sparse is False
+    full = full_domain or not len(frame)
+    columns, rows = [(name, frame[name]) for name in frame.columns], len(frame)
+    named = [dimension_of(name, frame[name], tile, full) for name in index]
+    if not index:
+        named = [rows_of(rows, tile, full and not dense)]
+    attributes = [attribute_of(name, column, filters) for name, column in columns if name not in index]
+    schema = Schema(
+        "dense" if dense else "sparse",
+        [dimension for dimension, _ in named],
+        [attribute for attribute, _, _ in attributes],
+        [labels[0] for _, labels, _ in attributes if labels is not None],
+        duplicates=duplicates and not dense,
+        capacity=capacity,
+    )
+    data = [] if dense else [(dimension.name, values) for dimension, values in named]
+    data += [(attribute.name, values) for attribute, _, values in attributes]
+    given = []
+    for name, values in data if rows else ():
+        field = schema.field(name)
+        assert field is not None
+        given.append(pack(field, values, None, "C")[0])
+    values_of = [labels[1] for _, labels, _ in attributes if labels is not None]
+    box = [(ROWS, 0, rows - 1)] if dense and rows else []
+    where = place(uri, storage, key, threads)
+    said, time = json.dumps(schema.to_json()), None if at is None else milliseconds(at)
+    _tdb.create_filled(where, said, values_of, given, box, "refuse", time)
+    return Array(where)
+
+
+def _with_index(frame: pd.DataFrame, index: Sequence[str] | None) -> tuple[pd.DataFrame, list[str]]:
+    """A table whose index only counts the rows, with names that are texts, and which columns are dimensions."""
     if index is None and not _only_counts(frame.index):
         if frame.index.names == [None]:
             frame = frame.rename_axis(index=ROWS)
@@ -123,37 +169,16 @@ def from_pandas(
         index = [str(name) for name in frame.index.names]
     if index is not None and list(frame.index.names) != [None]:
         frame = frame.reset_index()
-    if sparse is None:
-        sparse = index is not None
-    dimensions = []
-    if index is None:
-        if sparse:
-            raise QueryError("a sparse array needs dimensions: say with index which columns they are")
-        high = max(len(frame) - 1, 0)
-        dimensions.append(Dimension(ROWS, (0, high), "uint64", tile=min(tile or 10_000, high + 1)))
-    for name in index or ():
-        dimensions.append(_dimension(name, frame[name], tile, full_domain))
-    attributes, enumerations, data = [], [], {}
-    for name in map(str, frame.columns):
-        column = frame[name]
-        values, kinds = _values(column)
-        if index is None or name not in index:
-            attribute, enumeration = _attribute(name, column, kinds, filters)
-            attributes.append(attribute)
-            enumerations += [] if enumeration is None else [enumeration]
-        data[name] = values
-    schema = Schema(
-        "sparse" if sparse else "dense",
-        dimensions,
-        attributes,
-        enumerations,
-        duplicates=duplicates and sparse,
-        capacity=capacity,
-    )
-    array = create(uri, schema, at=at, key=key, storage=storage, threads=threads)
-    if len(frame):
-        array.write(data, at=at)
-    return array
+    names, index = [str(name) for name in frame.columns], list(index or ())
+    twice = [name for at, name in enumerate(names) if name in names[:at]]
+    if twice:
+        raise QueryError(f"the table has two columns with the name {twice[0]!r}: rename one")
+    unknown = [name for name in index if name not in names]
+    if unknown:
+        raise QueryError(f"the table has no column {unknown[0]!r} (it has {', '.join(names)})")
+    if not index and ROWS in names:
+        raise QueryError(f"the column {ROWS!r} has the name of the numbers of rows: say index=[{ROWS!r}], or rename it")
+    return frame.set_axis(names, axis=1), index
 
 
 def _only_counts(index: pd.Index[Any]) -> bool:
@@ -161,68 +186,3 @@ def _only_counts(index: pd.Index[Any]) -> bool:
     if index.names != [None] or index.dtype.kind not in "iu":
         return False
     return bool((index.to_numpy() == np.arange(len(index))).all())
-
-
-def _values(column: pd.Series[Any]) -> tuple[Any, set[type]]:
-    """A column as :meth:`Array.write` takes it, and the types of its objects, if it has objects."""
-    if isinstance(column.dtype, np.dtype) and column.dtype.kind in "mM":
-        return np.ma.MaskedArray(column.to_numpy(), column.isna().to_numpy()), set()
-    if column.dtype == object:
-        values = column.to_numpy()
-        kinds = set(map(type, values))
-        if not kinds <= {str, bytes, type(None)}:
-            # pandas says "nothing" with numbers, too.
-            values = values.copy()
-            values[column.isna().to_numpy()] = None
-            kinds = set(map(type, values))
-        return values, kinds
-    return column.to_numpy() if isinstance(column.dtype, np.dtype) else column.array, set()
-
-
-def _is_text(column: pd.Series[Any]) -> bool:
-    return isinstance(column.dtype, pd.StringDtype) or column.dtype == object
-
-
-def _dimension(name: str, column: pd.Series[Any], tile: int | None, full_domain: bool) -> Dimension:
-    if _is_text(column):
-        return Dimension(name, dtype="ascii")
-    values = column.to_numpy()
-    if values.dtype.kind in "mM":
-        # The smallest number is "not a time", and the greatest tile has to fit.
-        info = np.iinfo(np.int64)
-        low, high = (values.min(), values.max()) if not full_domain else (info.min + 1, info.max - (tile or 1))
-        ends = tuple(np.asarray(end).astype(values.dtype) for end in (low, high))
-        return Dimension(name, (ends[0][()], ends[1][()]), values.dtype, tile)
-    low, high = values.min(), values.max()
-    if full_domain:
-        limits = np.finfo(values.dtype) if values.dtype.kind == "f" else np.iinfo(values.dtype)
-        low, high = limits.min, limits.max if values.dtype.kind == "f" else limits.max - (tile or 1)
-    return Dimension(name, (low, high), values.dtype, tile)
-
-
-def _attribute(
-    name: str, column: pd.Series[Any], kinds: set[type], filters: Filters
-) -> tuple[Attribute, Enumeration | None]:
-    dtype = column.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        labels = list(column.cat.categories.to_numpy())
-        count = len(labels)
-        codes = "int8" if count < 1 << 7 else "int16" if count < 1 << 15 else "int32"
-        enumeration = Enumeration(name, labels, bool(column.cat.ordered))
-        return Attribute(name, codes, nullable=bool(column.isna().any()), enumeration=name, filters=filters), enumeration
-    if _is_text(column):
-        if dtype != object:
-            return Attribute(name, str, nullable=bool(column.isna().any()), filters=filters), None
-        nullable = type(None) in kinds
-        kinds = kinds - {type(None)}
-        if not all(issubclass(one, (str, bytes)) for one in kinds):
-            raise QueryError(f"column {name!r} has objects that are neither texts nor bytes")
-        of_bytes = bool(kinds) and all(issubclass(one, bytes) for one in kinds)
-        return Attribute(name, bytes if of_bytes else str, nullable=nullable, filters=filters), None
-    if isinstance(dtype, np.dtype):
-        dates = dtype.kind in "mM" and bool(column.isna().any())
-        return Attribute(name, dtype, nullable=dates, filters=filters), None
-    own = getattr(dtype, "numpy_dtype", None)
-    if own is None:
-        raise QueryError(f"column {name!r} has the type {dtype}, which arrays do not have: convert it first")
-    return Attribute(name, datatype_name(own), nullable=True, filters=filters), None

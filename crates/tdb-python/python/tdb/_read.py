@@ -60,7 +60,7 @@ class Read:
         return to_numpy(self._core.collect())
 
     def to_pandas(self, index: Sequence[str] | None = None) -> pandas.DataFrame:
-        """The cells as a table of pandas, with the dimensions as columns.
+        """The cells as a table of pandas, with the dimensions as columns. What does not satisfy the condition is not among them.
 
         Nullable numbers have pandas' types with missing values (``Int32``, …), enumerated attributes are categorical.
 
@@ -102,12 +102,13 @@ class Read:
         return Read(self._array, self._core.fields(list(names)), names)
 
     def where(self, condition: Where) -> Read:
-        """The same query of the cells that satisfy a condition. In results of dense arrays, which have the shape of the ranges,
-        the other cells have the fill value."""
+        """The same query of the cells that satisfy a condition. The others are not among the rows of tables; in grids of dense
+        arrays, which have the shape of the ranges, they have the fill value."""
         return Read(self._array, self._core.condition(core_of(condition)), self._fields)
 
     def stream(self, memory: str | int = "256MB") -> Stream:
-        """The cells in batches. The whole query, with the batch, stays inside the memory.
+        """The cells in batches. The whole query, with the batch, stays inside the memory. Batches of dense arrays are grids for
+        numpy, and tables, without what does not satisfy the condition, for Arrow and polars.
 
         >>> A = tdb.open(fixtures / "quickstart")
         >>> sum(len(batch) for batch in A.read().stream(memory="16MB"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ from typing import Any, TypeAlias, Union
 import numpy as np
 
 from . import _tdb
-from ._types import datatype_name, is_text, json_value, number_dtype, value_of_json
+from ._types import date_of, datatype_name, is_text, json_value, number_dtype, ticks, value_of_json
 
 #: Filters: one line such as ``"byteshuffle, zstd(level 5)"``, or a list of names and objects as ``tdb info --json`` has.
 #: An object with such a list as ``filters``, and ``max_chunk_size``, says also the size of the chunks that they are applied to.
@@ -61,15 +62,14 @@ class Dimension:
 
     def to_json(self) -> dict[str, Any]:
         """The notation of ``tdb info --json``."""
-        # Dates have the unit of the dimension, so their numbers say the same, also where no calendar reaches.
-        ends = None if self.domain is None else [json_value(json_value_of(end)) for end in self.domain]
+        ends = None if self.domain is None else [json_value(self.datatype, end) for end in self.domain]
         found = {"name": self.name, "datatype": self.datatype, "domain": ends, "filters": self.filters}
-        return found if self.tile is None else {**found, "extent": json_value(self.tile)}
+        return found if self.tile is None else {**found, "extent": extent_value(self.datatype, self.tile)}
 
     @classmethod
     def _of_json(cls, said: Mapping[str, Any]) -> Dimension:
         ends = said["domain"]
-        domain = None if ends is None else (ends[0], ends[1])
+        domain = None if ends is None else (value_of_json(said["datatype"], ends[0]), value_of_json(said["datatype"], ends[1]))
         return cls(said["name"], domain, said["datatype"], said["extent"], said["filters"])
 
 
@@ -113,7 +113,7 @@ class Attribute:
         if self.values is not None:
             found["cell_val_num"] = self.values
         if self.fill is not None:
-            found["fill_value"] = json_value(self.fill)
+            found["fill_value"] = json_value(self.datatype, self.fill)
         if self.enumeration is not None:
             found["enumeration"] = self.enumeration
         return found
@@ -165,7 +165,7 @@ class Enumeration:
 
     def to_json(self) -> dict[str, Any]:
         """The notation of ``tdb info --json``."""
-        values = [json_value(one) for one in self.values]
+        values = [json_value(self.datatype, one) for one in self.values]
         return {"name": self.name, "datatype": self.datatype, "ordered": self.ordered, "values": values}
 
 
@@ -262,7 +262,8 @@ class Schema:
         if self.labels:
             found["labels"] = [dict(one) for one in self.labels]
         if self.current_domain is not None:
-            found["current_domain"] = [[json_value(end) for end in pair] for pair in self.current_domain]
+            pairs = zip(self.dimensions, self.current_domain)
+            found["current_domain"] = [[json_value(own.datatype, end) for end in pair] for own, pair in pairs]
         return found
 
     @classmethod
@@ -342,9 +343,18 @@ class Schema:
 
 def _end(datatype: str, end: Any) -> Any:
     """A coordinate in the type of its dimension."""
-    if isinstance(end, np.datetime64) and end.dtype == number_dtype(datatype):
-        return end
-    return value_of_json(datatype, json_value(end))
+    dtype = number_dtype(datatype)
+    if dtype is not None and dtype.kind in "mM":
+        return date_of(ticks(end, dtype), dtype)
+    return value_of_json(datatype, json_value(datatype, end))
+
+
+def extent_value(datatype: str, tile: Any) -> Any:
+    """The extent of a tile in the notation of schemas in JSON: of dates it is a number of units, or a time."""
+    if isinstance(tile, (np.timedelta64, datetime.timedelta)):
+        unit = np.datetime_data(number_dtype(datatype) or np.dtype("m8"))[0]
+        return ticks(tile, np.dtype(f"m8[{unit}]"))
+    return json_value(datatype, tile)
 
 
 def json_value_of(end: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from . import _tdb
 from ._errors import QueryError
 
 #: A point in time: milliseconds since 1970, or a date.
@@ -118,14 +119,16 @@ def datatype_name(dtype: Any) -> str:
     raise QueryError(f"{found} is not a type that arrays have")
 
 
-def json_value(value: Any) -> Any:
-    """A value in the notation of schemas in JSON."""
-    if isinstance(value, (np.datetime64, datetime.date)):
-        return str(np.datetime64(value))
-    if isinstance(value, np.timedelta64):
-        return int(value.astype(np.int64))
+def json_value(datatype: str, value: Any) -> Any:
+    """A value of a field in the notation of schemas in JSON. Dates and times are numbers in the unit of the field, which are
+    exact also where no calendar reaches."""
+    if isinstance(value, (np.datetime64, np.timedelta64, datetime.date, datetime.timedelta)):
+        dtype = number_dtype(datatype)
+        if dtype is None or dtype.kind not in "mM":
+            raise QueryError(f"{value!r} is not a value of the type {datatype}")
+        return ticks(value, dtype)
     if isinstance(value, np.generic):
-        return json_value(value.item())
+        return json_value(datatype, value.item())
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if value != value else ("inf" if value > 0 else "-inf")
     if isinstance(value, bytes):
@@ -134,20 +137,23 @@ def json_value(value: Any) -> Any:
 
 
 def value_of_json(datatype: str, value: Any) -> Any:
-    """A value from the notation of schemas in JSON: the inverse of :func:`json_value`."""
+    """A value from the notation of schemas in JSON, in which dates may be texts, too."""
     dtype = number_dtype(datatype)
     if value is None or dtype is None:
         return value
     if isinstance(value, list):
         return [value_of_json(datatype, one) for one in value]
-    if dtype.kind == "M":
-        return np.array([value], dtype)[0]
-    if dtype.kind == "m":
-        return np.array([value], dtype)[0]
+    if dtype.kind in "mM":
+        return date_of(_tdb.ticks_of_text(datatype, value) if isinstance(value, str) else value, dtype)
     if dtype.kind != "f":
         return value
     # The same object each time, so that equal schemas are equal.
     return math.nan if value == "NaN" else float(value)
+
+
+def date_of(number: int, dtype: np.dtype[Any]) -> Any:
+    """The date or time that is a number in the unit of a type."""
+    return np.array([number], np.int64).view(dtype)[0]
 
 
 def ticks(value: Any, dtype: np.dtype[Any]) -> int:
@@ -157,6 +163,8 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     # What pandas has is as precise as a nanosecond; numpy would take it for what Python has.
     exact_of = getattr(value, "to_timedelta64" if dtype.kind == "m" else "to_datetime64", None)
     exact = exact_of() if exact_of else np.timedelta64(value) if dtype.kind == "m" else np.datetime64(value)
+    if np.datetime_data(exact.dtype)[0] == "generic":
+        return int(exact.astype(np.int64))
     try:
         own = exact.astype(dtype)
         # Not the other way round: numbers that are too large for the finer unit may wrap on both sides.
@@ -168,13 +176,36 @@ def ticks(value: Any, dtype: np.dtype[Any]) -> int:
     return int(own.astype(np.int64))
 
 
-def nearest_unit(values: Any) -> Any:
-    """Dates and times in the nearest unit that pandas and xarray have."""
+#: The seconds of the units that are longer than a second and always equally long.
+_SECONDS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60}
+#: The parts of a nanosecond that shorter units are.
+_PARTS = {"ps": 10**3, "fs": 10**6, "as": 10**9}
+
+
+def nearest_unit(name: str, values: Any) -> Any:
+    """Dates and times of a field in the nearest unit that pandas and xarray have. What that unit does not have is an error."""
     unit = np.datetime_data(values.dtype)[0]
     if unit in ("s", "ms", "us", "ns"):
         return values
-    coarse = unit in ("Y", "M", "W", "D", "h", "m")
-    return values.astype(f"{values.dtype.kind}8[{'s' if coarse else 'ns'}]")
+    dtype = np.dtype(f"{values.dtype.kind}8[{'ns' if unit in _PARTS else 's'}]")
+    numbers, greatest = values.view(np.int64), int(np.iinfo(np.int64).max)
+    if unit in _PARTS:
+        held = numbers % _PARTS[unit] == 0
+    elif unit in _SECONDS:
+        most = greatest // _SECONDS[unit]
+        held = (numbers >= -most) & (numbers <= most)
+    else:
+        # Years and months: their first seconds. A date in a longer unit is the beginning of that unit.
+        first, last = (int(date_of(end, dtype).astype(values.dtype).astype(np.int64)) for end in (-greatest, greatest))
+        held = (numbers > first) & (numbers <= last)
+    held = np.asarray(held | np.isnat(values))
+    if not held.all():
+        wrong = int(numbers[~held].ravel()[0])
+        raise QueryError(
+            f"field {name!r}: the {values.dtype} {wrong} (counted from 1970) is not a {dtype}, which is the nearest type that"
+            " pandas and xarray have: read the field with to_numpy() or as Arrow, or leave it out"
+        )
+    return values.astype(dtype)
 
 
 def milliseconds(time: Time) -> int:

@@ -153,7 +153,7 @@ class Attr:
             numbers = np.array([tuple(np.atleast_1d(np.asarray(value, self.dtype))[0])], self.dtype).view(own)
         else:
             numbers = np.atleast_1d(np.array(value, own)).ravel()
-        said = [json_value(own.type(one) if own.kind not in "mM" else one) for one in numbers.ravel()]
+        said = [json_value(self._datatype, own.type(one) if own.kind not in "mM" else one) for one in numbers.ravel()]
         self._fill = said[0] if len(said) == 1 else said
 
     def __eq__(self, other: object) -> bool:

@@ -275,8 +275,7 @@ def _write(uri: Any, frame: Any, values: dict[str, Any], valid: dict[str, Any], 
     with open(uri, "w", timestamp=args.get("timestamp")) as array:
         for attr in array.schema:
             if attr.enum_label is not None and attr.name in frame:
-                frame = frame.assign(**{attr.name: frame[attr.name].cat.set_categories(_kinds(array.enum(attr.enum_label).values()))})
-                values[attr.name] = frame[attr.name].cat.codes.to_numpy(np.int32)
+                values[attr.name] = _codes(attr, frame[attr.name], _kinds(array.enum(attr.enum_label).values()))
         if array.schema.sparse:
             coordinates = []
             for at, dim in enumerate(array.domain):
@@ -295,6 +294,20 @@ def _write(uri: Any, frame: Any, values: dict[str, Any], valid: dict[str, Any], 
         else:
             low = first or 0
             write.dense(array, slice(low, low + len(frame)), values, valid)
+
+
+def _codes(attr: Attr, column: Any, known: Any) -> Any:
+    """The numbers of the values of a categorical column in an enumeration. TileDB-Py writes -1 for a value that is not there, and
+    can then not read the array."""
+    column = column.astype("category")
+    given = column.cat.set_categories(known)
+    unknown = column[given.isna() & column.notna()]
+    if len(unknown):
+        raise TileDBError(
+            f"attribute {attr.name!r}: {unknown.iloc[0]!r} is not a value of the enumeration {attr.enum_label!r}:"
+            " extend it first (ArraySchemaEvolution.extend_enumeration)"
+        )
+    return given.cat.codes.to_numpy(np.int32)
 
 
 def _kinds(values: Any) -> Any:
@@ -339,12 +352,13 @@ def _from_pandas(uri: Any, frame: Any, args: Mapping[str, Any]) -> None:
         else ColumnInfo.from_values(column, args.get("varlen_types"))
         for name, column in frame.items()
     }
+    # What is wrong with a column is found before there is an array.
+    values, valid = ({}, {}) if mode == "schema_only" else _columns(frame, infos, args.get("fillna"))
     if mode != "append":
         _create(uri, frame, full, infos, args)
     if mode != "schema_only":
         if args.get("debug", True):
             print(f"`tiledb.from_pandas` writing '{len(frame)}' rows")
-        values, valid = _columns(frame, infos, args.get("fillna"))
         _write(uri, frame, values, valid, mode != "append", args)
 
 

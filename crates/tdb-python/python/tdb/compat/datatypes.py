@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import QueryError
-from .._types import AnyArray, datatype_name, number_dtype
+from .._types import AnyArray, datatype_name, number_dtype, ticks
 from .libtiledb import TILEDB_VAR_NUM
 from .libtiledb import DataType as _Name
 
@@ -100,7 +100,7 @@ class DataType:
         """A tile's extent in the type of the coordinates."""
         if self.np_dtype.kind == "M":
             if isinstance(tile_extent, np.timedelta64):
-                tile_extent = tile_extent / np.ones((), _duration(self.np_dtype))[()]
+                tile_extent = ticks(tile_extent, np.dtype(_duration(self.np_dtype)))
             found = np.array(tile_extent, np.int64)
         else:
             found = np.array(tile_extent, self.np_dtype)

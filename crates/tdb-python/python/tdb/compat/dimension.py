@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._schema import Dimension
-from .._types import AnyArray, json_value
+from .._types import AnyArray
 from .datatypes import DataType
 from .dimension_label import DimLabelSchema
 from .filter import FilterList, list_of
@@ -81,8 +81,7 @@ class Dim:
 
     def _own(self) -> Dimension:
         """The same dimension in ``tdb``."""
-        tile = None if self._tile is None else json_value(self._tile)
-        return Dimension(self._name, self._ends, self._type.name, tile, self.filters._said_all())
+        return Dimension(self._name, self._ends, self._type.name, self._tile, self.filters._said_all())
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._array import Array as Own
 from .._schema import Schema, json_value_of
-from .._types import json_value, number_dtype, value_of_json
+from .._types import number_dtype, value_of_json
 from .ctx import Ctx, path_of
 from .libtiledb import TileDBError
 from .write import uri_of
@@ -84,7 +84,8 @@ def _cells(schema: Schema, one: dict[str, Any]) -> int:
         return int(one["cells"])
     count = 1
     for dim, ends in zip(schema.dimensions, one["non_empty_domain"]):
-        low, high, begin = (int(json_value_of(_end(dim.datatype, end))) for end in (*ends, json_value(dim.domain[0] if dim.domain else 0)))
+        begin = int(json_value_of(dim.domain[0])) if dim.domain else 0
+        low, high = (int(json_value_of(_end(dim.datatype, end))) for end in ends)
         extent = int(dim.tile or high - low + 1)
         count *= ((high - begin) // extent - (low - begin) // extent + 1) * extent
     return count

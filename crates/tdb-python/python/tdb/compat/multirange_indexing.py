@@ -237,11 +237,12 @@ class DataFrameIndexer(_Indexer):
             codes = values.astype(np.int64)
             if nulls is not None:
                 codes[nulls] = -1
-            labels = self.array.enum(attr.enum_label).values()
+            known = self.array.enum(attr.enum_label)
+            labels = known.values()
             if not self._as_arrow:
                 return labelled(values, labels)
             kind = labels.tolist() if labels.dtype.kind in "SU" else labels
-            return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind))
+            return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind), ordered=known.ordered)
         if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "D":
             values = _dates(column.name, values)
         if nulls is not None:
@@ -295,7 +296,8 @@ def _arrow_table(array: Array, cells: Cells) -> Any:
             values = values.astype(np.uint8)
         made = pyarrow.array(values, type=kind, mask=nulls)
         if attr is not None and attr.enum_label is not None:
-            made = pyarrow.DictionaryArray.from_arrays(made, pyarrow.array(array.enum(attr.enum_label).values()))
+            known = array.enum(attr.enum_label)
+            made = pyarrow.DictionaryArray.from_arrays(made, pyarrow.array(known.values()), ordered=known.ordered)
         columns[column.name] = made
     return pyarrow.table(columns)
 

@@ -84,16 +84,18 @@ class ArraySchemaEvolution:
         if self._current is not None:
             rectangle = self._current.ndrectangle
             ranges = {one.name: rectangle.range(at) for at, one in enumerate(rectangle._domain)}
-            said["expand"] = {name: [json_value(end) for end in ends] for name, ends in ranges.items()}
+            types = {one.name: one._own().datatype for one in rectangle._domain}
+            said["expand"] = {name: [json_value(types[name], end) for end in ends] for name, ends in ranges.items()}
         _tdb.evolve(place_of(uri, ctx), json.dumps(said), self._time)
 
 
 def _added(known: Enumeration, wanted: Enumeration) -> list[Any]:
     """The values that an enumeration has in addition."""
-    before, after = known._own().values, wanted._own().values
+    own = known._own()
+    before, after = own.values, wanted._own().values
     if list(after[: len(before)]) != list(before):
         raise TileDBError(f"the enumeration {wanted.name!r} does not begin with the values that the array has")
-    return [json_value(one) for one in after[len(before) :]]
+    return [json_value(own.datatype, one) for one in after[len(before) :]]
 
 
 __all__ = ["ArraySchemaEvolution"]
