@@ -116,8 +116,7 @@ pub(crate) fn from_arrow(
         }
         let mapping = Mapping::new(&schema, enumerations, Options::new())?;
         let made = options.begin_storage(place.write_storage()?, &schema)?;
-        let written =
-            append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
+        let written = append(made.writer(), &mapping, first.map(Ok).into_iter().chain(reader), ranges, how)?;
         made.finish()?;
         Ok(written)
     })

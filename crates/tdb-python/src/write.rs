@@ -85,8 +85,7 @@ fn filled(known: &Enumeration, (name, data, offsets, _): &Given<'_>) -> Result<E
         }
         None => data.chunks(known.datatype.size()).collect(),
     };
-    let made =
-        Enumeration::new(&known.name, &known.file_name, known.datatype, known.cell_val_num, values);
+    let made = Enumeration::new(&known.name, &known.file_name, known.datatype, known.cell_val_num, values);
     let made = made.map_err(|error| wrong(error.to_string()))?;
     Ok(Enumeration { ordered: known.ordered, ..made })
 }
