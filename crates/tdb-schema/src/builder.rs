@@ -140,7 +140,7 @@ impl SchemaBuilder {
         self
     }
 
-    /// Returns the schema, after filling in the tile extents that were not set.
+    /// Returns the schema, after filling in the tile extents that were not set, and those of images (WebP) that are 0.
     ///
     /// # Errors
     /// The first rule that is broken ([`ArraySchema::check_new`]).
@@ -148,6 +148,8 @@ impl SchemaBuilder {
         if self.schema.cell_order != Layout::Hilbert {
             self.schema.domain.dimensions.iter_mut().try_for_each(fill_extent)?;
         }
+        self.schema.check_image_extents()?;
+        self.schema.set_image_extents()?;
         self.schema.check_new()?;
         self.enumerations.iter().try_for_each(|enumeration| self.schema.check_enumeration(enumeration))?;
         let mut seen = std::collections::HashSet::new();

@@ -54,6 +54,7 @@ mod enumeration;
 mod error;
 mod express;
 mod group;
+mod images;
 mod label;
 mod metadata;
 mod pipeline;

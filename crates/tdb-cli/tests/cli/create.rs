@@ -89,3 +89,43 @@ fn a_schema_says_little_and_its_mistakes_are_named_with_their_place() {
     assert!(create(&good).err.contains("already"));
     refused(&["create", text(&array), "--schema", "/no/such/file"], 1, "/no/such/file");
 }
+
+#[test]
+fn the_images_of_webp_have_the_extents_of_the_tiles() {
+    let scratch = Scratch::new();
+    let file = scratch.path().join("schema.json");
+    let attempt = |tile: (u32, u32), filter: Value, name: &str| {
+        let dimension = |name: &str, tile: u32| json!({"name": name, "datatype": "UINT32", "domain": [0, 767], "extent": tile});
+        let described = json!({
+            "type": "dense",
+            "dimensions": [dimension("y", tile.0), dimension("x", tile.1)],
+            "attributes": [{"name": "i", "datatype": "UINT8", "filters": [filter]}],
+        });
+        fs::write(&file, described.to_string()).unwrap();
+        let array = scratch.path().join(name);
+        (tdb(&["create", text(&array), "--schema", text(&file)]), array)
+    };
+    for (index, tile) in [(16, 48), (32, 96), (256, 768), (1, 12)].into_iter().enumerate() {
+        for (kind, filter) in [
+            json!("webp"),
+            json!({"name": "webp", "format": "rgba"}),
+            json!({"name": "webp", "y_extent": tile.0}),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let (outcome, array) = attempt(tile, filter, &format!("a{index}_{kind}"));
+            assert_eq!((outcome.code, outcome.err.as_str()), (0, ""), "{tile:?}");
+            let shown = &schema_json(&array)["attributes"][0]["filters"][0];
+            let shown = if shown.is_null() {
+                schema_json(&array)["attributes"][0]["filters"]["filters"][0].clone()
+            } else {
+                shown.clone()
+            };
+            assert_eq!((&shown["y_extent"], &shown["x_extent"]), (&json!(tile.0), &json!(tile.1)));
+        }
+    }
+    let (outcome, array) = attempt((32, 96), json!({"name": "webp", "x_extent": 48}), "other");
+    assert!(outcome.code != 0 && outcome.err.contains("x_extent is 96"), "{}", outcome.err);
+    assert!(!array.exists());
+}

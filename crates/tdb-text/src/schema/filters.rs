@@ -22,12 +22,12 @@ pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
 /// A filter: an object with its `name` and the options that differ from the defaults; or only the name.
 fn filter(at: &At<'_>) -> Result<Filter> {
     if at.value.is_string() {
-        return at.understood(words::filter);
+        return at.understood(words::filter).map(without_extents);
     }
     if !at.value.is_object() {
         return Err(at.error("a filter is expected: an object with a name"));
     }
-    let mut filter = at.need("name")?.understood(words::filter)?;
+    let mut filter = without_extents(at.need("name")?.understood(words::filter)?);
     at.object(&[&["name"], words::about(&filter).options].concat())?;
     match &mut filter {
         Filter::Gzip { level }
@@ -63,6 +63,14 @@ fn filter(at: &At<'_>) -> Result<Filter> {
         _ => {}
     }
     Ok(filter)
+}
+
+/// Images have the extents of the tile, unless they are given.
+fn without_extents(mut filter: Filter) -> Filter {
+    if let Filter::WebP(options) = &mut filter {
+        (options.y_extent, options.x_extent) = (0, 0);
+    }
+    filter
 }
 
 /// Sets an option if the key exists.

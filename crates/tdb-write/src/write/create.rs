@@ -96,7 +96,11 @@ impl Files {
             let what = format!("creating arrays of version {version} is not supported");
             return Err(Error::unsupported(storage.describe(""), what));
         }
-        schema.check_new().map_err(|problem| WriteError::Schema(Box::new(problem.into())))?;
+        let problem = |problem: SchemaProblem| WriteError::Schema(Box::new(problem.into()));
+        let mut settled = schema.clone();
+        settled.set_image_extents().map_err(problem)?;
+        let schema = &settled;
+        schema.check_new().map_err(problem)?;
         let given = enumerations(schema, &options.enumerations)?;
         let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let mut scratch = Nonces::new()?.scratch();

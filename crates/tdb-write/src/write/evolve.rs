@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{Datatype, FormatVersion, Gate};
+use tdb_codec::{ArrayType, Datatype, FormatVersion, Gate};
 use tdb_filters::Filter;
 use tdb_schema::{
     ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationName, Field, Range, SchemaProblem,
@@ -173,7 +173,12 @@ impl SchemaEvolution {
             if new.field(&attribute.name).is_some() {
                 return refuse(format!("there is a field \"{}\" already", attribute.name));
             }
-            new.attributes.push(attribute.clone());
+            let mut attribute = attribute.clone();
+            if new.array_type == ArrayType::Dense {
+                let settled = attribute.set_image_extents(&new.domain);
+                settled.map_err(|problem| Error::refused(WHAT, problem.to_string()))?;
+            }
+            new.attributes.push(attribute);
         }
         for name in &self.dropped_enumerations {
             let Some(at) = listed(&new, name) else {

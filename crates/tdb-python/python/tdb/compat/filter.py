@@ -243,22 +243,18 @@ class WebpFilter(Filter):
         self.input_format = WebpInputFormat.WEBP_NONE if input_format is None else WebpInputFormat(input_format)
         self.quality = 100.0 if quality is None else float(quality)
         self.lossless = bool(lossless)
-        self._extents: tuple[int, int] | None = None
 
     def _said(self) -> dict[str, Any]:
         if self.input_format is WebpInputFormat.WEBP_NONE:
             raise UnsupportedError("the filter WebP needs the format of the colours (input_format)")
         said = {"name": self._word, "quality": self.quality, "lossless": self.lossless}
+        # the extents of the picture are those of the tile
         said["format"] = self.input_format.name[len("WEBP_") :].lower()
-        if self._extents is not None:
-            said["y_extent"], said["x_extent"] = self._extents
         return said
 
     @classmethod
     def _of_said(cls, said: Mapping[str, Any]) -> Filter:
-        made = cls(WebpInputFormat[f"WEBP_{said['format'].upper()}"], said["quality"], said["lossless"])
-        made._extents = (said["y_extent"], said["x_extent"])
-        return made
+        return cls(WebpInputFormat[f"WEBP_{said['format'].upper()}"], said["quality"], said["lossless"])
 
 
 _ALL: dict[str, type[Filter]] = {
