@@ -229,7 +229,10 @@ def vacuum(uri: Any, config: Any = None, ctx: Ctx | None = None, timestamp: Any 
         for name, one in zip(("start", "end"), timestamp):
             if one is not None:
                 merged[f"sm.vacuum.timestamp_{name}"] = one
-    if (merged["sm.vacuum.timestamp_start"], merged["sm.vacuum.timestamp_end"]) != ("0", "18446744073709551615"):
+    # Releases of libtiledb differ in whether these keys have defaults: what is not given is all times.
+    words = merged.dict()
+    first, last = words.get("sm.vacuum.timestamp_start", "0"), words.get("sm.vacuum.timestamp_end", str(0xFFFF_FFFF_FFFF_FFFF))
+    if (int(first), int(last)) != (0, 0xFFFF_FFFF_FFFF_FFFF):
         raise NotImplementedError("a vacuum of a time is not supported: what was replaced is removed as a whole")
     ctx = Ctx(merged)
     # As TileDB's, it removes also what reads at earlier times saw.
