@@ -164,6 +164,18 @@ pub(crate) fn environment(
     made(&folder.join(name), version, &[&[BUILDER], tools], optional)
 }
 
+/// As [`environment`], and after that these packages without what they need.
+pub(crate) fn environment_without(
+    folder: &Path,
+    name: &str,
+    version: &str,
+    tools: &[&str],
+    alone: &[&str],
+) -> Result<PathBuf, String> {
+    let alone = [&["--no-deps"], alone].concat();
+    made(&folder.join(name), version, &[&[BUILDER], tools, &alone], &[])
+}
+
 /// The virtual environment that has the library for SOMA, made if it is not there.
 fn soma_environment(folder: &Path) -> Result<PathBuf, String> {
     made(&folder.join(SOMA), SOMA_PYTHON, &[&SOMA_TOOLS, &SOMA_PEER], &[])

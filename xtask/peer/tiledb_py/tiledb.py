@@ -1,15 +1,20 @@
 """Stands for the package `tiledb`: this folder is on the path, and `import tiledb` gives `tdb.compat`.
 
 Modules below it are those of `tdb.compat` with the same names. `tiledb.tests` is the folder of tests that is run, which
-imports its helpers by that name.
+imports its helpers by that name. Programs that are installed inside of the package `tiledb` are found there, and nothing else is.
 """
 
 import importlib
 import importlib.abc
 import importlib.machinery
+import os
 import sys
 
 import tdb.compat
+
+
+#: Programs that are installed as folders of the package `tiledb`.
+_PROGRAMS = ("bioimg", "cf", "segy", "vector_search")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -19,6 +24,9 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if not name.startswith("tiledb."):
             return None
         below = name[len("tiledb.") :]
+        if below.split(".")[0] in _PROGRAMS:
+            folders = [os.path.join(one, "tiledb") for one in sys.path] if below in _PROGRAMS else path
+            return importlib.machinery.PathFinder.find_spec(name, folders)
         own = "tiledb_main" if below == "main" else below if below.split(".")[0] == "tests" else f"tdb.compat.{below}"
         try:
             module = importlib.import_module(own)

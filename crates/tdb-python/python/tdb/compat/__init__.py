@@ -14,6 +14,7 @@ Results have the shapes, the types and the order of TileDB-Py's. What is not her
 
 from __future__ import annotations
 
+from . import cc
 from .array import Array
 from .array_schema import ArraySchema
 from .attribute import Attr
@@ -130,6 +131,7 @@ __all__ = [
     "ZstdFilter",
     "array_exists",
     "array_fragments",
+    "cc",
     "consolidate",
     "default_ctx",
     "empty_like",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from .. import _array, _tdb
 from .._array import Array as Own
 from .._columns import Column
 from .._condition import Condition
+from .._errors import IoError, NotAnArrayError
 from .._types import Window
 from .array_schema import ArraySchema
 from .attribute import Attr, bytes_of
@@ -37,9 +39,26 @@ def place_of(uri: Any, ctx: Ctx, key: Any = None) -> _tdb.Place:
     return _array.place(path, storage_of(config), key_of(config, key), None)
 
 
-def opened(uri: Any, ctx: Ctx | None = None, key: Any = None, at: Window = None) -> Own:
+@contextmanager
+def there(kind: str, place: _tdb.Place) -> Iterator[None]:
+    """Says "does not exist", which programs look for, where something fails because there is no array (or group) at a place."""
+    try:
+        yield
+    except (IoError, NotAnArrayError) as error:
+        if _tdb.object_type(place) == kind:
+            raise
+        raise TileDBError(f"Cannot open {kind}; {kind.capitalize()} does not exist: {error}") from error
+
+
+def own_at(place: _tdb.Place, at: Window = None) -> Own:
     """The array at a place, in ``tdb``."""
-    return Own(place_of(uri, ctx_of(ctx), key), at=at)
+    with there("array", place):
+        return Own(place, at=at)
+
+
+def opened(uri: Any, ctx: Ctx | None = None, key: Any = None, at: Window = None) -> Own:
+    """The array at a location, in ``tdb``."""
+    return own_at(place_of(uri, ctx_of(ctx), key), at)
 
 
 def _times(timestamp: Any) -> tuple[int | None, int | None]:
@@ -85,10 +104,10 @@ class Array:
         window = None
         if self._mode == "r" and (self._start is not None or self._end is not None):
             # TileDB takes no end for "now".
-            end = self._end if self._end is not None else Own(place).window[1]
+            end = self._end if self._end is not None else own_at(place).window[1]
             window = (self._start or 0, end)
-        self._own = Own(place, at=window)
-        self._meta = Metadata(place, self._own.window if self._mode == "r" else None, self._mode, self._end)
+        self._own = own_at(place, window)
+        self._meta = Metadata(self, place, self._own.window if self._mode == "r" else None, self._mode, self._end)
         self._schema: ArraySchema | None = None
 
     @property
@@ -289,7 +308,7 @@ class Array:
 
     def upgrade_version(self, config: Any = None) -> None:
         """Makes the version of the format the newest."""
-        Own(place_of(self.uri, self.ctx, self.key)).evolve(upgrade=True)
+        own_at(place_of(self.uri, self.ctx, self.key)).evolve(upgrade=True)
 
     def dump(self) -> None:
         """Prints the schema."""

@@ -9,33 +9,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from .defaults import DEFAULTS
 from .libtiledb import TileDBError
 
-#: Options that programs look up, and what TileDB has for them.
-_DEFAULTS = {
-    "sm.check_coord_dups": "true",
-    "sm.check_coord_oob": "true",
-    "sm.consolidation.mode": "fragments",
-    "sm.consolidation.timestamp_end": "18446744073709551615",
-    "sm.consolidation.timestamp_start": "0",
-    "sm.dedup_coords": "false",
-    "sm.encryption_key": "",
-    "sm.encryption_type": "NO_ENCRYPTION",
-    "sm.group.timestamp_end": "18446744073709551615",
-    "sm.group.timestamp_start": "0",
-    "sm.memory_budget": "5368709120",
-    "sm.tile_cache_size": "10000000",
-    "sm.vacuum.mode": "fragments",
-    "sm.vacuum.timestamp_end": "18446744073709551615",
-    "sm.vacuum.timestamp_start": "0",
-    "vfs.s3.aws_access_key_id": "",
-    "vfs.s3.aws_secret_access_key": "",
-    "vfs.s3.aws_session_token": "",
-    "vfs.s3.endpoint_override": "",
-    "vfs.s3.no_sign_request": "false",
-    "vfs.s3.region": "",
-    "vfs.s3.scheme": "https",
-}
 #: Options that are not shown.
 _SECRETS = ("secret", "key", "token", "password")
 
@@ -53,7 +29,7 @@ class Config(MutableMapping[str, str]):
     """Options: names and texts."""
 
     def __init__(self, params: Mapping[str, Any] | None = None, path: str | None = None) -> None:
-        self._values = dict(_DEFAULTS)
+        self._values = dict(DEFAULTS)
         if path is not None:
             self.from_file(path)
         if params is not None:
@@ -100,8 +76,8 @@ class Config(MutableMapping[str, str]):
 
     def __delitem__(self, name: str) -> None:
         # What TileDB has by default comes back.
-        if name in _DEFAULTS:
-            self._values[name] = _DEFAULTS[name]
+        if name in DEFAULTS:
+            self._values[name] = DEFAULTS[name]
         else:
             self._values.pop(name, None)
 
@@ -132,7 +108,7 @@ class Config(MutableMapping[str, str]):
 
     def clear(self) -> None:
         """All options as they are by default."""
-        self._values = dict(_DEFAULTS)
+        self._values = dict(DEFAULTS)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Config) and self._values == other._values

@@ -10,7 +10,7 @@ from typing import Any
 from .. import _tdb
 from .._group import remove_member
 from .._types import Window
-from .array import Array, place_of
+from .array import Array, place_of, there
 from .ctx import Config, Ctx, ctx_of, path_of
 from .libtiledb import TileDBError
 from .metadata import Metadata
@@ -78,8 +78,9 @@ class Group:
         self._at = None if whole else last
         self._place, self._mode = place_of(self._uri, self._ctx), mode
         window = None if self._window is None else (first, last)
-        self._members = _tdb.group_members(self._place, window)
-        self._meta = Metadata(self._place, window, mode, self._at)
+        with there("group", self._place):
+            self._members = _tdb.group_members(self._place, window)
+        self._meta = Metadata(self, self._place, window, mode, self._at)
         self._added: list[tuple[str, str | None, bool]] = []
         self._removed: list[str] = []
         self._isopen = True

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tdb
-from .array import Array, opened, place_of
+from .array import Array, opened, place_of, there
 from .array_schema import ArraySchema
 from .attribute import Attr
 from .ctx import Config, Ctx, ctx_of, flag, path_of
@@ -21,6 +21,10 @@ from .dimension import Dim, Domain
 from .fragment import FragmentInfoList, between
 from .libtiledb import TileDBError
 from .write import uri_of
+
+
+#: The name under which programs take it from here.
+_get_ctx = ctx_of
 
 
 def open(
@@ -209,7 +213,9 @@ def consolidated(uri: Any, ctx: Ctx, key: Any, fragment_uris: Sequence[str] | No
     if names is not None and len(names) < 2:
         return
     mode, purge = _stored(config["sm.consolidation.mode"]), flag(ctx, "sm.consolidation.purge_deleted_cells")
-    _tdb.consolidate(place_of(uri, ctx, key), mode, names, None, purge and mode == "fragments")
+    place = place_of(uri, ctx, key)
+    with there("array", place):
+        _tdb.consolidate(place, mode, names, None, purge and mode == "fragments")
 
 
 def vacuum(uri: Any, config: Any = None, ctx: Ctx | None = None, timestamp: Any = None) -> None:
@@ -223,11 +229,16 @@ def vacuum(uri: Any, config: Any = None, ctx: Ctx | None = None, timestamp: Any 
         for name, one in zip(("start", "end"), timestamp):
             if one is not None:
                 merged[f"sm.vacuum.timestamp_{name}"] = one
-    if (merged["sm.vacuum.timestamp_start"], merged["sm.vacuum.timestamp_end"]) != ("0", "18446744073709551615"):
+    # Releases of libtiledb differ in whether these keys have defaults: what is not given is all times.
+    words = merged.dict()
+    first, last = words.get("sm.vacuum.timestamp_start", "0"), words.get("sm.vacuum.timestamp_end", str(0xFFFF_FFFF_FFFF_FFFF))
+    if (int(first), int(last)) != (0, 0xFFFF_FFFF_FFFF_FFFF):
         raise NotImplementedError("a vacuum of a time is not supported: what was replaced is removed as a whole")
     ctx = Ctx(merged)
     # As TileDB's, it removes also what reads at earlier times saw.
-    _tdb.vacuum(place_of(uri, ctx), _stored(merged["sm.vacuum.mode"]), False, True)
+    place = place_of(uri, ctx)
+    with there("array", place):
+        _tdb.vacuum(place, _stored(merged["sm.vacuum.mode"]), False, True)
 
 
 def _local(uri: Any) -> str:
@@ -256,6 +267,9 @@ def move(old_uri: Any, new_uri: Any, ctx: Ctx | None = None) -> None:
 
 
 def _children(path: str) -> list[str]:
+    # Where there is nothing, there are no objects.
+    if not os.path.isdir(path):
+        return []
     return sorted(os.path.join(path, name) for name in os.listdir(path) if os.path.isdir(os.path.join(path, name)))
 
 
@@ -275,7 +289,8 @@ def walk(uri: Any, func: Callable[[str, str], Any], order: str = "preorder", ctx
         kind = object_type(one, ctx)
         if kind is not None and order == "preorder":
             func(uri_of(one), kind)
-        if kind != "array":
+        # Objects in folders that are no groups are not visited, as in TileDB.
+        if kind == "group":
             walk(one, func, order, ctx)
         if kind is not None and order == "postorder":
             func(uri_of(one), kind)

@@ -63,7 +63,9 @@ class Box:
                 step = one.step
                 if step and schema.sparse:
                     raise IndexError("steps are not supported for sparse arrays")
-                self.ranges.append([_text_range(dim, one, low, high) if dim.isvar else _bounded(dim, one, schema.sparse, bounds)])
+                one = _text_range(dim, one, low, high) if dim.isvar else _bounded(dim, one, schema.sparse, bounds)
+                within(dim, *one)
+                self.ranges.append([one])
             else:
                 self.ranges.append(_points(dim, one))
             self.steps += (slice(None, None, step),)
@@ -72,6 +74,17 @@ class Box:
     def stepped(self) -> bool:
         """Whether a slice has a step."""
         return any(one.step for one in self.steps)
+
+
+def within(dim: Dim, low: Any, high: Any) -> None:
+    """Fails, with the words of TileDB, where a range does not lie inside of the domain, which ``tdb`` itself allows."""
+    if dim.isvar:
+        return
+    if low > high:
+        raise TileDBError(f"Lower range bound {low} cannot be larger than the higher bound {high} of dimension '{dim.name}'")
+    if low < dim.domain[0] or high > dim.domain[1]:
+        first, last = dim.domain
+        raise TileDBError(f"Cannot add range to dimension '{dim.name}'; Range [{low}, {high}] is out of domain bounds [{first}, {last}]")
 
 
 def _single(dim: Dim, one: Any) -> slice:
@@ -170,6 +183,9 @@ def multi_ranges(schema: ArraySchema, key: Any, ends: Sequence[Any] | None) -> l
         bounds = None if current.is_empty else current.ndrectangle.range(at)
         for part in one if isinstance(one, list) else [one]:
             found[at] += _multi(part, schema.sparse, own, bounds)
+        dim = schema.domain.dim(at)
+        for pair in found[at]:
+            within(dim, *pair)
     return found
 
 

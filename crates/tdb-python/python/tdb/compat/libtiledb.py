@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from enum import Enum
+from typing import Any
 
 from .._errors import Error
 
@@ -100,6 +102,35 @@ def TILEDB_VAR_NUM() -> int:
 def version() -> tuple[int, int, int]:
     """The release of libtiledb whose behaviour this package has."""
     return (2, 30, 0)
+
+
+#: Classes that TileDB-Py has here too, and the modules that have them. They use this module, so they are looked up when asked for.
+_CLASSES = {
+    "Array": ("array", "Array"),
+    "ArraySchema": ("array_schema", "ArraySchema"),
+    "Attribute": ("attribute", "Attr"),
+    "Config": ("ctx", "Config"),
+    "Context": ("ctx", "Ctx"),
+    "CurrentDomain": ("current_domain", "CurrentDomain"),
+    "Dimension": ("dimension", "Dim"),
+    "Domain": ("dimension", "Domain"),
+    "Enumeration": ("enumeration", "Enumeration"),
+    "Filter": ("filter", "Filter"),
+    "FilterList": ("filter", "FilterList"),
+    "Group": ("group", "Group"),
+    "Metadata": ("metadata", "Metadata"),
+    "NDRectangle": ("current_domain", "NDRectangle"),
+    "Query": ("query", "Query"),
+    "Subarray": ("subarray", "Subarray"),
+    "VFS": ("vfs", "VFS"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _CLASSES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, own = _CLASSES[name]
+    return getattr(importlib.import_module(f".{module}", __package__), own)
 
 
 __all__ = ["ArrayType", "CurrentDomainType", "DataType", "LayoutType", "TILEDB_VAR_NUM", "TileDBError", "WebpInputFormat", "version"]

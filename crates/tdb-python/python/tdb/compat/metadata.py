@@ -13,7 +13,9 @@ from .datatypes import DataType
 from .libtiledb import TileDBError
 
 if TYPE_CHECKING:
+    from .array import Array
     from .ctx import Config, Ctx
+    from .group import Group
 
 _FLAT, _SHAPE = "__np_flat_", "__np_shape_"
 
@@ -21,11 +23,18 @@ _FLAT, _SHAPE = "__np_flat_", "__np_shape_"
 class Metadata(MutableMapping[str, Any]):
     """Metadata, as TileDB-Py has it: what is written becomes visible when the array or the group is closed."""
 
-    def __init__(self, place: _tdb.Place, window: tuple[int, int] | None, mode: str, at: int | None = None) -> None:
-        self._place, self._window, self._mode, self._at = place, window, mode, at
+    def __init__(
+        self, of: Array | Group, place: _tdb.Place, window: tuple[int, int] | None, mode: str, at: int | None = None
+    ) -> None:
+        self._of, self._place, self._window, self._mode, self._at = of, place, window, mode, at
         self._put: dict[str, tuple[str, bytes]] = {}
         self._removed: dict[str, None] = {}
         self._seen: dict[str, tuple[str, int, bytes]] | None = None
+
+    @property
+    def array(self) -> Any:
+        """The array or the group whose metadata this is."""
+        return self._of
 
     def _entries(self) -> dict[str, tuple[str, int, bytes]]:
         if self._mode != "r" and self._mode != "m":

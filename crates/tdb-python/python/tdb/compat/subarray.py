@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .indexing import within
 from .libtiledb import TileDBError
 
 if TYPE_CHECKING:
@@ -43,10 +44,7 @@ class Subarray:
         if low is not None and high is not None and not dim.isvar:
             if dim.dtype.kind in "iu" and any(not isinstance(end, (int, np.integer)) for end in (low, high)):
                 raise TileDBError(f"Failed to add dim range '{dim_range}' to dimension '{dim.name}', which has integers")
-            if low > high:
-                raise TileDBError(f"the range '{dim_range}' of dimension '{dim.name}' ends before it begins")
-            if low < dim.domain[0] or high > dim.domain[1]:
-                raise TileDBError(f"the range '{dim_range}' is not inside of the domain of '{dim.name}': {dim.domain}")
+            within(dim, low, high)
         self._ranges[at].append((low, high))
 
     def add_label_range(self, label: str, label_range: Any) -> None:

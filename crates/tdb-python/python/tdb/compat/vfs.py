@@ -115,6 +115,8 @@ class VFS:
         """What is in a folder."""
         if recursive:
             return [name for name, _ in self._below(_local(uri))]
+        if not os.path.isdir(_local(uri)):
+            return []
         names: list[str] = self._call(os.listdir, _local(uri))
         return [_uri(os.path.join(_local(uri), name)) for name in sorted(names)]
 

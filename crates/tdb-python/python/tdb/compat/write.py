@@ -242,12 +242,15 @@ def _column(array: Array, attr: Attr, values: AnyArray, valid: AnyArray | None) 
     if attr.isvar:
         flat = values.ravel()
         texts = own is None
+        if attr.isascii and flat.dtype.kind in "biuf":
+            # As TileDB-Py has it, numbers are stored as numpy writes them.
+            flat = flat.astype(np.bytes_)
         if values.dtype.kind in "SU" and not texts:
             raise TypeError(f"Failed to convert buffer for attribute: '{attr.name}'")
         if valid is not None:
             flat = np.array([one if ok else None for one, ok in zip(flat, valid.ravel())] + [None], object)[:-1]
         given = flat.tolist() if texts else [None if one is None else _list(attr, one, own) for one in flat]
-        if texts and not all(one is None or isinstance(one, (str, bytes)) for one in given):
+        if texts and not all(isinstance(one, (str, bytes)) for one in given):
             given = [_bytes(attr, one) for one in given]
     elif valid is not None and not valid.all():
         # The extension takes one flag for each cell, also where cells have several values.
@@ -265,7 +268,10 @@ def _list(attr: Attr, one: Any, dtype: Any) -> AnyArray:
 
 def _bytes(attr: Attr, one: Any) -> Any:
     if one is None:
-        return one
+        # TileDB-Py stores the word, with which programs mark what they have removed.
+        return b"None" if attr.isascii and not attr.isnullable else None
+    if attr.isascii and isinstance(one, (int, float, np.number, np.bool_)):
+        return str(one).encode()
     if isinstance(one, np.ndarray) and one.dtype.kind in "SUiu":
         return one.tobytes() if one.dtype.kind != "U" else str(one)
     raise TypeError(f"Failed to convert buffer for attribute: '{attr.name}': {type(one)} is neither a text nor bytes")
