@@ -1,5 +1,10 @@
 //! The least and the greatest values are those of all rows: of several expressions, of infinities and NaN.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: a panic is a failure"
+)]
 
 use std::sync::Arc;
 

@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::peer::{repository_root, scratch};
@@ -86,7 +86,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = repository_root()?;
     let folder = python::folder(&root);
-    let environment = match python::environment_without(&folder, "programs", &options.python, &WHOLE, &ALONE) {
+    let environment = match python::environment_without(&folder, "programs", &options.python, &WHOLE, &ALONE)
+    {
         Ok(environment) => environment,
         Err(why) if options.optional => {
             println!("skipped: the programs cannot be installed: {why}");
@@ -98,7 +99,9 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     python::install_wheel(&environment, &wheel)?;
     let mut failures = Vec::new();
     println!("| program | values | is |\n|---|--:|---|");
-    for program in PROGRAMS.into_iter().filter(|name| options.only.as_deref().is_none_or(|only| only == *name)) {
+    for program in
+        PROGRAMS.into_iter().filter(|name| options.only.as_deref().is_none_or(|only| only == *name))
+    {
         let differences = compared(&root, &environment, program)?;
         let is = if differences.found.is_empty() { "equal" } else { "different" };
         println!("| {program} | {} | {is} |", differences.values);

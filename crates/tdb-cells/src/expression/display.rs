@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::{Operand, Predicate, QueryCondition, Tree, text};
+use super::{Operand, Predicate, QueryCondition, Tree, numbers, text};
 
 impl fmt::Display for QueryCondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -56,7 +56,7 @@ impl fmt::Display for Operand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(value) => value.fmt(f),
-            Self::Float(value) => f.write_str(&text::shown_real(*value)),
+            Self::Float(value) => f.write_str(&numbers::shown_real(*value)),
             Self::Decimal(text) => f.write_str(text),
             Self::Bytes(bytes) => write_quoted(f, bytes, '\''),
             Self::Bool(value) => value.fmt(f),

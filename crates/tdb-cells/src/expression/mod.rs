@@ -3,6 +3,7 @@
 mod aggregate;
 mod display;
 mod error;
+mod numbers;
 mod spans;
 mod text;
 mod wire;
@@ -17,7 +18,7 @@ use tdb_fragment::Comparison;
 
 pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
 pub use self::error::{ConditionError, ConditionErrorKind};
-pub(crate) use self::text::MOST_INTEGER;
+pub(crate) use self::numbers::MOST_INTEGER;
 use crate::Coordinate;
 
 /// A condition on the cells of a query.

@@ -1,8 +1,8 @@
 //! The text form of conditions: a scanner, and a parser that descends only at parentheses.
 
-use tdb_codec::digits::{NotReal, is_integer, nearest, whole};
 use tdb_fragment::Comparison;
 
+use super::numbers::{number, number_len, special_float};
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
 
 /// The longest text that is accepted.
@@ -10,9 +10,6 @@ const MOST_BYTES: usize = 1 << 20;
 /// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must not exhaust the
 /// stack.
 const MOST_DEPTH: usize = 64;
-
-/// Reals from here on are equal to no integer of a field.
-pub(crate) const MOST_INTEGER: f64 = 1e30;
 
 /// Words that must be quoted when they are names.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
@@ -96,16 +93,6 @@ fn begins_word(c: char) -> bool {
 
 fn continues_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '.'
-}
-
-fn special_float(word: &str) -> Option<f64> {
-    if word.eq_ignore_ascii_case("nan") {
-        Some(f64::NAN)
-    } else if word.eq_ignore_ascii_case("inf") {
-        Some(f64::INFINITY)
-    } else {
-        None
-    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -431,74 +418,6 @@ fn shown(text: &str) -> String {
     let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
     let dots = if cut < text.len() { "…" } else { "" };
     format!("{}{dots}", text.get(..cut).unwrap_or_default().escape_debug())
-}
-
-/// The length in bytes of a number, or of something that looks like one.
-fn number_len(text: &str) -> usize {
-    let hex =
-        text.trim_start_matches(['+', '-']).get(..2).is_some_and(|start| start.eq_ignore_ascii_case("0x"));
-    let mut before = ' ';
-    for (at, c) in text.char_indices() {
-        let sign = matches!(c, '+' | '-') && (at == 0 || (!hex && matches!(before, 'e' | 'E')));
-        if !(c.is_alphanumeric() || matches!(c, '.' | '_') || sign) {
-            return at;
-        }
-        before = c;
-    }
-    text.len()
-}
-
-fn number(text: &str) -> Option<Operand> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(digits) => (-1, digits),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if let Some(value) = special_float(digits) {
-        return Some(Operand::Float(if sign < 0 { -value } else { value }));
-    }
-    if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
-        let hex = Some(hex).filter(|hex| hex.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
-        return i128::from_str_radix(hex, 16).ok()?.checked_mul(sign).map(Operand::Int);
-    }
-    if !digits.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
-        return None;
-    }
-    if let Some(value) = text.parse().ok().filter(|_| is_integer(digits)) {
-        return Some(Operand::Int(value));
-    }
-    decimal(text)
-}
-
-/// A number as an operand. A condition does not know the type of its field yet: where its nearest `f64` is not what the number means
-/// in every type, it stays as it is written.
-fn decimal(text: &str) -> Option<Operand> {
-    let as_written = || Some(Operand::Decimal(text.strip_prefix('+').unwrap_or(text).to_owned()));
-    if is_integer(text) {
-        return as_written();
-    }
-    let value: f64 = match nearest(text) {
-        Ok(value) => value,
-        Err(NotReal::TooLarge) => return as_written(),
-        Err(NotReal::Syntax) => return None,
-    };
-    #[expect(clippy::cast_possible_truncation, reason = "this is what a field of FLOAT32 would compare")]
-    let single = value as f32;
-    let same_single = match nearest::<f32>(text) {
-        Ok(near) => near == single,
-        Err(_) => single.is_infinite(),
-    };
-    // What is an integer must be this one, and what is none must not become one.
-    let may_be_integer = value.fract() == 0.0 && value.abs() < MOST_INTEGER;
-    let same_integer = !may_be_integer || whole(text) == whole(&format!("{value:.0}"));
-    if same_single && same_integer { Some(Operand::Float(value)) } else { as_written() }
-}
-
-/// A real as text that means exactly this real, in every type of field. The debug form has a point or an exponent; large integers in it
-/// have zeros where the real has other digits.
-pub(super) fn shown_real(value: f64) -> String {
-    let short = format!("{value:?}");
-    let is_exact = !value.is_finite() || matches!(decimal(&short), Some(Operand::Float(_)));
-    if is_exact { short } else { format!("{value:.1}") }
 }
 
 fn hex_byte(digits: &str) -> Option<u8> {
