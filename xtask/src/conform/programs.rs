@@ -5,9 +5,8 @@
 //! `tiledb` and once with `xtask/peer/tiledb_py`, which gives `tdb.compat` that name; what both saw must be equal. On the genuine
 //! side programs that use names of older releases of TileDB-Py get these names from `old_names` of `jobs.py`.
 
-use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::peer::{repository_root, scratch};
@@ -135,7 +134,7 @@ fn job(root: &Path, environment: &Path, program: &str, stand_in: Option<&Path>) 
     python.args(["-W", "ignore"]).arg(root.join(JOBS)).arg(program).arg(&files).current_dir(&folder);
     python.env("PYTHONDONTWRITEBYTECODE", "1");
     match stand_in {
-        Some(stand_in) => python.env("PYTHONPATH", OsString::from(stand_in)),
+        Some(stand_in) => python.env("PYTHONPATH", stand_in),
         None => python.arg("--old-names").env_remove("PYTHONPATH"),
     };
     let output = python.output().map_err(|error| format!("python: {error}"));
