@@ -82,7 +82,9 @@ def schemas(folder):
                               plain(timeless(meta)), plain(array.nonempty_domain())))
         else:
             with tiledb.Group(uri) as group:
-                members = sorted((str(one.name), os.path.relpath(one.uri.removeprefix("file://"), folder), one.type.__name__) for one in group)
+                members = sorted(
+                    (str(one.name), os.path.relpath(one.uri.removeprefix("file://"), folder), one.type.__name__) for one in group
+                )
                 found.append((name, kind, members, plain(timeless({key: group.meta[key] for key in group.meta.keys()}))))
 
     tiledb.walk(folder, look)
@@ -292,7 +294,8 @@ def momics(folder):
     for chrom in lengths:
         see(f"track {chrom}", repo.tracks("a")[chrom])
     query = MomicsQuery(repo, ranges).query_tracks()
-    see("coverage", {name: {where: np.asarray(values, dtype="f8") for where, values in track.items()} for name, track in query.coverage.items()})
+    coverage = query.coverage.items()
+    see("coverage", {name: {at: np.asarray(values, dtype="f8") for at, values in track.items()} for name, track in coverage})
     query = MomicsQuery(repo, ranges).query_sequence()
     see("sequence", {name: {where: str(values) for where, values in track.items()} for name, track in query.seq.items()})
     see("feature f", repo.features("f").df if hasattr(repo.features("f"), "df") else repo.features("f"))
