@@ -172,7 +172,7 @@ pub(crate) fn environment_without(
     tools: &[&str],
     alone: &[&str],
 ) -> Result<PathBuf, String> {
-    let alone = [&["--no-deps"], alone].concat();
+    let alone: Vec<&str> = std::iter::once("--no-deps").chain(alone.iter().copied()).collect();
     made(&folder.join(name), version, &[&[BUILDER], tools, &alone], &[])
 }
 

@@ -62,7 +62,7 @@ class Group:
         from .highlevel import object_type
 
         if object_type(uri, ctx) is not None:
-            raise TileDBError(f"Cannot create group; there is an object at {path_of(uri)!r}")
+            raise TileDBError(f"Cannot create group; Array or group already exists: {path_of(uri)}")
         _tdb.create_group(place_of(uri, ctx_of(ctx)), None)
 
     def open(self, mode: str = "r") -> None:

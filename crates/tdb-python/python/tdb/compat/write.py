@@ -267,6 +267,8 @@ def _list(attr: Attr, one: Any, dtype: Any) -> AnyArray:
 
 
 def _bytes(attr: Attr, one: Any) -> Any:
+    if isinstance(one, (str, bytes)):
+        return one
     if one is None:
         # TileDB-Py stores the word, with which programs mark what they have removed.
         return b"None" if attr.isascii and not attr.isnullable else None
