@@ -220,6 +220,8 @@ fn a_reader_with_a_warm_cache_sees_each_change_at_once() {
             assert_eq!(same("vacuumed"), consolidated);
         }
         storage.keys().iter().for_each(|key| drop(storage.remove(key)));
+        // An empty folder of a fragment would still have a name that later ones must come behind.
+        storage.remove_folder("__fragments").unwrap();
         assert!(read(cache.over(far(storage.clone()), here())).is_err(), "it is gone");
     }
     assert!(cache.stats().hits > 50, "{:?}", cache.stats());

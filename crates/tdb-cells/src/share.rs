@@ -250,20 +250,20 @@ mod tests {
 
     #[test]
     fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
-        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(!share.spare(160_000) && share.spare(150_000) && !share.spare(80_000) && share.spare(75_000));
-        assert_eq!(share.charge(75_000), Ok(()), "what was refused is not counted");
+        assert!(!share.spare(160_000) && share.spare(153_600) && !share.spare(80_000) && share.spare(76_800));
+        assert_eq!(share.charge(76_800), Ok(()), "what was refused is not counted");
         assert!(share.charge(1).is_err());
         assert!(BatchScope::default().spare(u64::MAX));
     }
 
     #[test]
     fn fetched_bytes_take_what_was_set_aside_for_them_before_they_take_more() {
-        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        room.set_aside(200_000).unwrap();
+        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        room.set_aside(207_200).unwrap();
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(share.fetch(150_000), "of what was set aside");
+        assert!(share.fetch(157_200), "of what was set aside");
         assert!(!share.fetch(110_001), "60,000 more than that is over half of what is left");
         assert!(share.fetch(100_000), "50,000 of it, and half of what is left");
         assert_eq!(share.charge(50_000), Ok(()));
@@ -272,10 +272,10 @@ mod tests {
 
     #[test]
     fn memory_that_can_be_done_without_makes_way_for_what_is_needed() {
-        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(share.spare(150_000));
-        assert_eq!(share.charge_freeing(150_000, |_| false), Ok(()));
+        assert!(share.spare(153_600));
+        assert_eq!(share.charge_freeing(153_600, |_| false), Ok(()));
         let mut missing = Vec::new();
         let mut free = |bytes| {
             missing.push(bytes);

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn numbers_in_place_of_dates_are_shown_as_dates() {
         let notes = of_condition("day > 2013 and day < '2014-01'", &schema());
-        let expected = "numbers of \"day\" are in its unit, days: 2013 is 1975-07-07; the year is written 2013-01..2013-12";
+        let expected = "numbers of \"day\" are in its unit, day: 2013 is 1975-07-07; the year is written 2013-01..2013-12";
         assert_eq!(notes, [expected]);
         assert!(of_condition("day > '2013-01'", &schema()).is_empty());
         assert!(of_condition("day >", &schema()).is_empty());
