@@ -59,9 +59,12 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
         assert!(bytes_of(whole) <= MEMORY, "{} bytes within {MEMORY}", bytes_of(whole));
     }
     let batch = MemoryBudget::from_bytes(BATCH >> (input.u8() % 13));
+    let memory = MemoryBudget::from_bytes(MEMORY);
+    // A tile that is read whole may be a batch of its own, however large it is.
+    let by_tile = matches!(order, Layout::GlobalOrder | Layout::Unordered);
     let within = [
         (budget, read.clone().memory(budget)),
-        (batch, read.clone().memory(MemoryBudget::from_bytes(MEMORY)).batch_memory(batch)),
+        (if by_tile { memory } else { batch }, read.clone().memory(memory).batch_memory(batch)),
     ];
     let counted = read.clone().aggregate([Aggregate::count()]);
     for (budget, read) in within {
