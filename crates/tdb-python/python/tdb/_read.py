@@ -156,6 +156,10 @@ class Read:
         cells = to_numpy(core.collect())
         if self._array.schema.dense:
             drop = tuple(0 if one else slice(None) for one in single)
+            for axis, (one, dimension) in enumerate(zip(single, self._array.schema.dimensions)):
+                # A range outside has no cells, but a single coordinate leaves no axis that could be empty.
+                if one and any(values.shape[axis] == 0 for values in cells.values()):
+                    raise QueryError(f'the coordinate of dimension "{dimension.name}" lies outside its domain')
             cells = {name: values[drop] for name, values in cells.items()}
             if len(cells) == 1:
                 return next(iter(cells.values()))

@@ -307,7 +307,11 @@ def _codes(attr: Attr, column: Any, known: Any) -> Any:
             f"attribute {attr.name!r}: {unknown.iloc[0]!r} is not a value of the enumeration {attr.enum_label!r}:"
             " extend it first (ArraySchemaEvolution.extend_enumeration)"
         )
-    return given.cat.codes.to_numpy(np.int32)
+    codes = given.cat.codes.to_numpy(np.int32)
+    if attr.isnullable:
+        return codes
+    # A missing value of an attribute without nulls is what was never written.
+    return np.where(codes < 0, np.asarray(attr.fill).ravel()[0].astype(np.int64), codes)
 
 
 def _kinds(values: Any) -> Any:

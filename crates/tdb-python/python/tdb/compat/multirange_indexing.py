@@ -241,6 +241,8 @@ class DataFrameIndexer(_Indexer):
             labels = known.values()
             if not self._as_arrow:
                 return labelled(values, labels)
+            # Numbers that the enumeration does not have, as those of fill values, are missing.
+            codes[(codes < 0) | (codes >= len(labels))] = -1
             kind = labels.tolist() if labels.dtype.kind in "SU" else labels
             return pandas.Categorical.from_codes(codes.tolist(), pandas.Index(kind), ordered=known.ordered)
         if values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "D":
