@@ -459,6 +459,9 @@ def predicate(rng, columns, depth=2):
     choice = rng.below(6)
     if depth == 0 or choice < 3:
         return simple(rng, columns)
+    if choice > 3 and rng.below(4) == 0:
+        # both sides about one column, so that an optimizer may join them
+        columns = [rng.pick(columns)]
     left = predicate(rng, columns, depth - 1)
     if choice == 3:
         if rng.below(3) == 0:

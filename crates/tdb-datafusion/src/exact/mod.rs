@@ -6,6 +6,7 @@
 //! never true, and `<` and `<=` are `<=` that value. Two sides that are no constants are compared in parts that are exact.
 
 mod constant;
+mod lists;
 mod pairs;
 mod place;
 
@@ -15,7 +16,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::expr::{Between, Case, InList};
+use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 
@@ -42,7 +43,7 @@ impl AnalyzerRule for ExactComparisons {
                 None => Transformed::no(expr),
             })
         })
-        .and_then(pairs::check_keys)
+        .and_then(pairs::exact_keys)
     }
 }
 
@@ -59,14 +60,24 @@ impl Comparisons<'_> {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
                 self.compare(left, *op, right)
             }
+            // The nodes of a chain come from the innermost one: each but the last has been joined already.
+            Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
+                Ok(self.joined_lists(expr, *op))
+            }
             Expr::Between(between) => self.between(between),
             Expr::InList(list) => self.in_list(list),
             Expr::Case(case) => self.case(case),
-            Expr::InSubquery(within) => {
-                pairs::check_subquery(&within.expr, &within.subquery, self.schema).map(|()| None)
+            Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                let exact = pairs::with_subquery(expr, subquery, self.schema)?;
+                Ok(exact.map(|(expr, subquery)| {
+                    Expr::InSubquery(InSubquery::new(Box::new(expr), subquery, *negated))
+                }))
             }
-            Expr::SetComparison(within) => {
-                pairs::check_subquery(&within.expr, &within.subquery, self.schema).map(|()| None)
+            Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => {
+                let exact = pairs::with_subquery(expr, subquery, self.schema)?;
+                Ok(exact.map(|(expr, subquery)| {
+                    Expr::SetComparison(SetComparison::new(Box::new(expr), subquery, *op, *quantifier))
+                }))
             }
             _ => Ok(None),
         }
@@ -135,7 +146,10 @@ impl Comparisons<'_> {
         let InList { expr, list, negated } = list;
         let Some(own) = self.type_of(expr) else { return Ok(None) };
         let (mut among, mut apart, mut changed) = (Vec::with_capacity(list.len()), Vec::new(), false);
-        for element in list {
+        // The optimizer joins two lists over one expression into one, and forgets that their elements may be null.
+        let is_null = |element: &&Expr| self.constant(element).is_some_and(|value| value.is_null());
+        let has_null = list.iter().any(|element| is_null(&element));
+        for element in list.iter().filter(|element| !is_null(element)) {
             match self.place(element, &own)? {
                 Some(Place::At(value)) => {
                     changed = true;
@@ -147,20 +161,27 @@ impl Comparisons<'_> {
                         changed = true;
                         apart.push(equal);
                     }
-                    None => among.push(element.clone()),
+                    None if self.constant(element).is_some() || expr.is_volatile() => {
+                        among.push(element.clone())
+                    }
+                    None => {
+                        changed = true;
+                        apart.push((**expr).clone().eq(element.clone()));
+                    }
                 },
             }
         }
-        changed |= self.both_zeros(&mut among, &own);
+        changed |= self.both_zeros(&mut among, &own) | has_null;
         if !changed || (!apart.is_empty() && expr.is_volatile()) {
             return Ok(None);
         }
         let within = match among.is_empty() {
             false => Some((**expr).clone().in_list(among, false)),
-            true if apart.is_empty() => Some(never(expr)),
+            true if apart.is_empty() && !has_null => Some(never(expr)),
             true => None,
         };
-        let any = within.into_iter().chain(apart).reduce(Expr::or);
+        let unknown = has_null.then(|| lit(ScalarValue::Boolean(None)));
+        let any = within.into_iter().chain(apart).chain(unknown).reduce(Expr::or);
         Ok(any.map(|any| if *negated { !any } else { any }))
     }
 

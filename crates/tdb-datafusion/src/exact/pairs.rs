@@ -4,8 +4,9 @@
 use core::cmp::Ordering;
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, plan_err};
+use datafusion::logical_expr::expr_schema::cast_subquery;
 use datafusion::logical_expr::logical_plan::Subquery;
 use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, binary_expr, lit, when,
@@ -23,8 +24,12 @@ pub(super) fn compare(
     use DataType as D;
     let swapped = op.swap().unwrap_or(op);
     Ok(match (values_of(left_type), values_of(right_type)) {
-        (D::Int64 | D::UInt64, D::Float32 | D::Float64) => Some(long_with_real(left, op, right)),
-        (D::Float32 | D::Float64, D::Int64 | D::UInt64) => Some(long_with_real(right, swapped, left)),
+        (D::Int64 | D::UInt64 | D::Decimal128(_, 0), D::Float32 | D::Float64) => {
+            Some(long_with_real(left, op, right))
+        }
+        (D::Float32 | D::Float64, D::Int64 | D::UInt64 | D::Decimal128(_, 0)) => {
+            Some(long_with_real(right, swapped, left))
+        }
         // DataFusion would make floats of integers, which have too few digits for them.
         (D::Int32 | D::UInt32, D::Float32) | (D::Float32, D::Int32 | D::UInt32) => {
             Some(binary_expr(to(left, D::Float64), op, to(right, D::Float64)))
@@ -75,16 +80,20 @@ fn of_units(
     }
 }
 
-/// Two dictionaries of integers as their values: joins of DataFusion fail on such dictionaries.
+/// The type of the values of two dictionaries of integers. They are compared as their values: joins of DataFusion fail on dictionaries.
+fn integers_of_dictionaries<'a>(left: &'a DataType, right: &DataType) -> Option<&'a DataType> {
+    let dictionaries = [left, right].iter().all(|side| matches!(side, DataType::Dictionary(..)));
+    Some(values_of(left)).filter(|values| dictionaries && values.is_integer())
+}
+
+/// Two dictionaries of integers as their values.
 pub(super) fn of_dictionaries(
     (left, left_type): (&Expr, &DataType),
     op: Operator,
     (right, right_type): (&Expr, &DataType),
 ) -> Option<Expr> {
-    let dictionaries = [left_type, right_type].iter().all(|side| matches!(side, DataType::Dictionary(..)));
-    let values = values_of(left_type);
-    (dictionaries && values.is_integer())
-        .then(|| binary_expr(to(left, values.clone()), op, to(right, values.clone())))
+    let values = integers_of_dictionaries(left_type, right_type)?;
+    Some(binary_expr(to(left, values.clone()), op, to(right, values.clone())))
 }
 
 fn is_utc(zone: &str) -> bool {
@@ -95,8 +104,9 @@ fn to(expr: &Expr, data_type: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr.clone()), data_type))
 }
 
-/// Integers of 64 bits and reals. Rounding keeps their order, so that the rounded integer decides unless it is equal; a real that is
-/// equal to one is an integer itself, and has fewer digits than a decimal number.
+/// Integers of 64 bits, or decimal numbers without digits behind the point, and reals. Rounding keeps their order, so that the
+/// rounded integer decides unless it is equal; a real that is equal to one is an integer itself, and has fewer digits than a decimal
+/// number.
 fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     use Operator as O;
     let (rounded, real_as_double) = (to(long, DataType::Float64), to(real, DataType::Float64));
@@ -155,34 +165,45 @@ fn rounds(left: &DataType, right: &DataType) -> bool {
     pair(left, right) || pair(right, left)
 }
 
-/// Refuses to compare a value with those of a subquery where one of them would be rounded.
-pub(super) fn check_subquery(expr: &Expr, subquery: &Subquery, schema: &DFSchema) -> Result<()> {
-    let within = subquery.subquery.schema();
-    match (expr.get_type(schema), within.fields().first()) {
-        (Ok(own), Some(field)) if rounds(&own, field.data_type()) => plan_err!(
+/// A value and a subquery that it is compared with, if they are dictionaries of integers, as values. Refuses what would be rounded.
+pub(super) fn with_subquery(
+    expr: &Expr,
+    subquery: &Subquery,
+    schema: &DFSchema,
+) -> Result<Option<(Expr, Subquery)>> {
+    let (Ok(own), Some(field)) = (expr.get_type(schema), subquery.subquery.schema().fields().first()) else {
+        return Ok(None);
+    };
+    if rounds(&own, field.data_type()) {
+        return plan_err!(
             "{expr} is {own} and the subquery has {}, which are not compared exactly: cast one of them to the type of the other",
             field.data_type()
-        ),
-        _ => Ok(()),
+        );
     }
+    let Some(values) = integers_of_dictionaries(&own, field.data_type()) else { return Ok(None) };
+    Ok(Some((to(expr, values.clone()), cast_subquery(subquery.clone(), values)?)))
 }
 
-/// Refuses joins by columns of the same name (`USING`) whose values would be rounded.
-pub(super) fn check_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.apply_with_subqueries(|node| {
-        if let LogicalPlan::Join(join) = node {
-            for (left, right) in &join.on {
-                let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
-                if let (Ok(left_type), Ok(right_type)) = types
-                    && rounds(&left_type, &right_type)
-                {
-                    return plan_err!(
-                        "{left} is {left_type} and {right} is {right_type}, which are not compared exactly: join ON a comparison instead"
-                    );
-                }
+/// Joins by columns of the same name (`USING`): refused where values would be rounded, and dictionaries of integers as their values.
+pub(super) fn exact_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let exact = plan.transform_up_with_subqueries(|node| {
+        let LogicalPlan::Join(mut join) = node else { return Ok(Transformed::no(node)) };
+        let mut changed = false;
+        for (left, right) in &mut join.on {
+            let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+            let (Ok(left_type), Ok(right_type)) = types else { continue };
+            if rounds(&left_type, &right_type) {
+                return plan_err!(
+                    "{left} is {left_type} and {right} is {right_type}, which are not compared exactly: join ON a comparison instead"
+                );
+            }
+            if let Some(values) = integers_of_dictionaries(&left_type, &right_type) {
+                (*left, *right) = (to(left, values.clone()), to(right, values.clone()));
+                changed = true;
             }
         }
-        Ok(TreeNodeRecursion::Continue)
+        let join = LogicalPlan::Join(join);
+        Ok(if changed { Transformed::yes(join) } else { Transformed::no(join) })
     })?;
-    Ok(plan)
+    Ok(exact.data)
 }

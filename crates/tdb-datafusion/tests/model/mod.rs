@@ -216,7 +216,7 @@ impl Cells {
         let many = [1, 2, 4, 7, 40][random.below(5)];
         let (texts, values): (Vec<_>, Vec<_>) =
             (0..many.max(2)).map(|_| self.literal(column, random)).unzip();
-        match random.below(6) {
+        match random.below(7) {
             0 => {
                 let filter = format!("{name} {word}BETWEEN {} AND {}", texts[0], texts[1]);
                 let truth = move |row| {
@@ -233,7 +233,33 @@ impl Cells {
                 };
                 (filter, Box::new(truth))
             }
+            // Two lists over one column, which the optimizer joins.
             3 => {
+                let (first, second) = texts.split_at(texts.len() / 2);
+                let (some, others) = (random.below(2) == 0, random.below(2) == 0);
+                let conjunction = random.below(2) == 0;
+                let written = |texts: &[String], negated| {
+                    format!("{name} {}IN ({})", if negated { "NOT " } else { "" }, texts.join(", "))
+                };
+                let between = if conjunction { "AND" } else { "OR" };
+                let filter = format!("{} {between} {}", written(first, some), written(second, others));
+                let middle = first.len();
+                let truth = move |row| {
+                    let cell = self.cell(column, row);
+                    let among = |values: &[_], negated| {
+                        let apart =
+                            values.iter().map(|value| not(holds("=", cell, value))).fold(Some(true), and);
+                        if negated { apart } else { not(apart) }
+                    };
+                    let sides = [among(&values[..middle], some), among(&values[middle..], others)];
+                    match conjunction {
+                        true => and(sides[0], sides[1]),
+                        false => not(and(not(sides[0]), not(sides[1]))),
+                    }
+                };
+                (filter, Box::new(truth))
+            }
+            4 => {
                 let filter = format!("CASE {name} WHEN {} THEN {negated} ELSE {} END", texts[0], !negated);
                 let truth = move |row| {
                     let equal = holds("=", self.cell(column, row), &values[0]) == Some(true);
@@ -241,7 +267,7 @@ impl Cells {
                 };
                 (filter, Box::new(truth))
             }
-            4 => {
+            5 => {
                 let filter = format!("{word}({} {op} {name})", texts[0]);
                 (filter, Box::new(move |row| sign(holds(op, &values[0], self.cell(column, row)))))
             }
