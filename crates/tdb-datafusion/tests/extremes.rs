@@ -109,3 +109,24 @@ async fn columns_of_extremes_are_called_as_always() {
         plan.iter().flat_map(|batch| batch.column(1).as_string::<i32>().iter().flatten()).collect();
     assert!(text.contains("TdbAggregateExec"), "{text}");
 }
+
+#[tokio::test]
+async fn zeros_of_both_signs_are_counted_once() {
+    for partitions in [1, 3] {
+        let session = session(partitions);
+        for (sql, expected) in [
+            ("SELECT count(DISTINCT r * 0) FROM t WHERE k = 3", "1"),
+            (
+                "SELECT count(DISTINCT z), count(*) FROM (SELECT (x % 2 * 2 - 1) * 0e0 AS z FROM t) AS u",
+                "1 400",
+            ),
+            ("SELECT count(DISTINCT (x % 2 * 2 - 1) * CAST(0 AS REAL)), max(x) FROM t", "1 400"),
+        ] {
+            assert_eq!(rows(&session, sql).await, [expected], "{sql} in {partitions} partitions");
+        }
+        let sql = "SELECT x % 2 AS m, count(DISTINCT (k - 2) * 0e0) FROM t GROUP BY x % 2";
+        assert_eq!(rows(&session, sql).await, ["0 1", "1 1"]);
+        let frame = session.sql("SELECT count(DISTINCT r) FROM t").await.unwrap();
+        assert_eq!(frame.schema().field(0).name(), "count(DISTINCT t.r)");
+    }
+}
