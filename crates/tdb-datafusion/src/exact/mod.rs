@@ -162,7 +162,7 @@ impl Comparisons<'_> {
                         apart.push(equal);
                     }
                     None if self.constant(element).is_some() || expr.is_volatile() => {
-                        among.push(element.clone())
+                        among.push(element.clone());
                     }
                     None => {
                         changed = true;
