@@ -74,6 +74,7 @@ REFUSALS = [("text is not compared with bytes of fixed size",
                                                               "Schema contains duplicate unqualified field name")),
             ("windows in an order of bytes or durations", re.compile(r"Cannot run range queries on datatype: (\w*Binary|Duration)"))]
 OVERFLOWS = re.compile("overflow|out of range|too large|does not fit|beyond", re.I)
+NULL_OF_DIVISION = re.compile(r" [/%] [^()]*\) IS (NOT )?NULL")
 ZERO = re.compile("divide by zero|division by zero|DivideByZero", re.I)
 
 
@@ -128,6 +129,8 @@ class Run:
         wrong = differs(question.rows, found, question.families, question.ordered)
         if wrong and question.signed and differs(question.signed, found, question.families, question.ordered) is None:
             counts.rules["ORDER BY and PARTITION BY tell -0 from 0"] += 1
+        elif wrong and question.zero and NULL_OF_DIVISION.search(question.tdb):
+            counts.rules["a value that cannot be null is not computed to see whether it is"] += 1
         elif wrong and question.nan:
             counts.rules["NaN that arithmetic makes may have a sign"] += 1
         elif wrong:

@@ -98,6 +98,7 @@ def timeless(meta):
 
 def bioimg(folder):
     import tifffile
+    import tiledb
     from PIL import Image
     from tiledb.bioimg.converters.ome_tiff import OMETiffConverter
     from tiledb.bioimg.converters.png import PNGConverter
@@ -111,7 +112,9 @@ def bioimg(folder):
         OMETiffConverter.to_tiledb(f"{folder}/a.ome.tiff", f"{folder}/{name}", **options)
     Image.fromarray(rng.integers(0, 255, (60, 80, 3), dtype="u1")).save(f"{folder}/b.png")
     PNGConverter.to_tiledb(f"{folder}/b.png", f"{folder}/png")
-    for name in ("tiff", "chunked", "small", "png"):
+    webp = tiledb.WebpFilter(lossless=True, quality=100)
+    PNGConverter.to_tiledb(f"{folder}/b.png", f"{folder}/webp", compressor=webp, preserve_axes=False)
+    for name in ("tiff", "chunked", "small", "png", "webp"):
         slide = TileDBOpenSlide(f"{folder}/{name}")
         see(f"{name} slide", [slide.level_count, slide.dimensions, slide.level_dimensions])
         see(f"{name} region", slide.read_region((5, 7), 0, (30, 20)))
