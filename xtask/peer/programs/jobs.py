@@ -371,6 +371,50 @@ def dask(folder):
     schemas(folder)
 
 
+def vector_search(folder):
+    # Its modules use a name that numpy has no more. Its compiled part brings a libtiledb of its own, on both sides.
+    np.in1d = np.isin
+    import tiledb.vector_search as vs
+    from tiledb.vector_search.ingestion import ingest
+
+    rng = np.random.default_rng(11)
+    vectors = rng.random((200, 8), dtype="f4")
+    ids = np.arange(1000, 1200, dtype="u8")
+    for kind, more, kept in (
+        ("FLAT", {}, vs.FlatIndex),
+        ("IVF_FLAT", {"partitions": 5}, vs.IVFFlatIndex),
+        ("VAMANA", {}, vs.VamanaIndex),
+    ):
+        uri = f"{folder}/{kind}"
+        index = ingest(index_type=kind, index_uri=uri, input_vectors=vectors, external_ids=ids, index_timestamp=10, **more)
+        see(f"{kind} size", [index.size, index.dimensions, str(index.dtype)])
+        see(f"{kind} nearest", index.query(vectors[:6], k=4, **({"nprobe": 5} if "IVF" in kind else {})))
+        index.update(vector=vectors[3] + 1, external_id=np.uint64(5000), timestamp=20)
+        index.update_batch(
+            vectors=object_of(vectors[:2] + 2), external_ids=np.array([5001, 5002], dtype="u8"), timestamp=21
+        )
+        index.delete(external_id=np.uint64(1001), timestamp=22)
+        index.delete_batch(external_ids=np.array([1002, 1003], dtype="u8"), timestamp=23)
+        for time in (10, 20, 22, None):
+            opened = kept(uri) if time is None else kept(uri, timestamp=time)
+            see(f"{kind} at {time}", opened.query(vectors[:6], k=2, **({"nprobe": 5} if "IVF" in kind else {})))
+        see(f"{kind} opened", type(vs.open(uri)).__name__)
+        kept(uri).consolidate_updates()
+        see(f"{kind} consolidated", kept(uri).query(vectors[:6] + 1, k=2, **({"nprobe": 5} if "IVF" in kind else {})))
+        fails(f"{kind} of another shape", lambda: kept(uri).query(vectors[:1, :3], k=1))
+    schemas(folder)
+    vs.Index.delete_index(f"{folder}/FLAT", config={})
+    fails("deleted", lambda: vs.open(f"{folder}/FLAT"))
+    see("left", sorted(os.listdir(folder)))
+
+
+def object_of(vectors):
+    """Vectors as an array of objects, one each."""
+    made = np.empty(len(vectors), dtype="O")
+    made[:] = list(vectors)
+    return made
+
+
 def old_names():
     """Gives the genuine module names that releases of TileDB-Py up to 0.32 had, and that some programs still use."""
     import types

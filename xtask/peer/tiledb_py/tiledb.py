@@ -14,7 +14,7 @@ import tdb.compat
 
 
 #: Programs that are installed as folders of the package `tiledb`.
-_PROGRAMS = ("bioimg", "cf", "segy", "vector_search")
+_PROGRAMS = ("bioimg", "cf", "cloud", "segy", "vector_search")
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -26,7 +26,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         below = name[len("tiledb.") :]
         if below.split(".")[0] in _PROGRAMS:
             folders = [os.path.join(one, "tiledb") for one in sys.path] if below in _PROGRAMS else path
-            return importlib.machinery.PathFinder.find_spec(name, folders)
+            spec = importlib.machinery.PathFinder.find_spec(name, folders)
+            if below in _PROGRAMS and isinstance(getattr(spec, "loader", None), importlib.machinery.SourceFileLoader):
+                spec.loader = _Program(name, spec.origin)
+            return spec
         own = "tiledb_main" if below == "main" else below if below.split(".")[0] == "tests" else f"tdb.compat.{below}"
         try:
             module = importlib.import_module(own)
@@ -45,6 +48,15 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def exec_module(self, module):
         # The module is loaded already, under its own name.
         module.__spec__ = self._kept[1]
+
+
+class _Program(importlib.machinery.SourceFileLoader):
+    """Loads a program as `tiledb.x`."""
+
+    def exec_module(self, module):
+        # `import tiledb.x.y as z` in a module of x asks the package for x while it is still being loaded.
+        setattr(tdb.compat, module.__name__.partition(".")[2], module)
+        super().exec_module(module)
 
 
 sys.meta_path.insert(0, _Finder())

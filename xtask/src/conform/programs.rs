@@ -18,20 +18,15 @@ const JOBS: &str = "xtask/peer/programs/jobs.py";
 /// The module that stands for `tiledb`.
 const STAND_IN: &str = "xtask/peer/tiledb_py";
 /// The programs, by the names of their jobs.
-const PROGRAMS: [&str; 7] = ["bioimg", "segy", "cf", "cellarr", "momics", "radiobject", "dask"];
+const PROGRAMS: [&str; 8] =
+    ["bioimg", "segy", "cf", "cellarr", "momics", "radiobject", "dask", "vector_search"];
 /// Programs of which nothing runs here, and why.
-const WITHOUT: [(&str, &str); 2] = [
-    (
-        "vector-search 0.16.0",
-        "not run: its compiled part links libtiledb; of 31 names of `tiledb` it uses, `Filestore` is missing",
-    ),
-    (
-        "cellxgene 1.18.0",
-        "not run: it reads by tiledbsoma, whose compiled part links libtiledb; it uses no name of `tiledb` itself",
-    ),
-];
+const WITHOUT: [(&str, &str); 1] = [(
+    "cellxgene 1.18.0",
+    "not run: it reads by tiledbsoma, whose compiled part links libtiledb; it uses no name of `tiledb` itself",
+)];
 /// What is installed with all that it needs.
-const WHOLE: [&str; 27] = [
+const WHOLE: [&str; 31] = [
     "tiledb==0.36.1",
     "tiledb-bioimg==0.3.10",
     "tiledb-cf==0.9.1",
@@ -59,9 +54,20 @@ const WHOLE: [&str; 27] = [
     "xarray==2026.9.0",
     "zarr==2.18.7",
     "tifffile==2025.3.30",
+    "scikit-learn==1.9.1",
+    "attrs==26.1.0",
+    "importlib_metadata==10.2.0",
+    "lazy-importer==0.1.0",
 ];
 /// What is installed without what it names: some of that is frameworks of several gigabytes, which these jobs do not use.
-const ALONE: [&str; 4] = ["cellarr==0.6.2", "cellarr-array==0.3.3", "momics==0.4.0", "radiobject==0.1.1"];
+const ALONE: [&str; 6] = [
+    "cellarr==0.6.2",
+    "cellarr-array==0.3.3",
+    "momics==0.4.0",
+    "radiobject==0.1.1",
+    "tiledb-vector-search==0.16.0",
+    "tiledb-cloud==0.14.4",
+];
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
