@@ -39,14 +39,24 @@ pub(super) fn compare(
             let time = D::Timestamp(TimeUnit::Nanosecond, zone.clone());
             return compare((left, left_type), op, (&to(right, time.clone()), &time));
         }
-        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Timestamp(..)) => {
+        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Timestamp(..) | D::Date32 | D::Date64) => {
             return compare((right, right_type), swapped, (left, left_type));
         }
         (D::Date32 | D::Date64, D::Utf8 | D::LargeUtf8 | D::Utf8View) => {
-            Some(binary_expr(left.clone(), op, to(right, D::Timestamp(TimeUnit::Nanosecond, None))))
+            let time = D::Timestamp(TimeUnit::Nanosecond, None);
+            return compare((left, left_type), op, (&to(right, time.clone()), &time));
         }
-        (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Date32 | D::Date64) => {
-            Some(binary_expr(to(left, D::Timestamp(TimeUnit::Nanosecond, None)), op, right.clone()))
+        // DataFusion would compare them in nanoseconds, which do not have all years.
+        (D::Date32 | D::Date64, D::Timestamp(_, zone)) => {
+            let time = D::Timestamp(of_dates(left_type), zone.clone());
+            let left = to(left, time.clone());
+            return Ok(Some(
+                compare((&left, &time), op, (right, right_type))?
+                    .unwrap_or_else(|| binary_expr(left, op, right.clone())),
+            ));
+        }
+        (D::Timestamp(..), D::Date32 | D::Date64) => {
+            return compare((right, right_type), swapped, (left, left_type));
         }
         (D::Timestamp(one, from), D::Timestamp(second, other)) => {
             if let [Some(zone), None] | [None, Some(zone)] = [from, other]
@@ -64,6 +74,14 @@ pub(super) fn compare(
         }
         _ => None,
     })
+}
+
+/// The coarsest unit of times that has every date of a type.
+fn of_dates(dates: &DataType) -> TimeUnit {
+    match values_of(dates) {
+        DataType::Date64 => TimeUnit::Millisecond,
+        _ => TimeUnit::Second,
+    }
 }
 
 /// Times of two units.

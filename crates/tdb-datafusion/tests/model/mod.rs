@@ -340,10 +340,14 @@ fn cell(column: usize, random: &mut Random) -> Cell {
         Datatype::Uint32 => (0, u32::MAX.into()),
         Datatype::Int64 => (i64::MIN.into(), i64::MAX.into()),
         Datatype::Uint64 => (0, u64::MAX.into()),
-        _ if unit == DAY => (-80_000, 100_000),
+        _ if unit == DAY => (-719_000, 2_900_000),
         Datatype::TimeSec | Datatype::TimeMs => (i64::MIN.into(), i64::MAX.into()),
-        // Years that nanoseconds have, so that DataFusion can compare columns of all units.
-        _ => (i128::from(i64::MIN) / unit + 1, i128::from(i64::MAX) / unit - 1),
+        // The years 1 to 9910, as far as the unit has them: nanoseconds end in 2262.
+        _ => {
+            let nanoseconds = (-719_000 * DAY, 2_900_000 * DAY);
+            let ends = (i128::from(i64::MIN) + 1, i128::from(i64::MAX) - 1);
+            ((nanoseconds.0 / unit).max(ends.0), (nanoseconds.1 / unit).min(ends.1))
+        }
     };
     let value = match some {
         1 => least,
