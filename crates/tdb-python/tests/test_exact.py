@@ -183,3 +183,19 @@ def test_enumerations_of_dates_are_dates(uri: str) -> None:
     array = tdb.from_pandas(f"{uri}-dense", frame, sparse=False)
     array.write({"day": np.array(["2021-01-01T00:00:00.000000001", "2020-01-01", "2020-01-01"], "M8[ns]")})
     assert array.read().to_pandas()["day"].tolist() == [days[1], days[0], days[0]]
+
+
+def test_categories_of_integers_keep_their_digits_beside_a_missing_one(uri: str) -> None:
+    pa, pd = pytest.importorskip("pyarrow"), pytest.importorskip("pandas")
+    large = [2**63 - 2, -(2**53) - 1]
+    column = pd.Series(pd.Categorical.from_codes([0, -1, 1], pd.Index(large)))
+    plain = tdb.Schema(
+        "sparse", [tdb.Dimension("x", (0, 99), "int64")], [tdb.Attribute("a", "int64", nullable=True)]
+    )
+    array = tdb.create(uri, plain)
+    array.write({"x": [0, 1, 2], "a": column})
+    assert pa.table(array.read()).column("a").to_pylist() == [large[0], None, large[1]]
+    frame = tdb.from_pandas(uri + "-frame", pd.DataFrame({"a": column}), full_domain=True)
+    frame.write({"__tiledb_rows": [3, 4, 5], "a": column})
+    labels = pa.table(frame.read()).column("a").to_pylist()
+    assert labels == [large[0], None, large[1]] * 2

@@ -54,6 +54,13 @@ def of_extension(values: Any) -> tuple[Any, AnyArray]:
     elif isinstance(getattr(dtype, "numpy_dtype", None), np.dtype) and dtype.numpy_dtype.kind in "iufb":
         own = dtype.numpy_dtype
         return array.to_numpy(dtype=own, na_value=own.type(0)), missing
+    if hasattr(dtype, "categories"):
+        # pandas would make reals of integers beside a missing one.
+        found = np.empty(len(array), object)
+        labels = np.array(dtype.categories, dtype=object)
+        codes = np.asarray(array.codes)
+        found[~missing] = labels[codes[~missing]]
+        return found, missing
     found = np.array(array, dtype=object)
     found[missing] = None
     return found, missing
