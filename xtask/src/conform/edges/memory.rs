@@ -218,7 +218,7 @@ impl Place<'_> {
         bytes
     }
 
-    /// The most resident memory that a command had, as far as it was seen.
+    /// The most memory of its own that a command had, as far as it was seen: pages of the program and of files are not its own.
     fn peak(&self, what: &str, array: &str, memory: u64) -> Result<u64, String> {
         let made = self.made(what);
         let mut command = self.command(what, array, &made, Some(memory));
@@ -228,7 +228,7 @@ impl Place<'_> {
         let mut peak = 0u64;
         loop {
             let text = fs::read_to_string(&status).unwrap_or_default();
-            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
             let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
             peak = peak.max(kib.unwrap_or(0) << 10);
             if child.try_wait().map_err(|error| error.to_string())?.is_some() {
