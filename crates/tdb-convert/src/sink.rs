@@ -16,6 +16,10 @@ use crate::format::Format;
 
 /// The default size of a row group, in bytes as they are stored.
 const ROW_GROUP: usize = 64 << 20;
+/// Bytes of a page, at most: what Parquet's writer has of its own accord.
+const PAGE: usize = 1 << 20;
+/// Pages of a small row group, at least.
+const PAGES: usize = 32;
 /// Rows of a row group, at most.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The level of Zstandard.
@@ -134,7 +138,11 @@ fn properties(options: &SinkOptions) -> Result<WriterProperties> {
         Compression::Lz4 => Codec::LZ4_RAW,
         Compression::Snappy => Codec::SNAPPY,
     };
+    // Each column holds a page, and the values of its dictionary beside it: a part of a small row group.
+    let page = options.row_group.div_ceil(PAGES).min(PAGE);
     let properties = WriterProperties::builder()
+        .set_dictionary_page_size_limit(page)
+        .set_data_page_size_limit(page)
         .set_compression(codec)
         .set_created_by(format!("tdb {}", env!("CARGO_PKG_VERSION")))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
@@ -214,5 +222,36 @@ impl From<ParquetError> for Error {
             ParquetError::External(error) => error.to_string(),
             other => other.to_string(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::UInt64Array;
+    use arrow_schema::{DataType, Field, Schema};
+
+    use super::*;
+
+    #[test]
+    fn values_that_occur_once_take_no_more_than_some_small_row_groups() {
+        let group = 512 << 10;
+        let fields = ["a", "b", "c"].map(|name| Field::new(name, DataType::UInt64, false));
+        let schema = Arc::new(Schema::new(fields.to_vec()));
+        let options = properties(&SinkOptions::new().row_group(group)).unwrap();
+        let writer = ArrowWriter::try_new(std::io::sink(), schema.clone(), Some(options)).unwrap();
+        let mut sink = Parquet { writer, piece: group.div_ceil(8) };
+        for batch in 0..40u64 {
+            let numbers = |salt: u64| {
+                let values =
+                    (0..10_000).map(|at| (batch * 10_000 + at + salt).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                Arc::new(UInt64Array::from_iter_values(values)) as _
+            };
+            let columns = [1, 2, 3].map(|salt| numbers(salt << 40)).to_vec();
+            sink.write(&RecordBatch::try_new(schema.clone(), columns).unwrap()).unwrap();
+            let held = sink.writer.memory_size();
+            assert!(held < 3 * group, "batch {batch}: {held} bytes are held");
+        }
     }
 }
