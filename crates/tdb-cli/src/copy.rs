@@ -300,8 +300,12 @@ fn copy_sparse(
 
 /// The error of a copy that needs more than its memory.
 fn too_small(memory: MemoryBudget, min: u64) -> Error {
-    let min = MemoryBudget::from_bytes(min.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX));
-    QueryError::BudgetTooSmall { budget: memory, min }.into()
+    QueryError::BudgetTooSmall { budget: memory, min: MemoryBudget::from_bytes(kibibytes(min)) }.into()
+}
+
+/// Bytes rounded up to kibibytes.
+fn kibibytes(bytes: u64) -> u64 {
+    bytes.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX)
 }
 
 /// Copies sparse cells batch by batch; returns how many.
@@ -349,13 +353,20 @@ fn copy_dense(
     let mut cells = 0u64;
     let mut left: Vec<DenseBox> = start.into_iter().collect();
     while let Some(part) = left.pop() {
-        if let Some((first, second)) = part.split_over(array.schema(), memory) {
+        // Values of variable length are known only when they are read: they have the other half.
+        let is_large = part.bytes(array.schema()) > memory.bytes() / 2;
+        if let Some((first, second)) = is_large.then(|| part.split()).flatten() {
             left.extend([second, first]);
             continue;
         }
-        let mut write = writer.write();
-        for (dimension, (low, high)) in dimensions.iter().zip(part.ends(dimensions)) {
-            write = write.range_bytes(&dimension.name, Some(low), Some(high));
+        let write = part.write(dimensions, writer);
+        if written(array, &part, &write)? > memory.bytes() {
+            let Some((first, second)) = part.split() else {
+                left.push(part);
+                return Err(too_small(memory, enough(array, writer, left)?));
+            };
+            left.extend([second, first]);
+            continue;
         }
         let read = match part.read(array).memory(memory).collect() {
             Ok(read) => read,
@@ -369,7 +380,7 @@ fn copy_dense(
                 }
                 let Some((first, second)) = part.split() else {
                     left.push(part);
-                    return Err(too_small(memory, enough(array, left)?));
+                    return Err(too_small(memory, enough(array, writer, left)?));
                 };
                 left.extend([second, first]);
                 continue;
@@ -383,15 +394,21 @@ fn copy_dense(
     Ok(cells)
 }
 
+/// The memory that a box takes while it is written, in whole kibibytes, as least budgets are stated.
+fn written(array: &Array, part: &DenseBox, write: &tdb_array::Write<'_>) -> tdb_array::Result<u64> {
+    Ok(kibibytes(part.bytes(array.schema()).saturating_add(write.working_memory()?)))
+}
+
 /// An amount of memory with which each of these boxes can be copied after being cut as small as possible.
-fn enough(array: &Array, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
+fn enough(array: &Array, writer: &ArrayWriter, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
     let mut max = 0u64;
     while let Some(part) = boxes.pop() {
         if let Some((first, second)) = part.split() {
             boxes.extend([second, first]);
             continue;
         }
-        max = max.max(needed(array, &part)?);
+        let write = part.write(&array.schema().domain.dimensions, writer);
+        max = max.max(needed(array, &part)?).max(written(array, &part, &write)?);
     }
     Ok(max)
 }

@@ -1,6 +1,6 @@
 //! Boxes of a dense array, cut at tile boundaries.
 
-use tdb_array::{Array, ArraySchema, MemoryBudget, Read};
+use tdb_array::{Array, ArraySchema, ArrayWriter, Read, Write};
 use tdb_schema::{Dimension, Range};
 
 use crate::ranges::{Asked, Ends};
@@ -90,17 +90,25 @@ impl DenseBox {
         })
     }
 
-    /// Two halves, if the part of its cells' memory that is known beforehand exceeds half of the memory: the other half
-    /// is for writing.
-    pub(super) fn split_over(&self, schema: &ArraySchema, memory: MemoryBudget) -> Option<(Self, Self)> {
+    /// A write of its cells.
+    pub(super) fn write<'w>(&self, dimensions: &[Dimension], writer: &'w ArrayWriter) -> Write<'w> {
+        dimensions
+            .iter()
+            .zip(self.ends(dimensions))
+            .fold(writer.write(), |write, (dimension, (low, high))| {
+                write.range_bytes(&dimension.name, Some(low), Some(high))
+            })
+    }
+
+    /// The memory of its cells, as far as it is known before they are read: without the bytes of values of variable length.
+    pub(super) fn bytes(&self, schema: &ArraySchema) -> u64 {
         let cell = schema.attributes.iter().map(|attribute| {
             let size = schema.field(&attribute.name).and_then(|field| field.cell_size());
             // Offsets of cells of variable length, and validity.
             let size = size.and_then(|size| u64::try_from(size).ok()).unwrap_or(8);
             size.saturating_add(u64::from(attribute.nullable))
         });
-        let cell = cell.fold(0, u64::saturating_add);
-        if self.cells().saturating_mul(cell) > memory.bytes() / 2 { self.split() } else { None }
+        self.cells().saturating_mul(cell.fold(0, u64::saturating_add))
     }
 
     /// Two halves along the first dimension with more than one tile.

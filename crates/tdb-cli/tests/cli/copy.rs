@@ -216,6 +216,28 @@ fn the_least_memory_that_a_copy_names_is_enough() {
 }
 
 #[test]
+fn a_copy_of_one_tile_has_room_for_its_cells_and_for_what_is_made_of_them() {
+    let scratch = Scratch::new();
+    let (array, copy) = (scratch.path().join("array"), scratch.path().join("copy"));
+    let schema = ArraySchema::dense()
+        .dimension(Dimension::new("x", 1i32..=1_000_000).with_tile(1_000_000i32))
+        .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE));
+    WriteOptions::new().create(&array, &schema.build().unwrap()).unwrap();
+    let a: Vec<i64> = (0..1_000_000).collect();
+    let writer = WriteOptions::new().open(&array).unwrap();
+    writer.write().column(WriteColumn::fixed("a", &a)).commit().unwrap();
+    // The cells, the tile that is assembled of them, and the filtered one.
+    let least = (3 * 8_000_000u64).next_multiple_of(1024);
+    let within = |memory: u64| tdb(&["copy", text(&array), text(&copy), "--memory", &memory.to_string()]);
+    let refused = within(least - 1);
+    assert_eq!(refused.code, 2, "{}", refused.err);
+    assert!(refused.err.contains("needs at least 23438 KiB"), "{}", refused.err);
+    assert!(!copy.exists());
+    assert_eq!(within(least).code, 0);
+    assert!(csv(&copy, &[]) == csv(&array, &[]));
+}
+
+#[test]
 fn a_failed_copy_leaves_nothing() {
     let scratch = Scratch::new();
     let (array, copy) = (fixture("2.30.0/sparse2d_rr"), scratch.path().join("copy"));

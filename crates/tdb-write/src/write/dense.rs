@@ -3,7 +3,7 @@
 use core::ops::Range as Cells;
 
 use tdb_codec::{Layout, to_u64, to_usize};
-use tdb_schema::{ArraySchema, FieldKind, Range};
+use tdb_schema::{ArraySchema, Attribute, FieldKind, Range};
 
 use super::column::{CheckedColumn, Runs};
 use super::fragment::dense_kinds;
@@ -11,7 +11,7 @@ use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, FragmentWriter, WriteColumn, ordered};
 use crate::grid::{BoxMap, Side, place, strides};
-use crate::{QueryError, Result, WriteError};
+use crate::{QueryError, Result, WriteError, parallel};
 
 /// The tiles that a box of cells touches, and where its cells are in each.
 #[derive(Debug)]
@@ -32,6 +32,16 @@ struct BoxTiles<'c, 'a> {
     /// Distances of neighbours in the caller's columns, in cells.
     source_strides: Vec<usize>,
     tile_cells: usize,
+}
+
+/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of their offset.
+pub(super) fn cell_sizes(schema: &ArraySchema) -> Vec<usize> {
+    let size = |(index, attribute): (usize, &Attribute)| {
+        let field = schema.field_of(FieldKind::Attribute(index));
+        let size = field.and_then(|field| field.cell_size()).unwrap_or(8);
+        size.saturating_add(attribute.nullable.into())
+    };
+    schema.attributes.iter().enumerate().map(size).collect()
 }
 
 /// Writes a box of cells as a fragment; returns the fragment's name.
@@ -93,6 +103,18 @@ impl BoxPlan {
         let tile_count = product(&grid).ok_or_else(too_large)?;
         let cells = product(&counts).ok_or_else(too_large)?;
         Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
+    }
+
+    /// The most bytes that `threads` threads hold beside the columns while they filter the tiles of the box: one tile each that is being
+    /// assembled, and filtered ones that wait until they are stored. `cells` are the sizes of a cell of each attribute.
+    pub(super) fn working(&self, cells: &[usize], threads: usize) -> usize {
+        let all = cells.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
+        let widest = cells.iter().copied().max().unwrap_or(0);
+        let jobs = self.tile_count.saturating_mul(cells.len());
+        let waiting = widest.saturating_mul(jobs.min(parallel::HELD.saturating_mul(threads)));
+        let filtered = all.saturating_mul(self.tile_count).min(waiting);
+        let assembled = widest.saturating_mul(jobs.min(threads));
+        self.tile_cells.saturating_mul(filtered.saturating_add(assembled))
     }
 
     /// Whether all tiles at one place along a dimension are stored one after another.

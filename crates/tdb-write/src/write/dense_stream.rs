@@ -1,10 +1,10 @@
 //! Dense cells that come in batches and need not fit into memory together.
 
 use tdb_codec::{DataOrder, Layout, to_u64, to_usize};
-use tdb_schema::{FieldKind, Range};
+use tdb_schema::Range;
 
 use super::column::CheckedColumn;
-use super::dense::{BoxPlan, append_box};
+use super::dense::{BoxPlan, append_box, cell_sizes};
 use super::fragment::{Pending, dense_kinds};
 use super::stream::{THREAD, planned};
 use super::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
@@ -96,15 +96,11 @@ impl<'a> DenseStream<'a> {
         }
         let (ends, across) = plan.slabs(axis);
         let slabs = Slabs { axis, ends, across };
-        let field_size =
-            |index| schema.field_of(FieldKind::Attribute(index)).and_then(|field| field.cell_size());
-        let sizes =
-            (0..schema.attributes.len()).map(|index| field_size(index).unwrap_or(8).saturating_add(1));
-        let (cell, widest) = (sizes.clone().fold(0, usize::saturating_add), sizes.max().unwrap_or(1));
-        let tile = array.context.tile_len(plan.tile_cells, widest)?;
-        // Tiles that are being assembled, filtered, or waiting to be written.
+        let sizes = cell_sizes(schema);
+        let cell = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
+        array.context.tile_len(plan.tile_cells, sizes.iter().copied().max().unwrap_or(1))?;
         let threads = array.context.threads;
-        let working = tile.saturating_mul(parallel::HELD).saturating_add(THREAD).saturating_mul(threads);
+        let working = plan.working(&sizes, threads).saturating_add(THREAD.saturating_mul(threads));
         let unit = match order {
             Layout::GlobalOrder => to_u64(plan.tile_cells),
             _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),

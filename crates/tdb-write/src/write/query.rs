@@ -2,7 +2,7 @@
 
 use core::ops::RangeBounds;
 
-use tdb_codec::{ArrayType, Layout};
+use tdb_codec::{ArrayType, Layout, to_u64};
 use tdb_schema::Range;
 
 use super::{ArrayWriter, DenseStream, Duplicates, WriteColumn, dense, unordered};
@@ -107,6 +107,17 @@ impl<'a> Write<'a> {
                 }
             }
         }
+    }
+
+    /// The bytes that a write of this box of a dense array takes beside its columns, at most: tiles that are being assembled and filtered.
+    /// Bytes of values of variable length are not known here, only those of their offsets.
+    ///
+    /// # Errors
+    /// Ranges that do not fit the array, or more cells than fit into memory.
+    pub fn working_memory(&self) -> Result<u64> {
+        let schema = self.array.schema();
+        let plan = dense::BoxPlan::new(schema, &self.domain()?)?;
+        Ok(to_u64(plan.working(&dense::cell_sizes(schema), self.array.context.threads)))
     }
 
     /// Begins a write of a dense array whose cells come in batches, with this many bytes of memory in addition to the

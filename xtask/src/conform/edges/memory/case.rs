@@ -98,19 +98,6 @@ impl Case {
         }
     }
 
-    /// What the columns of a dense array take once more while a copy encodes them; nothing for sparse ones, which are written in parts.
-    pub(super) fn encoded_beside(&self) -> u64 {
-        let of = |name: &str| match name {
-            "byte" => 1u64,
-            "number" => 8,
-            "maybe" => 5,
-            _ => 24,
-        };
-        let cell: u64 = self.attributes.iter().map(|(name, _)| of(name)).sum();
-        let cells = self.sides.iter().fold(1u64, |cells, side| cells.saturating_mul(*side));
-        if self.dense { cells.saturating_mul(cell) } else { 0 }
-    }
-
     pub(super) const fn is_large(&self) -> bool {
         self.large
     }
