@@ -116,6 +116,9 @@ async fn zeros_of_both_signs_are_counted_once() {
         let session = session(partitions);
         for (sql, expected) in [
             ("SELECT count(DISTINCT r * 0) FROM t WHERE k = 3", "1"),
+            ("SELECT count(DISTINCT (x % 2 * 2 - 1) * 0e0) FROM t", "1"),
+            ("SELECT count(DISTINCT z) FROM (SELECT (x % 2 * 2 - 1) * 0e0 AS z FROM t) AS u", "1"),
+            ("SELECT count(DISTINCT (x % 2 * 2 - 1) * 0e0) FILTER (WHERE k = 1) FROM t", "1"),
             (
                 "SELECT count(DISTINCT z), count(*) FROM (SELECT (x % 2 * 2 - 1) * 0e0 AS z FROM t) AS u",
                 "1 400",
@@ -126,7 +129,15 @@ async fn zeros_of_both_signs_are_counted_once() {
         }
         let sql = "SELECT x % 2 AS m, count(DISTINCT (k - 2) * 0e0) FROM t GROUP BY x % 2";
         assert_eq!(rows(&session, sql).await, ["0 1", "1 1"]);
-        let frame = session.sql("SELECT count(DISTINCT r) FROM t").await.unwrap();
+        let sql = "SELECT count(DISTINCT r), count(*) + count(DISTINCT s) AS n FROM t";
+        let frame = session.sql(sql).await.unwrap();
         assert_eq!(frame.schema().field(0).name(), "count(DISTINCT t.r)");
+        assert_eq!(rows(&session, sql).await, ["4 402"]);
+        // A single count of different values is made of groups, which arrays can make themselves.
+        let plan =
+            session.sql("EXPLAIN SELECT count(DISTINCT r) FROM t").await.unwrap().collect().await.unwrap();
+        let text: String =
+            plan.iter().flat_map(|batch| batch.column(1).as_string::<i32>().iter().flatten()).collect();
+        assert!(text.contains("TdbGroupsExec"), "{text}");
     }
 }

@@ -1,23 +1,21 @@
 //! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`. DataFusion's own functions begin again at the
-//! other end of the type. Extremes are those of all rows, and of all reals, infinities and NaN among them.
+//! other end of the type. Extremes are those of all rows, and of all reals, infinities and NaN among them. Zeros of both signs count once.
 //!
 //! A rule of the session puts functions of this crate in their place, which have the same names in results.
 
 mod extreme;
 mod operators;
 mod sum;
+mod zero;
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::functions_aggregate::count::Count;
 use datafusion::logical_expr::expr::{AggregateFunction, ScalarFunction, WindowFunction};
 use datafusion::logical_expr::{
-    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF,
-    WindowFunctionDefinition, binary_expr, lit,
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, LogicalPlan, ScalarUDF, WindowFunctionDefinition,
 };
 use datafusion::optimizer::AnalyzerRule;
 
@@ -42,7 +40,6 @@ impl AnalyzerRule for CheckedArithmetic {
                 function.func = sum();
                 Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { ..function })))
             }
-            Expr::AggregateFunction(function) if is_distinct_count(&function) => one_zero(function, schema),
             Expr::AggregateFunction(mut aggregate) => match Extreme::instead_of(&aggregate, schema) {
                 Some(own) => {
                     aggregate.func = extreme::function(own);
@@ -53,31 +50,8 @@ impl AnalyzerRule for CheckedArithmetic {
             Expr::WindowFunction(function) => Ok(window(function)),
             expr => arithmetic(expr, schema),
         })
+        .and_then(zero::counted_once)
     }
-}
-
-fn is_distinct_count(function: &AggregateFunction) -> bool {
-    function.params.distinct && function.func.inner().is::<Count>()
-}
-
-/// DataFusion counts reals by their bits, but zeros of both signs are one value: adding 0 makes them one.
-fn one_zero(mut function: AggregateFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let mut changed = false;
-    for argument in &mut function.params.args {
-        let zero = match argument.get_type(schema) {
-            Ok(DataType::Float32) => lit(0.0f32),
-            Ok(DataType::Float64) => lit(0.0f64),
-            _ => continue,
-        };
-        // The rule may see an expression again.
-        let is_done = |side: &Expr| matches!(side, Expr::BinaryExpr(BinaryExpr { op: Operator::Plus, right, .. }) if **right == zero);
-        if !is_done(argument) {
-            changed = true;
-            *argument = binary_expr(argument.clone(), Operator::Plus, zero);
-        }
-    }
-    let function = Expr::AggregateFunction(function);
-    Ok(if changed { Transformed::yes(function) } else { Transformed::no(function) })
 }
 
 fn window(mut function: Box<WindowFunction>) -> Transformed<Expr> {

@@ -1,7 +1,8 @@
-//! Lists of constants: what is in several of them over one expression is one list.
+//! Several lists of constants over one expression become one list.
 //!
-//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` as well. Where nothing is left it says `false` or `true`, also of a null, and it
-//! takes two expressions for different values if they are written differently. After this there is nothing left for it to join.
+//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` as well. Where nothing is left it says `false` or `true`, also
+//! of a null, and it takes two constants for different values if they are written differently. After this module
+//! there is nothing left for it to join.
 
 use std::collections::HashSet;
 
@@ -11,6 +12,12 @@ use datafusion::logical_expr::{BinaryExpr, Expr, Operator, binary_expr, lit};
 
 use super::place::values_of;
 use super::{Comparisons, always, never};
+
+/// A term of a chain: a list, or anything else.
+enum Kept {
+    List(Set),
+    Other(Expr),
+}
 
 /// The values in a list, or all others.
 struct Set {
@@ -25,32 +32,29 @@ impl Comparisons<'_> {
         let mut terms = Vec::new();
         flatten(chain, op, &mut terms);
         terms.iter().filter(|term| list_of(term).is_some()).nth(1)?;
-        let mut sets: Vec<(usize, Set)> = Vec::new();
-        let mut kept: Vec<Option<Expr>> = Vec::with_capacity(terms.len());
-        let mut joined = false;
+        let (mut kept, mut joined): (Vec<Kept>, bool) = (Vec::with_capacity(terms.len()), false);
         for term in terms {
             let Some(set) = self.set(term) else {
-                kept.push(Some(term.clone()));
+                kept.push(Kept::Other(term.clone()));
                 continue;
             };
-            match sets.iter_mut().find(|(_, other)| other.expr == set.expr) {
-                Some((_, other)) => {
+            let same = kept.iter_mut().find_map(|other| match other {
+                Kept::List(other) if other.expr == set.expr => Some(other),
+                _ => None,
+            });
+            match same {
+                Some(other) => {
                     joined = true;
                     other.join(set, op);
                 }
-                None => {
-                    sets.push((kept.len(), set));
-                    kept.push(None);
-                }
+                None => kept.push(Kept::List(set)),
             }
         }
-        for (position, set) in sets {
-            if let Some(place) = kept.get_mut(position) {
-                *place = Some(set.into_expr());
-            }
-        }
-        let chain = kept.into_iter().flatten().reduce(|left, right| binary_expr(left, op, right));
-        chain.filter(|_| joined)
+        let terms = kept.into_iter().map(|term| match term {
+            Kept::List(set) => set.into_expr(),
+            Kept::Other(expr) => expr,
+        });
+        terms.reduce(|left, right| binary_expr(left, op, right)).filter(|_| joined)
     }
 
     /// The set of a list of constants.

@@ -1,0 +1,77 @@
+//! `count(DISTINCT …)` of reals counts zeros of both signs once, as `GROUP BY` does.
+//!
+//! DataFusion counts different reals by their bits, unless it can group by them instead.
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DFSchema;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::functions_aggregate::count::Count;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
+use datafusion::optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
+use datafusion::optimizer::{OptimizerContext, OptimizerRule};
+
+use crate::Result;
+
+/// Makes all counts of different reals of a plan count zero once.
+pub(super) fn counted_once(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let counted = plan.transform_up_with_subqueries(|node| match &node {
+        LogicalPlan::Aggregate(aggregate) if counts_reals(aggregate)? => {
+            let grouped = SingleDistinctToGroupBy::new().rewrite(node, &OptimizerContext::new())?;
+            if grouped.transformed { Ok(grouped) } else { with_one_zero(grouped.data) }
+        }
+        _ => Ok(Transformed::no(node)),
+    })?;
+    Ok(counted.data)
+}
+
+/// Whether an aggregation counts different reals.
+fn counts_reals(aggregate: &Aggregate) -> Result<bool> {
+    let schema = aggregate.input.schema();
+    let counts = |expr: &Expr| match expr {
+        Expr::AggregateFunction(function) if is_distinct_count(function) => {
+            Ok(function.params.args.iter().any(|argument| zero_of(argument, schema).is_some()))
+        }
+        _ => Ok(false),
+    };
+    aggregate.aggr_expr.iter().try_fold(false, |found, expr| Ok(found || expr.exists(counts)?))
+}
+
+fn is_distinct_count(function: &AggregateFunction) -> bool {
+    function.params.distinct && function.func.inner().is::<Count>()
+}
+
+/// The zero of an expression's type, if it is real.
+fn zero_of(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
+    match expr.get_type(schema) {
+        Ok(DataType::Float32) => Some(lit(0.0f32)),
+        Ok(DataType::Float64) => Some(lit(0.0f64)),
+        _ => None,
+    }
+}
+
+/// Adds 0 to the reals that an aggregation counts, which makes one zero of both.
+fn with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let names = NamePreserver::new(&node);
+    let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };
+    let schema = Arc::clone(aggregate.input.schema());
+    node.map_expressions(|expr| {
+        let name = names.save(&expr);
+        let counted = expr.transform_up(|part| match part {
+            Expr::AggregateFunction(mut function) if is_distinct_count(&function) => {
+                for argument in &mut function.params.args {
+                    if let Some(zero) = zero_of(argument, &schema) {
+                        *argument = binary_expr(argument.clone(), Operator::Plus, zero);
+                    }
+                }
+                Ok(Transformed::yes(Expr::AggregateFunction(function)))
+            }
+            part => Ok(Transformed::no(part)),
+        })?;
+        Ok(if counted.transformed { counted.update_data(|expr| name.restore(expr)) } else { counted })
+    })?
+    .map_data(LogicalPlan::recompute_schema)
+}
