@@ -20,6 +20,8 @@ class Doubt:
     """What evaluating a question over all rows met."""
 
     def __init__(self):
+        # what a division by zero is: null, as in DuckDB, or a number that nothing asks for
+        self.quotient = None
         self.clear()
 
     def clear(self):
@@ -138,14 +140,14 @@ def divided(a, b):
     """Integer division: towards zero."""
     if b == 0:
         DOUBT.zero = True
-        return None
+        return DOUBT.quotient
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def rest(a, b):
     if b == 0:
         DOUBT.zero = True
-        return None
+        return DOUBT.quotient
     return abs(a) % abs(b) * (-1 if a < 0 else 1)
 
 

@@ -386,9 +386,11 @@ def vector_search(folder):
         ("VAMANA", {}, vs.VamanaIndex),
     ):
         uri = f"{folder}/{kind}"
+        # all lists are looked at
+        lists = {"nprobe": 5} if kind == "IVF_FLAT" else {}
         index = ingest(index_type=kind, index_uri=uri, input_vectors=vectors, external_ids=ids, index_timestamp=10, **more)
         see(f"{kind} size", [index.size, index.dimensions, str(index.dtype)])
-        see(f"{kind} nearest", index.query(vectors[:6], k=4, **({"nprobe": 5} if "IVF" in kind else {})))
+        see(f"{kind} nearest", index.query(vectors[:6], k=4, **lists))
         index.update(vector=vectors[3] + 1, external_id=np.uint64(5000), timestamp=20)
         index.update_batch(
             vectors=object_of(vectors[:2] + 2), external_ids=np.array([5001, 5002], dtype="u8"), timestamp=21
@@ -397,10 +399,10 @@ def vector_search(folder):
         index.delete_batch(external_ids=np.array([1002, 1003], dtype="u8"), timestamp=23)
         for time in (10, 20, 22, None):
             opened = kept(uri) if time is None else kept(uri, timestamp=time)
-            see(f"{kind} at {time}", opened.query(vectors[:6], k=2, **({"nprobe": 5} if "IVF" in kind else {})))
+            see(f"{kind} at {time}", opened.query(vectors[:6], k=2, **lists))
         see(f"{kind} opened", type(vs.open(uri)).__name__)
         kept(uri).consolidate_updates()
-        see(f"{kind} consolidated", kept(uri).query(vectors[:6] + 1, k=2, **({"nprobe": 5} if "IVF" in kind else {})))
+        see(f"{kind} consolidated", kept(uri).query(vectors[:6] + 1, k=2, **lists))
         fails(f"{kind} of another shape", lambda: kept(uri).query(vectors[:1, :3], k=1))
     schemas(folder)
     vs.Index.delete_index(f"{folder}/FLAT", config={})
