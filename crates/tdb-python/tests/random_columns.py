@@ -460,7 +460,23 @@ def check_pandas(drawn: Drawn, path: str, rng: random.Random) -> str:
         array.write(more)
         twice = array.read(order="row-major").to_pandas()[name]
         _same(drawn, pd.concat([column, column], ignore_index=True), twice, "written again")
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        _check_plain(drawn, f"{path}-plain")
     return "same"
+
+
+def _check_plain(drawn: Drawn, path: str) -> None:
+    """Categories of integers are written as their values into a column without an enumeration."""
+    column = drawn.column
+    own = column.cat.categories.dtype
+    if not isinstance(own, np.dtype) or own.kind not in "iu":
+        return
+    attribute = tdb.Attribute("a", str(own), nullable=True)
+    array = tdb.create(path, tdb.Schema("sparse", [tdb.Dimension("x", (0, 99), "int64")], [attribute]))
+    array.write({"x": np.arange(len(column)), "a": column})
+    got = [None if pd.isna(one) else int(one) for one in array.read(order="row-major").to_pandas()["a"]]
+    labels = [int(one) for one in column.cat.categories]
+    _compare(drawn, [None if code < 0 else labels[code] for code in column.cat.codes], got, "as plain values")
 
 
 def _same(drawn: Drawn, given: pd.Series[Any], got: pd.Series[Any], how: str) -> None:
