@@ -129,6 +129,14 @@ async fn zeros_of_both_signs_are_counted_once() {
         }
         let sql = "SELECT x % 2 AS m, count(DISTINCT (k - 2) * 0e0) FROM t GROUP BY x % 2";
         assert_eq!(rows(&session, sql).await, ["0 1", "1 1"]);
+        let both = "(SELECT k, x, CASE WHEN x % 2 = 0 THEN 0e0 ELSE -0e0 END AS z FROM t) AS u";
+        for asked in ["count(DISTINCT z)", "count(DISTINCT z + (1 - 1))", "count(DISTINCT z * 2), max(z * 2)"]
+        {
+            let sql = format!("SELECT {asked} FROM {both}");
+            assert!(rows(&session, &sql).await[0].starts_with('1'), "{sql} in {partitions} partitions");
+            let sql = format!("SELECT {asked}, k, max(x) AS x FROM {both} GROUP BY k, k");
+            assert!(rows(&session, &sql).await.iter().all(|row| row.starts_with("1 ")), "{sql}");
+        }
         let sql = "SELECT count(DISTINCT r), count(*) + count(DISTINCT s) AS n FROM t";
         let frame = session.sql(sql).await.unwrap();
         assert_eq!(frame.schema().field(0).name(), "count(DISTINCT t.r)");

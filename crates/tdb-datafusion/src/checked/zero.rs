@@ -11,21 +11,36 @@ use datafusion::functions_aggregate::count::Count;
 use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
-use datafusion::optimizer::single_distinct_to_groupby::SingleDistinctToGroupBy;
-use datafusion::optimizer::{OptimizerContext, OptimizerRule};
 
 use crate::Result;
 
 /// Makes all counts of different reals of a plan count zero once.
 pub(super) fn counted_once(plan: LogicalPlan) -> Result<LogicalPlan> {
     let counted = plan.transform_up_with_subqueries(|node| match &node {
-        LogicalPlan::Aggregate(aggregate) if counts_reals(aggregate)? => {
-            let grouped = SingleDistinctToGroupBy::new().rewrite(node, &OptimizerContext::new())?;
-            if grouped.transformed { Ok(grouped) } else { with_one_zero(grouped.data) }
+        LogicalPlan::Aggregate(aggregate) if counts_reals(aggregate)? && !becomes_groups(aggregate) => {
+            with_one_zero(node)
         }
         _ => Ok(Transformed::no(node)),
     })?;
     Ok(counted.data)
+}
+
+/// Whether the optimizer surely groups by the values that are counted (`SingleDistinctToGroupBy`), as arrays can, too: one plain column,
+/// and beside it only functions that can be computed of groups. Its rule takes more, unless other rules have changed an expression before.
+fn becomes_groups(aggregate: &Aggregate) -> bool {
+    let mut counted = None;
+    for expr in &aggregate.aggr_expr {
+        let Expr::AggregateFunction(AggregateFunction { func, params }) = expr else { return false };
+        let [argument @ Expr::Column(_)] = params.args.as_slice() else { return false };
+        let fits = match params.distinct {
+            true => *counted.get_or_insert(argument) == argument,
+            false => matches!(func.name(), "sum" | "min" | "max"),
+        };
+        if !fits || params.filter.is_some() || !params.order_by.is_empty() {
+            return false;
+        }
+    }
+    !aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
 }
 
 /// Whether an aggregation counts different reals.
