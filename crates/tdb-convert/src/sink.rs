@@ -19,7 +19,7 @@ const ROW_GROUP: usize = 64 << 20;
 /// Bytes of a page, at most: what Parquet's writer has of its own accord.
 const PAGE: usize = 1 << 20;
 /// Pages of a small row group, at least.
-const PAGES: usize = 32;
+const PAGES: usize = 64;
 /// Rows of a row group, at most.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The level of Zstandard.

@@ -469,7 +469,7 @@ def _check_plain(drawn: Drawn, path: str) -> None:
     """Categories of integers are written as their values into a column without an enumeration."""
     column = drawn.column
     own = column.cat.categories.dtype
-    if not isinstance(own, np.dtype) or own.kind not in "iu":
+    if not len(column) or not isinstance(own, np.dtype) or own.kind not in "iu":
         return
     attribute = tdb.Attribute("a", str(own), nullable=True)
     array = tdb.create(path, tdb.Schema("sparse", [tdb.Dimension("x", (0, 99), "int64")], [attribute]))
