@@ -23,7 +23,7 @@ use tdb_convert::{Export, Format, NewArray, SinkOptions, Source, Subarray, appen
 const MIB: u64 = 1 << 20;
 /// What reading and writing may hold together.
 const MEMORY: u64 = 48 * MIB;
-const CELLS: u64 = 12_600_000;
+const CELLS: u64 = 14_400_000;
 
 /// The bytes in a line of this process's status.
 fn status(name: &str) -> u64 {
