@@ -72,8 +72,9 @@ pub use tdb_cache::{Cache, CacheStats, CachedAsyncStorage, CachedStorage, Origin
 pub use tdb_cells::parallel;
 pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, MemoryBudget, MemoryBudgetError,
-    Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field, keep_memory,
+    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, InternalError, MemoryBudget,
+    MemoryBudgetError, Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
+    keep_memory,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;

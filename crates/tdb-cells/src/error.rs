@@ -7,6 +7,7 @@ use thiserror::Error as ThisError;
 
 use crate::budget::MemoryBudget;
 use crate::expression::{AggregateError, ConditionError};
+use crate::internal::InternalError;
 
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -66,6 +67,9 @@ pub enum Error {
         /// The number of these files.
         count: usize,
     },
+    /// A fault of tdb: something that the engine relies on does not hold. No file and no query should be able to cause it.
+    #[error(transparent)]
+    Internal(#[from] InternalError),
 }
 
 /// Why the bytes of a described query cannot be read.
@@ -314,5 +318,54 @@ impl Error {
     #[doc(hidden)]
     pub fn io(path: impl Into<String>, source: io::Error) -> Self {
         Self::Io { path: path.into(), source }
+    }
+
+    /// The error of the line that calls this: what it relies on does not hold.
+    #[doc(hidden)]
+    #[must_use]
+    #[track_caller]
+    #[cold]
+    pub const fn internal(what: &'static str) -> Self {
+        Self::Internal(InternalError::new(what))
+    }
+}
+
+/// What is there unless the engine has a fault.
+pub trait OrInternal<T> {
+    /// The value, or an [`InternalError`] of the line that calls this.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] with `what`, which says what does not hold, if there is no value.
+    #[track_caller]
+    fn or_internal(self, what: &'static str) -> Result<T>;
+}
+
+impl<T> OrInternal<T> for Option<T> {
+    #[inline]
+    fn or_internal(self, what: &'static str) -> Result<T> {
+        match self {
+            Some(value) => Ok(value),
+            None => Err(Error::internal(what)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_the_line_that_noticed_and_asks_for_a_report() {
+        let missing: Option<u8> = None;
+        let (error, line) = (missing.or_internal("group 3 has no slot").unwrap_err(), line!());
+        let Error::Internal(fault) = &error else { panic!("{error}") };
+        assert_eq!(
+            (fault.what(), fault.file(), fault.line()),
+            ("group 3 has no slot", "tdb-cells/src/error.rs", line)
+        );
+        let text = error.to_string();
+        assert!(text.starts_with("internal error: group 3 has no slot (tdb-cells/src/error.rs:"), "{text}");
+        assert!(text.ends_with("/issues"), "{text}");
+        assert_eq!(Some(4).or_internal("there is a four").unwrap(), 4);
     }
 }

@@ -11,7 +11,7 @@
 //! | [`budget`], [`share`] | amounts of memory, and what one batch of a query may take |
 //! | [`window`], [`clock`] | the time window of an array that is seen, and the present time |
 //! | [`parallel`] | the threads of all crates that use this one |
-//! | [`error`] | what failed, in which file, at which offset |
+//! | [`error`], [`internal`] | what failed, in which file, at which offset; faults of the engine itself |
 //!
 //! What a caller asks for is a plain value, which is checked only when it is used with an array:
 //!
@@ -44,6 +44,7 @@ pub mod expression;
 pub mod facts;
 pub mod gather;
 pub mod grid;
+pub mod internal;
 mod large;
 pub mod operands;
 pub mod order;
@@ -57,11 +58,12 @@ pub mod window;
 pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
 pub use coordinate::Coordinate;
-pub use error::{Cause, DescriptionError, Error, QueryError, Result, WriteError};
+pub use error::{Cause, DescriptionError, Error, OrInternal, QueryError, Result, WriteError};
 pub use expression::{
     Aggregate, AggregateError, AggregateFunction, ConditionError, ConditionErrorKind, ConditionField,
     Operand, QueryCondition, field,
 };
+pub use internal::InternalError;
 pub use large::keep_memory;
 pub use operands::ConditionTarget;
 pub use window::TimeWindow;

@@ -14,6 +14,8 @@ use crate::suggest::hint_of_place;
 const USAGE: u8 = 2;
 /// The command could not be carried out.
 const FAILED: u8 = 1;
+/// tdb has a fault. The number is `EX_SOFTWARE` of BSD's `sysexits.h`.
+const FAULT: u8 = 70;
 
 /// The reason why a command ends before it is done.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub(crate) enum Failure {
     Clap(String),
     /// Something could not be read, written or understood: one line with the name of the file.
     Failed(String),
+    /// A fault of tdb: one line.
+    Fault(String),
     /// Problems were found and have been printed.
     Problems,
     /// The reader of the output has closed it.
@@ -66,6 +70,7 @@ impl Failure {
                 Self::at(path, format!("{}; --force replaces an array, and nothing else", WriteError::Exists))
             }
             tdb_array::Error::Write(error) => Self::at(path, error),
+            tdb_array::Error::Internal(error) => Self::Fault(format!("{}: {error}", path.display())),
             other => Self::Failed(format!("{other}{}", remedy_of(path, &other))),
         }
     }
@@ -88,7 +93,11 @@ impl Failure {
     /// The message alone, without its prefix or position.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Usage(text) | Self::Clap(text) | Self::Failed(text) | Self::Text { line: text, .. } => text,
+            Self::Usage(text)
+            | Self::Clap(text)
+            | Self::Failed(text)
+            | Self::Fault(text)
+            | Self::Text { line: text, .. } => text,
             Self::Problems | Self::Closed => "",
         }
     }
@@ -114,6 +123,10 @@ impl Failure {
             Self::Failed(line) => {
                 let _ = writeln!(err, "error: {}", shown(line));
                 FAILED
+            }
+            Self::Fault(line) => {
+                let _ = writeln!(err, "error: {}", shown(line));
+                FAULT
             }
             Self::Problems => FAILED,
             Self::Closed => 0,

@@ -29,8 +29,8 @@
 //!
 //! Each takes `-v`, which tells on standard error what is read and written, call by call.
 //!
-//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure) or 2 (the command
-//! line is wrong). [`run`] is the whole command as a function:
+//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure), 2 (the command
+//! line is wrong) or 70 (a fault of tdb itself, which you should report). [`run`] is the whole command as a function:
 //!
 //! ```
 //! let (mut out, mut err) = (Vec::new(), Vec::new());

@@ -63,6 +63,7 @@ fn class_of(error: &Error) -> (&'static str, Option<String>) {
         Error::Query(_) => ("QueryError", None),
         Error::Write(_) => ("WriteError", None),
         Error::Description(_) => ("DescriptionError", None),
+        Error::Internal(_) => ("InternalError", None),
         _ => ("Error", None),
     }
 }

@@ -33,6 +33,7 @@ const LAYERS: [Layers; 5] = [
             "coordinate",
             "expression",
             "budget",
+            "internal",
             "error",
             "operands",
             "parallel",

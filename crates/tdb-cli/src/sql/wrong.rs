@@ -60,6 +60,7 @@ pub(super) fn failure(error: DataFusionError, text: &str) -> Failure {
         }
         DataFusionError::External(error) => match error.downcast_ref::<tdb_array::Error>() {
             Some(tdb_array::Error::Query(error)) => Failure::Usage(error.to_string()),
+            Some(tdb_array::Error::Internal(error)) => Failure::Fault(error.to_string()),
             _ => Failure::Failed(error.to_string()),
         },
         error => Failure::Failed(one_sentence(&error.message())),

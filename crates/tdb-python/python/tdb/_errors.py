@@ -59,5 +59,9 @@ class DescriptionError(Error, ValueError):
     """Bytes are not the description of a query."""
 
 
+class InternalError(Error):
+    """A fault of tdb itself. Please report it with its message."""
+
+
 class FilesGoneError(Error):
     """Files that a query was planned with are gone: a vacuum removed them. Plan it again."""
