@@ -4,7 +4,7 @@ use tdb_codec::{Buffer, Native, PhysicalVisitor, to_u64, to_usize};
 use tdb_schema::position;
 
 use crate::buffers::lengths_to_offsets;
-use crate::{Array, Column, Result};
+use crate::{Array, Column, OrInternal, Result};
 
 impl Array {
     /// The values that the cells of an enumerated attribute's column represent, as a column; `None` if the column's
@@ -18,7 +18,7 @@ impl Array {
             return Ok(None);
         };
         let Some(enumeration) = self.enumeration(name)? else { return Ok(None) };
-        let numbers = column.datatype.physical().visit(Numbers(column));
+        let numbers = column.datatype.physical().visit(Numbers(column))?;
         let mut data = Buffer::new();
         let mut lengths = Vec::with_capacity(numbers.len().saturating_add(1));
         let mut validity = Vec::with_capacity(numbers.len());
@@ -58,10 +58,10 @@ impl Array {
 struct Numbers<'a>(&'a Column);
 
 impl PhysicalVisitor for Numbers<'_> {
-    type Output = Vec<Option<usize>>;
+    type Output = Result<Vec<Option<usize>>>;
 
     fn visit<T: Native>(self) -> Self::Output {
-        let values: &[T] = self.0.data.values().unwrap_or_default();
-        values.iter().map(|code| position(*code)).collect()
+        let values: &[T] = self.0.data.values().or_internal("a column does not consist of whole values")?;
+        Ok(values.iter().map(|code| position(*code)).collect())
     }
 }

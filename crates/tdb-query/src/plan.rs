@@ -13,7 +13,7 @@ use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
 use crate::storage::{Ahead, Needs};
-use crate::{QueryError, Result, Snapshot};
+use crate::{OrInternal, QueryError, Result, Snapshot};
 
 /// A read without a memory budget keeps at most this much of what it has decoded and may need again.
 pub(crate) const MOST_KEPT: u64 = 256 << 20;
@@ -22,6 +22,11 @@ pub(crate) const PIECE: u64 = 192;
 
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
+
+/// A fragment by its number. Numbers of fragments do not come from files.
+pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
+    fragments.get(number).or_internal("the array has no fragment with this number")
+}
 
 /// A query checked against the schema.
 #[derive(Clone, Debug)]
@@ -53,6 +58,11 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// A fragment of the array by its number.
+    pub(crate) fn fragment(&self, number: usize) -> Result<&Arc<Fragment>> {
+        fragment_of(self.array.fragments(), number)
+    }
+
     /// Fetches what a step is going to read if the query's memory has room for it, and returns whether it did.
     ///
     /// What does not fit is read tile by tile. A step of an asynchronous query fetches everything in any case: it is

@@ -13,12 +13,12 @@ use crate::dense::boxes::Box;
 use crate::dense::condition::{Lacking, MatchField, Matcher};
 use crate::dense::sources::Written;
 use crate::dense::space::{Region, Space};
-use crate::dense::{domain_box, intersect, overlays};
+use crate::dense::{fragment_box, intersect, overlays};
 use crate::plan::Plan;
 use crate::storage::Needs;
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
-use crate::{Result, parallel};
+use crate::{OrInternal, Result, parallel};
 
 /// Some cells: how many there are, and the tally of each wanted field.
 struct Found {
@@ -31,11 +31,12 @@ impl Found {
         Self { cells: 0, tallies: wanted.iter().map(WantedField::nothing).collect() }
     }
 
-    fn add(&mut self, wanted: &[WantedField], more: Self) {
+    fn add(&mut self, wanted: &[WantedField], more: Self) -> Result<()> {
         self.cells = self.cells.saturating_add(more.cells);
         for ((field, tally), more) in wanted.iter().zip(&mut self.tallies).zip(more.tallies) {
-            field.add(tally, more);
+            field.add(tally, more)?;
         }
+        Ok(())
     }
 }
 
@@ -79,9 +80,11 @@ pub(super) fn run(
         Some(memory) => stream::for_each_part(plan, memory, |part| {
             // If a part turns out too large, what it has added so far must be dropped.
             let mut found = Vec::new();
-            scan(part, program, (wanted, &open), &mut |more| found.push(more))?;
-            found.into_iter().for_each(|more| total.add(wanted, more));
-            Ok(())
+            scan(part, program, (wanted, &open), &mut |more| {
+                found.push(more);
+                Ok(())
+            })?;
+            found.into_iter().try_for_each(|more| total.add(wanted, more))
         })?,
     }
     Ok((all.unwrap_or(total.cells), total.tallies))
@@ -92,12 +95,12 @@ fn scan(
     plan: &Plan,
     program: &Program,
     (wanted, open): (&[WantedField], &[bool]),
-    add: &mut dyn FnMut(Found),
+    add: &mut dyn FnMut(Found) -> Result<()>,
 ) -> Result<()> {
     let context = plan.array.context();
     let space = Space::new(plan)?;
     let overlays = overlays(plan, &space)?;
-    let written = Written::new(plan.array.fragments(), &overlays);
+    let written = Written::new(plan.array.fragments(), &overlays)?;
     let matcher = Matcher::open(plan, program, &space, &overlays, Lacking::Fill)?;
     let condition = match &plan.condition {
         Some(condition) => Some(Matcher::open(plan, condition, &space, &overlays, Lacking::Fails)?),
@@ -119,8 +122,7 @@ fn scan(
         of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), mask, worker)
     };
     let workers = Worker::sharing(context.threads, parts.len());
-    parallel::run(context.threads, parts, workers, of_part)?.into_iter().for_each(add);
-    Ok(())
+    parallel::run(context.threads, parts, workers, of_part)?.into_iter().try_for_each(add)
 }
 
 /// What looking at the parts reads, as far as statistics do not answer.
@@ -147,8 +149,11 @@ fn needs(
             }
         }
         for ((own, field), open) in matcher.fields.iter().zip(wanted).zip(open) {
-            let known = || verdict == Verdict::All && of_statistics(space, own, field, index, part).is_some();
-            if *open && verdict != Verdict::None && !known() {
+            if !*open || verdict == Verdict::None {
+                continue;
+            }
+            // What is known of the whole part is not read.
+            if verdict != Verdict::All || of_statistics(space, own, field, index, part)?.is_none() {
                 add(own)?;
             }
         }
@@ -171,14 +176,17 @@ fn whole_fragments(plan: &Plan, program: &Program, wanted: &[WantedField]) -> Re
     let mut tallies: Vec<_> = wanted.iter().map(|field| Some(field.nothing())).collect();
     for number in fragments {
         let exact = sources.exact_whole(number)?;
-        let cells = array.fragments().get(number).and_then(|fragment| to_usize(fragment.cell_count()));
+        let cells = to_usize(plan.fragment(number)?.cell_count());
         for ((tally, field), exact) in tallies.iter_mut().zip(wanted).zip(&exact) {
             // A fragment without the field has its fill value.
-            let found = cells.and_then(|cells| field.of_statistics(exact.as_ref(), cells));
-            *tally = tally.take().zip(found).map(|(mut tally, found)| {
-                field.add(&mut tally, found);
-                tally
-            });
+            let found = cells.map(|cells| field.of_statistics(exact.as_ref(), cells)).transpose()?.flatten();
+            *tally = match tally.take().zip(found) {
+                Some((mut tally, found)) => {
+                    field.add(&mut tally, found)?;
+                    Some(tally)
+                }
+                None => None,
+            };
         }
     }
     Ok(tallies)
@@ -189,8 +197,7 @@ fn whole_and_apart(plan: &Plan) -> Result<Option<Vec<usize>>> {
     let space = Space::new(plan)?;
     let mut domains: Vec<(Box, usize)> = Vec::new();
     for (number, fragment) in plan.array.fragments().iter().enumerate() {
-        let Some(domain) = fragment.bounds() else { continue };
-        let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+        let Some(domain) = fragment_box(fragment)? else { continue };
         if intersect(&domain, space.query()).is_none() {
             continue;
         }
@@ -255,14 +262,15 @@ fn of_part(
             continue;
         }
         let known = match &chosen {
-            _ if own.sources.is_empty() => Some(field.of_fill(cells)),
-            None => of_statistics(space, own, field, index, part),
+            _ if own.sources.is_empty() => Some(field.of_fill(cells)?),
+            None => of_statistics(space, own, field, index, part)?,
             Some(_) => None,
         };
         if let Some(known) = known {
             *tally = known;
-        } else if let Some(view) = columns.column(at, &mask)? {
-            *tally = field.of_column(view, part.cells(), chosen.as_deref());
+        } else {
+            let view = columns.column(at, &mask)?.or_internal("a field with sources has no column")?;
+            *tally = field.of_column(view, part.cells(), chosen.as_deref())?;
         }
     }
     Ok(found)
@@ -276,12 +284,12 @@ fn of_statistics(
     field: &WantedField,
     index: &[u64],
     part: &Region,
-) -> Option<Tally> {
-    let only = own.sources.only(space, index, part).filter(|only| only.all)?;
-    let statistics = own.statistics.get(only.source)?.as_ref()?;
+) -> Result<Option<Tally>> {
+    let Some(only) = own.sources.only(space, index, part).filter(|only| only.all) else { return Ok(None) };
+    let Some(statistics) = own.statistics.get(only.source).and_then(Option::as_ref) else { return Ok(None) };
     // The statistics of a consolidated fragment's tile include the fill values outside the fragment's domain.
     if !in_domain(space, &space.tile_box(index)) || only.cells != space.tile_cells {
-        return None;
+        return Ok(None);
     }
     let exact = statistics.exact(only.tile, to_u64(space.tile_cells));
     field.of_statistics(Some(&exact), only.cells)

@@ -23,7 +23,7 @@ use crate::sparse::select::{TileSelection, Wanted, select_in};
 use crate::sparse::{need, replaced_among};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
-use crate::{Error, QueryError, Result, parallel};
+use crate::{Error, OrInternal, QueryError, Result, parallel};
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are processed in groups that
 /// fit the memory, and contested tiles part by part of the query.
@@ -63,7 +63,7 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
         let selections = select_in(plan, free, Wanted::No, filter, keep)?;
         let selections = match surviving(plan, &selections, None, keep)? {
-            Some(held) => narrow(selections, &held, keep),
+            Some(held) => narrow(selections, &held, keep)?,
             None => selections,
         };
         need::columns(plan, &plan.scanned, &selections, keep)?;
@@ -214,23 +214,24 @@ struct Totals<'s> {
 }
 
 impl Totals<'_> {
-    fn add(&mut self, cells: u64, more: Vec<Tally>) {
+    fn add(&mut self, cells: u64, more: Vec<Tally>) -> Result<()> {
         self.count = self.count.saturating_add(cells);
         for ((field, tally), more) in self.wanted.iter().zip(&mut self.tallies).zip(more) {
-            field.add(tally, more);
+            field.add(tally, more)?;
         }
+        Ok(())
     }
 }
 
 impl Taker for Totals<'_> {
     fn whole_fragment(&mut self, index: usize, fragment: &Fragment) -> Result<bool> {
         let found = whole_fragment(self.sources, self.wanted, index, fragment)?;
-        Ok(found.map(|(cells, found)| self.add(cells, found)).is_some())
+        Ok(found.map(|(cells, found)| self.add(cells, found)).transpose()?.is_some())
     }
 
     fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool> {
         let found = whole_tile(self.sources, self.wanted, candidate)?;
-        Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).is_some())
+        Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).transpose()?.is_some())
     }
 
     fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
@@ -243,8 +244,7 @@ impl Taker for Totals<'_> {
         };
         let workers = Worker::sharing(self.threads, selections.len());
         let found = parallel::run(threads, selections, workers, tally)?;
-        found.into_iter().for_each(|(cells, more)| self.add(cells, more));
-        Ok(())
+        found.into_iter().try_for_each(|(cells, more)| self.add(cells, more))
     }
 }
 
@@ -271,10 +271,10 @@ fn newest(
     let older = replaced.len();
     let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::len).sum()]);
     for cell in replaced {
-        keep.get_mut(index_of(cell)).into_iter().for_each(|slot| *slot = 0);
+        *keep.get_mut(index_of(cell)).or_internal("a cell that is replaced was not selected")? = 0;
     }
-    let keep = surviving(plan, &selections, Some(keep), kept)?.unwrap_or_default();
-    let selections = narrow(selections, &keep, kept);
+    let keep = surviving(plan, &selections, Some(keep), kept)?.or_internal("the flags of cells are lost")?;
+    let selections = narrow(selections, &keep, kept)?;
     need::columns(plan, &plan.scanned, &selections, kept)?;
     Ok(Newest { cells: selections, older })
 }
@@ -293,7 +293,8 @@ fn whole_fragment(
     let exact = sources.exact_whole(index)?;
     let Some(count) = to_usize(cells) else { return Ok(None) };
     let tallies = wanted.iter().zip(exact).map(|(field, exact)| field.of_statistics(exact.as_ref(), count));
-    Ok(tallies.collect::<Option<Vec<_>>>().map(|tallies| (cells, tallies)))
+    let tallies: Option<Vec<Tally>> = tallies.collect::<Result<_>>()?;
+    Ok(tallies.map(|tallies| (cells, tallies)))
 }
 
 /// The tallies of a whole tile from its statistics, if they contain everything that is wanted.
@@ -306,7 +307,7 @@ fn whole_tile(
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
         let exact = sources.exact(index, fragment, tile, tile_cells)?;
-        let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells) else { return Ok(None) };
+        let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells)? else { return Ok(None) };
         tallies.push(tally);
     }
     Ok(Some(tallies))
@@ -327,13 +328,13 @@ fn of_selection(
         // For a whole tile, statistics may be enough for one field and not for another.
         if selection.cells.is_none() {
             let exact = sources.exact(index, fragment, tile, tile_cells)?;
-            if let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells) {
+            if let Some(tally) = field.of_statistics(exact.as_ref(), tile_cells)? {
                 tallies.push(tally);
                 continue;
             }
         }
         let tally = looked.look(index, |view, cells, chosen| field.of_column(view, cells, chosen))?;
-        tallies.push(tally.unwrap_or_else(|| field.of_fill(selection.len())));
+        tallies.push(tally.unwrap_or_else(|| field.of_fill(selection.len()))?);
     }
     Ok(tallies)
 }
@@ -357,9 +358,7 @@ impl<'s> Looked<'s> {
         let TileSelection { fragment, tile, tile_cells, .. } = *selection;
         let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
         for cell in selection.cells.iter().flatten() {
-            if let Some(slot) = mask.get_mut(index_of(*cell)) {
-                *slot = 1;
-            }
+            *mask.get_mut(index_of(*cell)).or_internal("a selected cell is not in its tile")? = 1;
         }
         let columns = sources.tile(fragment, tile, tile_cells, worker)?;
         Ok(Self { program: sources.program, selection, keep, mask, columns })
@@ -379,11 +378,13 @@ impl<'s> Looked<'s> {
     ) -> Result<Option<R>> {
         let selection = self.selection;
         let kept = self.program.fields.get(field);
+        let size = kept.and_then(|program| program.spec.cell_size);
         if let Some(kept) = kept.and_then(|program| self.keep.take_selected(selection, program.kind)) {
-            return Ok(Some(run(kept.view(), selection.len(), None)));
+            return Ok(Some(run(kept.view().complete(selection.len(), size)?, selection.len(), None)));
         }
-        let view = self.columns.column(field, &self.mask)?;
-        Ok(view.map(|view| run(view, selection.tile_cells, selection.cells.as_deref())))
+        let Some(view) = self.columns.column(field, &self.mask)? else { return Ok(None) };
+        let view = view.complete(selection.tile_cells, size)?;
+        Ok(Some(run(view, selection.tile_cells, selection.cells.as_deref())))
     }
 }
 

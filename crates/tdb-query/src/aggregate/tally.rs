@@ -9,6 +9,7 @@ use crate::condition::{ColumnView, typed};
 use crate::facts::Rule;
 use crate::spec::ColumnSpec;
 use crate::statistics::Exact;
+use crate::{Error, OrInternal, Result};
 
 /// A field that aggregates are computed for.
 #[derive(Debug)]
@@ -82,7 +83,12 @@ impl WantedField {
     }
 
     /// The tally of a column: of the cells with the numbers `chosen`, or of all `cells`.
-    pub(super) fn of_column(&self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Tally {
+    pub(super) fn of_column(
+        &self,
+        view: ColumnView<'_>,
+        cells: usize,
+        chosen: Option<&[u32]>,
+    ) -> Result<Tally> {
         let mut tally = self.nothing();
         let valid = view.valid(cells, chosen);
         let some = valid.as_deref().or(chosen);
@@ -92,26 +98,29 @@ impl WantedField {
         tally.nulls = to_u64(all.saturating_sub(count));
         let Needs { sum, extremes } = self.needs;
         if count == 0 || !(sum || extremes) {
-            return tally;
+            return Ok(tally);
         }
         if self.is_number() {
             let visitor = Numbers { view, cells, some, needs: self.needs };
-            (tally.total, tally.extremes, tally.has_nan) = self.spec.datatype.physical().visit(visitor);
-            return tally;
+            (tally.total, tally.extremes, tally.has_nan) = self.spec.datatype.physical().visit(visitor)?;
+            return Ok(tally);
         }
-        let cell = |cell: usize| view.cell(cell, self.spec.cell_size);
+        let cell = |cell: usize| view.cell(cell, self.spec.cell_size).or_internal("a cell has no bytes");
         let ends = match some {
-            Some(some) => text_ends(some.iter().filter_map(|number| cell(index_of(*number)))),
-            None => text_ends((0..cells).filter_map(cell)),
+            Some(some) => text_ends(some.iter().map(|number| cell(index_of(*number)))),
+            None => text_ends((0..cells).map(cell)),
         };
-        tally.extremes = ends.map(|(low, high)| (low.to_vec(), high.to_vec()));
-        tally
+        tally.extremes = ends?.map(|(low, high)| (low.to_vec(), high.to_vec()));
+        Ok(tally)
     }
 
     /// The tally of `cells` cells from statistics, if these contain everything that is needed. Without statistics the
     /// fragment does not have the field, and all its cells have the fill value.
-    pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Option<Tally> {
-        let Some(exact) = exact else { return Some(self.of_fill(cells)) };
+    pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Result<Option<Tally>> {
+        exact.map_or_else(|| self.of_fill(cells).map(Some), |exact| Ok(self.of_exact(exact, cells)))
+    }
+
+    fn of_exact(&self, exact: &Exact, cells: usize) -> Option<Tally> {
         let nulls = if self.spec.nullable { exact.nulls? } else { 0 };
         let mut tally = self.nothing();
         (tally.nulls, tally.valid) = (nulls, to_u64(cells).checked_sub(nulls)?);
@@ -125,7 +134,7 @@ impl WantedField {
     }
 
     /// The tally of cells whose fragment does not have the field: all are fill values.
-    pub(super) fn of_fill(&self, cells: usize) -> Tally {
+    pub(super) fn of_fill(&self, cells: usize) -> Result<Tally> {
         let validity = [self.spec.fill_validity];
         let offsets = [0, to_u64(self.spec.fill.len())];
         let aligned = tdb_codec::Buffer::from(self.spec.fill.as_slice());
@@ -136,7 +145,7 @@ impl WantedField {
             validity: self.spec.nullable.then_some(&validity),
             present: None,
         };
-        let one = self.of_column(view, 1, None);
+        let one = self.of_column(view, 1, None)?;
         let times = to_u64(cells);
         let total = match one.total {
             Total::Integer(sum) => Total::Integer(sum.saturating_mul(i128::from(times))),
@@ -144,18 +153,18 @@ impl WantedField {
         };
         let (valid, nulls) = (one.valid.saturating_mul(times), one.nulls.saturating_mul(times));
         let extremes = one.extremes.filter(|_| cells > 0);
-        Tally { valid, nulls, total, extremes, has_nan: one.has_nan && cells > 0 }
+        Ok(Tally { valid, nulls, total, extremes, has_nan: one.has_nan && cells > 0 })
     }
 
     /// Adds the tally of more cells.
-    pub(super) fn add(&self, into: &mut Tally, more: Tally) {
+    pub(super) fn add(&self, into: &mut Tally, more: Tally) -> Result<()> {
         into.valid = into.valid.saturating_add(more.valid);
         into.nulls = into.nulls.saturating_add(more.nulls);
         into.has_nan |= more.has_nan;
         into.total = match (into.total, more.total) {
             (Total::Integer(a), Total::Integer(b)) => Total::Integer(a.saturating_add(b)),
             (Total::Real(a), Total::Real(b)) => Total::Real(a + b),
-            (total, _) => total,
+            _ => return Err(Error::internal("two tallies of a field have sums of two kinds")),
         };
         let physical = self.is_number().then(|| self.spec.datatype.physical());
         into.extremes = match (into.extremes.take(), more.extremes) {
@@ -167,6 +176,7 @@ impl WantedField {
             }
             (ends, None) | (None, ends) => ends,
         };
+        Ok(())
     }
 }
 
@@ -197,9 +207,12 @@ fn is_number<T: Native>(value: &T) -> bool {
     value.partial_cmp(value) == Some(Ordering::Equal)
 }
 
-fn text_ends<'v>(mut values: impl Iterator<Item = &'v [u8]>) -> Option<(&'v [u8], &'v [u8])> {
-    let first = values.next()?;
-    Some(values.fold((first, first), |(low, high), value| (low.min(value), high.max(value))))
+fn text_ends<'v>(mut values: impl Iterator<Item = Result<&'v [u8]>>) -> Result<Option<(&'v [u8], &'v [u8])>> {
+    let Some(first) = values.next().transpose()? else { return Ok(None) };
+    let wider = |(low, high): (&'v [u8], &'v [u8]), value: Result<&'v [u8]>| {
+        value.map(|value| (low.min(value), high.max(value)))
+    };
+    values.try_fold((first, first), wider).map(Some)
 }
 
 impl Total {
@@ -238,17 +251,17 @@ struct Numbers<'a> {
 }
 
 impl PhysicalVisitor for Numbers<'_> {
-    type Output = (Total, Option<(Vec<u8>, Vec<u8>)>, bool);
+    type Output = Result<(Total, Option<(Vec<u8>, Vec<u8>)>, bool)>;
 
     fn visit<T: Native>(self) -> Self::Output {
-        let values = self.view.numbers::<T>(self.cells, self.some);
+        let values = self.view.numbers::<T>(self.cells, self.some)?;
         let values = values.as_ref();
-        let total = if self.needs.sum { total(values) } else { nothing::<T>() };
+        let total = if self.needs.sum { total(values)? } else { nothing::<T>() };
         if !self.needs.extremes {
-            return (total, None, false);
+            return Ok((total, None, false));
         }
         let has_nan = T::PHYSICAL.is_float() && !values.iter().all(is_number);
-        (total, extremes(values), has_nan)
+        Ok((total, extremes(values), has_nan))
     }
 }
 
@@ -275,13 +288,13 @@ fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
 /// not overflow.
 const STRIDE: usize = 1 << 16;
 
-fn total<T: Native>(values: &[T]) -> Total {
+fn total<T: Native>(values: &[T]) -> Result<Total> {
     let bytes: &[u8] = bytemuck::cast_slice(values);
-    fn small<T: Native, W: From<T> + core::iter::Sum + Into<i128>>(bytes: &[u8]) -> Total {
-        let values: &[T] = typed(bytes);
+    fn small<T: Native, W: From<T> + core::iter::Sum + Into<i128>>(bytes: &[u8]) -> Result<Total> {
+        let values: &[T] = typed(bytes)?;
         let sums =
             values.chunks(STRIDE).map(|chunk| chunk.iter().map(|value| W::from(*value)).sum::<W>().into());
-        Total::Integer(sums.sum())
+        Ok(Total::Integer(sums.sum()))
     }
     match T::PHYSICAL {
         Physical::I8 => small::<i8, i64>(bytes),
@@ -290,10 +303,10 @@ fn total<T: Native>(values: &[T]) -> Total {
         Physical::U16 => small::<u16, u64>(bytes),
         Physical::I32 => small::<i32, i64>(bytes),
         Physical::U32 => small::<u32, u64>(bytes),
-        Physical::I64 => signed(typed(bytes)),
-        Physical::U64 => unsigned(typed(bytes)),
-        Physical::F32 => Total::Real(typed::<f32>(bytes).iter().map(|value| f64::from(*value)).sum()),
-        Physical::F64 => Total::Real(typed::<f64>(bytes).iter().sum()),
+        Physical::I64 => Ok(signed(typed(bytes)?)),
+        Physical::U64 => Ok(unsigned(typed(bytes)?)),
+        Physical::F32 => Ok(Total::Real(typed::<f32>(bytes)?.iter().map(|value| f64::from(*value)).sum())),
+        Physical::F64 => Ok(Total::Real(typed::<f64>(bytes)?.iter().sum())),
     }
 }
 

@@ -8,8 +8,8 @@ use tdb_fragment::Comparison;
 use super::prune::Verdict;
 use super::resolve::{Node, Program};
 use super::view::{ColumnView, typed};
-use crate::Result;
 use crate::facts::FieldFacts;
+use crate::{Error, OrInternal, Result};
 
 /// Provides the cells that a program looks at. Cells have the same numbers as in the mask.
 pub trait Columns {
@@ -90,20 +90,24 @@ impl Test {
     }
 
     /// Clears `mask` where the test fails.
-    fn apply(&self, view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8]) {
+    fn apply(&self, view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8]) -> Result<()> {
+        let view = view.complete(mask.len(), cell_size)?;
         if let Some(present) = view.present {
             each(present, mask, |present| present != 0);
         }
         match self {
-            Self::Always(true) => return,
-            Self::Always(false) => return mask.fill(0),
+            Self::Always(true) => return Ok(()),
+            Self::Always(false) => {
+                mask.fill(0);
+                return Ok(());
+            }
             Self::Null(is) => {
                 match view.validity {
                     Some(validity) => each(validity, mask, |valid| (valid == 0) == *is),
                     None if *is => mask.fill(0),
                     None => {}
                 }
-                return;
+                return Ok(());
             }
             _ => {}
         }
@@ -112,7 +116,7 @@ impl Test {
         }
         match self {
             Self::Number { comparison, operand, physical } => {
-                physical.visit(Numbers { comparison: *comparison, operand, values: view.values, mask });
+                physical.visit(Numbers { comparison: *comparison, operand, values: view.values, mask })?;
             }
             Self::Bytes { comparison, operand, .. } => {
                 let (operand, comparison) = (operand.as_slice(), *comparison);
@@ -140,9 +144,10 @@ impl Test {
                     }
                 }
             },
-            Self::Nan { is, physical } => physical.visit(Nans { is: *is, values: view.values, mask }),
+            Self::Nan { is, physical } => physical.visit(Nans { is: *is, values: view.values, mask })?,
             Self::Always(_) | Self::Null(_) => {}
         }
+        Ok(())
     }
 }
 
@@ -190,12 +195,12 @@ struct Numbers<'a> {
 }
 
 impl PhysicalVisitor for Numbers<'_> {
-    type Output = ();
+    type Output = Result<()>;
 
-    fn visit<T: Native>(self) {
+    fn visit<T: Native>(self) -> Result<()> {
         let Self { comparison, operand, values, mask } = self;
-        let Some(operand) = T::from_le(operand) else { return mask.fill(0) };
-        let values: &[T] = typed(values);
+        let operand = T::from_le(operand).or_internal("an operand is no value of its field")?;
+        let values: &[T] = typed(values)?;
         match comparison {
             Comparison::Less => each(values, mask, |value| value < operand),
             Comparison::LessOrEqual => each(values, mask, |value| value <= operand),
@@ -204,9 +209,10 @@ impl PhysicalVisitor for Numbers<'_> {
             Comparison::Equal => each(values, mask, |value| value == operand),
             Comparison::NotEqual => each(values, mask, |value| value != operand),
             Comparison::In | Comparison::NotIn | Comparison::AlwaysTrue | Comparison::AlwaysFalse => {
-                mask.fill(0);
+                return Err(Error::internal("a list is compared as one number"));
             }
         }
+        Ok(())
     }
 }
 
@@ -217,11 +223,12 @@ struct Nans<'a> {
 }
 
 impl PhysicalVisitor for Nans<'_> {
-    type Output = ();
+    type Output = Result<()>;
 
-    fn visit<T: Native>(self) {
+    fn visit<T: Native>(self) -> Result<()> {
         // Only a NaN is incomparable with itself.
-        each(typed::<T>(self.values), self.mask, |value| value.partial_cmp(&value).is_none() == self.is);
+        each(typed::<T>(self.values)?, self.mask, |value| value.partial_cmp(&value).is_none() == self.is);
+        Ok(())
     }
 }
 
@@ -375,7 +382,7 @@ impl Program {
                 };
                 let cell_size = self.fields.get(*field).and_then(|field| field.spec.cell_size);
                 match view {
-                    Some(view) => test.apply(view, cell_size, mask),
+                    Some(view) => test.apply(view, cell_size, mask)?,
                     None => mask.fill(0),
                 }
                 Ok(())

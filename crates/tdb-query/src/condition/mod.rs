@@ -30,5 +30,5 @@ pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
 pub(crate) use self::strings::{StringView, string_at, word_at};
 pub(crate) use self::tiles::{Decoded, Sources, TileColumns};
-pub(crate) use self::view::numbered;
 pub use self::view::{ColumnView, typed};
+pub(crate) use self::view::{numbered, picked};

@@ -12,16 +12,17 @@ use super::evaluate::Columns;
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use super::view::ColumnView;
-use crate::Result;
 use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
+use crate::plan::fragment_of;
 use crate::share::BatchScope;
 use crate::statistics::{Exact, Statistics, Whole};
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
+use crate::{OrInternal, Result};
 
 /// A program's fields in all fragments; opened as they are needed.
 pub(crate) struct Sources<'a> {
@@ -85,7 +86,7 @@ impl<'a> Sources<'a> {
 
     /// How many cells of a fragment can satisfy a condition, according to what is known of the whole fragment.
     pub(crate) fn fragment_verdict(&self, root: usize, fragment: usize) -> Result<Verdict> {
-        let Some(fragment) = self.fragments.get(fragment) else { return Ok(Verdict::Some) };
+        let fragment = fragment_of(self.fragments, fragment)?;
         let all = Whole::load(self.context, fragment)?;
         let whole: Vec<Option<Whole>> = self
             .program
@@ -133,10 +134,9 @@ impl<'a> Sources<'a> {
             Known::Nothing => Exact::default(),
             Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
             Known::Tree(tree, dimension, _) => {
-                let own = self.fragments.get(fragment);
+                let own = fragment_of(self.fragments, fragment)?;
                 let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
-                let range =
-                    range.filter(|(low, _)| own.is_some_and(|own| own.ends_at_cells(*dimension, low)));
+                let range = range.filter(|(low, _)| own.ends_at_cells(*dimension, low));
                 let extremes = range.map(|(low, high)| Some((low.to_vec(), high.to_vec())));
                 Exact { nulls: Some(0), sum: None, extremes }
             }
@@ -145,7 +145,7 @@ impl<'a> Sources<'a> {
 
     /// The exact statistics of every field in a whole fragment; `None` for fields that it does not have.
     pub(crate) fn exact_whole(&self, fragment: usize) -> Result<Vec<Option<Exact>>> {
-        let Some(fragment) = self.fragments.get(fragment) else { return Ok(Vec::new()) };
+        let fragment = fragment_of(self.fragments, fragment)?;
         let all = Whole::load(self.context, fragment)?;
         let exact = self.program.fields.iter().map(|field| {
             let own = fragment.schema().field_of(field.spec.own_field(fragment.schema(), field.kind)?)?;
@@ -200,8 +200,9 @@ impl<'a> Sources<'a> {
         (fragment, tile): (usize, usize),
         needs: &mut Needs,
     ) -> Result<()> {
-        let source = self.open(fragment)?.get(field);
-        let Some((source, fragment)) = source.zip(self.fragments.get(fragment)) else { return Ok(()) };
+        let source =
+            self.open(fragment)?.get(field).or_internal("a program has no field with this number")?;
+        let fragment = fragment_of(self.fragments, fragment)?;
         let Some(own) = source.own else { return Ok(()) };
         source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut needs.ranges)
     }
@@ -223,9 +224,8 @@ impl<'a> Sources<'a> {
     }
 
     fn open(&self, fragment: usize) -> Result<&[FieldSource]> {
-        let (Some(slot), Some(fragment)) = (self.opened.get(fragment), self.fragments.get(fragment)) else {
-            return Ok(&[]);
-        };
+        let slot = self.opened.get(fragment).or_internal("a fragment has no sources")?;
+        let fragment = fragment_of(self.fragments, fragment)?;
         if let Some(sources) = slot.get() {
             return Ok(sources);
         }

@@ -6,6 +6,7 @@ use bytemuck::Pod;
 use tdb_codec::to_usize;
 
 use crate::buffers::index_of;
+use crate::{OrInternal, Result};
 
 /// Some cells of a field.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +29,18 @@ pub(crate) fn numbered(cells: usize, chosen: Option<&[u32]>) -> Cow<'_, [u32]> {
     chosen.map_or_else(|| (0u32..).take(cells).collect::<Vec<_>>().into(), Cow::from)
 }
 
+/// The values with some numbers.
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if one of them has none.
+pub(crate) fn picked<T: Clone>(all: &[T], numbers: &[u32]) -> Result<Vec<T>> {
+    let mut some = Vec::with_capacity(numbers.len());
+    for number in numbers {
+        some.push(all.get(index_of(*number)).or_internal("there is no value with this number")?.clone());
+    }
+    Ok(some)
+}
+
 impl<'a> ColumnView<'a> {
     pub(crate) fn is_null(&self, cell: u32) -> bool {
         self.validity.is_some_and(|validity| validity.get(index_of(cell)) == Some(&0))
@@ -45,14 +58,32 @@ impl<'a> ColumnView<'a> {
     }
 
     /// The values of the cells `chosen`, or of all `cells`, if they are single numbers.
-    pub(crate) fn numbers<T: Pod>(&self, cells: usize, chosen: Option<&[u32]>) -> Cow<'a, [T]> {
-        let all: &[T] = typed(self.values);
-        match chosen {
-            Some(chosen) => {
-                chosen.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect::<Vec<_>>().into()
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) if there are not so many cells.
+    pub(crate) fn numbers<T: Pod>(&self, cells: usize, chosen: Option<&[u32]>) -> Result<Cow<'a, [T]>> {
+        let all: &[T] = typed(self.values)?;
+        let Some(chosen) = chosen else {
+            return Ok(all.get(..cells).or_internal("a column has fewer cells than its tile")?.into());
+        };
+        Ok(picked(all, chosen)?.into())
+    }
+
+    /// The column, if it has all of `cells`, so that whoever looks at them need not ask again. `size` is as in [`Self::place`].
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) otherwise: what decodes tiles has checked this.
+    pub(crate) fn complete(self, cells: usize, size: Option<usize>) -> Result<Self> {
+        let values = match (self.codes, self.offsets, size) {
+            (Some(codes), Some(_), _) => codes.len() >= cells,
+            (None, Some(offsets), _) => offsets.len() > cells,
+            (None, None, Some(size)) => {
+                cells.checked_mul(size).is_some_and(|bytes| bytes <= self.values.len())
             }
-            None => all.get(..cells).unwrap_or(all).into(),
-        }
+            (Some(_), None, _) | (None, None, None) => false,
+        };
+        let flags = [self.validity, self.present].into_iter().flatten().all(|flags| flags.len() >= cells);
+        (values && flags).then_some(self).or_internal("a column has fewer cells than its tile")
     }
 
     /// Where the bytes of a cell are, or with `codes` those of a string. `size` is that of each cell, if they have the same.
@@ -76,6 +107,54 @@ impl<'a> ColumnView<'a> {
 }
 
 /// Bytes of a [`tdb_codec::Buffer`], or a part of one that begins at a cell, as values.
-pub fn typed<T: Pod>(bytes: &[u8]) -> &[T] {
-    bytemuck::try_cast_slice(bytes).unwrap_or_default()
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if they are no whole values.
+pub fn typed<T: Pod>(bytes: &[u8]) -> Result<&[T]> {
+    bytemuck::try_cast_slice(bytes).ok().or_internal("a column does not consist of whole values")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    const NONE: ColumnView<'_> =
+        ColumnView { values: &[], offsets: None, codes: None, validity: None, present: None };
+
+    #[test]
+    fn a_column_is_complete_if_each_cell_has_all_that_the_column_has() {
+        let (bytes, offsets, codes, flags) = ([0u8; 12], [0u64, 4, 8, 12], [2u32, 0, 1], [1u8, 0, 1]);
+        let whole = [
+            (ColumnView { values: &bytes, ..NONE }, Some(4)),
+            (ColumnView { values: &bytes, validity: Some(&flags), present: Some(&flags), ..NONE }, Some(4)),
+            (ColumnView { values: &bytes, offsets: Some(&offsets), ..NONE }, None),
+            (ColumnView { values: &bytes, offsets: Some(&offsets[..2]), codes: Some(&codes), ..NONE }, None),
+        ];
+        for (view, size) in whole {
+            assert!(view.complete(3, size).is_ok(), "{view:?}");
+            assert!(view.complete(0, size).is_ok(), "{view:?}");
+            let fewer = view.complete(4, size);
+            assert!(matches!(fewer, Err(Error::Internal(_))), "{view:?}");
+        }
+        for flags in [&flags[..2], &[]] {
+            let short = ColumnView { values: &bytes, validity: Some(flags), ..NONE };
+            assert!(short.complete(3, Some(4)).is_err(), "validity of {} cells", flags.len());
+            let short = ColumnView { values: &bytes, present: Some(flags), ..NONE };
+            assert!(short.complete(3, Some(4)).is_err(), "presence of {} cells", flags.len());
+        }
+        // Strings without offsets.
+        assert!(ColumnView { values: &bytes, ..NONE }.complete(3, None).is_err());
+    }
+
+    #[test]
+    fn values_that_are_missing_are_no_values_that_are_left_out() {
+        let numbers = tdb_codec::Buffer::from(bytemuck::bytes_of(&[1i32, 2, 3]));
+        let view = ColumnView { values: numbers.as_slice(), ..NONE };
+        assert_eq!(*view.numbers::<i32>(3, None).unwrap(), [1, 2, 3]);
+        assert_eq!(*view.numbers::<i32>(3, Some(&[2, 0])).unwrap(), [3, 1]);
+        assert!(view.numbers::<i32>(4, None).is_err());
+        assert!(view.numbers::<i32>(3, Some(&[0, 3])).is_err());
+        assert!(view.numbers::<i64>(1, None).is_err(), "12 bytes are no whole numbers of 8");
+    }
 }

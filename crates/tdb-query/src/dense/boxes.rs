@@ -2,6 +2,9 @@
 
 use tdb_schema::{Dimension, Range};
 
+use crate::fragment::Fragment;
+use crate::{OrInternal, Result};
+
 /// A box of cells as inclusive ordinals, one pair per dimension. An ordinal is the distance from the domain's low
 /// end.
 pub(crate) type Box = Vec<(u64, u64)>;
@@ -39,13 +42,19 @@ pub(crate) fn beside(mut older: Box, newer: &[(u64, u64)]) -> Option<Box> {
     Some(older)
 }
 
-/// A non-empty domain as a box.
-pub(crate) fn domain_box(dimensions: &[Dimension], domain: &[Range]) -> Option<Box> {
-    domain
-        .iter()
-        .zip(dimensions)
-        .map(|(range, dimension)| Some((dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?)))
-        .collect()
+/// The domain of a fragment's cells as a box; `None` if it is empty.
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if it has no box: dimensions of dense arrays are integers, and what reads footers has
+/// checked how long their ends are.
+pub(crate) fn fragment_box(fragment: &Fragment) -> Result<Option<Box>> {
+    let Some(domain) = fragment.bounds() else { return Ok(None) };
+    let sides = domain.iter().zip(&fragment.schema().domain.dimensions);
+    let side = |(range, dimension): (&Range, &Dimension)| {
+        dimension.ordinal(&range.low).zip(dimension.ordinal(&range.high))
+    };
+    let bounds: Option<Box> = sides.map(side).collect();
+    bounds.or_internal("the domain of a dense fragment has no box").map(Some)
 }
 
 #[cfg(test)]

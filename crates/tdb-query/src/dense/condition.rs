@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::statistics::Statistics;
 use crate::worker::Worker;
-use crate::{Result, Snapshot, parallel};
+use crate::{OrInternal, Result, Snapshot, parallel};
 
 /// A program's fields in a dense array.
 pub(crate) struct Matcher<'a> {
@@ -237,7 +237,7 @@ impl<'a> MatchField<'a> {
         let cells = part.cells();
         let mut painted = Painted::default();
         if let FieldKind::Dimension(dimension) = self.kind {
-            painted.values = coordinates(space, part, dimension);
+            space.coordinates(part, dimension, |value| painted.values.extend_from_slice(value))?;
             return Ok(painted);
         }
         painted.validity = spec.nullable.then(|| vec![0; cells]);
@@ -251,7 +251,8 @@ impl<'a> MatchField<'a> {
             }
             None => {
                 let mut offsets = vec![0u64; cells.saturating_add(1)];
-                let slots = offsets.get_mut(..cells).unwrap_or_default();
+                let slots =
+                    offsets.get_mut(..cells).or_internal("cells have fewer offsets than there are")?;
                 let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None, Vec::new());
                 self.sources.paint_var(context, space, part, spec, &mut target, worker)?;
                 painted.values = target.into_values(context)?;
@@ -274,17 +275,19 @@ impl<'a> MatchField<'a> {
     }
 }
 
+/// What [`OrInternal`] says of a field that the condition does not look at.
+const NO_FIELD: &str = "a condition has no field with this number";
+
 impl Columns for PartColumns<'_> {
     fn column(&mut self, field: usize, _: &[u8]) -> Result<Option<ColumnView<'_>>> {
         let matcher = self.matcher;
-        let Some(known) = matcher.fields.get(field) else { return Ok(None) };
-        if self.painted.get(field).is_some_and(Option::is_none) {
-            let painted = known.paint(matcher.array, matcher.space, self.part, self.worker)?;
-            if let Some(slot) = self.painted.get_mut(field) {
-                *slot = Some(painted);
-            }
-        }
-        Ok(self.painted.get(field).and_then(Option::as_ref).map(|painted| ColumnView {
+        let known = matcher.fields.get(field).or_internal(NO_FIELD)?;
+        let slot = self.painted.get_mut(field).or_internal(NO_FIELD)?;
+        let painted = match slot {
+            Some(painted) => painted,
+            None => slot.insert(known.paint(matcher.array, matcher.space, self.part, self.worker)?),
+        };
+        Ok(Some(ColumnView {
             values: painted.values.as_slice(),
             offsets: painted.offsets.as_deref(),
             codes: None,
@@ -296,18 +299,4 @@ impl Columns for PartColumns<'_> {
     fn facts(&self, field: usize) -> FieldFacts<'_> {
         self.facts.get(field).cloned().unwrap_or(FieldFacts::Perhaps)
     }
-}
-
-/// The coordinates of a region's cells in one dimension.
-fn coordinates(space: &Space, region: &Region, dimension: usize) -> Buffer {
-    let Some(axis) = region.axis(dimension) else { return Buffer::new() };
-    let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
-    let along: Vec<Vec<u8>> = ordinals.map(|ordinal| space.coordinate(dimension, ordinal)).collect();
-    let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
-    let mut values = Buffer::new();
-    for cell in 0..region.cells() {
-        let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(along.len())).unwrap_or(0);
-        values.extend_from_slice(along.get(index).map_or(&[][..], Vec::as_slice));
-    }
-    values
 }

@@ -67,7 +67,7 @@ use crate::storage::Needs;
 use crate::worker::Worker;
 use crate::{Cells, Column, Result, parallel};
 
-pub(crate) use self::boxes::{domain_box, intersect};
+pub(crate) use self::boxes::{fragment_box, intersect};
 pub(crate) use self::overlay::Overlay;
 pub(crate) use self::sources::FieldSources;
 pub(crate) use self::space::{Space, dense_order};
@@ -150,12 +150,14 @@ fn selection(
     check_room(space.bytes(1)?)?;
     let mut selected = vec![0; space.cells()];
     let pieces = split_lengths(&mut selected, regions.iter().map(Region::cells));
-    let written = Written::new(plan.array.fragments(), overlays);
+    let written = Written::new(plan.array.fragments(), overlays)?;
     for (region, piece) in regions.iter().zip(pieces) {
         written.paint(region, piece);
     }
-    for (slot, _) in selected.iter_mut().zip(wanted.unwrap_or_default()).filter(|(_, wanted)| **wanted == 0) {
-        *slot = 0;
+    if let Some(wanted) = wanted {
+        for (slot, _) in selected.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0) {
+            *slot = 0;
+        }
     }
     match space.arrangement() {
         Some(arrangement) => arrangement.bytes(&selected),
@@ -284,16 +286,7 @@ fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: Column
     let size = spec.datatype.size();
     let mut data = room_for(space.bytes(size)?)?;
     for region in regions {
-        let Some(axis) = region.axis(dimension) else { continue };
-        let ordinals = axis.runs().iter().flat_map(|run| run.low..=run.high);
-        let values: Vec<u8> = ordinals.flat_map(|ordinal| space.coordinate(dimension, ordinal)).collect();
-        let stride = region.strides.get(dimension).copied().unwrap_or(1).max(1);
-        let count = axis.count().max(1);
-        for cell in 0..region.cells() {
-            let index = cell.checked_div(stride).and_then(|cell| cell.checked_rem(count)).unwrap_or(0);
-            let start = index.saturating_mul(size);
-            data.extend_from_slice(values.get(start..start.saturating_add(size)).unwrap_or_default());
-        }
+        space.coordinates(region, dimension, |value| data.extend_from_slice(value))?;
     }
     let validity = spec.nullable.then(|| vec![1; space.cells()]);
     Ok(spec.column(data, None, validity))

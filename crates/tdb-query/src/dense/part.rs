@@ -9,7 +9,7 @@ use super::space::{Region, Space};
 use crate::context::Context;
 use crate::tiles::{Cells, FieldTiles};
 use crate::worker::Worker;
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 /// The cells of one data tile that a region takes.
 pub(super) struct TilePart<'p> {
@@ -79,7 +79,7 @@ impl<'p> TilePart<'p> {
         }
         if let Some(to) = self.whole_tile(space) {
             let start = to.saturating_mul(size);
-            let out = target.get_mut(start..start.saturating_add(len)).unwrap_or_default();
+            let out = target.get_mut(start..start.saturating_add(len)).or_internal(NO_ROOM)?;
             return tiles.decode_fixed(context, tile, out, |_| true, worker);
         }
         if let Some(runs) = self.runs_in_tile_order(size) {
@@ -130,7 +130,7 @@ impl<'p> TilePart<'p> {
             return Ok(());
         }
         if let Some(to) = self.whole_tile(space) {
-            let out = target.get_mut(to..to.saturating_add(space.tile_cells)).unwrap_or_default();
+            let out = target.get_mut(to..to.saturating_add(space.tile_cells)).or_internal(NO_ROOM)?;
             return tiles.decode_validity(context, tile, out, |_| true, worker);
         }
         self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
@@ -258,6 +258,9 @@ struct CopyRuns<'r> {
     runs: &'r [(usize, usize, usize)],
     size: usize,
 }
+
+/// What [`OrInternal`] says of a target that is smaller than its region.
+const NO_ROOM: &str = "a region has no room for a whole tile";
 
 impl CopyRuns<'_> {
     /// Copies the cells of the runs that are in a piece of the tile; pieces come in order.

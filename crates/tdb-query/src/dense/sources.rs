@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
-use super::boxes::{Box, beside, domain_box, intersect};
+use super::boxes::{Box, beside, fragment_box, intersect};
 use super::overlay::Overlay;
 use super::paint::fill_runs;
 use super::places::Places;
@@ -141,8 +141,7 @@ impl<'a> FieldSources<'a> {
     ) -> Result<Self> {
         let all: Vec<_> = fragments.iter().zip(overlays).enumerate().collect();
         let open = |(index, (fragment, overlay)): &(usize, (&Arc<Fragment>, &'a Option<Overlay>))| {
-            let Some(domain) = fragment.bounds() else { return Ok(None) };
-            let domain = domain_box(&fragment.schema().domain.dimensions, domain).unwrap_or_default();
+            let Some(domain) = fragment_box(fragment)? else { return Ok(None) };
             // A fragment outside the query is not opened.
             if intersect(&domain, query).is_none() {
                 return Ok(None);
@@ -155,8 +154,7 @@ impl<'a> FieldSources<'a> {
         // Fragments without the field hide nothing if no older fragment has it.
         let first = sources.iter().position(|source| source.values.is_some()).unwrap_or(sources.len());
         sources.drain(..first);
-        let places =
-            Places::new(sources.iter().map(|source| source.domain.first().copied().unwrap_or_default()));
+        let places = Places::new(sources.iter().filter_map(|source| source.domain.first().copied()));
         Ok(Self { sources, places })
     }
 
@@ -275,15 +273,14 @@ pub(crate) struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    pub(crate) fn new(fragments: &[Arc<Fragment>], overlays: &'a [Option<Overlay>]) -> Self {
+    pub(crate) fn new(fragments: &[Arc<Fragment>], overlays: &'a [Option<Overlay>]) -> Result<Self> {
         let domains = fragments.iter().zip(overlays).filter_map(|(fragment, overlay)| {
-            let domain = domain_box(&fragment.schema().domain.dimensions, fragment.bounds()?);
-            Some((domain.unwrap_or_default(), overlay.as_ref()))
+            let domain = fragment_box(fragment).transpose()?;
+            Some(domain.map(|domain| (domain, overlay.as_ref())))
         });
-        let domains: Vec<_> = domains.collect();
-        let places =
-            Places::new(domains.iter().map(|(domain, _)| domain.first().copied().unwrap_or_default()));
-        Self { domains, places }
+        let domains = domains.collect::<Result<Vec<_>>>()?;
+        let places = Places::new(domains.iter().filter_map(|(domain, _)| domain.first().copied()));
+        Ok(Self { domains, places })
     }
 
     /// Sets `written` to 1 for the cells of a region that some fragment has.

@@ -10,7 +10,7 @@ use super::cell_map::{CellMap, Stretch};
 use super::chunk_rows::ChunkRows;
 use crate::grid::strides;
 use crate::plan::Plan;
-use crate::{QueryError, Result};
+use crate::{OrInternal, QueryError, Result};
 
 /// The order of a dense result. Unordered means the cheapest order: that of the cells in their tiles.
 pub(crate) fn dense_order(plan: &Plan) -> Layout {
@@ -160,7 +160,7 @@ impl Space {
         let axes = axes.ok_or_else(too_large)?;
         let counts: Vec<usize> = axes.iter().map(Axis::count).collect();
         // Without cells there is no box. Any box will do, because nothing is read.
-        let query: Box = axes.iter().map(|axis| axis.bounds().unwrap_or_default()).collect();
+        let query: Box = axes.iter().map(|axis| axis.bounds().unwrap_or((0, 0))).collect();
         let cells = counts
             .iter()
             .try_fold(1usize, |product, count| product.checked_mul(*count))
@@ -243,9 +243,25 @@ impl Space {
         Ok(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(self.cells)) })?)
     }
 
-    /// The bytes of the coordinate at an ordinal of a dimension.
-    pub(crate) fn coordinate(&self, dimension: usize, ordinal: u64) -> Vec<u8> {
-        self.dimensions.get(dimension).and_then(|dimension| dimension.coordinate(ordinal)).unwrap_or_default()
+    /// Runs a function on the bytes of the coordinate of each of a region's cells in one dimension.
+    pub(crate) fn coordinates(
+        &self,
+        region: &Region,
+        dimension: usize,
+        mut take: impl FnMut(&[u8]),
+    ) -> Result<()> {
+        const NO_DIMENSION: &str = "a region lacks a dimension";
+        let of = self.dimensions.get(dimension).or_internal(NO_DIMENSION)?;
+        let axis = region.axis(dimension).or_internal(NO_DIMENSION)?;
+        let stride = region.strides.get(dimension).copied().or_internal(NO_DIMENSION)?.max(1);
+        let mut along = Vec::with_capacity(axis.count());
+        for ordinal in axis.runs().iter().flat_map(|run| run.low..=run.high) {
+            along.push(of.coordinate(ordinal).or_internal("an ordinal has no coordinate")?);
+        }
+        // The region repeats each coordinate for the cells of the dimensions behind, and all of them for those before.
+        let repeated = along.iter().flat_map(|value| core::iter::repeat_n(value, stride)).cycle();
+        repeated.take(region.cells()).for_each(|value| take(value));
+        Ok(())
     }
 
     /// The index of the space tile that contains an ordinal of a dimension.

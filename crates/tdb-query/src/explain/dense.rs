@@ -8,7 +8,7 @@ use crate::Result;
 use crate::condition::{Columns, Verdict};
 use crate::dense::condition::{Lacking, Matcher};
 use crate::dense::space::Region;
-use crate::dense::{FieldSources, Overlay, Space, domain_box, intersect};
+use crate::dense::{FieldSources, Overlay, Space, fragment_box, intersect};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
@@ -28,7 +28,6 @@ struct PlannedField<'a> {
 pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let context = plan.array.context();
     let array_fragments = plan.array.fragments();
-    let schema = plan.array.schema();
     let space = Space::new(plan)?;
     // Cells of sparse fragments are not looked up, so their tiles are not counted.
     let overlays: Vec<Option<Overlay>> =
@@ -62,11 +61,10 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     let mut ruled_out = vec![0u64; array_fragments.len()];
     let mut worker = Worker::default();
     // Where no fragment has cells, nothing is read: a domain may have more tiles than can be visited.
-    let dimensions = &schema.domain.dimensions;
-    let domains: Vec<_> =
-        array_fragments.iter().filter_map(|fragment| domain_box(dimensions, fragment.bounds()?)).collect();
+    let domains = array_fragments.iter().map(|fragment| fragment_box(fragment));
+    let domains = domains.collect::<Result<Vec<_>>>()?;
     let has_cells =
-        |region: &&Region| domains.iter().any(|domain| intersect(domain, &region.bounds).is_some());
+        |region: &&Region| domains.iter().flatten().any(|domain| intersect(domain, &region.bounds).is_some());
     for region in space.rows().iter().filter(has_cells) {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let Some(part) = region.part(&bounds, space.order) else { return Ok(()) };
@@ -135,9 +133,9 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     }
     plans.extend(looked_at.into_iter().filter(|field| field.tiles > 0));
     let mut fragments = Vec::new();
-    for (fragment, (tiles, ruled_out)) in array_fragments.iter().zip(read.into_iter().zip(ruled_out)) {
-        let domain = fragment.bounds().and_then(|domain| domain_box(&schema.domain.dimensions, domain));
-        let inside = domain.is_some_and(|domain| intersect(&domain, space.query()).is_some());
+    let counts = read.into_iter().zip(ruled_out).zip(&domains);
+    for (fragment, ((tiles, ruled_out), domain)) in array_fragments.iter().zip(counts) {
+        let inside = domain.as_ref().is_some_and(|domain| intersect(domain, space.query()).is_some());
         let outcome = match (tiles, inside) {
             (0, false) => Outcome::OutsideRanges,
             (0, true) if ruled_out > 0 => Outcome::OutsideCondition,

@@ -36,7 +36,7 @@ pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Cand
 
 /// The tiles of one fragment that may contain wanted cells.
 pub(crate) fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Vec<Candidate>> {
-    let Some(fragment) = plan.array.fragments().get(index) else { return Ok(Vec::new()) };
+    let fragment = plan.fragment(index)?;
     if !plan.meets(fragment) || !filter.takes_fragment(index)? {
         return Ok(Vec::new());
     }
@@ -144,11 +144,10 @@ pub(crate) fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile:
         return Ok(true);
     }
     let array = &plan.array;
-    let Some(own) = array.fragments().get(fragment) else { return Ok(false) };
-    let tree = own.rtree(array.context())?;
+    let tree = plan.fragment(fragment)?.rtree(array.context())?;
     let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-    for rival in rivals.iter().filter_map(|rival| array.fragments().get(*rival)) {
-        if !tiles_meeting(plan, &mbr, rival)?.is_empty() {
+    for rival in rivals {
+        if !tiles_meeting(plan, &mbr, plan.fragment(*rival)?)?.is_empty() {
             return Ok(false);
         }
     }

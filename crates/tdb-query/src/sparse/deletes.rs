@@ -12,11 +12,11 @@ use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::deletes::Delete;
 use crate::fragment::Fragment;
-use crate::plan::Plan;
+use crate::plan::{Plan, fragment_of};
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Error, Result, Snapshot, parallel};
+use crate::{Error, OrInternal, Result, Snapshot, parallel};
 
 /// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there are no deletes to
 /// apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for `collected`.
@@ -43,11 +43,11 @@ pub(crate) fn surviving(
     let jobs = selections.iter().zip(slots).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, slots): (_, &mut [u8]), worker| {
         let selection: &TileSelection = selection;
-        let Some(fragment) = array.fragments().get(selection.fragment) else { return Ok(()) };
+        let fragment = plan.fragment(selection.fragment)?;
         if fragment.footer().has_delete_metadata {
             drop_marked(plan, fragment, selection, slots, worker)?;
         }
-        let deletes = looks.in_force(selection.fragment);
+        let deletes = looks.in_force(selection.fragment)?;
         apply(&sources, fragment, selection, deletes, slots, collected, worker)
     })?;
     Ok(Some(keep))
@@ -70,18 +70,18 @@ impl<'a> Looks<'a> {
     }
 
     /// The deletes that may be about cells of a fragment, and their numbers.
-    pub(crate) fn in_force(&self, fragment: usize) -> impl Iterator<Item = (usize, &'a Delete)> {
-        let processed = self.processed.get(fragment).map_or(&[][..], Vec::as_slice);
-        let written = self.array.fragments().get(fragment).map(|fragment| fragment.timestamps().0);
-        self.array.deletes().iter().enumerate().filter(move |(_, delete)| {
-            written.is_some_and(|written| delete.time >= written) && !processed.contains(&delete.path)
-        })
+    pub(crate) fn in_force(&self, fragment: usize) -> Result<impl Iterator<Item = (usize, &'a Delete)>> {
+        let processed =
+            self.processed.get(fragment).or_internal("a fragment was not asked for its deletes")?;
+        let (written, _) = fragment_of(self.array.fragments(), fragment)?.timestamps();
+        let deletes = self.array.deletes().iter().enumerate();
+        Ok(deletes.filter(move |(_, delete)| delete.time >= written && !processed.contains(&delete.path)))
     }
 
     /// The fields of the conditions that must be looked at to judge the cells of a tile.
     pub(crate) fn fields(&self, fragment: usize, tile: usize, cells: usize) -> Result<BTreeSet<usize>> {
         let mut fields = BTreeSet::new();
-        for (root, _) in self.in_force(fragment) {
+        for (root, _) in self.in_force(fragment)? {
             fields.extend(self.sources.undecided(root, fragment, tile, cells)?);
         }
         Ok(fields)
@@ -94,7 +94,7 @@ impl<'a> Looks<'a> {
         let mut needs = Needs::default();
         for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
-            let Some(fragment) = plan.array.fragments().get(index) else { continue };
+            let fragment = plan.fragment(index)?;
             let times = FieldTiles::delete_timestamps(context, fragment)?;
             for selection in own {
                 if let Some(times) = &times {
@@ -141,7 +141,9 @@ pub fn processed_conditions(context: &Context, fragment: &Fragment) -> Result<Ve
     if !fragment.footer().has_delete_metadata {
         return Ok(Vec::new());
     }
-    let payload = fragment.section(context, Section::ProcessedConditions)?.unwrap_or_default();
+    let payload = fragment.section(context, Section::ProcessedConditions)?;
+    let payload =
+        payload.or_internal("a fragment with delete metadata has no list of processed conditions")?;
     parse_names(tdb_codec::Reader::new(&payload), "processed conditions")
         .map_err(|error| Error::corrupt(context.describe(fragment.metadata_key()), error))
 }
@@ -155,20 +157,25 @@ fn drop_marked(
     worker: &mut Worker,
 ) -> Result<()> {
     let context = plan.array.context();
-    let Some(tiles) = FieldTiles::delete_timestamps(context, fragment)? else { return Ok(()) };
+    let tiles = FieldTiles::delete_timestamps(context, fragment)?;
+    let tiles = tiles.or_internal("a fragment with delete metadata has no times of deletes")?;
     let mut times = zeroed(selection.tile_cells.saturating_mul(8))?;
     tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, worker)?;
-    let times: &[u64] = times.values().unwrap_or_default();
+    let times: &[u64] = times.values().or_internal("times of deletes are no whole values")?;
     let end = plan.array.window().end;
     // The largest timestamp means "not deleted"; a window without an end must not count it as a delete.
     let gone = |time: u64| time <= end && time != u64::MAX;
     for (at, slot) in keep.iter_mut().enumerate() {
         let cell =
             selection.cells.as_ref().map_or(Some(at), |cells| cells.get(at).map(|cell| index_of(*cell)));
-        *slot &= u8::from(!cell.and_then(|cell| times.get(cell)).is_some_and(|time| gone(*time)));
+        let time = cell.and_then(|cell| times.get(cell)).or_internal("a cell has no time of its delete")?;
+        *slot &= u8::from(!gone(*time));
     }
     Ok(())
 }
+
+/// What [`OrInternal`] says of a selection that is not of its tile.
+const NOT_IN_TILE: &str = "a selected cell is not in its tile";
 
 /// Clears `keep` for the cells of a tile that deletes removed.
 fn apply<'d>(
@@ -186,17 +193,15 @@ fn apply<'d>(
     }
     let (_, last) = fragment.timestamps();
     // Columns are those of whole tiles, so cells are numbered as in the tile here.
-    let spread = |flags: &[u8]| -> Vec<u8> {
-        let Some(cells) = &selection.cells else { return flags.to_vec() };
+    let spread = |flags: &[u8]| -> Result<Vec<u8>> {
+        let Some(cells) = &selection.cells else { return Ok(flags.to_vec()) };
         let mut mask = vec![0; selection.tile_cells];
         for (cell, flag) in cells.iter().zip(flags) {
-            if let Some(slot) = mask.get_mut(index_of(*cell)) {
-                *slot = *flag;
-            }
+            *mask.get_mut(index_of(*cell)).or_internal(NOT_IN_TILE)? = *flag;
         }
-        mask
+        Ok(mask)
     };
-    let base = spread(keep);
+    let base = spread(keep)?;
     let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, worker)?;
     let mut held = base.clone();
     for (index, delete) in deletes {
@@ -206,6 +211,7 @@ fn apply<'d>(
         let safe = times.map(|times| {
             spread(&times.iter().map(|time| u8::from(*time > delete.time)).collect::<Vec<u8>>())
         });
+        let safe = safe.transpose()?;
         let mut asked = held.clone();
         if let Some(safe) = &safe {
             asked.iter_mut().zip(safe).for_each(|(asked, safe)| *asked &= 1 ^ safe);
@@ -233,7 +239,7 @@ fn apply<'d>(
         None => keep.copy_from_slice(&held),
         Some(cells) => {
             for (slot, cell) in keep.iter_mut().zip(cells) {
-                *slot &= held.get(index_of(*cell)).copied().unwrap_or(0);
+                *slot &= *held.get(index_of(*cell)).or_internal(NOT_IN_TILE)?;
             }
         }
     }

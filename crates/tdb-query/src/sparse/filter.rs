@@ -15,11 +15,11 @@ use super::candidate::{Candidate, all_candidates, tiles_meeting};
 use super::keep::Keep;
 use super::prints::Among;
 use super::select::{TileSelection, Wanted, select, select_in};
-use crate::Result;
 use crate::buffers::index_of;
-use crate::condition::{Decoded, Sources, Verdict};
+use crate::condition::{Decoded, Sources, Verdict, picked};
 use crate::plan::Plan;
 use crate::worker::Worker;
+use crate::{OrInternal, Result};
 
 /// Which cells [`select`] takes, apart from the ranges.
 #[derive(Clone, Copy)]
@@ -89,14 +89,14 @@ pub(crate) fn selected_in(
         let among = Among::new(&matching);
         select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?
     };
-    let matches = matches(&selections, &matching);
+    let matches = matches(&selections, &matching)?;
     let mut flags = matches.as_slice();
     for selection in &mut selections {
-        let (own, rest) = flags.split_at_checked(selection.len()).unwrap_or_default();
+        let (own, rest) = flags.split_at_checked(selection.len()).or_internal(NO_FLAG)?;
         selection.only_replaces = !own.contains(&1);
         flags = rest;
     }
-    keep.widen(&selections, &matches);
+    keep.widen(&selections, &matches)?;
     Ok(Selected { selections, matches: Some(matches) })
 }
 
@@ -129,8 +129,7 @@ pub(crate) fn meeting(
     }
     let mut met: HashSet<(usize, usize)> = HashSet::new();
     for (fragment, tile) in matching {
-        let Some(own) = array.fragments().get(*fragment) else { continue };
-        let tree = own.rtree(array.context())?;
+        let tree = plan.fragment(*fragment)?.rtree(array.context())?;
         let Some(mbr) = tree.leaf(*tile) else { return Ok(candidates) };
         for (index, fragment) in array.fragments().iter().enumerate() {
             met.extend(tiles_meeting(plan, &mbr, fragment)?.into_iter().map(|tile| (index, tile)));
@@ -141,13 +140,13 @@ pub(crate) fn meeting(
 }
 
 /// For every cell of `selections` whether it is also in `matching`.
-fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> {
+fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Result<Vec<u8>> {
     let by_tile: HashMap<(usize, usize), &TileSelection> =
         matching.iter().map(|selection| ((selection.fragment, selection.tile), selection)).collect();
     let mut flags = vec![0u8; selections.iter().map(TileSelection::len).sum()];
     let mut rest = flags.as_mut_slice();
     for selection in selections {
-        let Some((own, others)) = rest.split_at_mut_checked(selection.len()) else { break };
+        let (own, others) = rest.split_at_mut_checked(selection.len()).or_internal(NO_FLAG)?;
         rest = others;
         match by_tile.get(&(selection.fragment, selection.tile)).copied() {
             None => {}
@@ -155,7 +154,7 @@ fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> 
             Some(TileSelection { cells: Some(matching), .. }) => match &selection.cells {
                 None => {
                     for cell in matching {
-                        own.get_mut(index_of(*cell)).into_iter().for_each(|flag| *flag = 1);
+                        *own.get_mut(index_of(*cell)).or_internal(NO_FLAG)? = 1;
                     }
                 }
                 // Both ascend.
@@ -169,7 +168,7 @@ fn matches(selections: &[TileSelection], matching: &[TileSelection]) -> Vec<u8> 
             },
         }
     }
-    flags
+    Ok(flags)
 }
 
 impl Filter<'_> {
@@ -224,13 +223,19 @@ impl Filter<'_> {
 
 /// Reduces selections, and what was kept of them, to the cells whose `keep` is not 0; selections without cells are
 /// dropped.
-pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_>) -> Vec<TileSelection> {
-    let mut start = 0usize;
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if `keep` has no flag of some cell.
+pub(crate) fn narrow(
+    selections: Vec<TileSelection>,
+    keep: &[u8],
+    kept: &Keep<'_>,
+) -> Result<Vec<TileSelection>> {
+    let mut rest = keep;
     let mut narrowed = Vec::with_capacity(selections.len());
     for mut selection in selections {
-        let end = start.saturating_add(selection.len());
-        let flags = keep.get(start..end).unwrap_or_default();
-        start = end;
+        let (flags, later) = rest.split_at_checked(selection.len()).or_internal(NO_FLAG)?;
+        rest = later;
         if !flags.contains(&0) {
             narrowed.push(selection);
             continue;
@@ -239,7 +244,7 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_
             (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at).collect();
         kept.narrow(&selection, &numbers);
         let cells: Vec<u32> = match &selection.cells {
-            Some(cells) => numbers.iter().filter_map(|at| cells.get(index_of(*at)).copied()).collect(),
+            Some(cells) => picked(cells, &numbers)?,
             None => numbers,
         };
         // Coordinates, keys and timestamps no longer match the cells.
@@ -251,5 +256,8 @@ pub(crate) fn narrow(selections: Vec<TileSelection>, keep: &[u8], kept: &Keep<'_
             narrowed.push(selection);
         }
     }
-    narrowed
+    Ok(narrowed)
 }
+
+/// What [`OrInternal`] says of a mask that is too short.
+const NO_FLAG: &str = "a selected cell has no flag";

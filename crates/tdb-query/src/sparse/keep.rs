@@ -14,12 +14,12 @@ use tdb_schema::FieldKind;
 
 use super::pick::{fitted, pick};
 use super::select::TileSelection;
-use crate::Result;
 use crate::condition::{ColumnView, Decoded, string_at};
 use crate::plan::{MOST_KEPT, PIECE, Plan};
 use crate::share::BatchScope;
 use crate::stats::Counters;
 use crate::worker::Worker;
+use crate::{OrInternal, Result};
 
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type Place = (usize, usize, Part);
@@ -235,12 +235,11 @@ impl<'p> Keep<'p> {
 
     /// Extends pieces to selections that take more cells of the same tiles than when they were kept. `matches` has a
     /// byte per cell of all selections; it is 0 for the added cells, whose values nobody looks at.
-    pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) {
-        let mut start = 0usize;
+    pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) -> Result<()> {
+        let mut rest = matches;
         for selection in selections {
-            let end = start.saturating_add(selection.len());
-            let flags = matches.get(start..end).unwrap_or_default();
-            start = end;
+            let (flags, later) = rest.split_at_checked(selection.len()).or_internal("a cell has no flag")?;
+            rest = later;
             for field in self.fields {
                 let place = (selection.fragment, selection.tile, Part::Selected(*field));
                 let Some(piece) = self.take(&place) else { continue };
@@ -248,6 +247,7 @@ impl<'p> Keep<'p> {
                 self.put(place, wide.held(), || wide);
             }
         }
+        Ok(())
     }
 
     /// Some of the cells of a decoded tile; counts what is copied.

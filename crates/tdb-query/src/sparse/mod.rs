@@ -69,15 +69,15 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
     let batches = || match staged {
         true => views::staged(&schema.domain.dimensions, &selections, &coordinates),
-        false => views::own(&selections),
+        false => Ok(views::own(&selections)),
     };
     let order = match (sorts, ordered) {
         (false, _) => None,
         (true, true) => {
-            Some(permutation(context.threads, schema, batches(), CellOrder::of(plan.order, schema), dedup)?)
+            Some(permutation(context.threads, schema, batches()?, CellOrder::of(plan.order, schema), dedup)?)
         }
         // The cells that stay may keep their stored order.
-        (true, false) => without(cells, &replaced(context.threads, schema, batches())?),
+        (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?),
     };
     if dedup {
         plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));

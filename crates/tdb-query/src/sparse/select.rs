@@ -145,7 +145,7 @@ pub(crate) fn select_in(
     let looked: Vec<(usize, bool)> =
         looks.filter_map(|(index, looks)| looks.map(|looks| (index, looks))).collect();
     let sources = parallel::filter_map(context.threads, &looked, |(index, looks)| {
-        let Some(fragment) = array.fragments().get(*index) else { return Ok(None) };
+        let fragment = plan.fragment(*index)?;
         let fields = if *looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
         Ok(Some(Searched {

@@ -88,7 +88,7 @@ pub(super) fn stage(
     used.dedup();
     // Only fragments with selected cells: there may be thousands without.
     let tiles = parallel::filter_map(threads, &used, |index| {
-        let Some(fragment) = plan.array.fragments().get(*index) else { return Ok(None) };
+        let fragment = plan.fragment(*index)?;
         Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
     let stage = Stage { context, threads, keep, kind, spec: &spec, tiles };

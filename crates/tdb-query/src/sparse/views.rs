@@ -5,7 +5,7 @@ use tdb_schema::Dimension;
 use super::select::{Coordinates, TileSelection};
 use crate::order::{CellBatch, CoordinatesRef, replaced, replaced_by_keys};
 use crate::plan::Plan;
-use crate::{Column, Result};
+use crate::{Column, OrInternal, Result};
 
 impl Coordinates {
     pub(crate) fn as_ref(&self) -> CoordinatesRef<'_> {
@@ -32,29 +32,33 @@ pub(crate) fn replaced_among(plan: &Plan, selections: &[TileSelection]) -> Resul
     }
 }
 
+/// What [`OrInternal`] says of staged coordinates that are fewer than the selected cells.
+const FEWER: &str = "a selected cell has no staged coordinates";
+
 /// The cells of selections whose coordinates are staged: one column per dimension.
 pub(super) fn staged<'a>(
     dimensions: &[Dimension],
     selections: &'a [TileSelection],
     columns: &'a [Column],
-) -> Vec<CellBatch<'a>> {
+) -> Result<Vec<CellBatch<'a>>> {
     let mut start = 0usize;
     let batches = selections.iter().map(|selection| {
         let end = start.saturating_add(selection.len());
         let part = |(column, dimension): (&'a Column, &Dimension)| match column.offsets() {
             Some(offsets) => {
-                let offsets = offsets.get(start..end.saturating_add(1)).unwrap_or_default();
-                CoordinatesRef { values: column.bytes(), offsets: Some(offsets) }
+                let offsets = offsets.get(start..end.saturating_add(1)).or_internal(FEWER)?;
+                Ok(CoordinatesRef { values: column.bytes(), offsets: Some(offsets) })
             }
             None => {
                 let size = dimension.datatype.size();
                 let bytes = start.saturating_mul(size)..end.saturating_mul(size);
-                CoordinatesRef { values: column.bytes().get(bytes).unwrap_or_default(), offsets: None }
+                let values = column.bytes().get(bytes).or_internal(FEWER)?;
+                Ok(CoordinatesRef { values, offsets: None })
             }
         };
-        let coordinates = columns.iter().zip(dimensions).map(part).collect();
+        let coordinates = columns.iter().zip(dimensions).map(part).collect::<Result<_>>()?;
         start = end;
-        batch(selection, coordinates)
+        Ok(batch(selection, coordinates))
     });
     batches.collect()
 }

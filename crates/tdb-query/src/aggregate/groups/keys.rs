@@ -6,6 +6,7 @@ use super::strings::Strings;
 use super::words::{EachWord, NumberWords, Words};
 use crate::condition::{ColumnView, numbered};
 use crate::spec::ColumnSpec;
+use crate::{Column, Error, OrInternal, Result};
 
 /// No number yet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -43,12 +44,12 @@ impl Values {
     }
 
     /// The word of a value, and whether it is null. Of what is no number, the word is its number here.
-    pub(super) fn word(&self, number: u32) -> (u64, bool) {
-        match &self.store {
+    pub(super) fn word(&self, number: u32) -> Result<(u64, bool)> {
+        Ok(match &self.store {
             Store::Words(_) if self.null == Some(number) => (0, true),
-            Store::Words(words) => (words.word(number), false),
+            Store::Words(words) => (words.word(number)?, false),
             Store::Strings(_) => (number.into(), false),
-        }
+        })
     }
 
     /// The number of values, with null.
@@ -74,19 +75,22 @@ impl Values {
         cells: usize,
         chosen: Option<&[u32]>,
         numbers: &mut Vec<u32>,
-    ) {
+    ) -> Result<()> {
         numbers.clear();
         let Some(valid) = view.valid(cells, chosen) else {
             return self.number_valid(view, cells, chosen, numbers);
         };
         let mut own = Vec::new();
-        self.number_valid(view, cells, Some(&valid), &mut own);
+        self.number_valid(view, cells, Some(&valid), &mut own)?;
         let null = self.number_of_null();
         let mut own = own.into_iter();
-        numbers.extend(numbered(cells, chosen).iter().map(|cell| match view.is_null(*cell) {
-            true => null,
-            false => own.next().unwrap_or(null),
-        }));
+        for cell in numbered(cells, chosen).iter() {
+            numbers.push(match view.is_null(*cell) {
+                true => null,
+                false => own.next().or_internal("a cell has no number")?,
+            });
+        }
+        Ok(())
     }
 
     fn number_of_null(&mut self) -> u32 {
@@ -108,56 +112,56 @@ impl Values {
         cells: usize,
         chosen: Option<&[u32]>,
         numbers: &mut Vec<u32>,
-    ) {
+    ) -> Result<()> {
         match &mut self.store {
             Store::Words(words) => {
                 let physical = words.physical;
-                EachWord { view, cells, chosen, to: NumberWords { words, numbers } }.of(physical);
+                EachWord { view, cells, chosen, to: NumberWords { words, numbers } }.of(physical)
             }
             Store::Strings(strings) => strings.number(view, cells, chosen, numbers),
         }
     }
 
     /// The values from this number on, for [`Self::merge`].
-    pub(super) fn since(&self, from: usize) -> Self {
+    pub(super) fn since(&self, from: usize) -> Result<Self> {
         let null = self.null.and_then(|null| null.checked_sub(u32::try_from(from).ok()?));
         let store = match &self.store {
-            Store::Words(words) => Store::Words(words.since(from)),
-            Store::Strings(strings) => Store::Strings(strings.since(from)),
+            Store::Words(words) => Store::Words(words.since(from)?),
+            Store::Strings(strings) => Store::Strings(strings.since(from)?),
         };
-        Self { store, null }
+        Ok(Self { store, null })
     }
 
     /// Adds the values of another table; returns the number here of each value there.
-    pub(super) fn merge(&mut self, other: &Self) -> Vec<u32> {
+    pub(super) fn merge(&mut self, other: &Self) -> Result<Vec<u32>> {
         let mut numbers = Vec::with_capacity(other.len());
         for number in (0u32..).take(other.len()) {
             let own = match (&mut self.store, &other.store) {
                 _ if other.null == Some(number) => self.number_of_null(),
-                (Store::Words(words), Store::Words(from)) => words.number_of(from.word(number)),
-                (Store::Strings(strings), Store::Strings(from)) => strings.number_of(from.value(number)),
-                _ => 0,
+                (Store::Words(words), Store::Words(from)) => words.number_of(from.word(number)?),
+                (Store::Strings(strings), Store::Strings(from)) => strings.number_of(from.value(number)?)?,
+                _ => return Err(Error::internal("the values of one key have two kinds")),
             };
             numbers.push(own);
         }
-        numbers
+        Ok(numbers)
     }
 
     /// The values with these numbers, as a column of the field.
-    pub(super) fn column(&self, spec: &ColumnSpec, numbers: &[u32]) -> crate::Column {
+    pub(super) fn column(&self, spec: &ColumnSpec, numbers: &[u32]) -> Result<Column> {
         let mut offsets = Vec::new();
         let mut data = Vec::new();
         for number in numbers {
             match &self.store {
                 Store::Words(words) => {
-                    words.push_bytes(*number, &mut data);
+                    words.push_bytes(*number, &mut data)?;
                 }
                 Store::Strings(strings) => {
                     offsets.push(to_u64(data.len()));
                     if self.null == Some(*number) {
                         data.resize(data.len().saturating_add(strings.size.unwrap_or(0)), 0);
                     } else {
-                        data.extend_from_slice(strings.value(*number));
+                        data.extend_from_slice(strings.value(*number)?);
                     }
                 }
             }
@@ -167,6 +171,6 @@ impl Values {
             .nullable
             .then(|| numbers.iter().map(|number| u8::from(self.null != Some(*number))).collect());
         let offsets = spec.cell_size.is_none().then_some(offsets);
-        spec.clone().column(Buffer::from(data.as_slice()), offsets, validity)
+        Ok(spec.clone().column(Buffer::from(data.as_slice()), offsets, validity))
     }
 }

@@ -45,7 +45,7 @@ use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
-use crate::{Error, QueryError, Result, parallel};
+use crate::{Error, OrInternal, QueryError, Result, parallel};
 
 /// The cells that a thread adds up before they are put together with others.
 const RUN: usize = if cfg!(test) { 64 } else { 1 << 17 };
@@ -195,12 +195,12 @@ impl Grouping<'_> {
         match found {
             Found::Many(wide) => self.many(wide, runs, keep, threads)?,
             Found::Few(_) => match self.few(runs, keep, threads)? {
-                (fresh, []) => found.merge(self.asked, fresh),
+                (fresh, []) => found.merge(self.asked, fresh)?,
                 (fresh, rest) => {
                     let mut wide = Wide::new(self.asked);
-                    wide.add(fresh);
+                    wide.add(fresh)?;
                     self.many(&mut wide, rest, keep, threads)?;
-                    found.join(self.asked, wide);
+                    found.join(self.asked, wide)?;
                 }
             },
         }
@@ -233,11 +233,11 @@ impl Grouping<'_> {
                 let parts = part.held().saturating_mul(parallel::HELD);
                 check(scratch.table.groups(), to_u64(scratch.table.held().saturating_add(parts)))?;
             }
-            Ok(part.end(scratch))
+            part.end(scratch)
         };
         let (mut fresh, mut merged, mut are_many) = (Total::new(self.asked), 0usize, false);
         let merge = |part: Part| {
-            fresh.merge(part);
+            fresh.merge(part)?;
             merged = merged.saturating_add(1);
             if fresh.groups() > self.asked.few {
                 are_many = true;
@@ -251,7 +251,7 @@ impl Grouping<'_> {
         let memory_is_small = memory_is_small.into_inner() && self.asked.few < usize::MAX;
         match result {
             Err(error) if !are_many && !memory_is_small => Err(error),
-            _ => Ok((fresh, runs.get(merged..).unwrap_or_default())),
+            _ => Ok((fresh, runs.get(merged..).or_internal("more runs were merged than there are")?)),
         }
     }
 
@@ -302,29 +302,26 @@ impl Found {
     }
 
     /// Adds few groups, with which they may become many.
-    fn merge(&mut self, asked: &Asked, fresh: Total) {
-        let Self::Few(total) = self else { return };
-        total.merge_all(fresh);
+    fn merge(&mut self, asked: &Asked, fresh: Total) -> Result<()> {
+        let Self::Few(total) = self else { return Err(Error::internal("few groups are added to many")) };
+        total.merge_all(fresh)?;
         if total.groups() > asked.few {
-            self.widen(asked);
+            self.join(asked, Wide::new(asked))?;
         }
-    }
-
-    fn widen(&mut self, asked: &Asked) {
-        self.join(asked, Wide::new(asked));
+        Ok(())
     }
 
     /// Adds few groups, which were found before, to many.
-    fn join(&mut self, asked: &Asked, mut wide: Wide) {
-        if let Self::Few(total) = self {
-            wide.add(core::mem::replace(total, Total::new(asked)));
-            *self = Self::Many(wide);
-        }
+    fn join(&mut self, asked: &Asked, mut wide: Wide) -> Result<()> {
+        let Self::Few(total) = self else { return Err(Error::internal("many groups are added to many")) };
+        wide.add(core::mem::replace(total, Total::new(asked)))?;
+        *self = Self::Many(wide);
+        Ok(())
     }
 
     fn result(self, asked: &Asked, threads: usize) -> Result<Grouped> {
         match self {
-            Self::Few(total) => Ok(total.result(asked)),
+            Self::Few(total) => total.result(asked),
             Self::Many(wide) => wide.result(asked, threads),
         }
     }

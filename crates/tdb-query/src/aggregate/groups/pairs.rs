@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 
 use super::keys::{NEAR, NONE};
 use crate::buffers::index_of;
+use crate::{OrInternal, Result};
 
 /// Pairs of numbers, numbered from 0 in the order in which they first appear.
 #[derive(Debug, Default)]
@@ -68,8 +69,8 @@ impl Pairs {
     }
 
     /// Both numbers of each pair from this one on.
-    pub(super) fn since(&self, from: usize) -> &[(u32, u32)] {
-        self.pairs.get(from..).unwrap_or_default()
+    pub(super) fn since(&self, from: usize) -> Result<&[(u32, u32)]> {
+        self.pairs.get(from..).or_internal("a table of pairs has become shorter")
     }
 
     /// Makes the table without hashes contain all pairs, if they are few; returns whether it does.

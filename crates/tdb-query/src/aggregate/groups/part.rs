@@ -7,13 +7,13 @@ use super::fold::{Fold, each_group};
 use super::keys::NONE;
 use super::table::{Fresh, Lens, Table};
 use super::{Asked, RUN};
-use crate::Result;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Sources};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
+use crate::{OrInternal, Result};
 
 /// With more groups than this, parts number their own: where extremes of strings keep one table, and where a thread is ahead of the one
 /// that finds out that groups are many.
@@ -74,7 +74,7 @@ impl Part {
         let mut before = 1usize;
         for (at, (key, values)) in asked.keys.iter().zip(&mut table.keys).enumerate() {
             look(&mut looked, key.field, &key.spec, |view, cells, chosen| {
-                values.number(view, cells, chosen, &mut numbers);
+                values.number(view, cells, chosen, &mut numbers)
             })?;
             before = match at.checked_sub(1).and_then(|at| table.pairs.get_mut(at)) {
                 None => {
@@ -91,16 +91,18 @@ impl Part {
             None => table.groups(),
             Some(some) => {
                 own.resize(table.groups(), NONE);
-                renumber(&mut groups, own, some);
+                renumber(&mut groups, own, some)?;
                 some.len()
             }
         };
         self.counts.resize(count, 0);
-        each_group(&mut self.counts, &groups, core::iter::repeat(()), |cells: u64, ()| cells.wrapping_add(1));
+        each_group(&mut self.counts, &groups, core::iter::repeat(()), |cells: u64, ()| {
+            cells.wrapping_add(1)
+        })?;
         for (at, (field, fold)) in asked.wanted.iter().zip(&mut self.folds).enumerate() {
             fold.grow(count);
             look(&mut looked, at, &field.spec, |view, cells, chosen| {
-                fold.add(field, view, (cells, chosen), (&groups, count));
+                fold.add(field, view, (cells, chosen), (&groups, count))
             })?;
         }
         Ok(())
@@ -113,25 +115,26 @@ impl Part {
     }
 
     /// Takes what the thread's table has had since the part began.
-    pub(super) fn end(mut self, scratch: &mut Scratch) -> Self {
+    pub(super) fn end(mut self, scratch: &mut Scratch) -> Result<Self> {
         for group in self.some.iter().flatten() {
-            scratch.own.get_mut(index_of(*group)).into_iter().for_each(|own| *own = NONE);
+            *scratch.own.get_mut(index_of(*group)).or_internal("a group has no number in its part")? = NONE;
         }
-        self.fresh = scratch.table.since(&self.before);
-        self
+        self.fresh = scratch.table.since(&self.before)?;
+        Ok(self)
     }
 }
 
 /// Replaces the numbers of groups by their places in `some`, to which new ones are added. `own` has the place of each number.
-fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) {
+fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) -> Result<()> {
     for group in groups {
-        let Some(place) = own.get_mut(index_of(*group)) else { continue };
+        let place = own.get_mut(index_of(*group)).or_internal("a group has no number in its part")?;
         if *place == NONE {
             *place = u32::try_from(some.len()).unwrap_or(NONE);
             some.push(*group);
         }
         *group = *place;
     }
+    Ok(())
 }
 
 /// Runs a function on the selected cells of a field, which have fill values if their fragment does not have the field.
@@ -139,10 +142,10 @@ pub(super) fn look(
     looked: &mut Looked<'_>,
     field: usize,
     spec: &ColumnSpec,
-    mut run: impl FnMut(ColumnView<'_>, usize, Option<&[u32]>),
+    mut run: impl FnMut(ColumnView<'_>, usize, Option<&[u32]>) -> Result<()>,
 ) -> Result<()> {
-    if looked.look(field, &mut run)?.is_some() {
-        return Ok(());
+    if let Some(result) = looked.look(field, &mut run)? {
+        return result;
     }
     let cells = looked.len();
     let validity = spec.nullable.then(|| vec![spec.fill_validity; cells]);
@@ -156,6 +159,5 @@ pub(super) fn look(
         validity: validity.as_deref(),
         present: None,
     };
-    run(view, cells, None);
-    Ok(())
+    run(view, cells, None)
 }

@@ -7,7 +7,8 @@ use hashbrown::HashTable;
 
 use super::keys::NONE;
 use crate::buffers::index_of;
-use crate::condition::{ColumnView, word_at};
+use crate::condition::{ColumnView, picked, word_at};
+use crate::{OrInternal, Result};
 
 /// What decides most comparisons of two strings, and all of strings of up to 16 bytes: the first 8 and the last 8 bytes (of a shorter
 /// string all bytes), and the length.
@@ -45,10 +46,10 @@ impl Hashes {
     }
 
     #[inline]
-    fn sought(&self, values: &[u8], place: (usize, usize)) -> Sought {
-        let ends = Ends::of(values, place.0, place.1.saturating_sub(place.0));
-        let hash = self.of(ends, || values.get(place.0..place.1).unwrap_or_default());
-        Sought { place, ends, hash }
+    fn sought<'v>(&self, values: &'v [u8], (start, end): (usize, usize)) -> Result<Sought<'v>> {
+        let string = values.get(start..end).or_internal("a string ends after the last byte")?;
+        let ends = Ends::of(values, start, string.len());
+        Ok(Sought { string, ends, hash: self.of(ends, || string) })
     }
 
     /// Of a short string, one wide product says all.
@@ -95,12 +96,13 @@ impl Strings {
     }
 
     /// The strings from this number on, which cannot be searched.
-    pub(super) fn since(&self, from: usize) -> Self {
-        let lengths = self.lengths.get(from..).unwrap_or_default();
+    pub(super) fn since(&self, from: usize) -> Result<Self> {
+        const SHORTER: &str = "a table of strings has become shorter";
+        let lengths = self.lengths.get(from..).or_internal(SHORTER)?;
         let first = lengths.first().map_or(self.bytes.len(), |(start, _)| *start);
         let lengths = lengths.iter().map(|(start, len)| (start.saturating_sub(first), *len)).collect();
-        let bytes = self.bytes.get(first..).unwrap_or_default().to_vec();
-        Self { bytes, lengths, ..Self::new(self.size) }
+        let bytes = self.bytes.get(first..).or_internal(SHORTER)?.to_vec();
+        Ok(Self { bytes, lengths, ..Self::new(self.size) })
     }
 
     pub(super) fn push(&mut self, string: &[u8]) -> u32 {
@@ -110,30 +112,29 @@ impl Strings {
         number
     }
 
-    pub(super) fn value(&self, number: u32) -> &[u8] {
-        let (start, len) = self.lengths.get(index_of(number)).copied().unwrap_or_default();
-        self.bytes.get(start..start.saturating_add(len)).unwrap_or_default()
+    pub(super) fn value(&self, number: u32) -> Result<&[u8]> {
+        string_of(&self.lengths, &self.bytes, number).or_internal("there is no string with this number")
     }
 
-    pub(super) fn number_of(&mut self, string: &[u8]) -> u32 {
-        self.find(string, self.hashes.sought(string, (0, string.len())))
+    pub(super) fn number_of(&mut self, string: &[u8]) -> Result<u32> {
+        Ok(self.find(self.hashes.sought(string, (0, string.len()))?))
     }
 
     /// The number of a string, which is added if it is new.
     #[inline]
-    fn find(&mut self, values: &[u8], Sought { place, ends, hash }: Sought) -> u32 {
-        let whole = || values.get(place.0..place.1).unwrap_or_default();
+    fn find(&mut self, Sought { string, ends, hash }: Sought<'_>) -> u32 {
+        let Self { table, lengths, bytes, .. } = self;
         let same = |(own, number): &(Ends, u32)| {
-            *own == ends && (ends.len <= Ends::ALL || self.value(*number) == whole())
+            *own == ends && (ends.len <= Ends::ALL || string_of(lengths, bytes, *number) == Some(string))
         };
-        if let Some((_, number)) = self.table.find(hash, same) {
+        if let Some((_, number)) = table.find(hash, same) {
             return *number;
         }
-        let number = self.push(whole());
+        let number = self.push(string);
         let Self { table, hashes, bytes, lengths, .. } = self;
+        // The table has no numbers but those of strings that are here; a wrong hash would only hide one of them.
         let hash_of = |(ends, number): &(Ends, u32)| {
-            let (start, len) = lengths.get(index_of(*number)).copied().unwrap_or_default();
-            hashes.of(*ends, || bytes.get(start..start.saturating_add(len)).unwrap_or_default())
+            hashes.of(*ends, || string_of(lengths, bytes, *number).unwrap_or_default())
         };
         table.insert_unique(hash, (ends, number), hash_of);
         number
@@ -144,17 +145,19 @@ impl Strings {
     fn find_all(
         &mut self,
         values: &[u8],
-        mut places: impl Iterator<Item = (usize, usize)>,
+        mut places: impl Iterator<Item = Result<(usize, usize)>>,
         numbers: &mut Vec<u32>,
-    ) {
+    ) -> Result<()> {
         let mut some = Vec::with_capacity(AHEAD);
         loop {
             some.clear();
-            some.extend(places.by_ref().take(AHEAD).map(|place| self.hashes.sought(values, place)));
-            if some.is_empty() {
-                return;
+            for place in places.by_ref().take(AHEAD) {
+                some.push(self.hashes.sought(values, place?)?);
             }
-            numbers.extend(some.iter().map(|sought| self.find(values, *sought)));
+            if some.is_empty() {
+                return Ok(());
+            }
+            numbers.extend(some.iter().map(|sought| self.find(*sought)));
         }
     }
 
@@ -164,51 +167,60 @@ impl Strings {
         cells: usize,
         chosen: Option<&[u32]>,
         numbers: &mut Vec<u32>,
-    ) {
+    ) -> Result<()> {
         let size = self.size;
-        let place = |cell: usize| view.place(cell, size).unwrap_or_default();
+        let place = |cell: usize| view.place(cell, size).or_internal("a string has no place");
         numbers.reserve(chosen.map_or(cells, <[u32]>::len));
         let Some(codes) = view.codes else {
-            match chosen {
+            return match chosen {
                 Some(chosen) => {
                     let places = chosen.iter().map(|cell| place(index_of(*cell)));
-                    self.find_all(view.values, places, numbers);
+                    self.find_all(view.values, places, numbers)
                 }
                 None => self.find_all(view.values, (0..cells).map(place), numbers),
-            }
-            return;
+            };
         };
-        let picked: Vec<u32>;
+        let own: Vec<u32>;
         let codes = match chosen {
             Some(chosen) => {
-                picked = chosen.iter().filter_map(|cell| codes.get(index_of(*cell)).copied()).collect();
-                picked.as_slice()
+                own = picked(codes, chosen)?;
+                own.as_slice()
             }
-            None => codes.get(..cells).unwrap_or(codes),
+            None => codes.get(..cells).or_internal("a column has fewer codes than its tile has cells")?,
         };
         // Each string that a cell has is looked up once, in the order in which they appear.
         let mut known = vec![NONE; view.offsets.map_or(0, <[u64]>::len).saturating_sub(1)];
         let mut used = Vec::new();
         for code in codes {
-            if let Some(known) = known.get_mut(index_of(*code)).filter(|known| **known == NONE) {
+            let known = known.get_mut(index_of(*code)).or_internal(NO_STRING)?;
+            if *known == NONE {
                 *known = 0;
                 used.push(*code);
             }
         }
         let mut own = Vec::with_capacity(used.len());
-        self.find_all(view.values, used.iter().map(|code| place(index_of(*code))), &mut own);
+        self.find_all(view.values, used.iter().map(|code| place(index_of(*code))), &mut own)?;
         for (code, number) in used.iter().zip(own) {
-            known.get_mut(index_of(*code)).into_iter().for_each(|known| *known = number);
+            *known.get_mut(index_of(*code)).or_internal(NO_STRING)? = number;
         }
-        numbers.extend(codes.iter().map(|code| known.get(index_of(*code)).copied().unwrap_or(0)));
+        numbers.append(&mut picked(&known, codes)?);
+        Ok(())
     }
+}
+
+/// What [`OrInternal`] says of a code that stands for no string.
+const NO_STRING: &str = "a cell has a code that stands for no string";
+
+/// The bytes of the string with a number.
+fn string_of<'b>(lengths: &[(usize, usize)], bytes: &'b [u8], number: u32) -> Option<&'b [u8]> {
+    let (start, len) = lengths.get(index_of(number)).copied()?;
+    bytes.get(start..start.checked_add(len)?)
 }
 
 /// A string that is searched for.
 #[derive(Clone, Copy)]
-struct Sought {
-    /// Where it begins and ends.
-    place: (usize, usize),
+struct Sought<'v> {
+    string: &'v [u8],
     ends: Ends,
     hash: u64,
 }

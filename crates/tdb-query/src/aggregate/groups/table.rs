@@ -3,6 +3,7 @@
 use super::Asked;
 use super::keys::Values;
 use super::pairs::Pairs;
+use crate::Result;
 
 /// Numbers of groups.
 pub(super) struct Table {
@@ -32,10 +33,10 @@ impl Table {
     }
 
     /// What was added since there were as many.
-    pub(super) fn since(&self, from: &Lens) -> Fresh {
-        let keys = self.keys.iter().zip(&from.keys).map(|(key, from)| key.since(*from)).collect();
-        let pairs = self.pairs.iter().zip(&from.pairs).map(|(own, from)| own.since(*from).to_vec()).collect();
-        Fresh { keys, pairs }
+    pub(super) fn since(&self, from: &Lens) -> Result<Fresh> {
+        let keys = self.keys.iter().zip(&from.keys).map(|(key, from)| key.since(*from));
+        let pairs = self.pairs.iter().zip(&from.pairs).map(|(own, from)| Ok(own.since(*from)?.to_vec()));
+        Ok(Fresh { keys: keys.collect::<Result<_>>()?, pairs: pairs.collect::<Result<_>>()? })
     }
 
     pub(super) fn held(&self) -> usize {

@@ -11,6 +11,7 @@ use super::keys::{NEAR, NONE};
 use super::word;
 use crate::buffers::index_of;
 use crate::condition::ColumnView;
+use crate::{OrInternal, Result};
 
 /// Numbers of words that lie near each other, by a table without hashes.
 #[derive(Debug, Default)]
@@ -94,23 +95,24 @@ impl Words {
     }
 
     /// The words from this number on, which cannot be searched.
-    pub(super) fn since(&self, from: usize) -> Self {
-        let values = self.values.get(from..).unwrap_or_default().to_vec();
-        Self { values, ..Self::new(self.physical) }
+    pub(super) fn since(&self, from: usize) -> Result<Self> {
+        let values = self.values.get(from..).or_internal("a table of words has become shorter")?.to_vec();
+        Ok(Self { values, ..Self::new(self.physical) })
     }
 
     /// The word with a number.
-    pub(super) fn word(&self, number: u32) -> u64 {
-        self.values.get(index_of(number)).copied().unwrap_or(0)
+    pub(super) fn word(&self, number: u32) -> Result<u64> {
+        self.values.get(index_of(number)).copied().or_internal("there is no word with this number")
     }
 
     /// Appends the bytes of a value.
-    pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) {
-        let word = self.word(number);
+    pub(super) fn push_bytes(&self, number: u32, data: &mut Vec<u8>) -> Result<()> {
+        let word = self.word(number)?;
         // Reals are kept as their bits, so that all of them come back.
         let bits =
             if self.physical.is_signed_integer() { word::to_integer(word).cast_unsigned() } else { word };
-        data.extend_from_slice(bits.to_le_bytes().get(..self.physical.size()).unwrap_or_default());
+        data.extend(bits.to_le_bytes().iter().take(self.physical.size()));
+        Ok(())
     }
 
     /// A number for null.
@@ -202,12 +204,13 @@ pub(super) struct EachWord<'a, T> {
 }
 
 impl<W: TakeWords> EachWord<'_, W> {
-    fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) {
-        self.to.take(self.view.numbers::<T>(self.cells, self.chosen).as_ref(), word);
+    fn run<T: Pod + PartialOrd>(self, word: impl Fn(T) -> u64 + Copy) -> Result<()> {
+        self.to.take(self.view.numbers::<T>(self.cells, self.chosen)?.as_ref(), word);
+        Ok(())
     }
 
     /// Of values of a type. The arms are not in a generic function: each type would get the code of all ten.
-    pub(super) fn of(self, physical: Physical) {
+    pub(super) fn of(self, physical: Physical) -> Result<()> {
         match physical {
             Physical::I8 => self.run(|value: i8| word::of_integer(value.into())),
             Physical::I16 => self.run(|value: i16| word::of_integer(value.into())),

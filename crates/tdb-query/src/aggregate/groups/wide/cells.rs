@@ -9,13 +9,13 @@ use super::super::part::look;
 use super::super::words::{EachWord, TakeWords};
 use super::packing::Packing;
 use super::{SHARDS, Scratch};
-use crate::Result;
 use crate::aggregate::sparse::Looked;
 use crate::aggregate::tally::WantedField;
 use crate::buffers::index_of;
-use crate::condition::{ColumnView, Sources, numbered};
+use crate::condition::{ColumnView, Sources, numbered, picked};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
+use crate::{OrInternal, Result};
 
 /// Some cells: the words of their keys, and the values that are added up.
 pub(super) struct RunCells {
@@ -70,32 +70,33 @@ impl Numbers {
         }
     }
 
-    fn take(&mut self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) {
+    fn take(&mut self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Result<()> {
         match self {
             Self::None => {}
-            Self::One(own) => own.extend_from_slice(&view.numbers(cells, chosen)),
-            Self::Two(own) => own.extend_from_slice(&view.numbers(cells, chosen)),
-            Self::Four(own) => own.extend_from_slice(&view.numbers(cells, chosen)),
-            Self::Eight(own) => own.extend_from_slice(&view.numbers(cells, chosen)),
+            Self::One(own) => own.extend_from_slice(&view.numbers(cells, chosen)?),
+            Self::Two(own) => own.extend_from_slice(&view.numbers(cells, chosen)?),
+            Self::Four(own) => own.extend_from_slice(&view.numbers(cells, chosen)?),
+            Self::Eight(own) => own.extend_from_slice(&view.numbers(cells, chosen)?),
         }
+        Ok(())
     }
 
-    fn sorted(&self, places: &[u32]) -> Self {
-        match self {
+    fn sorted(&self, places: &[u32]) -> Result<Self> {
+        Ok(match self {
             Self::None => Self::None,
-            Self::One(own) => Self::One(sorted(own, places)),
-            Self::Two(own) => Self::Two(sorted(own, places)),
-            Self::Four(own) => Self::Four(sorted(own, places)),
-            Self::Eight(own) => Self::Eight(sorted(own, places)),
-        }
+            Self::One(own) => Self::One(sorted(own, places)?),
+            Self::Two(own) => Self::Two(sorted(own, places)?),
+            Self::Four(own) => Self::Four(sorted(own, places)?),
+            Self::Eight(own) => Self::Eight(sorted(own, places)?),
+        })
     }
 
-    fn bytes(&self, from: usize, to: usize) -> &[u8] {
-        fn of<T: Pod>(values: &[T], from: usize, to: usize) -> &[u8] {
-            bytemuck::cast_slice(values.get(from..to).unwrap_or_default())
+    fn bytes(&self, from: usize, to: usize) -> Result<&[u8]> {
+        fn of<T: Pod>(values: &[T], from: usize, to: usize) -> Result<&[u8]> {
+            Ok(bytemuck::cast_slice(values.get(from..to).or_internal(NO_SHARD)?))
         }
         match self {
-            Self::None => &[],
+            Self::None => Ok(&[]),
             Self::One(own) => of(own, from, to),
             Self::Two(own) => of(own, from, to),
             Self::Four(own) => of(own, from, to),
@@ -105,15 +106,16 @@ impl Numbers {
 }
 
 /// The values at their places.
-fn sorted<T: Pod>(values: &[T], places: &[u32]) -> Vec<T> {
+fn sorted<T: Pod>(values: &[T], places: &[u32]) -> Result<Vec<T>> {
     let mut out = vec![T::zeroed(); values.len()];
     for (value, place) in values.iter().zip(places) {
-        if let Some(slot) = out.get_mut(index_of(*place)) {
-            *slot = *value;
-        }
+        *out.get_mut(index_of(*place)).or_internal("a cell has no place among its run")? = *value;
     }
-    out
+    Ok(out)
 }
+
+/// What [`OrInternal`] says of a shard that ends after its run.
+const NO_SHARD: &str = "a run lacks cells of a shard";
 
 /// Appends words.
 struct Append<'a>(&'a mut Vec<u64>);
@@ -153,8 +155,9 @@ impl RunCells {
             check(own.held().saturating_add(scratch.strings().saturating_sub(known).saturating_mul(3)))?;
         }
         let fresh = scratch.values.iter().zip(before);
-        own.fresh =
-            fresh.map(|(values, before)| values.as_ref().map(|values| values.since(before))).collect();
+        let own_fresh =
+            fresh.map(|(values, before)| values.as_ref().map(|values| values.since(before)).transpose());
+        own.fresh = own_fresh.collect::<Result<_>>()?;
         Ok(own)
     }
 
@@ -173,32 +176,30 @@ impl RunCells {
         for ((key, packed), values) in asked.keys.iter().zip(packing.keys()).zip(values) {
             look(&mut looked, key.field, &key.spec, |view, cells, chosen| {
                 if let Some(values) = values {
-                    values.number(view, cells, chosen, &mut numbers);
-                    packed.put(&mut self.words, first, numbers.iter().copied().map(u64::from));
-                    return;
+                    values.number(view, cells, chosen, &mut numbers)?;
+                    return packed.put(&mut self.words, first, numbers.iter().copied().map(u64::from));
                 }
                 words.clear();
                 let physical = key.spec.datatype.physical();
-                EachWord { view, cells, chosen, to: Append(&mut words) }.of(physical);
-                packed.put(&mut self.words, first, words.iter().copied());
+                EachWord { view, cells, chosen, to: Append(&mut words) }.of(physical)?;
+                packed.put(&mut self.words, first, words.iter().copied())?;
                 if view.valid(cells, chosen).is_some() {
                     let cells = numbered(cells, chosen);
-                    packed.put_nulls(&mut self.words, first, cells.iter().map(|cell| view.is_null(*cell)));
+                    packed.put_nulls(&mut self.words, first, cells.iter().map(|cell| view.is_null(*cell)))?;
                 }
+                Ok(())
             })?;
         }
         for (at, (field, own)) in asked.wanted.iter().zip(&mut self.fields).enumerate() {
             look(&mut looked, at, &field.spec, |view, cells, chosen| {
-                own.values.take(view, cells, chosen);
-                let Some(validity) = &mut own.validity else { return };
+                own.values.take(view, cells, chosen)?;
+                let Some(validity) = &mut own.validity else { return Ok(()) };
                 match (view.validity, chosen) {
                     (None, _) => validity.resize(validity.len().saturating_add(selection.len()), 1),
                     (Some(all), None) => validity.extend(all.iter().take(cells)),
-                    (Some(all), Some(chosen)) => {
-                        let own = chosen.iter().map(|cell| all.get(index_of(*cell)).copied().unwrap_or(0));
-                        validity.extend(own);
-                    }
+                    (Some(all), Some(chosen)) => validity.append(&mut picked(all, chosen)?),
                 }
+                Ok(())
             })?;
         }
         Ok(())
@@ -216,15 +217,21 @@ impl RunCells {
     }
 
     /// Replaces the numbers of the scratch by those that all scratches share: `known`, for each key that is numbered.
-    pub(super) fn renumber(&mut self, known: &[Vec<u32>], packing: &Packing, numbered: &[Option<Values>]) {
+    pub(super) fn renumber(
+        &mut self,
+        known: &[Vec<u32>],
+        packing: &Packing,
+        numbered: &[Option<Values>],
+    ) -> Result<()> {
         let keys = packing.keys().iter().zip(known).zip(numbered).filter(|(_, values)| values.is_some());
         for ((packed, known), _) in keys {
-            packed.renumber(&mut self.words, |number| known.get(index_of(number)).copied().unwrap_or(0));
+            packed.renumber(&mut self.words, known)?;
         }
+        Ok(())
     }
 
     /// Sorts the cells by their shards; those of a shard stay in their order.
-    pub(super) fn sort(&mut self) {
+    pub(super) fn sort(&mut self) -> Result<()> {
         let shards = shards_of(&self.words);
         let mut counts = [0usize; SHARDS];
         for shard in &shards {
@@ -250,12 +257,13 @@ impl RunCells {
         };
         let places: Vec<u32> = shards.iter().map(&mut place).collect();
         for words in &mut self.words {
-            *words = sorted(words, &places);
+            *words = sorted(words, &places)?;
         }
         for field in &mut self.fields {
-            field.values = field.values.sorted(&places);
-            field.validity = field.validity.as_ref().map(|validity| sorted(validity, &places));
+            field.values = field.values.sorted(&places)?;
+            field.validity = field.validity.as_ref().map(|own| sorted(own, &places)).transpose()?;
         }
+        Ok(())
     }
 
     /// The cells of a shard, after they were sorted.
@@ -279,17 +287,18 @@ impl<'a> ShardCells<'a> {
     }
 
     /// The words.
-    pub(super) fn words(&self) -> Vec<&'a [u64]> {
-        let part = |words: &'a Vec<u64>| words.get(self.from..self.to).unwrap_or_default();
+    pub(super) fn words(&self) -> Result<Vec<&'a [u64]>> {
+        let part = |words: &'a Vec<u64>| words.get(self.from..self.to).or_internal(NO_SHARD);
         self.cells.words.iter().map(part).collect()
     }
 
     /// The values of a field.
-    pub(super) fn view(&self, field: usize) -> ColumnView<'a> {
-        let own = self.cells.fields.get(field);
-        let validity = own.and_then(|own| own.validity.as_ref()?.get(self.from..self.to));
-        let values = own.map(|own| own.values.bytes(self.from, self.to)).unwrap_or_default();
-        ColumnView { values, offsets: None, codes: None, validity, present: None }
+    pub(super) fn view(&self, field: usize) -> Result<ColumnView<'a>> {
+        let own = self.cells.fields.get(field).or_internal("a run lacks a field")?;
+        let part = |validity: &'a Vec<u8>| validity.get(self.from..self.to).or_internal(NO_SHARD);
+        let validity = own.validity.as_ref().map(part).transpose()?;
+        let values = own.values.bytes(self.from, self.to)?;
+        Ok(ColumnView { values, offsets: None, codes: None, validity, present: None })
     }
 }
 

@@ -21,17 +21,15 @@ use tdb_codec::to_u64;
 use self::cells::{RunCells, shards_of};
 use self::packing::Packing;
 use self::shard::Shard;
-use super::fold::picked;
 use super::keys::Values;
 use super::result::Grouped;
 use super::total::Total;
 use super::{Asked, RUN};
-use crate::buffers::index_of;
-use crate::condition::Sources;
+use crate::condition::{Sources, picked};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::worker::Worker;
-use crate::{Result, parallel};
+use crate::{OrInternal, Result, parallel};
 
 /// The parts that groups are divided into. The tables of each fit in a cache, and a processor can write to so many places at a time.
 const SHARDS: usize = 128;
@@ -65,12 +63,12 @@ impl Wide {
     }
 
     /// Adds few groups.
-    pub(super) fn add(&mut self, total: Total) {
+    pub(super) fn add(&mut self, total: Total) -> Result<()> {
         let mut words = vec![vec![0; total.groups()]; self.packing.words()];
-        for ((packed, values), own) in self.packing.keys().iter().zip(total.words()).zip(&self.values) {
-            packed.put(&mut words, 0, values.iter().map(|(word, _)| *word));
-            if own.is_none() {
-                packed.put_nulls(&mut words, 0, values.iter().map(|(_, is_null)| *is_null));
+        for ((packed, values), own) in self.packing.keys().iter().zip(total.words()?).zip(&self.values) {
+            packed.put(&mut words, 0, values.iter().map(|(word, _)| *word))?;
+            if own.is_none() && values.iter().any(|(_, is_null)| *is_null) {
+                packed.put_nulls(&mut words, 0, values.iter().map(|(_, is_null)| *is_null))?;
             }
         }
         let (keys, counts, folds) = total.into_parts();
@@ -78,19 +76,19 @@ impl Wide {
         for ((own, values), packed) in
             numbers.filter_map(|((own, values), packed)| Some(((own.as_mut()?, values), packed)))
         {
-            let known = own.merge(values);
-            packed.renumber(&mut words, |number| known.get(index_of(number)).copied().unwrap_or(0));
+            packed.renumber(&mut words, &own.merge(values)?)?;
         }
         let mut groups: Vec<Vec<u32>> = vec![Vec::new(); SHARDS];
         for (shard, group) in shards_of(&words).iter().zip(0u32..) {
-            groups.get_mut(usize::from(*shard)).into_iter().for_each(|groups| groups.push(group));
+            groups.get_mut(usize::from(*shard)).or_internal("a group has no shard")?.push(group);
         }
         for (shard, groups) in self.shards.iter_mut().zip(&groups).filter(|(_, groups)| !groups.is_empty()) {
-            let words: Vec<_> = words.iter().map(|words| picked(words, groups)).collect();
+            let words = words.iter().map(|words| picked(words, groups)).collect::<Result<Vec<_>>>()?;
             let words: Vec<_> = words.iter().map(Vec::as_slice).collect();
-            let folds = folds.iter().map(|fold| fold.pick(groups)).collect();
-            shard.merge(&words, &picked(&counts, groups), folds);
+            let folds = folds.iter().map(|fold| fold.pick(groups)).collect::<Result<_>>()?;
+            shard.merge(&words, &picked(&counts, groups)?, folds)?;
         }
+        Ok(())
     }
 
     pub(super) fn groups(&self) -> usize {
@@ -128,8 +126,7 @@ impl Wide {
             let own = parallel::worth(threads, usize::try_from(waiting).unwrap_or(usize::MAX));
             let jobs: Vec<_> = fresh.iter_mut().enumerate().collect();
             let add = |(at, shard): (usize, &mut Shard), (): &mut ()| {
-                cells.iter().for_each(|run| shard.add(asked, &run.shard(at)));
-                Ok(())
+                cells.iter().try_for_each(|run| shard.add(asked, &run.shard(at)))
             };
             parallel::run(own, jobs, || (), add)?;
             let groups = fresh.iter().map(Shard::len).fold(0, usize::saturating_add);
@@ -138,10 +135,7 @@ impl Wide {
         }
         let own = parallel::worth(threads, usize::try_from(held(&fresh, &[])).unwrap_or(usize::MAX));
         let jobs: Vec<_> = self.shards.iter_mut().zip(fresh).collect();
-        let merge = |(shard, fresh): (&mut Shard, Shard), (): &mut ()| {
-            shard.merge_shard(fresh);
-            Ok(())
-        };
+        let merge = |(shard, fresh): (&mut Shard, Shard), (): &mut ()| shard.merge_shard(fresh);
         parallel::run(own, jobs, || (), merge)?;
         Ok(())
     }
@@ -164,7 +158,7 @@ impl Wide {
             let mut cells = RunCells::of((asked, sources, packing), run, keep, scratch, check)?;
             scratches.count(scratch.strings().saturating_sub(before));
             if are_words {
-                cells.sort();
+                cells.sort()?;
             }
             Ok(cells)
         };
@@ -176,17 +170,18 @@ impl Wide {
             if known.len() <= run.scratch {
                 known.resize(run.scratch.saturating_add(1), vec![Vec::new(); self.values.len()]);
             }
-            let known = known.get_mut(run.scratch).into_iter().flatten();
+            let known = known.get_mut(run.scratch).or_internal("a scratch has no numbers")?;
             for ((own, fresh), known) in self.values.iter_mut().zip(run.fresh.drain(..)).zip(known) {
                 if let (Some(own), Some(fresh)) = (own, fresh) {
-                    known.extend(own.merge(&fresh));
+                    known.extend(own.merge(&fresh)?);
                 }
             }
         }
         let (known, values) = (&*known, &self.values);
         let sort = |mut run: RunCells, (): &mut ()| {
-            run.renumber(known.get(run.scratch).map(Vec::as_slice).unwrap_or_default(), packing, values);
-            run.sort();
+            let known = known.get(run.scratch).or_internal("a scratch has no numbers")?;
+            run.renumber(known, packing, values)?;
+            run.sort()?;
             Ok(run)
         };
         parallel::run(threads, cells, || (), sort)

@@ -1,7 +1,10 @@
 //! How the values of keys lie in words.
 
+use tdb_codec::to_usize;
+
 use super::super::Key;
 use super::super::word::SIGN;
+use crate::{OrInternal, Result};
 
 /// Words that hold the values of all keys, in as few as they fit into: a group with two keys of 32 bits has one word.
 pub(super) struct Packing {
@@ -65,12 +68,18 @@ impl Packing {
 
 impl Packed {
     /// Writes values, given as words that have their order or as their numbers, into words that have zeros there.
-    pub(super) fn put(&self, words: &mut [Vec<u64>], first: usize, values: impl Iterator<Item = u64>) {
+    pub(super) fn put(
+        &self,
+        words: &mut [Vec<u64>],
+        first: usize,
+        values: impl Iterator<Item = u64>,
+    ) -> Result<()> {
         let (sign, Bits { word, shift, mask }) = (if self.is_signed { SIGN } else { 0 }, self.value);
-        let words = words.get_mut(word).and_then(|words| words.get_mut(first..)).unwrap_or_default();
+        let words = words.get_mut(word).and_then(|words| words.get_mut(first..)).or_internal(NO_WORD)?;
         for (word, value) in words.iter_mut().zip(values) {
             *word |= ((value ^ sign) & mask) << shift;
         }
+        Ok(())
     }
 
     /// Makes some values null.
@@ -79,27 +88,26 @@ impl Packed {
         words: &mut [Vec<u64>],
         first: usize,
         are_null: impl Iterator<Item = bool>,
-    ) {
-        let Some(null) = self.null else { return };
+    ) -> Result<()> {
+        let null = self.null.or_internal("a key without nulls has one")?;
         for (at, _) in are_null.enumerate().filter(|(_, is_null)| *is_null) {
             let at = first.saturating_add(at);
             // What is stored where a cell is null does not matter.
-            if let Some(word) = word_at(words, self.value, at) {
-                *word &= !(self.value.mask << self.value.shift);
-            }
-            if let Some(word) = word_at(words, null, at) {
-                *word |= null.mask << null.shift;
-            }
+            *word_at(words, self.value, at)? &= !(self.value.mask << self.value.shift);
+            *word_at(words, null, at)? |= null.mask << null.shift;
         }
+        Ok(())
     }
 
-    /// Replaces numbers by others.
-    pub(super) fn renumber(&self, words: &mut [Vec<u64>], number: impl Fn(u32) -> u32) {
+    /// Replaces each number by the one that `numbers` has at its place.
+    pub(super) fn renumber(&self, words: &mut [Vec<u64>], numbers: &[u32]) -> Result<()> {
         let Bits { word, shift, mask } = self.value;
-        for word in words.get_mut(word).into_iter().flatten() {
-            let own = u32::try_from(*word >> shift & mask).unwrap_or(u32::MAX);
-            *word = *word & !(mask << shift) | u64::from(number(own)) << shift;
+        for word in words.get_mut(word).or_internal(NO_WORD)? {
+            let own = to_usize(*word >> shift & mask).and_then(|own| numbers.get(own));
+            let own = own.or_internal("a key's value has no number")?;
+            *word = *word & !(mask << shift) | u64::from(*own) << shift;
         }
+        Ok(())
     }
 
     /// The numbers of values.
@@ -120,6 +128,9 @@ impl Packed {
     }
 }
 
-fn word_at(words: &mut [Vec<u64>], bits: Bits, at: usize) -> Option<&mut u64> {
-    words.get_mut(bits.word)?.get_mut(at)
+/// What [`OrInternal`] says of a missing word.
+const NO_WORD: &str = "a cell lacks a word of its keys";
+
+fn word_at(words: &mut [Vec<u64>], bits: Bits, at: usize) -> Result<&mut u64> {
+    words.get_mut(bits.word).and_then(|words| words.get_mut(at)).or_internal(NO_WORD)
 }

@@ -18,7 +18,7 @@ pub(super) fn of_shards(
     shards: Vec<Shard>,
     threads: usize,
 ) -> Result<Grouped> {
-    let of_shard = |shard: Shard, (): &mut ()| Ok(of_shard(asked, packing, values, &shard));
+    let of_shard = |shard: Shard, (): &mut ()| of_shard(asked, packing, values, &shard);
     let parts = parallel::run(threads, shards, || (), of_shard)?;
     let mut keys: Vec<Vec<Column>> = asked.keys.iter().map(|_| Vec::with_capacity(parts.len())).collect();
     let mut all: Vec<Vec<GroupedValues>> =
@@ -37,13 +37,13 @@ pub(super) fn of_shards(
     Ok(Grouped { keys: Cells { len, shape: None, order, columns, selected: None }, values })
 }
 
-fn of_shard(asked: &Asked, packing: &Packing, values: &[Option<Values>], shard: &Shard) -> Grouped {
+fn of_shard(asked: &Asked, packing: &Packing, values: &[Option<Values>], shard: &Shard) -> Result<Grouped> {
     let keys = asked.keys.iter().zip(packing.keys()).zip(values);
     let columns = keys.map(|((key, packed), values)| match values {
         Some(values) => values.column(&key.spec, &packed.numbers(shard.words()).collect::<Vec<_>>()),
-        None => column_of_words(&key.spec, packed, shard.words()),
+        None => Ok(column_of_words(&key.spec, packed, shard.words())),
     });
-    grouped(asked, columns.collect(), &shard.counts, &shard.folds)
+    grouped(asked, columns.collect::<Result<_>>()?, &shard.counts, &shard.folds)
 }
 
 /// Numbers whose bits lie in words, as a column.
@@ -55,7 +55,7 @@ fn column_of_words(spec: &ColumnSpec, packed: &Packed, words: &[Vec<u64>]) -> Co
     }
     let mut data = Vec::with_capacity(words.first().map_or(0, Vec::len).saturating_mul(size));
     for bits in packed.bits(words) {
-        data.extend_from_slice(bits.to_le_bytes().get(..size).unwrap_or_default());
+        data.extend(bits.to_le_bytes().iter().take(size));
     }
     spec.clone().column(Buffer::from(data.as_slice()), None, validity)
 }

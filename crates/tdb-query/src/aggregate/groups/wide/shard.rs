@@ -10,6 +10,7 @@ use super::super::fold::{Fold, each_group};
 use super::super::keys::NONE;
 use super::super::total::add;
 use super::cells::ShardCells;
+use crate::Result;
 use crate::buffers::index_of;
 
 /// Groups, numbered from 0 in the order in which they first appear.
@@ -48,34 +49,35 @@ impl Shard {
     }
 
     /// Adds cells.
-    pub(super) fn add(&mut self, asked: &Asked, cells: &ShardCells<'_>) {
-        let numbers = self.numbers(&cells.words());
+    pub(super) fn add(&mut self, asked: &Asked, cells: &ShardCells<'_>) -> Result<()> {
+        let numbers = self.numbers(&cells.words()?);
         let count = self.words.first().map_or(0, Vec::len);
         self.counts.resize(count, 0);
         each_group(&mut self.counts, &numbers, core::iter::repeat(()), |cells: u64, ()| {
             cells.wrapping_add(1)
-        });
+        })?;
         for (at, (field, fold)) in asked.wanted.iter().zip(&mut self.folds).enumerate() {
             fold.grow(count);
-            fold.add(field, cells.view(at), (cells.len(), None), (&numbers, count));
+            fold.add(field, cells.view(at)?, (cells.len(), None), (&numbers, count))?;
         }
+        Ok(())
     }
 
     /// Adds groups that are known by their words.
-    pub(super) fn merge(&mut self, words: &[&[u64]], counts: &[u64], folds: Vec<Fold>) {
+    pub(super) fn merge(&mut self, words: &[&[u64]], counts: &[u64], folds: Vec<Fold>) -> Result<()> {
         let numbers = self.numbers(words);
         let count = self.words.first().map_or(0, Vec::len);
-        add(&mut self.counts, &mut self.folds, count, &numbers, counts, folds);
+        add(&mut self.counts, &mut self.folds, count, &numbers, counts, folds)
     }
 
     /// Adds the groups of another shard.
-    pub(super) fn merge_shard(&mut self, other: Self) {
+    pub(super) fn merge_shard(&mut self, other: Self) -> Result<()> {
         if self.counts.is_empty() {
             *self = other;
-            return;
+            return Ok(());
         }
         let words: Vec<&[u64]> = other.words.iter().map(Vec::as_slice).collect();
-        self.merge(&words, &other.counts, other.folds);
+        self.merge(&words, &other.counts, other.folds)
     }
 
     /// The numbers of groups, to which new ones are added.
