@@ -23,7 +23,7 @@ use crate::directory::Directory;
 use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::schemas::{load_enumeration, load_schema};
 use crate::storage::{LocalStorage, WriteStorage, join};
-use crate::{Error, Result, clock};
+use crate::{Error, OrInternal, Result, clock};
 
 const WHAT: &str = "schema evolution";
 
@@ -294,7 +294,7 @@ impl WriteOptions {
         // If two changes are made at once, the second is applied to the result of the first.
         let _transaction = Transaction::begin(&*storage, &self)?;
         let directory = Directory::load(&*context.storage)?;
-        let last = directory.schemas.last().cloned().unwrap_or_default();
+        let last = directory.schemas.last().cloned().or_internal("an array without a schema")?;
         let old = load_schema(&context, &last)?;
         let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
         let (new, files) = evolution.apply(&old, &load)?;

@@ -19,7 +19,7 @@ use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
 use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
 use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
-use crate::{Error, Result, WriteError};
+use crate::{Error, OrInternal, Result, WriteError};
 
 /// The fragments of one write: one, or several if their size is limited.
 #[derive(Debug)]
@@ -89,7 +89,10 @@ impl<'a> Parts<'a> {
     /// Leaves the fragment durable but without a marker; returns its folder.
     pub(super) fn keep(mut self) -> Result<String> {
         let Some(mut fragment) = self.finished.pop() else { return Err(WriteError::NoCells.into()) };
-        let (parent, _) = fragment.folder.key.rsplit_once('/').unwrap_or_default();
+        if !self.finished.is_empty() {
+            return Err(Error::internal("several fragments where there is one"));
+        }
+        let parent = fragment.folder.key.rsplit_once('/').map_or("", |(parent, _)| parent);
         sync(self.array, parent)?;
         if fragment.made_folders {
             sync(self.array, "")?;
@@ -102,6 +105,7 @@ impl<'a> Parts<'a> {
     pub(super) fn name(&self) -> String {
         let begun = self.open.as_ref().map(|open| &open.name).or(self.first.as_ref());
         let first = self.finished.first().map(|finished| &finished.name).or(begun);
+        // Only after a failed append there is none.
         first.map(TimestampedName::to_string).unwrap_or_default()
     }
 
@@ -141,7 +145,7 @@ impl<'a> Parts<'a> {
     ) -> Result<()> {
         let sizes: Vec<u64> = slab.iter().map(|row| size_of_row(row)).collect();
         let bytes = sizes.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
-        let limit = self.boxes.as_ref().map_or(u64::MAX, |boxes| boxes.limit);
+        let limit = self.boxes.as_ref().or_internal("a slab without a box")?.limit;
         if self.open_bytes().saturating_add(bytes) > limit {
             self.finish(nonces)?;
         }
@@ -149,9 +153,9 @@ impl<'a> Parts<'a> {
             slab.iter().try_for_each(|row| self.append_open(row, encoders))?;
         } else if let Some(boxes) = &self.boxes {
             let groups = boxes.cut(&sizes)?.into_iter();
-            let groups: Vec<_> = groups.map(|group| (boxes.covered_by(&group), group.rows)).collect();
-            for (domain, rows) in groups {
-                let rows = slab.get(rows).unwrap_or_default();
+            let groups = groups.map(|group| Ok((boxes.covered_by(&group)?, group.rows)));
+            for (domain, rows) in groups.collect::<Result<Vec<_>>>()? {
+                let rows = slab.get(rows).or_internal("a group of tiles that are not in the slab")?;
                 rows.iter().try_for_each(|row| self.append_open(row, encoders))?;
                 self.finish_over(Some(domain), nonces)?;
             }
@@ -186,7 +190,10 @@ impl<'a> Parts<'a> {
 
     /// Ends the current fragment, if there is one.
     pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
-        let covered = self.boxes.as_ref().map(Boxes::covered);
+        if self.boxes.as_ref().is_some_and(Boxes::is_within_slab) {
+            return Err(Error::internal("a slab without all of its tiles"));
+        }
+        let covered = self.boxes.as_ref().map(Boxes::covered).transpose()?;
         self.finish_over(covered, nonces)?;
         if let Some(boxes) = &mut self.boxes {
             boxes.restart();
@@ -302,13 +309,21 @@ impl<'a> Part<'a> {
     /// Appends a tile of every field.
     fn append(&mut self, row: &[EncodedTile]) -> Result<()> {
         let summary = &mut self.summary;
+        let cells = row.first().or_internal("a row without tiles")?.cells;
+        let same = row.len() == self.outputs.len() && row.iter().all(|tile| tile.cells == cells);
+        if !same || row.len() != summary.fields.len() {
+            return Err(Error::internal("a row without a tile of each field, of the same cells"));
+        }
         let mut mbr = Vec::new();
         for (tile, (output, field)) in row.iter().zip(self.outputs.iter_mut().zip(&mut summary.fields)) {
             mbr.extend_from_slice(&tile.intervals);
-            summary.last_tile_cells = to_u64(tile.cells);
             output.append(tile, field)?;
         }
-        if !mbr.is_empty() {
+        summary.last_tile_cells = to_u64(cells);
+        if summary.domain.is_none() {
+            if mbr.len() != self.folder.array.schema().domain.dimensions.len() {
+                return Err(Error::internal("a tile without an interval of each dimension"));
+            }
             summary.mbrs.push(mbr);
         }
         summary.tile_count = summary.tile_count.saturating_add(1);
@@ -321,6 +336,7 @@ impl<'a> Part<'a> {
         let Self { name, mut outputs, folder, summary, made_folders, .. } = self;
         let array = folder.array;
         let durability = array.options.durability;
+        summary.check_tiles(array.schema())?;
         outputs.iter_mut().for_each(Output::end);
         let schema = array.schema();
         let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
@@ -365,12 +381,18 @@ impl<'a> Output<'a> {
 
     fn append(&mut self, tile: &EncodedTile, summary: &mut FieldSummary) -> Result<()> {
         self.fixed.append(&tile.fixed, &mut summary.fixed)?;
-        if let (Some(output), Some((bytes, size))) = (&mut self.values, &tile.values) {
-            output.append(bytes, &mut summary.values)?;
-            summary.var_sizes.push(*size);
+        match (&mut self.values, &tile.values) {
+            (Some(output), Some((bytes, size))) => {
+                output.append(bytes, &mut summary.values)?;
+                summary.var_sizes.push(*size);
+            }
+            (None, None) => {}
+            _ => return Err(Error::internal("values without a file, or a file without values")),
         }
-        if let (Some(output), Some(bytes)) = (&mut self.validity, &tile.validity) {
-            output.append(bytes, &mut summary.validity)?;
+        match (&mut self.validity, &tile.validity) {
+            (Some(output), Some(bytes)) => output.append(bytes, &mut summary.validity)?,
+            (None, None) => {}
+            _ => return Err(Error::internal("validity without a file, or a file without validity")),
         }
         summary.note(tile.cells, &tile.statistics);
         Ok(())
