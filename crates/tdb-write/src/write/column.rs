@@ -324,3 +324,55 @@ impl TileSource for Runs<'_, '_> {
         column_of(self.columns, field)?.tile(start..end, room)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    const STRINGS: CheckedColumn<'static> = CheckedColumn {
+        kind: FieldKind::Attribute(0),
+        cell_size: None,
+        value_size: 1,
+        is_real: false,
+        values: b"abc",
+        offsets: &[0, 1, 3],
+        validity: &[1, 0],
+        cells: 2,
+    };
+
+    #[track_caller]
+    fn is_fault<T>(result: Result<T>) {
+        assert!(matches!(result, Err(Error::Internal(_))));
+    }
+
+    #[test]
+    fn a_column_that_lacks_some_of_its_cells_is_a_fault() {
+        check_whole(&[STRINGS], 2).unwrap();
+        is_fault(check_whole(&[STRINGS], 3));
+        let numbers = CheckedColumn { cell_size: Some(2), offsets: &[], values: &[0; 4], ..STRINGS };
+        check_whole(&[numbers], 2).unwrap();
+        for column in [
+            CheckedColumn { values: b"ab", ..STRINGS },
+            CheckedColumn { offsets: &[0, 1], ..STRINGS },
+            CheckedColumn { offsets: &[], ..STRINGS },
+            CheckedColumn { validity: &[1], ..STRINGS },
+            CheckedColumn { values: &[0; 3], ..numbers },
+        ] {
+            is_fault(check_whole(&[column], 2));
+        }
+    }
+
+    #[test]
+    fn tiles_and_parts_past_the_end_of_a_column_are_faults() {
+        let mut room = Room::default();
+        let tile = STRINGS.tile(1..2, &mut room).unwrap();
+        assert_eq!((tile.values, tile.offsets, tile.validity), (&b"bc"[..], &[0][..], &[0][..]));
+        is_fault(STRINGS.tile(1..3, &mut room));
+        is_fault(STRINGS.part(1..3));
+        is_fault(CheckedColumn { validity: &[], offsets: &[0, 9], ..STRINGS }.tile(0..1, &mut room));
+        is_fault(column_of(&[STRINGS], FieldKind::Attribute(1)));
+        let part = STRINGS.part(1..2).unwrap();
+        assert_eq!((part.cell(0), part.cell(1)), (Some(&b"bc"[..]), None));
+    }
+}
