@@ -398,6 +398,7 @@ mod tests {
     use tdb_storage::MemoryStorage;
     use tdb_write::{WriteColumn, WriteOptions};
 
+    use super::*;
     use crate::{Consolidation, Stored, TimeWindow};
 
     /// The result of a read at a time: coordinates and values.
@@ -407,6 +408,35 @@ mod tests {
         let cells = array.read().order(Layout::GlobalOrder).collect().unwrap();
         let field = |name| cells.field(name).unwrap();
         (field("x").values().unwrap().to_vec(), field("a").values().unwrap().to_vec())
+    }
+
+    /// Two cells of one tile, with the strings "a" and "bc".
+    fn batch() -> Batch {
+        Batch {
+            slots: vec![Slot { source: 0, tile: 0, cells: 2 }],
+            cells: vec![(0, 0), (0, 1)],
+            coordinates: vec![Gathered { values: b"abc".to_vec(), offsets: vec![0, 1, 3] }],
+            times: vec![1, 2],
+            first: vec![true, true],
+        }
+    }
+
+    #[test]
+    fn a_batch_that_lacks_something_of_its_cells_is_a_fault() {
+        let is_fault = |result| assert!(matches!(result, Err(Error::Internal(_))));
+        batch().check().unwrap();
+        is_fault(Batch { cells: vec![(0, 0), (0, 2)], ..batch() }.check());
+        is_fault(Batch { cells: vec![(0, 0), (1, 0)], ..batch() }.check());
+        is_fault(Batch { times: vec![1], ..batch() }.check());
+        is_fault(batch().retain(&[true], &[None]));
+        is_fault(batch().retain(&[true, false], &[]));
+        let short = vec![Gathered { values: b"a".to_vec(), offsets: vec![0, 1] }];
+        is_fault(Batch { coordinates: short, ..batch() }.retain(&[false, true], &[None]));
+        let mut kept = batch();
+        kept.retain(&[false, true], &[None]).unwrap();
+        assert_eq!((kept.cells, kept.times), (vec![(0, 1)], vec![2]));
+        let [Gathered { values, offsets }] = kept.coordinates.as_slice() else { panic!() };
+        assert_eq!((values.as_slice(), offsets.as_slice()), (&b"bc"[..], &[0, 2][..]));
     }
 
     #[test]

@@ -490,6 +490,19 @@ mod tests {
     }
 
     #[test]
+    fn a_current_domain_of_more_dimensions_than_there_are_is_refused_where_needed_too() {
+        let range = Range::new(0i32.to_le_bytes(), 9i32.to_le_bytes());
+        let storage = MemoryStorage::default();
+        let schema = schema().current_domain(vec![range.clone()]).build().unwrap();
+        at(1).create_storage(&storage, &schema).unwrap();
+        let grow = SchemaEvolution::new().expand_current_domain(vec![range.clone(), range]);
+        for grow in [grow.clone(), grow.where_needed()] {
+            let error = evolve(&storage, 2, &grow).unwrap_err().to_string();
+            assert!(error.contains("has 2 intervals"), "{error}");
+        }
+    }
+
+    #[test]
     fn an_enumeration_that_no_release_of_the_version_reads_is_not_added() {
         let storage = MemoryStorage::default();
         at(1).create_storage(&storage, &schema().version(version(20)).build().unwrap()).unwrap();
