@@ -65,12 +65,7 @@ fn merge<K: MergeKey>(
     }
     let schema = job.writer.schema();
     let deletes = Deletes::new(job)?;
-    let mut fields = Vec::with_capacity(schema.attributes.len());
-    for index in 0..schema.attributes.len() {
-        let field = schema.field_of(FieldKind::Attribute(index));
-        let field = field.or_internal("a schema without one of its attributes")?;
-        fields.push(MergedField::open(context, schema, &field, &job.inputs)?);
-    }
+    let fields = attributes(job)?;
     let max = batch_cells(job)?;
     let total = job.inputs.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
     let (mut done, mut left) = (0u64, 0u64);
@@ -124,6 +119,17 @@ fn merge<K: MergeKey>(
         folders.push(output.finish_unmarked()?);
     }
     Ok(None)
+}
+
+/// The attributes of the new fragments, in the schema's order.
+fn attributes(job: &Job<'_>) -> Result<Vec<MergedField>> {
+    let (context, schema) = (job.array.context(), job.writer.schema());
+    let open = |index: usize| {
+        let field = schema.field_of(FieldKind::Attribute(index));
+        let field = field.or_internal("a schema without one of its attributes")?;
+        MergedField::open(context, schema, &field, &job.inputs)
+    };
+    (0..schema.attributes.len()).map(open).collect()
 }
 
 /// Size in bytes of a cell of fixed size; `None` for strings.

@@ -59,6 +59,7 @@ mod metadata;
 mod names;
 mod new;
 mod ordered;
+mod output;
 mod part;
 mod publish;
 mod put;

@@ -3,22 +3,21 @@
 use std::mem;
 
 use tdb_codec::{Gate, to_u64};
-use tdb_fragment::{
-    CommitKind, CommitRecord, DataFile, DataFilePart, TimestampedName, write_consolidated_commits,
-};
-use tdb_schema::{FieldKind, Range};
+use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
+use tdb_schema::Range;
 
 use super::ArrayWriter;
 use super::boxes::Boxes;
-use super::merged::{self, Marks, Merged};
-use super::metadata::{FieldSummary, FragmentSummary, TileList};
+use super::merged::{Marks, Merged};
+use super::metadata::{FieldSummary, FragmentSummary};
 use super::names::{Names, Nonces, uuid};
+use super::output::{DataOutput, Output};
 use super::put::{never_put, put_new, sync_folder};
 use super::tile::{EncodedTile, FieldEncoder};
 use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
 use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
-use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
+use crate::storage::{StorageLock, WriteStorage, join};
 use crate::{Error, OrInternal, Result, WriteError};
 
 /// The fragments of one write: one, or several if their size is limited.
@@ -256,21 +255,6 @@ struct Part<'a> {
     made_folders: bool,
 }
 
-/// The files of one field.
-#[derive(Debug)]
-struct Output<'a> {
-    fixed: DataOutput<'a>,
-    values: Option<DataOutput<'a>>,
-    validity: Option<DataOutput<'a>>,
-}
-
-/// A data file to which tiles are appended.
-#[derive(Debug)]
-struct DataOutput<'a> {
-    path: String,
-    file: Box<dyn FileWriter + 'a>,
-}
-
 impl<'a> Part<'a> {
     /// Creates the folder and begins the data files.
     fn begin(
@@ -352,90 +336,6 @@ impl<'a> Part<'a> {
             sync(array, &folder.key)?;
         }
         Ok(Finished { name, folder, made_folders, metadata })
-    }
-}
-
-impl<'a> Output<'a> {
-    fn begin(array: &'a ArrayWriter, folder: &str, encoder: &FieldEncoder) -> Result<Self> {
-        let schema = array.schema();
-        let open = |part| -> Result<DataOutput<'a>> {
-            let file = match encoder.kind {
-                FieldKind::Dimension(_) if !schema.version.has(Gate::DimensionFiles) => DataFile::Coords,
-                kind => merged::data_file(schema, kind).unwrap_or(DataFile::Field(kind, part)),
-            };
-            let name = file.name(schema, schema.version);
-            let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
-                let what = "the name of a field cannot be used as a file name, which this version requires";
-                Error::unsupported(array.describe(&array.schema_key), what)
-            })?;
-            let key = join(folder, &name);
-            let path = array.describe(&key);
-            let file = array.storage.create_file(&key).map_err(|error| Error::io(&path, error))?;
-            Ok(DataOutput { path, file })
-        };
-        let fixed = open(DataFilePart::Fixed)?;
-        let values = encoder.cell_size.is_none().then(|| open(DataFilePart::Var)).transpose()?;
-        let validity = encoder.is_nullable().then(|| open(DataFilePart::Validity)).transpose()?;
-        Ok(Self { fixed, values, validity })
-    }
-
-    fn append(&mut self, tile: &EncodedTile, summary: &mut FieldSummary) -> Result<()> {
-        self.fixed.append(&tile.fixed, &mut summary.fixed)?;
-        match (&mut self.values, &tile.values) {
-            (Some(output), Some((bytes, size))) => {
-                output.append(bytes, &mut summary.values)?;
-                summary.var_sizes.push(*size);
-            }
-            (None, None) => {}
-            _ => return Err(Error::internal("values without a file, or a file without values")),
-        }
-        match (&mut self.validity, &tile.validity) {
-            (Some(output), Some(bytes)) => output.append(bytes, &mut summary.validity)?,
-            (None, None) => {}
-            _ => return Err(Error::internal("validity without a file, or a file without validity")),
-        }
-        summary.note(tile.cells, &tile.statistics);
-        Ok(())
-    }
-
-    /// Nothing more is appended: all files are being transferred before the first is waited for.
-    fn end(&mut self) {
-        let Self { fixed, values, validity } = self;
-        [Some(fixed), values.as_mut(), validity.as_mut()]
-            .into_iter()
-            .flatten()
-            .for_each(|output| output.file.end());
-    }
-
-    fn finish(self, durability: Durability) -> Result<()> {
-        let Self { fixed, values, validity } = self;
-        fixed.finish(durability)?;
-        values.into_iter().chain(validity).try_for_each(|output| output.finish(durability))
-    }
-}
-
-impl<'a> DataOutput<'a> {
-    /// A file with all of its bytes, whose transfer has begun.
-    fn whole(array: &'a ArrayWriter, key: &str, bytes: &[u8]) -> Result<Self> {
-        let path = array.describe(key);
-        let written = array.storage.create_file(key).and_then(|mut file| {
-            file.append(bytes)?;
-            file.end();
-            Ok(file)
-        });
-        let file = written.map_err(|error| Error::io(&path, error))?;
-        Ok(Self { path, file })
-    }
-
-    /// Appends a tile and records where it begins.
-    fn append(&mut self, tile: &[u8], tiles: &mut TileList) -> Result<()> {
-        self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
-        tiles.push(to_u64(tile.len()));
-        Ok(())
-    }
-
-    fn finish(self, durability: Durability) -> Result<()> {
-        self.file.finish(durability).map_err(|error| Error::io(&self.path, error))
     }
 }
 
