@@ -24,8 +24,8 @@ mod maintain;
 mod verify;
 
 use tdb_cells::{
-    Column, Error, QueryError, Result, TimeWindow, WriteError, buffers, clock, coordinate, facts, order,
-    parallel, ranges, spec,
+    Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, buffers, clock, coordinate, facts,
+    order, parallel, ranges, spec,
 };
 use tdb_query::{Array, condition, sparse};
 use tdb_snapshot::{

@@ -34,8 +34,8 @@
 pub mod write;
 
 use tdb_cells::{
-    Cells, Column, Error, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock, coordinate,
-    facts, grid, operands, order, parallel, tally,
+    Cells, Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock,
+    coordinate, facts, grid, operands, order, parallel, tally,
 };
 use tdb_snapshot::{context, deletes, directory, group, object, paths, schemas, timed};
 use tdb_storage::{stats, storage};

@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, Attribute, Dimension, Range};
 
 use crate::fragment::Fragment;
 use crate::lossy::refuses_values;
-use crate::{Result, Snapshot};
+use crate::{OrInternal, Result, Snapshot};
 
 /// The schemas of an array, oldest first, with their keys.
 pub(super) type AllSchemas = Vec<(String, Arc<ArraySchema>)>;
@@ -164,6 +164,7 @@ pub(super) fn blocked(
     let mut union: Option<Vec<Range>> = None;
     let mut cells = 0u128;
     for (_, fragment) in fragments.iter().enumerate().filter(|(index, _)| chosen(*index)) {
+        // Empty fragments are not chosen.
         let Some(domain) = fragment.bounds() else { continue };
         match &mut union {
             None => union = Some(domain.to_vec()),
@@ -183,6 +184,7 @@ pub(super) fn blocked(
     let hides = purge && deletes && !dense && !array.schema().allows_duplicates;
     let newest = inputs().map(|fragment| fragment.timestamps().1).max().unwrap_or(0);
     let overlaps = |fragment: &Fragment| {
+        // An empty one is taken to overlap everything.
         let domain = fragment.bounds().unwrap_or_default();
         domain.iter().zip(&union).zip(dimensions).all(|((a, b), dimension)| {
             let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
@@ -208,6 +210,7 @@ pub(super) fn blocked(
     }
     if dense {
         let sides = union.iter().zip(dimensions).map(|(range, dimension)| {
+            // A domain that is damaged is refused when it is read.
             let ordinal = |value: &[u8]| dimension.ordinal(value).unwrap_or(0);
             u128::from(ordinal(&range.high).saturating_sub(ordinal(&range.low)).saturating_add(1))
         });
@@ -243,8 +246,9 @@ pub(super) fn name(
     target: &ArraySchema,
     uuid: &dyn Fn() -> Result<String>,
 ) -> Result<Option<TimestampedName>> {
-    let first = inputs.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
-    let last = inputs.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(first);
+    let first = inputs.iter().map(|fragment| fragment.timestamps().0).min();
+    let last = inputs.iter().map(|fragment| fragment.timestamps().1).max();
+    let (first, last) = first.zip(last).or_internal("a choice without a fragment")?;
     let folders = inputs.iter().map(|input| input.folder()).collect();
     let named = |uuid: String| TimestampedName::new((first, last), uuid, Some(target.version));
     let fits = |name: &TimestampedName| is_in_place(array, &folders, first, &folder_of(name, target));

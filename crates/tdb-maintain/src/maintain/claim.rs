@@ -95,6 +95,7 @@ impl<'a> Claim<'a> {
 
 /// Adds a list.
 fn add(writer: &ArrayWriter, transaction: &Transaction<'_>, records: &[Record]) -> Result<String> {
+    // Records that other programs have named otherwise have no times.
     let times = records.iter().filter_map(|(path, _)| times_of(path));
     let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
     let name = transaction.name((first.min(last), last), Some(writer.schema().version))?;

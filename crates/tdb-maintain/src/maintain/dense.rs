@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tdb_codec::{Layout, to_u64};
-use tdb_schema::{ArraySchema, FieldKind, Range};
+use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use super::Tell;
 use super::fragments::{Job, open};
 use crate::write::{BoxPlan, CheckedColumn, Merged, append_box};
-use crate::{Array, Column, Error, FragmentWriter, Result, Snapshot};
+use crate::{Array, Column, Error, FragmentWriter, OrInternal, QueryError, Result, Snapshot};
 
 /// One side of a box, in cells from the low end of the domain, both ends included.
 type Side = (u64, u64);
@@ -24,21 +24,25 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
     let sides = source.non_empty_domain().and_then(|union| ordinals(schema, &union)).ok_or_else(|| {
         Error::refused("consolidation", "the fragments' domains do not match the array's dimensions")
     })?;
-    let extents: Vec<u64> = (0..sides.len()).map(|index| extent(schema, index)).collect();
+    let extents = schema.domain.dimensions.iter().map(extent).collect::<Result<Vec<u64>>>()?;
+    if sides.len() != extents.len() {
+        return Err(Error::internal("a dimension without a side of the box"));
+    }
     let mut order: Vec<usize> = (0..sides.len()).collect();
     if schema.tile_order == Layout::ColMajor {
         order.reverse();
     }
-    let tile_cells = extents.iter().fold(1u64, |cells, extent| cells.saturating_mul(*extent));
-    let parts = parts(job, &sides, &extents, &order);
-    let slabs: Vec<Vec<Vec<Side>>> =
-        parts.iter().map(|part| slabs(job, part, &extents, &order, tile_cells)).collect();
+    let tile_cells = extents.iter().try_fold(1u64, |cells, extent| cells.checked_mul(*extent));
+    let tile_cells = tile_cells.ok_or(QueryError::TooLarge { cells: u128::MAX })?;
+    let parts = parts(job, &sides, &extents, &order)?;
+    let slabs = parts.iter().map(|part| slabs(job, part, &extents, &order, tile_cells));
+    let slabs = slabs.collect::<Result<Vec<Vec<Vec<Side>>>>>()?;
     let total = slabs.iter().map(Vec::len).fold(0, |sum, count| sum + to_u64(count)).max(1);
     let mut done = 0u64;
     for (index, (part, slabs)) in parts.iter().zip(&slabs).enumerate() {
         let merged = Merged::new(job.part(index)?);
         let mut fragment =
-            FragmentWriter::dense_merged(job.writer, ranges(schema, part), tile_cells, merged)?;
+            FragmentWriter::dense_merged(job.writer, ranges(schema, part)?, tile_cells, merged)?;
         for slab in slabs {
             append(&source, schema, slab, &mut fragment)?;
             done = done.saturating_add(1);
@@ -56,18 +60,24 @@ fn ordinals(schema: &ArraySchema, ranges: &[Range]) -> Option<Vec<Side>> {
         .collect()
 }
 
-fn ranges(schema: &ArraySchema, sides: &[Side]) -> Vec<Range> {
+fn ranges(schema: &ArraySchema, sides: &[Side]) -> Result<Vec<Range>> {
     let pairs = sides.iter().zip(&schema.domain.dimensions);
-    let value = |dimension: &tdb_schema::Dimension, at| dimension.coordinate(at).unwrap_or_default();
-    pairs
-        .map(|((low, high), dimension)| Range::new(value(dimension, *low), value(dimension, *high)))
-        .collect()
+    let range = |((low, high), dimension): (&Side, &Dimension)| {
+        Some(Range::new(dimension.coordinate(*low)?, dimension.coordinate(*high)?))
+    };
+    let ranges: Option<Vec<Range>> = pairs.map(range).collect();
+    ranges.or_internal("a box without coordinates in a dimension")
 }
 
-fn extent(schema: &ArraySchema, index: usize) -> u64 {
-    let Some(dimension) = schema.domain.dimensions.get(index) else { return 1 };
-    let whole = dimension.last_ordinal().map_or(1, |last| last.saturating_add(1));
-    dimension.extent_cells().unwrap_or(whole).max(1)
+/// The cells of a tile along a dimension; all, if it has no tiles.
+fn extent(dimension: &Dimension) -> Result<u64> {
+    match dimension.extent_cells() {
+        Some(extent) => Ok(extent.max(1)),
+        None => {
+            let last = dimension.last_ordinal().or_internal("a dense dimension without whole numbers")?;
+            Ok(last.checked_add(1).ok_or(QueryError::TooLarge { cells: u128::MAX })?)
+        }
+    }
 }
 
 /// First and last tile of a side.
@@ -84,15 +94,13 @@ fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Side {
 
 /// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each as the size limit
 /// allows.
-fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Vec<Vec<Side>> {
+fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Result<Vec<Vec<Side>>> {
     let limit = job.settings.fragment_bytes;
-    let Some((index, side, extent)) = order
-        .first()
-        .and_then(|index| Some((*index, *sides.get(*index)?, *extents.get(*index)?)))
-        .filter(|_| limit != u64::MAX)
-    else {
-        return vec![sides.to_vec()];
-    };
+    if limit == u64::MAX {
+        return Ok(vec![sides.to_vec()]);
+    }
+    let slowest = order.first().and_then(|index| Some((*index, *sides.get(*index)?, *extents.get(*index)?)));
+    let (index, side, extent) = slowest.or_internal("a box without its slowest side")?;
     let bytes = job.inputs.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.size()));
     let (first, last) = tiles(side, extent);
     let rows = last.saturating_sub(first).saturating_add(1);
@@ -102,23 +110,28 @@ fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Vec
 }
 
 /// A box cut along one side, after every `step` tiles.
-fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Vec<Vec<Side>> {
+fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Result<Vec<Vec<Side>>> {
     let (mut tile, last) = tiles(side, extent);
     let mut boxes = Vec::new();
     while tile <= last {
         let end = tile.saturating_add(step.saturating_sub(1)).min(last);
         let mut part = sides.to_vec();
-        if let Some(slot) = part.get_mut(index) {
-            *slot = cut(side, extent, tile, end);
-        }
+        *part.get_mut(index).or_internal("a box without the side that is cut")? =
+            cut(side, extent, tile, end);
         boxes.push(part);
         tile = end.saturating_add(1);
     }
-    boxes
+    Ok(boxes)
 }
 
 /// A box cut into runs of consecutive tiles that fit the memory.
-fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_cells: u64) -> Vec<Vec<Side>> {
+fn slabs(
+    job: &Job<'_>,
+    part: &[Side],
+    extents: &[u64],
+    order: &[usize],
+    tile_cells: u64,
+) -> Result<Vec<Vec<Side>>> {
     let cell = job.writer.schema().attributes.iter().fold(0u64, |sum, attribute| {
         let field = job.writer.schema().field(&attribute.name).and_then(|field| field.cell_size());
         sum.saturating_add(to_u64(field.unwrap_or(VAR_CELL)).saturating_add(1))
@@ -130,19 +143,22 @@ fn slabs(job: &Job<'_>, part: &[Side], extents: &[u64], order: &[usize], tile_ce
     for (at, index) in order.iter().enumerate() {
         let inner = order.iter().skip(at.saturating_add(1));
         let count = |index: &usize| {
-            let side = part.get(*index).copied().unwrap_or_default();
-            let (first, last) = tiles(side, extents.get(*index).copied().unwrap_or(1));
-            last.saturating_sub(first).saturating_add(1)
+            let (side, extent) = part.get(*index).zip(extents.get(*index))?;
+            let (first, last) = tiles(*side, *extent);
+            Some(last.saturating_sub(first).saturating_add(1))
         };
-        let inner = inner.map(count).fold(1u64, u64::saturating_mul);
+        let inner = inner.map(count).try_fold(1u64, |all, count| Some(all.saturating_mul(count?)));
+        let inner = inner.or_internal("a box without one of its sides")?;
         let step = max.checked_div(inner).unwrap_or(0).max(1);
-        let (Some(side), Some(extent)) = (part.get(*index), extents.get(*index)) else { continue };
-        boxes = boxes.iter().flat_map(|sides| split(sides, *index, *side, *extent, step)).collect();
+        let both = part.get(*index).zip(extents.get(*index));
+        let (side, extent) = both.or_internal("a box without one of its sides")?;
+        let cut = boxes.iter().map(|sides| split(sides, *index, *side, *extent, step));
+        boxes = cut.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
         if inner <= max {
             break;
         }
     }
-    boxes
+    Ok(boxes)
 }
 
 /// The assumed number of bytes of a cell of variable length.
@@ -154,7 +170,7 @@ fn append(
     slab: &[Side],
     fragment: &mut FragmentWriter<'_>,
 ) -> Result<()> {
-    let domain = ranges(schema, slab);
+    let domain = ranges(schema, slab)?;
     let array = Array::from(array.clone());
     let mut read = array.read().fields(schema.attributes.iter().map(|attribute| attribute.name.clone()));
     for (range, dimension) in domain.iter().zip(&schema.domain.dimensions) {
@@ -168,6 +184,10 @@ fn append(
         return Err(Error::refused("consolidation", why));
     }
     let columns: Vec<Column> = read.into_columns();
+    let names = schema.attributes.iter().map(|attribute| attribute.name.as_str());
+    if !names.eq(columns.iter().map(|column| &*column.name)) {
+        return Err(Error::internal("a result without a column of each attribute, in order"));
+    }
     let checked: Vec<CheckedColumn<'_>> = columns
         .iter()
         .enumerate()

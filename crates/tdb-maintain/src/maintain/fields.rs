@@ -10,7 +10,7 @@ use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Column, Result, parallel};
+use crate::{Column, OrInternal, Result, parallel};
 
 /// A field of the new fragment, and its tiles in each input.
 #[derive(Debug)]
@@ -29,9 +29,10 @@ struct Decoded {
 }
 
 impl Decoded {
-    fn var_cell(&self, cell: usize) -> &[u8] {
-        let at = |index: usize| self.offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
-        self.values.as_slice().get(at(cell)..at(cell.saturating_add(1))).unwrap_or_default()
+    fn var_cell(&self, cell: usize) -> Option<&[u8]> {
+        let start = to_usize(*self.offsets.get(cell)?)?;
+        let end = to_usize(*self.offsets.get(cell.checked_add(1)?)?)?;
+        self.values.as_slice().get(start..end)
     }
 }
 
@@ -61,8 +62,8 @@ impl MergedField {
     }
 
     /// Whether a source does not have the field.
-    pub(super) fn is_missing(&self, source: usize) -> bool {
-        self.tiles.get(source).is_none_or(Option::is_none)
+    pub(super) fn is_missing(&self, source: usize) -> Result<bool> {
+        Ok(self.tiles.get(source).or_internal("a field without an entry of a source")?.is_none())
     }
 
     /// The cells of a batch.
@@ -72,7 +73,9 @@ impl MergedField {
             batch.slots.iter().collect(),
             Worker::default,
             |slot: &super::merge::Slot, worker| {
-                let Some(Some(tiles)) = self.tiles.get(slot.source) else { return Ok(None) };
+                let tiles =
+                    self.tiles.get(slot.source).or_internal("a field without an entry of a source")?;
+                let Some(tiles) = tiles else { return Ok(None) };
                 let mut decoded = Decoded::default();
                 match self.spec.cell_size {
                     Some(size) => {
@@ -95,15 +98,16 @@ impl MergedField {
                 Ok(Some(decoded))
             },
         )?;
-        let tile = |slot: u32| decoded.get(index_of(slot)).and_then(Option::as_ref);
         let validity = self.spec.nullable.then(|| {
-            let valid = |(slot, cell): &(u32, u32)| match tile(*slot) {
-                Some(Decoded { validity: Some(all), .. }) => all.get(index_of(*cell)).copied().unwrap_or(0),
-                Some(_) => 1,
-                None => self.spec.fill_validity,
+            let valid = |(slot, cell): &(u32, u32)| match decoded.get(index_of(*slot))? {
+                Some(Decoded { validity: Some(all), .. }) => all.get(index_of(*cell)).copied(),
+                Some(_) => Some(1),
+                None => Some(self.spec.fill_validity),
             };
-            batch.cells.iter().map(valid).collect::<Vec<u8>>()
+            let all: Option<Vec<u8>> = batch.cells.iter().map(valid).collect();
+            all.or_internal("a tile without the validity of a cell")
         });
+        let validity = validity.transpose()?;
         let (data, offsets) = match self.spec.cell_size {
             Some(size) => (self.fixed(context, batch, &decoded, size)?, None),
             None => {
@@ -135,11 +139,11 @@ impl MergedField {
                     let start = index_of(*cell).saturating_mul(size);
                     let value = match decoded.get(index_of(*from)) {
                         Some(Some(tile)) => tile.values.as_slice().get(start..start.saturating_add(size)),
-                        _ => Some(self.spec.fill.as_slice()),
+                        Some(None) => Some(self.spec.fill.as_slice()),
+                        None => None,
                     };
-                    if let Some(value) = value.filter(|value| value.len() == slot.len()) {
-                        slot.copy_from_slice(value);
-                    }
+                    let value = value.filter(|value| value.len() == slot.len());
+                    slot.copy_from_slice(value.or_internal("a tile without the value of a cell")?);
                 }
                 Ok(())
             },
@@ -148,14 +152,23 @@ impl MergedField {
     }
 
     fn var(&self, batch: &Batch, decoded: &[Option<Decoded>]) -> Result<(Buffer, Vec<u64>)> {
-        let value = |(slot, cell): &(u32, u32)| match decoded.get(index_of(*slot)) {
-            Some(Some(tile)) => tile.var_cell(index_of(*cell)),
-            _ => self.spec.fill.as_slice(),
+        let value = |(slot, cell): &(u32, u32)| {
+            let value = match decoded.get(index_of(*slot)) {
+                Some(Some(tile)) => tile.var_cell(index_of(*cell)),
+                Some(None) => Some(self.spec.fill.as_slice()),
+                None => None,
+            };
+            value.or_internal("a tile without the string of a cell")
         };
-        let mut offsets: Vec<u64> = batch.cells.iter().map(|cell| to_u64(value(cell).len())).collect();
+        let mut offsets = Vec::with_capacity(batch.cells.len().saturating_add(1));
+        for cell in &batch.cells {
+            offsets.push(to_u64(value(cell)?.len()));
+        }
         offsets.push(0);
         let mut data = room_for(lengths_to_offsets(&mut offsets)?)?;
-        batch.cells.iter().for_each(|cell| data.extend_from_slice(value(cell)));
+        for cell in &batch.cells {
+            data.extend_from_slice(value(cell)?);
+        }
         Ok((data, offsets))
     }
 }

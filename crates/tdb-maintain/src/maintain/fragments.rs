@@ -21,7 +21,7 @@ use crate::schemas::Schemas;
 use crate::storage::join;
 use crate::verify::verify_fragment;
 use crate::write::{Transaction, fresh_uuid};
-use crate::{ArrayWriter, Error, Result, Snapshot, SnapshotOptions, TimeWindow, clock};
+use crate::{ArrayWriter, Error, OrInternal, Result, Snapshot, SnapshotOptions, TimeWindow, clock};
 
 const WHAT: &str = "consolidation";
 
@@ -57,12 +57,11 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
     let mut notes = Vec::new();
     let windows = match &options.chosen {
         Some(names) => vec![chooser.named(names)?],
-        None => chooser.windows(&mut notes),
+        None => chooser.windows(&mut notes)?,
     };
     let mut steps = Vec::new();
     for (chosen, schema_key) in windows {
-        let fragments: Vec<&Fragment> =
-            chosen.iter().filter_map(|index| array.fragments().get(*index).map(Arc::as_ref)).collect();
+        let fragments = chooser.fragments(&chosen)?;
         let inputs: Vec<PlannedFile> = fragments
             .iter()
             .map(|fragment| PlannedFile { key: fragment.folder().to_owned(), bytes: fragment.size() })
@@ -106,34 +105,38 @@ impl Chooser<'_> {
     }
 
     /// The schema for these fragments, or the reason why they cannot be consolidated.
-    fn check(&self, chosen: &[usize]) -> Result<String, String> {
-        let fragments: Vec<&Fragment> =
-            chosen.iter().filter_map(|index| self.array.fragments().get(*index).map(Arc::as_ref)).collect();
+    fn check(&self, chosen: &[usize]) -> Result<Result<String, String>> {
+        let fragments = self.fragments(chosen)?;
         for fragment in &fragments {
             if let Some(why) = choose::ineligible(fragment, self.sparse()) {
-                return Err(format!("fragment {} is not consolidated: {why}", fragment.name()));
+                return Ok(Err(format!("fragment {} is not consolidated: {why}", fragment.name())));
             }
         }
-        let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
+        let ends = ends_of(chosen)?;
         let among = |index: usize| chosen.binary_search(&index).is_ok();
         let amplification = self.options.settings.amplification;
         let purge = self.options.settings.purge;
         if let Some(why) = choose::blocked(self.array, ends, &among, amplification, purge) {
-            return Err(why);
+            return Ok(Err(why));
         }
-        let (key, schema) = choose::target(self.array, self.schemas, &fragments, purge)?;
-        let placed = choose::name(self.array, &fragments, &schema, &|| Ok("8".repeat(32)));
-        match placed {
-            Ok(Some(_)) => Ok(key),
+        let (key, schema) = match choose::target(self.array, self.schemas, &fragments, purge) {
+            Ok(target) => target,
+            Err(why) => return Ok(Err(why)),
+        };
+        let placed = match choose::name(self.array, &fragments, &schema, &|| Ok("8".repeat(32)))? {
+            Some(name) => Some(name),
             // A real name may work where the sample does not.
-            _ => match choose::name(self.array, &fragments, &schema, &fresh_uuid) {
-                Ok(Some(_)) => Ok(key),
-                _ => {
-                    Err("no name for the new fragment sorts correctly among other fragments of the same time"
-                        .to_owned())
-                }
-            },
-        }
+            None => choose::name(self.array, &fragments, &schema, &fresh_uuid)?,
+        };
+        let why = "no name for the new fragment sorts correctly among other fragments of the same time";
+        Ok(placed.map(|_| key).ok_or_else(|| why.to_owned()))
+    }
+
+    /// The fragments with these numbers.
+    fn fragments(&self, chosen: &[usize]) -> Result<Vec<&Fragment>> {
+        let fragment = |index: &usize| self.array.fragments().get(*index).map(Arc::as_ref);
+        let fragments: Option<Vec<&Fragment>> = chosen.iter().map(fragment).collect();
+        fragments.or_internal("a number without a fragment")
     }
 
     fn named(&self, names: &[String]) -> Result<Window> {
@@ -149,12 +152,12 @@ impl Chooser<'_> {
         if chosen.len() < 2 {
             return Err(Error::refused(WHAT, "at least two fragments are needed"));
         }
-        let key = self.check(&chosen).map_err(|why| Error::refused(WHAT, why))?;
+        let key = self.check(&chosen)?.map_err(|why| Error::refused(WHAT, why))?;
         Ok((chosen, key))
     }
 
     /// Runs of neighbours: in each free stretch the longest run that fits, and of equally long runs the smallest.
-    fn windows(&self, notes: &mut Vec<String>) -> Vec<Window> {
+    fn windows(&self, notes: &mut Vec<String>) -> Result<Vec<Window>> {
         let fragments = self.array.fragments();
         let mut free: Vec<(usize, usize)> = Vec::new();
         let mut start = 0usize;
@@ -174,22 +177,22 @@ impl Chooser<'_> {
         let mut found: Vec<Window> = Vec::new();
         while found.len() < self.options.steps {
             let mut why = None;
-            let Some((window, at)) = self.best(&free, &mut why) else {
+            let Some((window, at)) = self.best(&free, &mut why)? else {
                 if found.is_empty() {
                     notes.extend(why);
                 }
                 break;
             };
-            let (first, last) =
-                (window.0.first().copied().unwrap_or(0), window.0.last().copied().unwrap_or(0));
-            if at < free.len() {
-                let (low, high) = free.swap_remove(at);
-                free.extend([(low, first), (last.saturating_add(1), high)]);
-            }
+            let (first, last) = ends_of(&window.0)?;
+            // The two parts beside it are free now.
+            let (low, high) = free.get_mut(at).or_internal("a window that is not free")?;
+            let after = (last.saturating_add(1), *high);
+            (*low, *high) = (*low, first);
+            free.push(after);
             found.push(window);
         }
         found.sort();
-        found
+        Ok(found)
     }
 
     /// The reason why a fragment of the future is not chosen, if it is one: in a dense array, the result would only be
@@ -207,30 +210,33 @@ impl Chooser<'_> {
         a.min(b) as f64 >= self.options.ratio * a.max(b) as f64
     }
 
-    fn best(&self, free: &[(usize, usize)], why: &mut Option<String>) -> Option<(Window, usize)> {
-        let longest = free.iter().map(|(low, high)| high.saturating_sub(*low)).max()?;
-        let bytes = |low: usize, len: usize| {
-            let window = self.array.fragments().get(low..low.saturating_add(len)).unwrap_or_default();
-            window.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.size()))
+    fn best(&self, free: &[(usize, usize)], why: &mut Option<String>) -> Result<Option<(Window, usize)>> {
+        let longest = free.iter().map(|(low, high)| high.saturating_sub(*low)).max().unwrap_or(0);
+        let bytes = |low: usize, len: usize| -> Result<u64> {
+            let window = self.array.fragments().get(low..low.saturating_add(len));
+            let window = window.or_internal("a window without its fragments")?;
+            Ok(window.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.size())))
         };
         for len in (self.options.fewest..=longest.min(self.options.max)).rev() {
             let mut windows: Vec<(u64, usize, usize)> = Vec::new();
             for (at, (low, high)) in free.iter().enumerate() {
                 let starts = *low..high.saturating_sub(len).saturating_add(1).max(*low);
                 let starts = starts.filter(|start| start.saturating_add(len) <= *high);
-                windows.extend(starts.map(|start| (bytes(start, len), start, at)));
+                for start in starts {
+                    windows.push((bytes(start, len)?, start, at));
+                }
             }
             windows.retain(|(bytes, ..)| *bytes <= self.options.input_bytes);
             windows.sort_unstable();
             for (_, start, at) in windows {
                 let chosen: Vec<usize> = (start..start.saturating_add(len)).collect();
-                match self.check(&chosen) {
-                    Ok(key) => return Some(((chosen, key), at)),
+                match self.check(&chosen)? {
+                    Ok(key) => return Ok(Some(((chosen, key), at))),
                     Err(problem) => *why = why.take().or(Some(problem)),
                 }
             }
         }
-        None
+        Ok(None)
     }
 }
 
@@ -326,20 +332,30 @@ fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork, made
         .filter(|(_, fragment)| inputs.contains(fragment.folder()))
         .map(|(index, _)| index)
         .collect();
-    let ends = (chosen.first().copied().unwrap_or(0), chosen.last().copied().unwrap_or(0));
+    if chosen.len() != inputs.len() {
+        let why = "a fragment that it replaces was replaced by another consolidation in the meantime";
+        return Err(Error::refused(WHAT, why));
+    }
+    let ends = ends_of(&chosen)?;
     let among = |index: usize| chosen.binary_search(&index).is_ok();
     // How much more the result has than its inputs was known before.
     if let Some(why) = choose::blocked(now, ends, &among, f64::INFINITY, work.settings.purge) {
         return Err(Error::refused(WHAT, format!("{why}; it was written in the meantime")));
     }
-    let times = made.iter().filter_map(|folder| Some((times_of(folder)?.0, folder)));
-    match times.into_iter().find(|(first, folder)| !choose::is_in_place(now, &inputs, *first, folder)) {
-        Some((first, _)) => {
+    for folder in made {
+        let (first, _) = times_of(folder).or_internal("a new fragment without times in its name")?;
+        if !choose::is_in_place(now, &inputs, first, folder) {
             let why = format!("a fragment of time {first} that was written in the meantime would be hidden");
-            Err(Error::refused(WHAT, why))
+            return Err(Error::refused(WHAT, why));
         }
-        None => Ok(()),
     }
+    Ok(())
+}
+
+/// The first and the last of some numbers.
+fn ends_of(chosen: &[usize]) -> Result<(usize, usize)> {
+    let ends = chosen.first().copied().zip(chosen.last().copied());
+    ends.or_internal("a choice without a fragment")
 }
 
 /// Whether a fragment is committed now.
@@ -387,7 +403,7 @@ fn commit(
     inputs: &[String],
 ) -> Result<()> {
     let version = writer.schema().version;
-    let Some(first) = folders.first() else { return Ok(()) };
+    let first = folders.first().or_internal("a consolidation without a new fragment")?;
     let parent = if version.has(Gate::FragmentFolders) { COMMITS } else { "" };
     if !parent.is_empty() {
         transaction.ensure_folder(parent)?;

@@ -5,11 +5,12 @@ use core::mem;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use tdb_codec::to_u64;
+use tdb_codec::{to_u64, to_usize};
 
 use super::merge_key::{Coordinates, MergeKey};
-use super::source::{Place, Run, Source, Step};
-use crate::{Error, Result, parallel};
+use super::source::{Run, Source, Step};
+use crate::buffers::index_of;
+use crate::{Error, OrInternal, Result, parallel};
 
 /// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,14 +69,16 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let steps = parallel::run(threads, sources.iter_mut().collect(), || (), begin)?;
         let unsorted = steps.iter().position(|step| *step == Step::Unsorted);
         let mut merge = Self { threads, sources, heap: BinaryHeap::new(), unsorted };
-        merge.fill_heap();
+        merge.fill_heap()?;
         Ok(merge)
     }
 
     /// Puts the next cell of each source on the heap.
-    fn fill_heap(&mut self) {
+    fn fill_heap(&mut self) -> Result<()> {
         let heads = self.sources.iter().enumerate();
-        self.heap = heads.filter_map(|(index, source)| head(source, source.place(), index)).collect();
+        self.heap =
+            heads.filter_map(|(index, source)| head(source, index).transpose()).collect::<Result<_>>()?;
+        Ok(())
     }
 
     /// The next cells, about `max` of them; if `whole`, all cells with the same coordinates. The batch is empty if
@@ -100,18 +103,20 @@ impl<'a, K: MergeKey> Merge<'a, K> {
                 break;
             }
             let index = top.source;
-            let (Some(source), Some(known)) = (self.sources.get_mut(index), slots.get_mut(index)) else {
-                PeekMut::pop(top);
-                continue;
-            };
-            let place = source.place();
-            let slot = batch.slot(index, source.tile(place), known)?;
-            batch.push(source.coordinates(place), place.cell);
+            let both = self.sources.get_mut(index).zip(slots.get_mut(index));
+            let (source, known) = both.or_internal("a cell on the heap without a source")?;
+            let place = source.place().or_internal("a cell on the heap that its source does not have")?;
+            let slot = batch.slot(index, source.tile(place)?, known)?;
+            batch
+                .push(source.coordinates(place)?, place.cell)
+                .or_internal("a tile without a coordinate of a cell")?;
             batch.cells.push((slot, index32(place.cell)?));
             batch.times.push(top.time);
             batch.first.push(!same);
             let next = match source.advance()? {
-                Step::More => head(source, source.place(), index),
+                Step::More => {
+                    Some(head(source, index)?.or_internal("a source without the cell that it announced")?)
+                }
                 Step::End => None,
                 Step::Unsorted => {
                     self.unsorted = Some(index);
@@ -146,14 +151,14 @@ impl<'a, K: MergeKey> Merge<'a, K> {
             Some(end) => run.keys.partition_point(|key| key < end),
             None => run.keys.len(),
         };
-        let known: Vec<&[K]> =
-            runs.iter().map(|run| run.keys.get(..known(run)).unwrap_or_default()).collect();
+        let known: Option<Vec<&[K]>> = runs.iter().map(|run| run.keys.get(..known(run))).collect();
+        let known = known.or_internal("a run without its known keys")?;
         let count = known.iter().map(|keys| keys.len()).fold(0, usize::saturating_add);
         if count.min(max) < FEWEST.max(runs.len()) {
             return Ok(before);
         }
         let bounds = bounds(&known, count, max);
-        let counts = bounds.last().cloned().unwrap_or_default();
+        let counts = bounds.last().cloned().or_internal("bounds without the last one")?;
         let taken = counts.iter().copied().fold(0, usize::saturating_add);
         if taken == 0 || taken > max.saturating_mul(2) {
             // Very many cells have equal coordinates; the other way can split them.
@@ -161,18 +166,25 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         }
         let mut numbers = Vec::with_capacity(runs.len());
         for (index, (source, count)) in self.sources.iter().zip(&counts).enumerate() {
-            let known = slots.get_mut(index);
-            numbers.push(match known.filter(|_| *count > 0) {
-                Some(known) => batch.slot(index, source.tile(source.place()), known)?,
-                None => 0,
-            });
+            if *count == 0 {
+                // No cell has this number.
+                numbers.push(u32::MAX);
+                continue;
+            }
+            let known = slots.get_mut(index).or_internal("a source without its slots")?;
+            let place = source.place().or_internal("a run whose cells its source does not have")?;
+            numbers.push(batch.slot(index, source.tile(place)?, known)?);
         }
         let bands = bounds.iter().zip(bounds.iter().skip(1)).collect();
         let sort =
-            |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| Ok(Band::sort(&runs, &numbers, from, to));
+            |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| Band::sort(&runs, &numbers, from, to);
         let sorted = parallel::run(self.threads, bands, || (), sort)?;
+        if sorted.iter().map(|band| band.batch.cells.len()).fold(0, usize::saturating_add) != taken {
+            return Err(Error::internal("bands without all of the cells that are taken"));
+        }
         let mut last = before;
         for mut band in sorted {
+            // A band may be empty.
             let Some((first, end)) = band.ends else { continue };
             if last.as_ref() == Some(&first)
                 && let Some(slot) = band.batch.first.first_mut()
@@ -189,7 +201,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
             self.unsorted = self.sources.iter().position(Source::is_unsorted);
             return Err(Error::refused("consolidation", "a fragment's cells are not in order"));
         }
-        self.fill_heap();
+        self.fill_heap()?;
         Ok(last)
     }
 }
@@ -231,12 +243,14 @@ struct Band<K> {
 
 impl<K: MergeKey> Band<K> {
     /// Sorts the cells between two positions of each run.
-    fn sort(runs: &[Run<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Self {
+    fn sort(runs: &[Run<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Result<Self> {
         let mut cells: Vec<(Head<K>, Reverse<usize>)> = Vec::new();
         for (source, (run, (from, to))) in runs.iter().zip(from.iter().zip(to)).enumerate() {
-            for (at, key) in (*from..*to).zip(run.keys.get(*from..*to).unwrap_or_default()) {
+            let keys = run.keys.get(*from..*to).or_internal("a run without the keys of a band")?;
+            for (at, key) in (*from..*to).zip(keys) {
                 let cell = run.start.saturating_add(at);
-                cells.push((Head { key: Reverse(key.clone()), time: run.time(cell), source }, Reverse(cell)));
+                cells
+                    .push((Head { key: Reverse(key.clone()), time: run.time(cell)?, source }, Reverse(cell)));
             }
         }
         // The greatest is next, as on the heap; equal cells of one source keep their order.
@@ -244,10 +258,11 @@ impl<K: MergeKey> Band<K> {
         let mut batch = Batch::default();
         let mut ends: Option<(K, K)> = None;
         for (head, Reverse(cell)) in cells {
-            let (Some(run), Some(slot)) = (runs.get(head.source), slots.get(head.source)) else { continue };
+            let both = runs.get(head.source).zip(slots.get(head.source));
+            let (run, slot) = both.or_internal("a cell of a band without a run")?;
             let Reverse(key) = head.key;
-            batch.push(run.coordinates, cell);
-            batch.cells.push((*slot, u32::try_from(cell).unwrap_or(u32::MAX)));
+            batch.push(run.coordinates, cell).or_internal("a tile without a coordinate of a cell")?;
+            batch.cells.push((*slot, index32(cell)?));
             batch.times.push(head.time);
             batch.first.push(ends.as_ref().is_none_or(|(_, last)| *last != key));
             ends = Some(match ends {
@@ -255,12 +270,14 @@ impl<K: MergeKey> Band<K> {
                 None => (key.clone(), key),
             });
         }
-        Self { batch, ends }
+        Ok(Self { batch, ends })
     }
 }
 
-fn head<K: MergeKey>(source: &Source<'_, K>, place: Place, index: usize) -> Option<Head<K>> {
-    Some(Head { key: Reverse(source.key(place)?), time: source.time(place), source: index })
+/// The next cell of a source; `None` at its end.
+fn head<K: MergeKey>(source: &Source<'_, K>, index: usize) -> Result<Option<Head<K>>> {
+    let Some(place) = source.place() else { return Ok(None) };
+    Ok(Some(Head { key: Reverse(source.key(place)?), time: source.time(place)?, source: index }))
 }
 
 fn index32(index: usize) -> Result<u32> {
@@ -301,10 +318,11 @@ impl Batch {
         self.first.append(&mut other.first);
     }
 
-    fn push(&mut self, coordinates: &[Coordinates], cell: usize) {
+    /// Adds the coordinates of a cell; `None` if they lack it.
+    fn push(&mut self, coordinates: &[Coordinates], cell: usize) -> Option<()> {
         self.coordinates.resize_with(coordinates.len(), Gathered::default);
         for (own, from) in self.coordinates.iter_mut().zip(coordinates) {
-            own.values.extend_from_slice(from.cell(cell));
+            own.values.extend_from_slice(from.cell(cell)?);
             if from.offsets.is_some() {
                 if own.offsets.is_empty() {
                     own.offsets.push(0);
@@ -312,28 +330,36 @@ impl Batch {
                 own.offsets.push(to_u64(own.values.len()));
             }
         }
+        Some(())
     }
 
-    /// Keeps only the cells for which `keep` is true.
-    pub(super) fn retain(&mut self, keep: &[bool], sizes: &[Option<usize>]) {
+    /// Checks once that each cell is in a tile of the batch, and has a time.
+    pub(super) fn check(&self) -> Result<()> {
+        let count = self.cells.len();
+        let has_cell = |(slot, cell): &(u32, u32)| {
+            self.slots.get(index_of(*slot)).is_some_and(|slot| index_of(*cell) < slot.cells)
+        };
+        match self.times.len() == count && self.first.len() == count && self.cells.iter().all(has_cell) {
+            true => Ok(()),
+            false => Err(Error::internal("a cell of a batch without its tile or time")),
+        }
+    }
+
+    /// Keeps only the cells for which `keep` is true; there is one flag for each.
+    pub(super) fn retain(&mut self, keep: &[bool], sizes: &[Option<usize>]) -> Result<()> {
         fn filter<T: Copy>(all: &mut Vec<T>, keep: &[bool]) {
             let mut keep = keep.iter();
             all.retain(|_| keep.next().copied().unwrap_or(true));
+        }
+        if keep.len() != self.cells.len() || sizes.len() != self.coordinates.len() {
+            return Err(Error::internal("a batch without a flag of each cell, or a size of each dimension"));
         }
         for (own, size) in self.coordinates.iter_mut().zip(sizes) {
             let cells = keep.iter().enumerate().filter(|(_, keep)| **keep).map(|(cell, _)| cell);
             let mut kept = Gathered::default();
             for cell in cells {
-                let next = cell.saturating_add(1);
-                let range = match size {
-                    Some(size) => cell.saturating_mul(*size)..next.saturating_mul(*size),
-                    None => {
-                        let at =
-                            |i: usize| own.offsets.get(i).copied().and_then(tdb_codec::to_usize).unwrap_or(0);
-                        at(cell)..at(next)
-                    }
-                };
-                kept.values.extend_from_slice(own.values.get(range).unwrap_or_default());
+                let value = own.cell(cell, *size).or_internal("a batch without a coordinate of a cell")?;
+                kept.values.extend_from_slice(value);
                 if size.is_none() {
                     if kept.offsets.is_empty() {
                         kept.offsets.push(0);
@@ -346,6 +372,19 @@ impl Batch {
         filter(&mut self.cells, keep);
         filter(&mut self.times, keep);
         filter(&mut self.first, keep);
+        Ok(())
+    }
+}
+
+impl Gathered {
+    /// The bytes of a cell of this size, or of a string.
+    fn cell(&self, cell: usize, size: Option<usize>) -> Option<&[u8]> {
+        let next = cell.checked_add(1)?;
+        let range = match size {
+            Some(size) => cell.checked_mul(size)?..next.checked_mul(size)?,
+            None => to_usize(*self.offsets.get(cell)?)?..to_usize(*self.offsets.get(next)?)?,
+        };
+        self.values.get(range)
     }
 }
 
@@ -359,6 +398,7 @@ mod tests {
     use tdb_storage::MemoryStorage;
     use tdb_write::{WriteColumn, WriteOptions};
 
+    use super::*;
     use crate::{Consolidation, Stored, TimeWindow};
 
     /// The result of a read at a time: coordinates and values.
@@ -368,6 +408,35 @@ mod tests {
         let cells = array.read().order(Layout::GlobalOrder).collect().unwrap();
         let field = |name| cells.field(name).unwrap();
         (field("x").values().unwrap().to_vec(), field("a").values().unwrap().to_vec())
+    }
+
+    /// Two cells of one tile, with the strings "a" and "bc".
+    fn batch() -> Batch {
+        Batch {
+            slots: vec![Slot { source: 0, tile: 0, cells: 2 }],
+            cells: vec![(0, 0), (0, 1)],
+            coordinates: vec![Gathered { values: b"abc".to_vec(), offsets: vec![0, 1, 3] }],
+            times: vec![1, 2],
+            first: vec![true, true],
+        }
+    }
+
+    #[test]
+    fn a_batch_that_lacks_something_of_its_cells_is_a_fault() {
+        let is_fault = |result| assert!(matches!(result, Err(Error::Internal(_))));
+        batch().check().unwrap();
+        is_fault(Batch { cells: vec![(0, 0), (0, 2)], ..batch() }.check());
+        is_fault(Batch { cells: vec![(0, 0), (1, 0)], ..batch() }.check());
+        is_fault(Batch { times: vec![1], ..batch() }.check());
+        is_fault(batch().retain(&[true], &[None]));
+        is_fault(batch().retain(&[true, false], &[]));
+        let short = vec![Gathered { values: b"a".to_vec(), offsets: vec![0, 1] }];
+        is_fault(Batch { coordinates: short, ..batch() }.retain(&[false, true], &[None]));
+        let mut kept = batch();
+        kept.retain(&[false, true], &[None]).unwrap();
+        assert_eq!((kept.cells, kept.times), (vec![(0, 1)], vec![2]));
+        let [Gathered { values, offsets }] = kept.coordinates.as_slice() else { panic!() };
+        assert_eq!((values.as_slice(), offsets.as_slice()), (&b"bc"[..], &[0, 2][..]));
     }
 
     #[test]

@@ -25,16 +25,22 @@ pub(super) struct Coordinates {
 }
 
 impl Coordinates {
-    pub(super) fn cell(&self, cell: usize) -> &[u8] {
-        let next = cell.saturating_add(1);
+    /// The bytes of a cell of the tile.
+    pub(super) fn cell(&self, cell: usize) -> Option<&[u8]> {
+        let next = cell.checked_add(1)?;
         let range = match &self.offsets {
-            Some(offsets) => {
-                let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
-                at(cell)..at(next)
-            }
-            None => cell.saturating_mul(self.size)..next.saturating_mul(self.size),
+            Some(offsets) => to_usize(*offsets.get(cell)?)?..to_usize(*offsets.get(next)?)?,
+            None => cell.checked_mul(self.size)?..next.checked_mul(self.size)?,
         };
-        self.values.get(range).unwrap_or_default()
+        self.values.get(range)
+    }
+
+    /// Whether it has this many cells.
+    pub(super) fn is_whole(&self, cells: usize) -> bool {
+        match &self.offsets {
+            Some(offsets) => cells.checked_add(1) == Some(offsets.len()),
+            None => cells.checked_mul(self.size) == Some(self.values.len()),
+        }
     }
 }
 
@@ -95,8 +101,9 @@ impl<'a> Keyer<'a> {
     }
 
     fn place(&self, coordinates: &[Coordinates], cell: usize) -> Option<u64> {
-        let coordinate = |dimension: usize| coordinates.get(dimension).map_or(&[][..], |own| own.cell(cell));
-        Some(self.curve?.place(coordinate))
+        // A tile that was loaded has a coordinate of each cell in each dimension.
+        let own = |dimension: usize| coordinates.get(dimension).and_then(|own| own.cell(cell));
+        Some(self.curve?.place(|dimension| own(dimension).unwrap_or_default()))
     }
 
     /// Calls `word` with each part's number and bits, or `string` with its bytes.
@@ -113,16 +120,19 @@ impl<'a> Keyer<'a> {
         for (part, bits) in &self.parts {
             let index = part.dimension();
             let (dimension, own) = (self.dimensions.get(index)?, coordinates.get(index)?);
-            let value = own.cell(cell);
+            let value = own.cell(cell)?;
             match bits {
                 Some(bits) => word(order::part_word(*part, dimension, value)?, *bits),
                 None => string(value),
             }
         }
         if !self.reals.is_empty() {
-            let signs = self.reals.iter().filter_map(|index| coordinates.get(*index));
-            let signs = signs.map(|own| u64::from(!order::is_negative_zero(own.cell(cell))));
-            word(signs.fold(0, |signs, sign| signs << 1 | sign), self.sign_bits());
+            let mut signs = 0u64;
+            for index in &self.reals {
+                let value = coordinates.get(*index)?.cell(cell)?;
+                signs = signs << 1 | u64::from(!order::is_negative_zero(value));
+            }
+            word(signs, self.sign_bits());
         }
         Some(())
     }
@@ -130,6 +140,7 @@ impl<'a> Keyer<'a> {
 
 impl MergeKey for u128 {
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
+        // `Keyer::width` has found that all bits fit, and that there is no string.
         let mut key = 0u128;
         let push = |word: u64, bits: u32| key = key.checked_shl(bits).unwrap_or(0) | Self::from(word);
         keyer.each(coordinates, cell, push, |_| ())?;
@@ -139,6 +150,7 @@ impl MergeKey for u128 {
 
 impl MergeKey for [u64; WORDS] {
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
+        // `Keyer::width` has found that all words fit, and that there is no string.
         let mut key = [0; WORDS];
         let mut slots = key.iter_mut();
         let push = |word: u64, _| {

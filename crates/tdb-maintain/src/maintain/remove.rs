@@ -68,6 +68,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         Work::Remove(again) if again.key == removal.key => Some(again),
         _ => None,
     });
+    // Another vacuum has done it.
     let Some(again) = again else { return Ok(()) };
     let removal = Removal {
         stages: again

@@ -11,7 +11,7 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 /// Cells of a tile, ready to be merged.
 #[derive(Debug)]
@@ -58,8 +58,11 @@ pub(super) struct Run<'s, K> {
 
 impl<K> Run<'_, K> {
     /// When a cell of the tile was written.
-    pub(super) fn time(&self, cell: usize) -> u64 {
-        self.times.and_then(|times| times.get(cell).copied()).unwrap_or(self.written)
+    pub(super) fn time(&self, cell: usize) -> Result<u64> {
+        match self.times {
+            Some(times) => times.get(cell).copied().or_internal("a tile without the time of a cell"),
+            None => Ok(self.written),
+        }
     }
 }
 
@@ -144,6 +147,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             return None;
         }
         let tile = self.loaded.first();
+        // None are left at the end of the fragment.
         let keys = tile.and_then(|tile| tile.keys.get(self.at..)).unwrap_or_default();
         Some(Run {
             keys,
@@ -168,33 +172,40 @@ impl<'a, K: MergeKey> Source<'a, K> {
         self.unsorted
     }
 
-    pub(super) fn place(&self) -> Place {
+    /// The position of the next cell; `None` at the end.
+    pub(super) fn place(&self) -> Option<Place> {
         match &self.sorted {
-            Some(order) => {
-                let (loaded, cell) = order.get(self.at).copied().unwrap_or_default();
-                Place { loaded, cell }
+            Some(order) => order.get(self.at).map(|(loaded, cell)| Place { loaded: *loaded, cell: *cell }),
+            None => {
+                let more = self.loaded.first().is_some_and(|tile| self.at < tile.keys.len());
+                more.then_some(Place { loaded: 0, cell: self.at })
             }
-            None => Place { loaded: 0, cell: self.at },
         }
     }
 
-    /// The number of the tile at a position, and its number of cells.
-    pub(super) fn tile(&self, place: Place) -> (usize, usize) {
-        self.loaded.get(place.loaded).map_or((0, 0), |tile| (tile.tile, tile.keys.len()))
+    fn loaded(&self, place: Place) -> Result<&Loaded<K>> {
+        self.loaded.get(place.loaded).or_internal("a cell without a tile")
     }
 
-    pub(super) fn key(&self, place: Place) -> Option<K> {
-        self.loaded.get(place.loaded)?.keys.get(place.cell).cloned()
+    /// The number of the tile at a position, and its number of cells.
+    pub(super) fn tile(&self, place: Place) -> Result<(usize, usize)> {
+        self.loaded(place).map(|tile| (tile.tile, tile.keys.len()))
+    }
+
+    pub(super) fn key(&self, place: Place) -> Result<K> {
+        self.loaded(place)?.keys.get(place.cell).cloned().or_internal("a tile without the key of a cell")
     }
 
     /// When the cell was written.
-    pub(super) fn time(&self, place: Place) -> u64 {
-        let times = self.loaded.get(place.loaded).and_then(|tile| tile.timestamps.as_ref());
-        times.and_then(|times| times.get(place.cell).copied()).unwrap_or(self.fragment.timestamps().0)
+    pub(super) fn time(&self, place: Place) -> Result<u64> {
+        match &self.loaded(place)?.timestamps {
+            Some(times) => times.get(place.cell).copied().or_internal("a tile without the time of a cell"),
+            None => Ok(self.fragment.timestamps().0),
+        }
     }
 
-    pub(super) fn coordinates(&self, place: Place) -> &[Coordinates] {
-        self.loaded.get(place.loaded).map_or(&[], |tile| &tile.coordinates)
+    pub(super) fn coordinates(&self, place: Place) -> Result<&[Coordinates]> {
+        self.loaded(place).map(|tile| tile.coordinates.as_slice())
     }
 
     fn sort(&mut self) -> Result<()> {
@@ -203,20 +214,23 @@ impl<'a, K: MergeKey> Source<'a, K> {
             self.loaded.push(loaded);
         }
         let cells = self.loaded.iter().enumerate();
-        let mut order: Vec<(usize, usize)> =
+        let order: Vec<(usize, usize)> =
             cells.flat_map(|(index, tile)| (0..tile.keys.len()).map(move |cell| (index, cell))).collect();
-        let rank = |(loaded, cell): &(usize, usize)| {
-            let place = Place { loaded: *loaded, cell: *cell };
-            (self.key(place), Reverse(self.time(place)))
+        let rank = |place: (usize, usize)| {
+            let (loaded, cell) = place;
+            let at = Place { loaded, cell };
+            Ok((self.key(at)?, Reverse(self.time(at)?), place))
         };
-        order.sort_by_cached_key(|place| (rank(place), *place));
-        self.sorted = Some(order);
+        let mut ranked = order.into_iter().map(rank).collect::<Result<Vec<_>>>()?;
+        ranked.sort_unstable();
+        self.sorted = Some(ranked.into_iter().map(|(.., place)| place).collect());
         Ok(())
     }
 
     fn load_next(&mut self) -> Result<Step> {
         while self.next_tile < self.tiles {
             let before = self.loaded.pop().and_then(|tile| {
+                // Where no times are stored, all cells have the same.
                 let time = tile.timestamps.and_then(|times| times.last().copied());
                 Some((tile.keys.last().cloned()?, Reverse(time.unwrap_or(0))))
             });
@@ -256,6 +270,10 @@ impl<'a, K: MergeKey> Source<'a, K> {
             Some(field) => Some(decode_words(context, field, tile, cells, &mut self.worker)?),
             None => None,
         };
+        let timed = timestamps.as_ref().is_none_or(|times| times.len() == cells);
+        if !timed || !coordinates.iter().all(|own| own.is_whole(cells)) {
+            return Err(Error::internal("a tile without all of its coordinates and times"));
+        }
         let mut keys = Vec::with_capacity(cells);
         for cell in 0..cells {
             let key = K::of(self.keyer, &coordinates, cell).ok_or_else(|| {
@@ -286,6 +304,7 @@ pub(super) fn decode_words(
 fn in_order<K: Ord>(before: Option<(K, Reverse<u64>)>, tile: &Loaded<K>) -> bool {
     let time = |cell: usize| {
         let times = tile.timestamps.as_ref();
+        // A loaded tile has no times or one of each cell.
         Reverse(times.and_then(|times| times.get(cell).copied()).unwrap_or(0))
     };
     let first = tile

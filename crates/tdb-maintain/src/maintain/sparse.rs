@@ -18,7 +18,7 @@ use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::write::{CheckedColumn, Merged};
-use crate::{Column, Error, FragmentWriter, Result, clock, parallel};
+use crate::{Column, Error, FragmentWriter, OrInternal, Result, clock, parallel};
 
 /// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;
@@ -65,11 +65,7 @@ fn merge<K: MergeKey>(
     }
     let schema = job.writer.schema();
     let deletes = Deletes::new(job)?;
-    let mut fields = Vec::with_capacity(schema.attributes.len());
-    for index in 0..schema.attributes.len() {
-        let Some(field) = schema.field_of(FieldKind::Attribute(index)) else { continue };
-        fields.push(MergedField::open(context, schema, &field, &job.inputs)?);
-    }
+    let fields = attributes(job)?;
     let max = batch_cells(job)?;
     let total = job.inputs.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
     let (mut done, mut left) = (0u64, 0u64);
@@ -87,6 +83,7 @@ fn merge<K: MergeKey>(
         if batch.cells.is_empty() {
             break;
         }
+        batch.check()?;
         done = done.saturating_add(to_u64(batch.cells.len()));
         tell(done.min(total.saturating_sub(1)), total)?;
         let mut marks = deletes.marks(context, &batch)?;
@@ -94,7 +91,7 @@ fn merge<K: MergeKey>(
             && let Some(marks) = marks.take()
         {
             let keep = kept(&batch, &marks, schema.allows_duplicates, deletes.present);
-            batch.retain(&keep, &sizes);
+            batch.retain(&keep, &sizes)?;
         }
         if batch.cells.is_empty() {
             continue;
@@ -122,6 +119,17 @@ fn merge<K: MergeKey>(
         folders.push(output.finish_unmarked()?);
     }
     Ok(None)
+}
+
+/// The attributes of the new fragments, in the schema's order.
+fn attributes(job: &Job<'_>) -> Result<Vec<MergedField>> {
+    let (context, schema) = (job.array.context(), job.writer.schema());
+    let open = |index: usize| {
+        let field = schema.field_of(FieldKind::Attribute(index));
+        let field = field.or_internal("a schema without one of its attributes")?;
+        MergedField::open(context, schema, &field, &job.inputs)
+    };
+    (0..schema.attributes.len()).map(open).collect()
 }
 
 /// Size in bytes of a cell of fixed size; `None` for strings.
@@ -174,7 +182,7 @@ fn batch_cells(job: &Job<'_>) -> Result<usize> {
 /// Larger batches are not faster.
 const MOST_CELLS: u64 = 1 << 21;
 
-/// Appends a batch to a fragment.
+/// Appends a batch to a fragment, which refuses columns that lack a field or a cell.
 fn append(
     job: &Job<'_>,
     fields: &[MergedField],
@@ -322,8 +330,8 @@ impl<'a> Deletes<'a> {
         let mut stored: Vec<Option<Vec<u64>>> = Vec::with_capacity(batch.slots.len());
         let mut worker = Worker::default();
         for slot in &batch.slots {
-            let tiles = self.sources.get(slot.source).and_then(|known| known.times.as_ref());
-            stored.push(match tiles {
+            let known = self.sources.get(slot.source).or_internal("a source without its deletes")?;
+            stored.push(match &known.times {
                 Some(tiles) => Some(decode_words(context, tiles, slot.tile, slot.cells, &mut worker)?),
                 None => None,
             });
@@ -332,13 +340,22 @@ impl<'a> Deletes<'a> {
         let deletes = self.job.array.deletes();
         let mut marks = Marks { times: Vec::new(), indices: Vec::new() };
         for ((slot, cell), removed) in batch.cells.iter().zip(removed) {
-            let before = stored.get(index_of(*slot)).and_then(Option::as_ref);
-            let before = before.and_then(|times| times.get(index_of(*cell)).copied()).unwrap_or(NEVER);
-            let found = removed.and_then(|index| Some((deletes.get(index)?.time, index)));
+            let before = match stored.get(index_of(*slot)).or_internal("a tile without its slot")? {
+                Some(times) => times.get(index_of(*cell)).copied(),
+                None => Some(NEVER),
+            };
+            let before = before.or_internal("a tile without the time when a cell was deleted")?;
+            let found = match removed {
+                Some(index) => {
+                    Some((deletes.get(index).or_internal("a number without a delete")?.time, index))
+                }
+                None => None,
+            };
             let (time, index) = match found {
                 Some((time, index)) if time < before => (time, to_u64(index)),
                 // Only the time of the delete is known: no reader asks which of several deletes it was.
                 _ if before != NEVER => {
+                    // The file of that delete may be gone.
                     let index = deletes.iter().position(|delete| delete.time == before);
                     (before, index.map_or(NEVER, to_u64))
                 }
@@ -353,30 +370,31 @@ impl<'a> Deletes<'a> {
     /// For each cell of a batch, the first of the unapplied deletes that removes it.
     fn removed(&self, context: &Context, batch: &Batch) -> Result<Vec<Option<usize>>> {
         let columns = self.fields.iter().map(|field| field.collect(context, batch)).collect::<Result<_>>()?;
-        let source_of = |slot: u32| batch.slots.get(index_of(slot)).map_or(0, |slot| slot.source);
-        let present = |field: &MergedField| -> Vec<u8> {
-            batch.cells.iter().map(|(slot, _)| u8::from(!field.is_missing(source_of(*slot)))).collect()
+        let present = |field: &MergedField| -> Result<Vec<u8>> {
+            let by_slot = batch.slots.iter().map(|slot| Ok(u8::from(!field.is_missing(slot.source)?)));
+            let by_slot = by_slot.collect::<Result<Vec<u8>>>()?;
+            let present: Option<_> =
+                batch.cells.iter().map(|(slot, _)| by_slot.get(index_of(*slot)).copied()).collect();
+            present.or_internal("a tile without its slot")
         };
-        let mut collected = Collected { columns, present: self.fields.iter().map(present).collect() };
+        let present = self.fields.iter().map(present).collect::<Result<_>>()?;
+        let mut collected = Collected { columns, present };
         let mut removed = vec![None; batch.cells.len()];
         let all = vec![1u8; batch.cells.len()];
         for (index, delete) in self.job.array.deletes().iter().enumerate() {
-            // Whether the delete must be evaluated for a cell of this source, written at this time.
-            let concerns = |source: usize, written: u64| {
-                let open = self.sources.get(source).is_some_and(|known| known.open.contains(&index));
-                open && self.job.inputs.get(source).is_some_and(|fragment| {
-                    let safe = fragment.footer().has_timestamps
-                        && delete.time <= fragment.timestamps().1
-                        && written > delete.time;
-                    !safe
-                })
-            };
+            let concerned = batch.slots.iter().map(|slot| self.concerned(slot.source, (index, delete.time)));
+            let concerned = concerned.collect::<Result<Vec<Concerned>>>()?;
             let cells = batch.cells.iter().zip(&batch.times).zip(&removed);
-            let asked: Vec<u8> = cells
-                .map(|(((slot, _), written), removed)| {
-                    u8::from(removed.is_none() && concerns(source_of(*slot), *written))
-                })
-                .collect();
+            let asked = cells.map(|(((slot, _), written), removed)| {
+                let asked = match concerned.get(index_of(*slot))? {
+                    Concerned::None => false,
+                    Concerned::Older => *written <= delete.time,
+                    Concerned::All => true,
+                };
+                Some(u8::from(removed.is_none() && asked))
+            });
+            let asked: Option<Vec<u8>> = asked.collect();
+            let asked = asked.or_internal("a tile without its slot")?;
             if !asked.contains(&1) {
                 continue;
             }
@@ -391,6 +409,25 @@ impl<'a> Deletes<'a> {
         }
         Ok(removed)
     }
+
+    /// For which cells of a source a delete, of this number and time, must be evaluated.
+    fn concerned(&self, source: usize, (delete, time): (usize, u64)) -> Result<Concerned> {
+        let both = self.sources.get(source).zip(self.job.inputs.get(source));
+        let (known, fragment) = both.or_internal("a source without its deletes")?;
+        Ok(match known.open.contains(&delete) {
+            false => Concerned::None,
+            true if fragment.footer().has_timestamps && time <= fragment.timestamps().1 => Concerned::Older,
+            true => Concerned::All,
+        })
+    }
+}
+
+/// The cells of a source for which a delete must be evaluated.
+enum Concerned {
+    None,
+    /// Those that were not written after it.
+    Older,
+    All,
 }
 
 /// The cells of a batch in the fields of the conditions.
@@ -402,7 +439,9 @@ struct Collected {
 
 impl Columns for Collected {
     fn column(&mut self, field: usize, _mask: &[u8]) -> Result<Option<ColumnView<'_>>> {
-        Ok(self.columns.get(field).zip(self.present.get(field)).map(|(column, present)| ColumnView {
+        let both = self.columns.get(field).zip(self.present.get(field));
+        let (column, present) = both.or_internal("a condition without the cells of its field")?;
+        Ok(Some(ColumnView {
             values: column.bytes(),
             offsets: column.offsets(),
             codes: None,

@@ -13,7 +13,7 @@ use crate::paths::METADATA;
 use crate::storage::join;
 use crate::timed::TimedFiles;
 use crate::write::{Nonces, Transaction, generic_tile};
-use crate::{Error, Result, TimeWindow, clock};
+use crate::{Error, OrInternal, Result, TimeWindow, clock};
 
 const WHAT: &str = "consolidation of metadata";
 
@@ -26,7 +26,7 @@ pub(super) fn load(object: MaintainedObject<'_>) -> Result<TimedFiles> {
 pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     let context = object.context();
     let files = load(object)?;
-    let keys = present_keys(&files);
+    let keys = present_keys(&files)?;
     if keys.len() < 2 {
         let why = "there are fewer than two metadata files".to_owned();
         return Ok(MaintenancePlan::new(Vec::new(), vec![why]));
@@ -44,13 +44,19 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
 
 /// Keys of the files to combine, oldest first: those that come before all files that readers do not see yet. Otherwise
 /// a file after one of these could end up before it.
-fn present_keys(files: &TimedFiles) -> Vec<String> {
+fn present_keys(files: &TimedFiles) -> Result<Vec<String>> {
+    // Without a clock, nothing is in the future.
     let present = clock::present().unwrap_or(u64::MAX);
-    let all: Vec<(&str, (u64, u64))> =
-        files.visible(TimeWindow::ALL).map(|key| (key, times_of(key).unwrap_or_default())).collect();
+    let timed = |key| Ok((key, times_in(key)?));
+    let all = files.visible(TimeWindow::ALL).map(timed).collect::<Result<Vec<(&str, (u64, u64))>>>()?;
     let to_come = all.iter().filter(|(_, (_, last))| *last > present).map(|(_, (first, _))| *first).min();
     let before = all.iter().filter(|(_, (first, _))| to_come.is_none_or(|to_come| *first < to_come));
-    before.map(|(key, _)| (*key).to_owned()).collect()
+    Ok(before.map(|(key, _)| (*key).to_owned()).collect())
+}
+
+/// The times in the name of a metadata file that was listed, which has some.
+fn times_in(key: &str) -> Result<(u64, u64)> {
+    times_of(key).or_internal("a metadata file without times in its name")
 }
 
 /// Writes the remaining contents of the files as one file, then the list of those it replaces. Between the two, both
@@ -76,7 +82,7 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
             .map_err(|error| Error::corrupt(context.describe(key), error))?;
         named.extend(entries.iter().map(|entry| entry.key.clone()));
         metadata.apply(entries);
-        let times = times_of(key).unwrap_or_default();
+        let times = times_in(key)?;
         (first, last) = (first.min(times.0), last.max(times.1));
     }
     // Keys that were removed, too: an older value that is written later must not come back. And libtiledb 2.0 to 2.7 read no file without

@@ -135,10 +135,11 @@ impl Verifier {
     }
 
     fn tile_of_cells(&mut self, walk: &mut Walk<'_>, tile: &TileOf<'_>, rtree: Option<&Arc<RTree>>) {
+        // From here on there is a coordinate of each cell.
+        let (Some(found), _) = self.check(walk.order.look(&tile.coordinates, tile.cells)) else { return };
         if let Some(rtree) = rtree {
             self.within(walk.fragment, tile, rtree);
         }
-        let found = walk.order.look(&tile.coordinates, tile.cells);
         for cell in found.unsorted {
             self.out_of_order(walk, tile, cell);
         }

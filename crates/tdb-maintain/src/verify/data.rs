@@ -45,6 +45,7 @@ impl Column<'_> {
         let validity = if self.tiles.is_nullable() { validity.as_slice() } else { &[] };
         let (values, offsets) = match self.subject.cell_size {
             Some(_) => (fixed.as_slice(), &[][..]),
+            // What looks at the cells notices if there are fewer offsets.
             None => (var.values.as_slice(), var.offsets.get(..count).unwrap_or_default()),
         };
         TileCells { count, values, offsets, validity, runs }
@@ -265,7 +266,11 @@ impl Verifier {
                 }
                 continue;
             }
-            let runs = grid.and_then(|grid| grid.written(tile));
+            let runs = grid.map(|grid| grid.written(tile)).transpose();
+            let (Some(runs), _) = self.check(runs.map(Option::flatten)) else {
+                complete = false;
+                continue;
+            };
             if let Some(codes) = &codes {
                 self.note_codes(fragment, &column, codes, (tile, cells), runs.as_deref());
             }
@@ -289,7 +294,7 @@ impl Verifier {
         let cells = column.cells(cells, runs);
         let found = self.tile_statistics(fragment, &column.subject, &mut claims, tile, &cells);
         column.claims = Some(claims);
-        Some(found)
+        self.check(found).0
     }
 
     /// Compares the statistics of a fragment, after all its tiles were decoded.

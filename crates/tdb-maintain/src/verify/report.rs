@@ -120,6 +120,7 @@ impl Findings {
             self.0.push(Kind { check, known, shown: Vec::new(), count: 0 });
             self.0.len().saturating_sub(1)
         });
+        // It was found there, or just pushed.
         let Some(kind) = self.0.get_mut(place) else { return };
         // A note of the same kind is shown only once.
         if kind.count < if known.is_some() { 1 } else { SHOWN } {

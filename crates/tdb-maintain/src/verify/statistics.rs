@@ -15,6 +15,7 @@ use tdb_schema::{Field, Range};
 use super::Verifier;
 use super::known::{Case, Values, known};
 use super::report::{Check, Problem};
+use crate::Result;
 use crate::context::Context;
 use crate::coordinate::show_value;
 use crate::facts::Rule;
@@ -103,11 +104,12 @@ impl Verifier {
         claims: &mut Claims,
         tile: usize,
         cells: &TileCells<'_>,
-    ) -> TileStatistics {
+    ) -> Result<TileStatistics> {
         let Subject { rule, datatype, cell_size, .. } = *subject;
-        let found = of_tile(rule, datatype, cells, cell_size);
+        // From here on there is a value of each cell.
+        let found = of_tile(rule, datatype, cells, cell_size)?;
         let all = TileCells { runs: None, ..*cells };
-        let around = cells.runs.map(|_| of_tile(rule, datatype, &all, cell_size));
+        let around = cells.runs.map(|_| of_tile(rule, datatype, &all, cell_size)).transpose()?;
         let size = Size::of(datatype, cells);
         let values = Values {
             nan: Size::of(datatype, &all).sum.is_nan(),
@@ -141,7 +143,7 @@ impl Verifier {
             let of = format!("of tile {tile} of {}", subject.name);
             self.statistic(fragment, subject, (check, section, &of), stored.as_deref(), &seen);
         }
-        found
+        Ok(found)
     }
 
     /// Compares what the metadata state about a field of the whole fragment with its cells.

@@ -11,7 +11,7 @@ use tdb_schema::{ArraySchema, Dimension, Range};
 
 use super::tile::EncodedTile;
 use crate::grid::Side;
-use crate::{QueryError, Result, WriteError};
+use crate::{OrInternal, QueryError, Result, WriteError};
 
 /// One tile of every field.
 type Row = Vec<EncodedTile>;
@@ -64,6 +64,7 @@ impl Boxes {
     }
 
     fn inner(&self) -> &[usize] {
+        // A box of an array without dimensions would be a single tile.
         self.grid.split_first().map_or(&[], |(_, inner)| inner)
     }
 
@@ -83,31 +84,33 @@ impl Boxes {
     }
 
     /// The area that the slabs since the last fragment cover.
-    pub(super) fn covered(&self) -> Vec<Range> {
+    pub(super) fn covered(&self) -> Result<Vec<Range>> {
         let inner = self.inner().iter().map(|count| 0..*count);
         self.domain(&once(self.first..self.slabs).chain(inner).collect::<Vec<_>>())
     }
 
     /// The area that a group of tiles of the current slab covers.
-    pub(super) fn covered_by(&self, group: &Group) -> Vec<Range> {
+    pub(super) fn covered_by(&self, group: &Group) -> Result<Vec<Range>> {
         let slab = self.slabs..self.slabs.saturating_add(1);
         self.domain(&once(slab).chain(group.places.iter().cloned()).collect::<Vec<_>>())
     }
 
     /// The cells of the box in the tiles at these places along each dimension, the slowest first.
-    fn domain(&self, places: &[Tiles<usize>]) -> Vec<Range> {
-        let mut domain = vec![Range::new(Vec::new(), Vec::new()); self.sides.len()];
-        for (index, tiles) in self.slowest_first.iter().zip(places) {
-            let (Some(side), Some(dimension)) = (self.sides.get(*index), self.dimensions.get(*index)) else {
-                continue;
-            };
+    fn domain(&self, places: &[Tiles<usize>]) -> Result<Vec<Range>> {
+        let range = |index: usize| -> Option<Range> {
+            let (side, dimension) = (self.sides.get(index)?, self.dimensions.get(index)?);
+            let at = self.slowest_first.iter().position(|slowest| *slowest == index)?;
+            let tiles = places.get(at)?;
             let (low, high) = side.cells_of(to_u64(tiles.start), to_u64(tiles.end));
-            let value = |at| dimension.coordinate(at).unwrap_or_default();
-            if let Some(range) = domain.get_mut(*index) {
-                *range = Range::new(value(low), value(high));
-            }
-        }
-        domain
+            Some(Range::new(dimension.coordinate(low)?, dimension.coordinate(high)?))
+        };
+        let domain: Option<Vec<Range>> = (0..self.sides.len()).map(range).collect();
+        domain.or_internal("tiles without a range of each dimension")
+    }
+
+    /// Whether a slab is incomplete.
+    pub(super) fn is_within_slab(&self) -> bool {
+        !self.rows.is_empty()
     }
 }
 

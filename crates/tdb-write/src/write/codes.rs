@@ -8,7 +8,7 @@ use super::column::{self, CheckedColumn};
 use super::{ArrayWriter, WriteColumn};
 use crate::coordinate::show_value;
 use crate::schemas::load_enumeration;
-use crate::{Result, WriteError};
+use crate::{OrInternal, Result, WriteError};
 
 impl ArrayWriter {
     /// Checks the columns of a write; returns them in the order of `kinds`, and the number of cells. `first` is the number of
@@ -32,12 +32,13 @@ impl ArrayWriter {
             let Some(column) = columns.iter().find(of) else { continue };
             if let Some(cell) = codes.past_end(column.values, column.validity, 0) {
                 let attribute = codes.attribute();
-                let code = show_value(attribute.datatype, false, column.cell(cell).unwrap_or_default());
+                let code = column.cell(cell).or_internal("a column without the cell whose code is wrong")?;
+                let code = show_value(attribute.datatype, false, code);
                 return Err(WriteError::PastEnumeration {
                     field: attribute.name.clone(),
                     cell: first.saturating_add(to_u64(cell)),
                     code,
-                    enumeration: attribute.enumeration.clone().unwrap_or_default(),
+                    enumeration: attribute.enumeration.clone().or_internal("codes without an enumeration")?,
                     values: codes.values(),
                 }
                 .into());
@@ -55,9 +56,12 @@ impl ArrayWriter {
         for (index, attribute) in self.schema.attributes.iter().enumerate() {
             let single = attribute.cell_val_num == CellValNum::ONE;
             let name = attribute.enumeration.as_deref().filter(|_| single);
-            if let Some(enumeration) = name.map(|name| self.enumeration(name)).transpose()?.flatten() {
-                found.push((index, Codes::new(attribute, &enumeration)));
-            }
+            let Some(name) = name else { continue };
+            // Schemas whose attributes refer to other enumerations are refused.
+            let enumeration = self
+                .enumeration(name)?
+                .or_internal("an attribute whose enumeration the schema does not have")?;
+            found.push((index, Codes::new(attribute, &enumeration)));
         }
         Ok(self.codes.get_or_init(|| found))
     }

@@ -6,7 +6,7 @@ use tdb_codec::{Native, Physical, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
 use super::tile::{Room, TileCells, TileSource};
-use crate::{Cells, Column, Result, WriteError};
+use crate::{Cells, Column, Error, OrInternal, Result, WriteError};
 
 /// The cells of one field to be written: values back to back, with separate offsets and validity, as reads return them.
 #[derive(Clone, Copy, Debug)]
@@ -194,40 +194,72 @@ impl<'a> CheckedColumn<'a> {
     }
 
     /// A part of the cells as a column.
-    pub fn part(&self, cells: Range<usize>) -> Self {
-        let offsets = self.offsets.get(cells.start..=cells.end).unwrap_or_default();
-        let validity = self.validity.get(cells.clone()).unwrap_or_default();
-        let values = if self.cell_size.is_some() { self.run(cells.clone()) } else { self.values };
-        Self { values, offsets, validity, cells: cells.len(), ..*self }
+    pub fn part(&self, cells: Range<usize>) -> Result<Self> {
+        let (values, offsets) = match self.cell_size {
+            Some(_) => (self.run(cells.clone())?, &[][..]),
+            None => {
+                let offsets = self.offsets.get(cells.start..=cells.end);
+                (self.values, offsets.or_internal("a column without the offsets of its cells")?)
+            }
+        };
+        let validity = self.validity_of(cells.clone())?;
+        Ok(Self { values, offsets, validity, cells: cells.len(), ..*self })
     }
 
     /// The values of a run of cells of fixed size.
-    pub fn run(&self, run: Range<usize>) -> &'a [u8] {
-        let size = self.cell_size.unwrap_or(1);
-        self.values.get(run.start.saturating_mul(size)..run.end.saturating_mul(size)).unwrap_or_default()
+    pub fn run(&self, run: Range<usize>) -> Result<&'a [u8]> {
+        let size = self.cell_size.or_internal("a run of cells without a size")?;
+        let bytes = run.start.saturating_mul(size)..run.end.saturating_mul(size);
+        self.values.get(bytes).or_internal("a column without the values of its cells")
+    }
+
+    /// The validity of a run of cells; empty if no cell can be null.
+    fn validity_of(&self, run: Range<usize>) -> Result<&'a [u8]> {
+        match self.validity {
+            [] => Ok(&[]),
+            all => all.get(run).or_internal("a column without the validity of its cells"),
+        }
+    }
+
+    /// Whether its values, offsets and validity are those of all its cells, so that [`Self::cell`] has each.
+    fn is_whole(&self) -> bool {
+        let has_values = match self.cell_size {
+            Some(size) => self.cells.checked_mul(size) == Some(self.values.len()),
+            None => {
+                let end = self.offsets.last().is_some_and(|end| *end <= to_u64(self.values.len()));
+                end && self.cells.checked_add(1) == Some(self.offsets.len())
+            }
+        };
+        has_values && (self.validity.is_empty() || self.validity.len() == self.cells)
     }
 
     /// A run of cells as a tile; offsets that do not begin at 0 are recomputed in `room`.
-    pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut Room) -> TileCells<'s> {
+    pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut Room) -> Result<TileCells<'s>> {
         let count = run.len();
-        let validity = self.validity.get(run.clone()).unwrap_or_default();
+        let validity = self.validity_of(run.clone())?;
         let (values, offsets) = match self.cell_size {
-            Some(size) => {
-                let bytes = run.start.saturating_mul(size)..run.end.saturating_mul(size);
-                (self.values.get(bytes), &[][..])
-            }
+            Some(_) => (self.run(run)?, &[][..]),
             None => {
-                let bound = |at: usize| self.offsets.get(at).copied().unwrap_or(0);
-                let (first, end) = (bound(run.start), bound(run.end));
-                let bytes = to_usize(first).unwrap_or(usize::MAX)..to_usize(end).unwrap_or(0);
-                let starts = self.offsets.get(run).unwrap_or_default();
+                let offsets = self.offsets.get(run.start..=run.end);
+                let (end, starts) = offsets
+                    .and_then(<[u64]>::split_last)
+                    .or_internal("a column without the offsets of its cells")?;
+                let first = starts.first().copied().unwrap_or(*end);
+                let bytes = to_usize(first).zip(to_usize(*end));
+                let values = bytes.and_then(|(first, end)| self.values.get(first..end));
                 room.offsets.clear();
                 room.offsets.extend(starts.iter().map(|start| start.saturating_sub(first)));
-                (self.values.get(bytes), room.offsets.as_slice())
+                (values.or_internal("a column without the values of its cells")?, room.offsets.as_slice())
             }
         };
-        TileCells { count, values: values.unwrap_or_default(), offsets, validity, runs: None }
+        Ok(TileCells { count, values, offsets, validity, runs: None })
     }
+}
+
+/// Checks once that columns have all of these cells, so that nothing is missing where they are copied one by one.
+pub(super) fn check_whole(columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+    let whole = |column: &CheckedColumn<'_>| column.cells == cells && column.is_whole();
+    if columns.iter().all(whole) { Ok(()) } else { Err(Error::internal("a column without all of its cells")) }
 }
 
 /// Checks that a write gives every field in `kinds`; returns the columns in that order, and the number of cells.
@@ -249,6 +281,7 @@ pub(crate) fn check<'a>(
     }
     let mut checked: Vec<CheckedColumn<'a>> = Vec::with_capacity(kinds.len());
     for (column, kind) in found.into_iter().zip(kinds) {
+        // For messages.
         let name = || schema.field_of(*kind).map_or_else(String::new, |field| field.name.to_owned());
         let column = column.ok_or_else(|| WriteError::MissingField(name()))?;
         if let Some(first) = checked.first().filter(|first| first.cells != column.cells) {
@@ -259,6 +292,14 @@ pub(crate) fn check<'a>(
     }
     let cells = checked.first().map_or(0, |column| column.cells);
     Ok((checked, cells))
+}
+
+/// The column of a field of the fragment: there is one of each.
+pub(super) fn column_of<'c, 'a>(
+    columns: &'c [CheckedColumn<'a>],
+    field: FieldKind,
+) -> Result<&'c CheckedColumn<'a>> {
+    columns.iter().find(|column| column.kind == field).or_internal("a field without a column")
 }
 
 /// Columns cut into tiles of this many cells; the last tile may be shorter.
@@ -280,11 +321,58 @@ impl TileSource for Runs<'_, '_> {
     fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
         let start = self.cells.start.saturating_add(tile.saturating_mul(self.tile_cells));
         let end = start.saturating_add(self.tile_cells).min(self.cells.end);
-        let column = self.columns.iter().find(|column| column.kind == field);
-        // All fields of a fragment are among the columns: `check` has verified that.
-        Ok(match column {
-            Some(column) => column.tile(start..end, room),
-            None => TileCells { count: 0, values: &[], offsets: &[], validity: &[], runs: None },
-        })
+        column_of(self.columns, field)?.tile(start..end, room)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Error;
+
+    const STRINGS: CheckedColumn<'static> = CheckedColumn {
+        kind: FieldKind::Attribute(0),
+        cell_size: None,
+        value_size: 1,
+        is_real: false,
+        values: b"abc",
+        offsets: &[0, 1, 3],
+        validity: &[1, 0],
+        cells: 2,
+    };
+
+    #[track_caller]
+    fn is_fault<T>(result: Result<T>) {
+        assert!(matches!(result, Err(Error::Internal(_))));
+    }
+
+    #[test]
+    fn a_column_that_lacks_some_of_its_cells_is_a_fault() {
+        check_whole(&[STRINGS], 2).unwrap();
+        is_fault(check_whole(&[STRINGS], 3));
+        let numbers = CheckedColumn { cell_size: Some(2), offsets: &[], values: &[0; 4], ..STRINGS };
+        check_whole(&[numbers], 2).unwrap();
+        for column in [
+            CheckedColumn { values: b"ab", ..STRINGS },
+            CheckedColumn { offsets: &[0, 1], ..STRINGS },
+            CheckedColumn { offsets: &[], ..STRINGS },
+            CheckedColumn { validity: &[1], ..STRINGS },
+            CheckedColumn { values: &[0; 3], ..numbers },
+        ] {
+            is_fault(check_whole(&[column], 2));
+        }
+    }
+
+    #[test]
+    fn tiles_and_parts_past_the_end_of_a_column_are_faults() {
+        let mut room = Room::default();
+        let tile = STRINGS.tile(1..2, &mut room).unwrap();
+        assert_eq!((tile.values, tile.offsets, tile.validity), (&b"bc"[..], &[0][..], &[0][..]));
+        is_fault(STRINGS.tile(1..3, &mut room));
+        is_fault(STRINGS.part(1..3));
+        is_fault(CheckedColumn { validity: &[], offsets: &[0, 9], ..STRINGS }.tile(0..1, &mut room));
+        is_fault(column_of(&[STRINGS], FieldKind::Attribute(1)));
+        let part = STRINGS.part(1..2).unwrap();
+        assert_eq!((part.cell(0), part.cell(1)), (Some(&b"bc"[..]), None));
     }
 }

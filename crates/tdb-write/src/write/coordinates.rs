@@ -5,9 +5,9 @@ use core::ops::Range as Cells;
 use tdb_codec::{Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
-use super::column::CheckedColumn;
+use super::column::{CheckedColumn, check_whole, column_of};
 use crate::coordinate::show_coordinate;
-use crate::{Result, WriteError, parallel};
+use crate::{OrInternal, Result, WriteError, parallel};
 
 /// The number of cells of one parallel job.
 pub(super) const BAND: usize = 1 << 16;
@@ -37,12 +37,9 @@ impl Bounds {
         cells: usize,
         first_number: u64,
     ) -> Result<()> {
-        let found = parallel::run(
-            threads,
-            bands(cells),
-            || (),
-            |band, ()| Ok(self.first_outside(coordinates, &band)),
-        )?;
+        check_whole(coordinates, cells)?;
+        let found =
+            parallel::run(threads, bands(cells), || (), |band, ()| self.first_outside(coordinates, &band))?;
         match found.into_iter().flatten().next() {
             None => Ok(()),
             Some((cell, dimension, value)) => {
@@ -57,25 +54,25 @@ impl Bounds {
         &self,
         coordinates: &[CheckedColumn<'_>],
         band: &Cells<usize>,
-    ) -> Option<(usize, String, String)> {
+    ) -> Result<Option<(usize, String, String)>> {
         let mut first: Option<(usize, &Dimension, &CheckedColumn<'_>)> = None;
         for ((dimension, bounds), column) in self.dimensions.iter().zip(coordinates) {
+            // All strings are inside.
             let Some(bounds) = bounds else { continue };
             let outside = if column.cell_size.is_some() {
-                let visitor = FirstOutside { values: column.run(band.clone()), bounds };
-                let at = dimension.datatype.physical().visit(visitor);
+                let visitor = FirstOutside { values: column.run(band.clone())?, bounds };
+                let at = dimension.datatype.physical().visit(visitor)?;
                 at.map(|at| band.start.saturating_add(at))
             } else {
-                band.clone().find(|cell| !holds_string(bounds, column.cell(*cell).unwrap_or_default()))
+                band.clone().find(|cell| !column.cell(*cell).is_some_and(|value| holds_string(bounds, value)))
             };
             if let Some(cell) = outside.filter(|cell| first.is_none_or(|(before, ..)| *cell < before)) {
                 first = Some((cell, dimension, column));
             }
         }
-        first.map(|(cell, dimension, column)| {
-            let value = column.cell(cell).unwrap_or_default();
-            (cell, dimension.name.clone(), show_coordinate(dimension, value))
-        })
+        let Some((cell, dimension, column)) = first else { return Ok(None) };
+        let value = column.cell(cell).or_internal("a tile without a coordinate of a cell")?;
+        Ok(Some((cell, dimension.name.clone(), show_coordinate(dimension, value))))
     }
 }
 
@@ -100,18 +97,21 @@ struct FirstOutside<'a> {
 }
 
 impl PhysicalVisitor for FirstOutside<'_> {
-    type Output = Option<usize>;
+    type Output = Result<Option<usize>>;
 
-    fn visit<T: Native>(self) -> Option<usize> {
-        let (low, high) = (T::from_le(&self.bounds.low)?, T::from_le(&self.bounds.high)?);
+    fn visit<T: Native>(self) -> Result<Option<usize>> {
+        let ends = T::from_le(&self.bounds.low).zip(T::from_le(&self.bounds.high));
+        let (low, high) = ends.or_internal("a domain without two values")?;
         // Not written as "less or greater", because a NaN is neither.
         let inside = |value: &[u8]| T::from_le(value).is_some_and(|value| low <= value && value <= high);
-        self.values.chunks_exact(T::SIZE).position(|value| !inside(value))
+        Ok(self.values.chunks_exact(T::SIZE).position(|value| !inside(value)))
     }
 }
 
 /// The columns of the dimensions, in the schema's order.
-pub(super) fn of_dimensions<'a>(columns: &[CheckedColumn<'a>], dimensions: usize) -> Vec<CheckedColumn<'a>> {
-    let column = |index| columns.iter().find(|column| column.kind == FieldKind::Dimension(index)).copied();
-    (0..dimensions).filter_map(column).collect()
+pub(super) fn of_dimensions<'a>(
+    columns: &[CheckedColumn<'a>],
+    dimensions: usize,
+) -> Result<Vec<CheckedColumn<'a>>> {
+    (0..dimensions).map(|index| column_of(columns, FieldKind::Dimension(index)).copied()).collect()
 }

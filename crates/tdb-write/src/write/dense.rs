@@ -5,13 +5,13 @@ use core::ops::Range as Cells;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Attribute, FieldKind, Range};
 
-use super::column::{CheckedColumn, Runs};
+use super::column::{CheckedColumn, Runs, check_whole, column_of};
 use super::fragment::dense_kinds;
 use super::statistics::join_runs;
 use super::tile::{Room, TileCells, TileSource};
 use super::{ArrayWriter, FragmentWriter, WriteColumn, ordered};
 use crate::grid::{BoxMap, Side, place, strides};
-use crate::{QueryError, Result, WriteError, parallel};
+use crate::{Error, OrInternal, QueryError, Result, WriteError, parallel};
 
 /// The tiles that a box of cells touches, and where its cells are in each.
 #[derive(Debug)]
@@ -34,7 +34,8 @@ struct BoxTiles<'c, 'a> {
     tile_cells: usize,
 }
 
-/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of their offset.
+/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of their offset. An
+/// estimate for memory.
 pub(super) fn cell_sizes(schema: &ArraySchema) -> Vec<usize> {
     let size = |(index, attribute): (usize, &Attribute)| {
         let field = schema.field_of(FieldKind::Attribute(index));
@@ -65,7 +66,7 @@ pub(super) fn write(
     array.context.tile_len(plan.tile_cells, widest)?;
     if order == Layout::GlobalOrder && !plan.is_aligned() {
         let what = "writing a dense subarray in global order that does not end at tile boundaries";
-        return Err(crate::Error::unsupported(array.describe(&array.schema_key), what));
+        return Err(Error::unsupported(array.describe(&array.schema_key), what));
     }
     let mut fragment = FragmentWriter::dense(array, domain, to_u64(plan.tile_cells))?;
     append_box(&mut fragment, schema, plan, order, &columns)?;
@@ -125,13 +126,11 @@ impl BoxPlan {
 
     /// Cuts the box into rows of tiles: the two ends of each along a dimension, and the number of cells at one place of
     /// it.
-    pub(super) fn slabs(&self, axis: usize) -> (Vec<(u64, u64)>, u64) {
-        let side = self.sides.get(axis).copied();
-        let ends = side.map_or_else(Vec::new, |side| {
-            (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect()
-        });
+    pub(super) fn slabs(&self, axis: usize) -> Result<(Vec<(u64, u64)>, u64)> {
+        let side = self.sides.get(axis).or_internal("a box without a side of a dimension")?;
+        let ends = (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect();
         let others = self.counts.iter().enumerate().filter(|(index, _)| *index != axis);
-        (ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count))))
+        Ok((ends, others.fold(1u64, |cells, (_, count)| cells.saturating_mul(to_u64(*count)))))
     }
 
     /// The tiles that it touches; `None` if they have more cells than fit in a `usize`.
@@ -159,6 +158,10 @@ pub fn append_box(
 ) -> Result<()> {
     let aligned = plan.is_aligned();
     let BoxPlan { cells, tile_cells, tile_count, .. } = plan;
+    check_whole(columns, cells)?;
+    if order == Layout::GlobalOrder && !aligned {
+        return Err(Error::internal("a box in global order that does not end at tile boundaries"));
+    }
     // Cells that are already stored tile after tile, each in cell order, are not copied.
     let stands = aligned
         && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &plan.counts, &plan.extents));
@@ -196,6 +199,7 @@ pub(super) fn sides(schema: &ArraySchema, domain: &[Range]) -> Result<Vec<Side>>
         domain.iter().zip(&schema.domain.dimensions).map(|(range, dimension)| Side::of(dimension, range));
     let sides: Option<Vec<Side>> = sides.collect();
     Ok(sides
+        .filter(|_| domain.len() == schema.domain.dimensions.len())
         .ok_or(QueryError::RangeCount { given: domain.len(), dimensions: schema.domain.dimensions.len() })?)
 }
 
@@ -214,44 +218,51 @@ impl TileGrid {
     }
 
     /// The cells of tile `tile` that are in the box, as runs; `None` if all are.
-    pub fn written(&self, tile: usize) -> Option<Vec<Cells<usize>>> {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if positions in the tile cannot be counted, which [`BoxPlan::new`] rules out.
+    pub fn written(&self, tile: usize) -> Result<Option<Vec<Cells<usize>>>> {
         // The positions of the cells outside the tile do not matter here.
-        let part = self.part(tile, &self.strides);
+        let part = self.part(tile, None)?;
         if part.counts == self.extents {
-            return None;
+            return Ok(None);
         }
         let map = BoxMap::new(&part.counts, (part.source, &self.strides), (part.target, &self.strides));
         let mut runs = Vec::new();
         map.for_each_run(|_, target, cells| runs.push(target..target.saturating_add(cells)));
         join_runs(&mut runs);
-        Some(runs)
+        Ok(Some(runs))
     }
 
-    /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source.
-    fn part(&self, tile: usize, strides: &[usize]) -> TilePart {
-        let mut part = TilePart { source: 0, target: 0, counts: vec![1; self.sides.len()] };
-        for (index, (side, at)) in self.sides.iter().zip(place(tile, &self.grid, self.tile_order)).enumerate()
-        {
-            let (start, (low, high)) = (side.start(at), side.cells_of(at, at.saturating_add(1)));
-            let distance = |from: u64, to: u64| to_usize(to.saturating_sub(from)).unwrap_or(usize::MAX);
-            let stride = |strides: &[usize]| strides.get(index).copied().unwrap_or(0);
-            let source = distance(side.low, low).saturating_mul(stride(strides));
-            let target = distance(start, low).saturating_mul(stride(&self.strides));
-            part.source = part.source.saturating_add(source);
-            part.target = part.target.saturating_add(target);
-            if let Some(count) = part.counts.get_mut(index) {
-                *count = distance(low, high).saturating_add(1);
+    /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source, if there is one.
+    fn part(&self, tile: usize, strides: Option<&[usize]>) -> Result<TilePart> {
+        self.part_of(&place(tile, &self.grid, self.tile_order), strides)
+            .or_internal("a tile of the grid without a place in its box")
+    }
+
+    fn part_of(&self, places: &[u64], strides: Option<&[usize]>) -> Option<TilePart> {
+        let mut part = TilePart { source: 0, target: 0, counts: Vec::with_capacity(self.sides.len()) };
+        for (index, side) in self.sides.iter().enumerate() {
+            let at = *places.get(index)?;
+            let (start, (low, high)) = (side.start(at), side.cells_of(at, at.checked_add(1)?));
+            let distance = |from: u64, to: u64| to_usize(to.checked_sub(from)?);
+            let add = |sum: usize, distance: usize, strides: &[usize]| {
+                sum.checked_add(distance.checked_mul(*strides.get(index)?)?)
+            };
+            if let Some(strides) = strides {
+                part.source = add(part.source, distance(side.low, low)?, strides)?;
             }
+            part.target = add(part.target, distance(start, low)?, &self.strides)?;
+            part.counts.push(distance(low, high)?.checked_add(1)?);
         }
-        part
+        Some(part)
     }
 }
 
 impl TileSource for BoxTiles<'_, '_> {
     fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
-        let none = || QueryError::NotInResult(String::new());
-        let column = self.columns.iter().find(|column| column.kind == field).ok_or_else(none)?;
-        let part = self.grid.part(tile, &self.source_strides);
+        let column = column_of(self.columns, field)?;
+        let part = self.grid.part(tile, Some(&self.source_strides))?;
         let map =
             BoxMap::new(&part.counts, (part.source, &self.source_strides), (part.target, &self.grid.strides));
         let whole = part.counts == self.grid.extents;
@@ -284,15 +295,24 @@ impl TileSource for BoxTiles<'_, '_> {
                 values.clear();
                 // The source of each cell of the tile; `usize::MAX` for padding.
                 let mut from = vec![usize::MAX; cells];
+                let mut fits = true;
                 map.for_each_run(|source, target, count| {
-                    let slots = from.get_mut(target..target.saturating_add(count)).unwrap_or_default();
-                    slots.iter_mut().zip(source..).for_each(|(slot, source)| *slot = source);
+                    match from.get_mut(target..target.saturating_add(count)) {
+                        Some(slots) => {
+                            slots.iter_mut().zip(source..).for_each(|(slot, source)| *slot = source);
+                        }
+                        None => fits = false,
+                    }
                 });
+                fits.then_some(()).or_internal("a run of cells that are not in their tile")?;
                 let padding = [0; 8];
-                let padding = padding.get(..column.value_size).unwrap_or_default();
+                let padding = padding.get(..column.value_size).or_internal("a value of more than 8 bytes")?;
                 for source in from {
                     offsets.push(to_u64(values.len()));
-                    values.extend_from_slice(column.cell(source).unwrap_or(padding));
+                    values.extend_from_slice(match source {
+                        usize::MAX => padding,
+                        source => column.cell(source).or_internal("a column without a cell of the box")?,
+                    });
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::dense::{BoxPlan, append_box, cell_sizes};
 use super::fragment::{Pending, dense_kinds};
 use super::stream::{THREAD, planned};
 use super::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
-use crate::{Error, Result, WriteError, parallel};
+use crate::{Error, OrInternal, Result, WriteError, parallel};
 
 /// A write of a box of a dense array, in batches of any number of cells, each of which continues where the previous one
 /// ended. In row- and column-major order, cells are buffered until a row of tiles is complete; in global order, until a
@@ -94,7 +94,7 @@ impl<'a> DenseStream<'a> {
         if order != Layout::GlobalOrder && !plan.stores_rows_of(axis, schema.tile_order) {
             return unsupported("streaming cells in an order that conflicts with the order of tiles");
         }
-        let (ends, across) = plan.slabs(axis);
+        let (ends, across) = plan.slabs(axis)?;
         let slabs = Slabs { axis, ends, across };
         let sizes = cell_sizes(schema);
         let cell = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
@@ -176,6 +176,9 @@ impl<'a> DenseStream<'a> {
     pub fn commit(self) -> Result<Vec<String>> {
         self.refuse_failed()?;
         self.check_count(self.given, self.given != self.cells)?;
+        if self.pending.cells > 0 {
+            return Err(Error::internal("cells of a row of tiles that is not complete"));
+        }
         self.fragment.commit_all()
     }
 
@@ -202,7 +205,8 @@ impl<'a> DenseStream<'a> {
                 }
             }
             if whole > 0 {
-                let part: Vec<_> = columns.iter().map(|column| column.part(start..end)).collect();
+                let part =
+                    columns.iter().map(|column| column.part(start..end)).collect::<Result<Vec<_>>>()?;
                 self.put(whole, &part)?;
             } else {
                 end = self.wait(columns, start, cells)?;
@@ -220,9 +224,13 @@ impl<'a> DenseStream<'a> {
             (first..=first.saturating_add(slabs))
                 .fold(0u64, |sum, slab| sum.saturating_add(self.slabs.cells(slab)))
         };
+        // A row that does not fit into memory is never complete.
         let missing = to_usize(until(self.waiting)).unwrap_or(usize::MAX).saturating_sub(self.pending.cells);
+        if missing == 0 {
+            return Err(Error::internal("a complete row of tiles that was not written"));
+        }
         let end = start.saturating_add(missing).min(cells);
-        self.pending.push(columns, start..end);
+        self.pending.push(columns, start..end)?;
         let bytes = self.pending.bytes();
         if end.saturating_sub(start) == missing {
             self.waiting = self.waiting.saturating_add(1);
@@ -249,14 +257,15 @@ impl<'a> DenseStream<'a> {
         let schema = self.fragment.array().schema();
         let end = self.written.saturating_add(slabs);
         let ends = |slab: u64| to_usize(slab).and_then(|slab| self.slabs.ends.get(slab)).copied();
-        let (low, _) = ends(self.written).unwrap_or_default();
-        let (_, high) = ends(end.saturating_sub(1)).unwrap_or_default();
+        let both = ends(self.written).zip(end.checked_sub(1).and_then(ends));
+        let ((low, _), (_, high)) = both.or_internal("a row of tiles that is not in the box")?;
         let mut domain = self.domain.clone();
         let axis = self.slabs.axis;
-        if let (Some(range), Some(dimension)) = (domain.get_mut(axis), schema.domain.dimensions.get(axis)) {
-            let value = |at| dimension.coordinate(at).unwrap_or_default();
-            *range = Range::new(value(low), value(high));
-        }
+        let both = domain.get_mut(axis).zip(schema.domain.dimensions.get(axis));
+        let (range, dimension) = both.or_internal("rows of tiles without a dimension")?;
+        let value =
+            |at| dimension.coordinate(at).or_internal("a dimension without a coordinate of a row of tiles");
+        *range = Range::new(value(low)?, value(high)?);
         append_box(&mut self.fragment, schema, BoxPlan::new(schema, &domain)?, self.order, columns)?;
         self.written = end;
         Ok(())

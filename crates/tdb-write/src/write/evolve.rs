@@ -23,7 +23,7 @@ use crate::directory::Directory;
 use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::schemas::{load_enumeration, load_schema};
 use crate::storage::{LocalStorage, WriteStorage, join};
-use crate::{Error, Result, clock};
+use crate::{Error, OrInternal, Result, clock};
 
 const WHAT: &str = "schema evolution";
 
@@ -294,7 +294,7 @@ impl WriteOptions {
         // If two changes are made at once, the second is applied to the result of the first.
         let _transaction = Transaction::begin(&*storage, &self)?;
         let directory = Directory::load(&*context.storage)?;
-        let last = directory.schemas.last().cloned().unwrap_or_default();
+        let last = directory.schemas.last().cloned().or_internal("an array without a schema")?;
         let old = load_schema(&context, &last)?;
         let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
         let (new, files) = evolution.apply(&old, &load)?;
@@ -487,6 +487,19 @@ mod tests {
         assert_eq!(current[1], Range::new(*b"a", *b""), "what is open stays open");
         let grow = SchemaEvolution::new().expand_current_domain(current);
         assert!(evolve(&storage, 6, &grow).unwrap_err().to_string().contains("changes nothing"));
+    }
+
+    #[test]
+    fn a_current_domain_of_more_dimensions_than_there_are_is_refused_where_needed_too() {
+        let range = Range::new(0i32.to_le_bytes(), 9i32.to_le_bytes());
+        let storage = MemoryStorage::default();
+        let schema = schema().current_domain(vec![range.clone()]).build().unwrap();
+        at(1).create_storage(&storage, &schema).unwrap();
+        let grow = SchemaEvolution::new().expand_current_domain(vec![range.clone(), range]);
+        for grow in [grow.clone(), grow.where_needed()] {
+            let error = evolve(&storage, 2, &grow).unwrap_err().to_string();
+            assert!(error.contains("has 2 intervals"), "{error}");
+        }
     }
 
     #[test]

@@ -5,14 +5,14 @@ use std::mem;
 use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
-use super::column::{CheckedColumn, Runs};
+use super::column::{CheckedColumn, Runs, check_whole};
 use super::merged::{self, Merged};
 use super::names::Nonces;
 use super::part::Parts;
 use super::sorted::GlobalOrder;
 use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, Worker};
 use super::{ArrayWriter, WriteBatch, WriteColumn};
-use crate::{Error, Result, WriteError, parallel};
+use crate::{Error, OrInternal, Result, WriteError, parallel};
 
 /// A fragment that is being written, tile by tile. [`Self::commit`] makes it part of the array; if it is dropped
 /// before, it is removed again as far as the storage allows. With
@@ -157,21 +157,23 @@ impl<'a> FragmentWriter<'a> {
     }
 
     fn append_run(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
+        check_whole(columns, cells)?;
+        // A tile of more cells than that is never full.
         let capacity = tdb_codec::to_usize(self.parts.tile_cells()).unwrap_or(usize::MAX);
         let mut start = 0;
         if self.pending.cells > 0 {
             start = capacity.saturating_sub(self.pending.cells).min(cells);
-            self.pending.push(columns, 0..start);
+            self.pending.push(columns, 0..start)?;
             if self.pending.cells == capacity {
                 self.flush()?;
             }
         }
-        let whole = cells.saturating_sub(start).checked_div(capacity).unwrap_or(0).saturating_mul(capacity);
+        let tiles = cells.saturating_sub(start).checked_div(capacity).or_internal("tiles without cells")?;
+        let whole = tiles.saturating_mul(capacity);
         let end = start.saturating_add(whole);
         let runs = Runs { columns, tile_cells: capacity, cells: start..end };
         self.append_tiles(runs.tiles(), &runs)?;
-        self.pending.push(columns, end..cells);
-        Ok(())
+        self.pending.push(columns, end..cells)
     }
 
     /// Appends `count` tiles of a source, filtered by all threads and written in order.
@@ -180,8 +182,9 @@ impl<'a> FragmentWriter<'a> {
         let fields = encoders.len();
         let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch(), spare) };
         let run = |job: usize, worker: &mut Worker<'_>| {
-            let (tile, field) = (job.checked_div(fields).unwrap_or(0), job.checked_rem(fields).unwrap_or(0));
-            encoders.get(field).ok_or(WriteError::NoCells)?.encode(source, tile, worker)
+            let place = job.checked_div(fields).zip(job.checked_rem(fields));
+            let (tile, field) = place.or_internal("a tile of a fragment without fields")?;
+            encoders.get(field).or_internal("a field without an encoder")?.encode(source, tile, worker)
         };
         let mut row = Vec::with_capacity(fields);
         let sink = |tile: EncodedTile| {
@@ -191,7 +194,9 @@ impl<'a> FragmentWriter<'a> {
             }
             Ok(())
         };
-        parallel::run_in_order(array.context.threads, 0..count.saturating_mul(fields), scratch, run, sink)
+        let jobs = count.checked_mul(fields).or_internal("more tiles than can be counted")?;
+        parallel::run_in_order(array.context.threads, 0..jobs, scratch, run, sink)?;
+        row.is_empty().then_some(()).or_internal("a row of tiles without one of each field")
     }
 
     /// Appends the cells of an iterator, like [`Self::append`]. While the tiles of one batch are filtered and stored,
@@ -211,7 +216,7 @@ impl<'a> FragmentWriter<'a> {
     /// A sparse fragment without cells, a fragment to which an append failed, or any I/O error of the storage. The
     /// array is unchanged then, except that it may have the fragment if the very last step failed.
     pub fn commit(self) -> Result<String> {
-        self.commit_all().map(|names| names.into_iter().next().unwrap_or_default())
+        self.commit_all()?.into_iter().next().or_internal("a commit without a fragment")
     }
 
     /// Like [`Self::commit`]; returns the names of all fragments that were written.
@@ -278,16 +283,20 @@ struct PendingField {
 
 impl Pending {
     /// Adds a run of the columns' cells.
-    pub(super) fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) {
+    pub(super) fn push(&mut self, columns: &[CheckedColumn<'_>], run: core::ops::Range<usize>) -> Result<()> {
         if run.is_empty() {
-            return;
+            return Ok(());
         }
         if self.fields.is_empty() {
             self.fields.extend(columns.iter().map(PendingField::new));
         }
+        let kinds = self.fields.iter().map(|field| field.kind);
+        if !kinds.eq(columns.iter().map(|column| column.kind)) {
+            return Err(Error::internal("batches with different columns"));
+        }
         let mut room = Room::default();
         for (field, column) in self.fields.iter_mut().zip(columns) {
-            let tile = column.tile(run.clone(), &mut room);
+            let tile = column.tile(run.clone(), &mut room)?;
             let before = to_u64(field.values.len());
             if column.cell_size.is_none() {
                 field.offsets.pop();
@@ -298,6 +307,7 @@ impl Pending {
             field.validity.extend_from_slice(tile.validity);
         }
         self.cells = self.cells.saturating_add(run.len());
+        Ok(())
     }
 
     /// The number of bytes held.

@@ -10,8 +10,8 @@ use tdb_fragment::{DataFile, TimestampedName};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
 use super::tile::FieldEncoder;
-use crate::Result;
 use crate::facts::Rule;
+use crate::{OrInternal, Result};
 
 /// The name of a new fragment, and which of these files it has.
 #[derive(Debug)]
@@ -66,9 +66,10 @@ pub(super) fn data_file(schema: &ArraySchema, kind: FieldKind) -> Option<DataFil
 
 /// How the tiles of a field after the dimensions are filtered: like coordinates, with the statistics of an attribute.
 pub(super) fn encoder(schema: &ArraySchema, kind: FieldKind, key: Option<&Key>) -> Result<FieldEncoder> {
+    let (_, name) = row(schema, kind).or_internal("a file of a field that the schema does not have")?;
     let field = Field {
         kind,
-        name: row(schema, kind).map_or("", |(_, name)| name),
+        name,
         datatype: Datatype::Uint64,
         cell_val_num: CellValNum::ONE,
         nullable: false,

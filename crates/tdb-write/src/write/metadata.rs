@@ -13,8 +13,9 @@ use super::merged::Marks;
 use super::statistics::{Fold, TileStatistics};
 use super::tile::{FieldEncoder, writer_version};
 use crate::facts::Rule;
+use crate::grid::Side;
 use crate::tally;
-use crate::{Result, WriteError};
+use crate::{Error, OrInternal, Result, WriteError};
 
 /// The offsets of the tiles of a data file, and its size.
 #[derive(Debug, Default)]
@@ -147,7 +148,7 @@ impl FragmentSummary {
             let offset = to_u64(file.len());
             let payload = match section {
                 Section::RTree => tree.to_bytes(version, &schema.domain).map_err(layout)?,
-                section => self.payload(section, schema, slots),
+                section => self.payload(section, schema, slots)?,
             };
             file.extend(generic_tile_in(writer, &payload, key, scratch)?);
             Ok(offset)
@@ -165,7 +166,7 @@ impl FragmentSummary {
             version,
             schema_name: version.has(Gate::SchemaFolder).then(|| self.schema_name.clone()),
             dense: !sparse,
-            non_empty_domain: Some(self.non_empty_domain(schema)),
+            non_empty_domain: Some(self.non_empty_domain(schema)?),
             sparse_tile_num: if sparse { to_u64(self.tile_count) } else { 0 },
             last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
             has_timestamps: self.marks.times,
@@ -187,18 +188,29 @@ impl FragmentSummary {
     }
 
     /// The area that the fragment covers.
-    fn non_empty_domain(&self, schema: &ArraySchema) -> Vec<Range> {
+    fn non_empty_domain(&self, schema: &ArraySchema) -> Result<Vec<Range>> {
         if let Some(domain) = &self.domain {
-            return domain.clone();
+            return Ok(domain.clone());
         }
         let mut mbrs = self.mbrs.iter();
-        let mut union = mbrs.next().cloned().unwrap_or_default();
+        let mut union = mbrs.next().cloned().or_internal("a sparse fragment without a tile")?;
         for mbr in mbrs {
             for ((range, other), dimension) in union.iter_mut().zip(mbr).zip(&schema.domain.dimensions) {
                 range.unite(dimension.datatype, other);
             }
         }
-        union
+        Ok(union)
+    }
+
+    /// Checks that a dense fragment has the tiles of its area: readers find them by their number.
+    pub(super) fn check_tiles(&self, schema: &ArraySchema) -> Result<()> {
+        let Some(domain) = &self.domain else { return Ok(()) };
+        let tiles = super::dense::sides(schema, domain)?.into_iter().map(Side::tiles);
+        let count = tiles.fold(1u64, u64::saturating_mul);
+        match count == to_u64(self.tile_count) {
+            true => Ok(()),
+            false => Err(Error::internal("a dense fragment without all of its tiles, or with more")),
+        }
     }
 
     /// The field in a slot; `None` for slots without files.
@@ -206,7 +218,7 @@ impl FragmentSummary {
         self.fields.iter().find(|field| slots.field(field.kind) == slot)
     }
 
-    fn payload(&self, section: Section, schema: &ArraySchema, slots: Slots) -> Vec<u8> {
+    fn payload(&self, section: Section, schema: &ArraySchema, slots: Slots) -> Result<Vec<u8>> {
         let field = section.slot().and_then(|slot| self.field(slot, slots));
         let list = |list: fn(&FieldSummary) -> &Vec<u64>| {
             // Fields without such a file have a zero for each tile.
@@ -214,7 +226,7 @@ impl FragmentSummary {
             values.map_or_else(|| write_u64_list(&vec![0; self.tile_count]), |values| write_u64_list(values))
         };
         let coords = section.slot() == Some(slots.coords());
-        match section {
+        Ok(match section {
             Section::TileOffsets(_) => list(|field| &field.fixed.offsets),
             Section::VarOffsets(_) => list(|field| &field.values.offsets),
             Section::VarSizes(_) => list(|field| &field.var_sizes),
@@ -235,8 +247,10 @@ impl FragmentSummary {
                     (0..slots.len()).map(|slot| self.statistics(slot, schema, slots)).collect();
                 write_fragment_statistics(&all)
             }
-            _ => write_names(&self.marks.processed),
-        }
+            Section::ProcessedConditions => write_names(&self.marks.processed),
+            // The tree is made elsewhere, and no version that is written has others.
+            _ => return Err(Error::internal("a section that is not written here")),
+        })
     }
 
     /// The placeholder of zipped coordinates has statistics like a field of zeros.

@@ -59,6 +59,7 @@ mod metadata;
 mod names;
 mod new;
 mod ordered;
+mod output;
 mod part;
 mod publish;
 mod put;
@@ -96,7 +97,7 @@ use crate::directory::Directory;
 use crate::schemas::load_schema;
 use crate::stats::{Counted, Counters};
 use crate::storage::{Below, Durability, LocalStorage, Storage, WriteStorage};
-use crate::{Error, Result, WriteError, clock, parallel};
+use crate::{Error, OrInternal, Result, WriteError, clock, parallel};
 
 pub use column::{WriteBatch, WriteColumn};
 pub use create::is_free;
@@ -281,7 +282,8 @@ impl WriteOptions {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
         let context = self.context(storage.clone());
         // Writers use the last schema, whatever its time.
-        let schema_key = Directory::schemas(&*context.storage)?.pop().unwrap_or_default();
+        let schema_key =
+            Directory::schemas(&*context.storage)?.pop().or_internal("an array without a schema")?;
         let schema = load_schema(&context, &schema_key)?;
         if !schema.version.has(Gate::FragmentFooter) {
             let what = format!("writing into an array of version {} is not supported", schema.version);
@@ -452,6 +454,7 @@ impl ArrayWriter {
     /// The time of cells or deletes that are written now. If the schema comes from a clock that is a little ahead, they
     /// do not come before it: a reader that sees the cells must also see their attributes.
     fn when(&self) -> Result<When, WriteError> {
+        // The schemas of early versions have no time.
         let schema = names::time_of(&self.schema_key).unwrap_or(0);
         self.options.given_or(|| clock::for_writing_from(schema))
     }

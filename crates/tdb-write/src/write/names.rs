@@ -199,8 +199,10 @@ impl Nonces {
         let Self { start, next } = self.clone();
         Scratch::new().with_nonces(move || {
             let count = next.fetch_add(1, Ordering::Relaxed);
-            let value = start.wrapping_add(u128::from(count)).to_le_bytes();
-            value.first_chunk().copied().unwrap_or_default()
+            // Without a default: zeros would be the same nonce again.
+            let [a, b, c, d, e, f, g, h, i, j, k, l, ..] =
+                start.wrapping_add(u128::from(count)).to_le_bytes();
+            [a, b, c, d, e, f, g, h, i, j, k, l]
         })
     }
 }

@@ -6,15 +6,15 @@ use tdb_codec::{DataOrder, Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, FieldKind};
 
 use super::column::CheckedColumn;
-use crate::WriteError;
+use crate::{OrInternal, Result, WriteError};
 
 /// Returns an error if cells of ordered attributes are not in their order. Only dense arrays with one dimension have
 /// such attributes, so neighbours in the columns are neighbours in the array. No value may appear twice; cells of other
 /// writes are not checked. Both is as in libtiledb, which also accepts a NaN.
-pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<(), WriteError> {
+pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<()> {
     for column in columns {
         let FieldKind::Attribute(index) = column.kind else { continue };
-        let Some(attribute) = schema.attributes.get(index) else { continue };
+        let attribute = schema.attributes.get(index).or_internal("a column without an attribute")?;
         let wanted = match attribute.order {
             DataOrder::Unordered => continue,
             DataOrder::Increasing => Ordering::Less,
@@ -23,11 +23,12 @@ pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Resu
         let wrong = if column.cell_size.is_some() {
             attribute.datatype.physical().visit(FirstAgainst { values: column.values, wanted })
         } else {
+            // A column that was checked has all of its cells.
             let cell = |index: usize| column.cell(index).unwrap_or_default();
             (1..column.cells).find(|index| cell(index.wrapping_sub(1)).cmp(cell(*index)) != wanted)
         };
         if let Some(cell) = wrong {
-            return Err(WriteError::NotInOrder { field: attribute.name.clone(), cell: to_u64(cell) });
+            return Err(WriteError::NotInOrder { field: attribute.name.clone(), cell: to_u64(cell) }.into());
         }
     }
     Ok(())

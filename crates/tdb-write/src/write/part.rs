@@ -3,23 +3,22 @@
 use std::mem;
 
 use tdb_codec::{Gate, to_u64};
-use tdb_fragment::{
-    CommitKind, CommitRecord, DataFile, DataFilePart, TimestampedName, write_consolidated_commits,
-};
-use tdb_schema::{FieldKind, Range};
+use tdb_fragment::{CommitKind, CommitRecord, TimestampedName, write_consolidated_commits};
+use tdb_schema::Range;
 
 use super::ArrayWriter;
 use super::boxes::Boxes;
-use super::merged::{self, Marks, Merged};
-use super::metadata::{FieldSummary, FragmentSummary, TileList};
+use super::merged::{Marks, Merged};
+use super::metadata::{FieldSummary, FragmentSummary};
 use super::names::{Names, Nonces, uuid};
+use super::output::{DataOutput, Output};
 use super::put::{never_put, put_new, sync_folder};
 use super::tile::{EncodedTile, FieldEncoder};
 use super::transaction::lock_if_any;
 use crate::directory::{Directory, FragmentEntry};
 use crate::paths::{COMMITS, FRAGMENT_METADATA, FRAGMENTS};
-use crate::storage::{Durability, FileWriter, StorageLock, WriteStorage, join};
-use crate::{Error, Result, WriteError};
+use crate::storage::{StorageLock, WriteStorage, join};
+use crate::{Error, OrInternal, Result, WriteError};
 
 /// The fragments of one write: one, or several if their size is limited.
 #[derive(Debug)]
@@ -89,7 +88,10 @@ impl<'a> Parts<'a> {
     /// Leaves the fragment durable but without a marker; returns its folder.
     pub(super) fn keep(mut self) -> Result<String> {
         let Some(mut fragment) = self.finished.pop() else { return Err(WriteError::NoCells.into()) };
-        let (parent, _) = fragment.folder.key.rsplit_once('/').unwrap_or_default();
+        if !self.finished.is_empty() {
+            return Err(Error::internal("several fragments where there is one"));
+        }
+        let parent = fragment.folder.key.rsplit_once('/').map_or("", |(parent, _)| parent);
         sync(self.array, parent)?;
         if fragment.made_folders {
             sync(self.array, "")?;
@@ -102,6 +104,7 @@ impl<'a> Parts<'a> {
     pub(super) fn name(&self) -> String {
         let begun = self.open.as_ref().map(|open| &open.name).or(self.first.as_ref());
         let first = self.finished.first().map(|finished| &finished.name).or(begun);
+        // Only after a failed append there is none.
         first.map(TimestampedName::to_string).unwrap_or_default()
     }
 
@@ -141,7 +144,7 @@ impl<'a> Parts<'a> {
     ) -> Result<()> {
         let sizes: Vec<u64> = slab.iter().map(|row| size_of_row(row)).collect();
         let bytes = sizes.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
-        let limit = self.boxes.as_ref().map_or(u64::MAX, |boxes| boxes.limit);
+        let limit = self.boxes.as_ref().or_internal("a slab without a box")?.limit;
         if self.open_bytes().saturating_add(bytes) > limit {
             self.finish(nonces)?;
         }
@@ -149,9 +152,9 @@ impl<'a> Parts<'a> {
             slab.iter().try_for_each(|row| self.append_open(row, encoders))?;
         } else if let Some(boxes) = &self.boxes {
             let groups = boxes.cut(&sizes)?.into_iter();
-            let groups: Vec<_> = groups.map(|group| (boxes.covered_by(&group), group.rows)).collect();
-            for (domain, rows) in groups {
-                let rows = slab.get(rows).unwrap_or_default();
+            let groups = groups.map(|group| Ok((boxes.covered_by(&group)?, group.rows)));
+            for (domain, rows) in groups.collect::<Result<Vec<_>>>()? {
+                let rows = slab.get(rows).or_internal("a group of tiles that are not in the slab")?;
                 rows.iter().try_for_each(|row| self.append_open(row, encoders))?;
                 self.finish_over(Some(domain), nonces)?;
             }
@@ -186,7 +189,10 @@ impl<'a> Parts<'a> {
 
     /// Ends the current fragment, if there is one.
     pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
-        let covered = self.boxes.as_ref().map(Boxes::covered);
+        if self.boxes.as_ref().is_some_and(Boxes::is_within_slab) {
+            return Err(Error::internal("a slab without all of its tiles"));
+        }
+        let covered = self.boxes.as_ref().map(Boxes::covered).transpose()?;
         self.finish_over(covered, nonces)?;
         if let Some(boxes) = &mut self.boxes {
             boxes.restart();
@@ -249,21 +255,6 @@ struct Part<'a> {
     made_folders: bool,
 }
 
-/// The files of one field.
-#[derive(Debug)]
-struct Output<'a> {
-    fixed: DataOutput<'a>,
-    values: Option<DataOutput<'a>>,
-    validity: Option<DataOutput<'a>>,
-}
-
-/// A data file to which tiles are appended.
-#[derive(Debug)]
-struct DataOutput<'a> {
-    path: String,
-    file: Box<dyn FileWriter + 'a>,
-}
-
 impl<'a> Part<'a> {
     /// Creates the folder and begins the data files.
     fn begin(
@@ -302,13 +293,21 @@ impl<'a> Part<'a> {
     /// Appends a tile of every field.
     fn append(&mut self, row: &[EncodedTile]) -> Result<()> {
         let summary = &mut self.summary;
+        let cells = row.first().or_internal("a row without tiles")?.cells;
+        let same = row.len() == self.outputs.len() && row.iter().all(|tile| tile.cells == cells);
+        if !same || row.len() != summary.fields.len() {
+            return Err(Error::internal("a row without a tile of each field, of the same cells"));
+        }
         let mut mbr = Vec::new();
         for (tile, (output, field)) in row.iter().zip(self.outputs.iter_mut().zip(&mut summary.fields)) {
             mbr.extend_from_slice(&tile.intervals);
-            summary.last_tile_cells = to_u64(tile.cells);
             output.append(tile, field)?;
         }
-        if !mbr.is_empty() {
+        summary.last_tile_cells = to_u64(cells);
+        if summary.domain.is_none() {
+            if mbr.len() != self.folder.array.schema().domain.dimensions.len() {
+                return Err(Error::internal("a tile without an interval of each dimension"));
+            }
             summary.mbrs.push(mbr);
         }
         summary.tile_count = summary.tile_count.saturating_add(1);
@@ -321,6 +320,7 @@ impl<'a> Part<'a> {
         let Self { name, mut outputs, folder, summary, made_folders, .. } = self;
         let array = folder.array;
         let durability = array.options.durability;
+        summary.check_tiles(array.schema())?;
         outputs.iter_mut().for_each(Output::end);
         let schema = array.schema();
         let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
@@ -336,84 +336,6 @@ impl<'a> Part<'a> {
             sync(array, &folder.key)?;
         }
         Ok(Finished { name, folder, made_folders, metadata })
-    }
-}
-
-impl<'a> Output<'a> {
-    fn begin(array: &'a ArrayWriter, folder: &str, encoder: &FieldEncoder) -> Result<Self> {
-        let schema = array.schema();
-        let open = |part| -> Result<DataOutput<'a>> {
-            let file = match encoder.kind {
-                FieldKind::Dimension(_) if !schema.version.has(Gate::DimensionFiles) => DataFile::Coords,
-                kind => merged::data_file(schema, kind).unwrap_or(DataFile::Field(kind, part)),
-            };
-            let name = file.name(schema, schema.version);
-            let name = name.filter(|name| tdb_fragment::is_plain_name(name)).ok_or_else(|| {
-                let what = "the name of a field cannot be used as a file name, which this version requires";
-                Error::unsupported(array.describe(&array.schema_key), what)
-            })?;
-            let key = join(folder, &name);
-            let path = array.describe(&key);
-            let file = array.storage.create_file(&key).map_err(|error| Error::io(&path, error))?;
-            Ok(DataOutput { path, file })
-        };
-        let fixed = open(DataFilePart::Fixed)?;
-        let values = encoder.cell_size.is_none().then(|| open(DataFilePart::Var)).transpose()?;
-        let validity = encoder.is_nullable().then(|| open(DataFilePart::Validity)).transpose()?;
-        Ok(Self { fixed, values, validity })
-    }
-
-    fn append(&mut self, tile: &EncodedTile, summary: &mut FieldSummary) -> Result<()> {
-        self.fixed.append(&tile.fixed, &mut summary.fixed)?;
-        if let (Some(output), Some((bytes, size))) = (&mut self.values, &tile.values) {
-            output.append(bytes, &mut summary.values)?;
-            summary.var_sizes.push(*size);
-        }
-        if let (Some(output), Some(bytes)) = (&mut self.validity, &tile.validity) {
-            output.append(bytes, &mut summary.validity)?;
-        }
-        summary.note(tile.cells, &tile.statistics);
-        Ok(())
-    }
-
-    /// Nothing more is appended: all files are being transferred before the first is waited for.
-    fn end(&mut self) {
-        let Self { fixed, values, validity } = self;
-        [Some(fixed), values.as_mut(), validity.as_mut()]
-            .into_iter()
-            .flatten()
-            .for_each(|output| output.file.end());
-    }
-
-    fn finish(self, durability: Durability) -> Result<()> {
-        let Self { fixed, values, validity } = self;
-        fixed.finish(durability)?;
-        values.into_iter().chain(validity).try_for_each(|output| output.finish(durability))
-    }
-}
-
-impl<'a> DataOutput<'a> {
-    /// A file with all of its bytes, whose transfer has begun.
-    fn whole(array: &'a ArrayWriter, key: &str, bytes: &[u8]) -> Result<Self> {
-        let path = array.describe(key);
-        let written = array.storage.create_file(key).and_then(|mut file| {
-            file.append(bytes)?;
-            file.end();
-            Ok(file)
-        });
-        let file = written.map_err(|error| Error::io(&path, error))?;
-        Ok(Self { path, file })
-    }
-
-    /// Appends a tile and records where it begins.
-    fn append(&mut self, tile: &[u8], tiles: &mut TileList) -> Result<()> {
-        self.file.append(tile).map_err(|error| Error::io(&self.path, error))?;
-        tiles.push(to_u64(tile.len()));
-        Ok(())
-    }
-
-    fn finish(self, durability: Durability) -> Result<()> {
-        self.file.finish(durability).map_err(|error| Error::io(&self.path, error))
     }
 }
 

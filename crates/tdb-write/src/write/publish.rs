@@ -303,6 +303,10 @@ impl Walk<'_> {
         }
         let requests: Vec<Request> = new.iter().cloned().map(Request::List).collect();
         let replies = if requests.is_empty() { Vec::new() } else { self.storage.fetch(&requests) };
+        if replies.len() != new.len() {
+            // It is unknown which reply is missing.
+            return Err(Error::io(self.storage.describe(FRAGMENTS), io::ErrorKind::UnexpectedEof.into()));
+        }
         for (folder, reply) in new.iter().zip(replies) {
             let entries = reply.and_then(Reply::into_entries);
             let entries = entries.map_err(|error| Error::io(self.storage.describe(folder), error))?;

@@ -162,6 +162,7 @@ impl<'a> Write<'a> {
         }
         let mut domain = Vec::with_capacity(schema.domain.dimensions.len());
         for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
+            // Strings have no domain, and no box.
             let (low, high) = dimension.domain.clone().unwrap_or_default();
             let mut bounds = Range::new(low, high);
             if let Some(current) =

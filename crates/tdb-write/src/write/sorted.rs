@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 use tdb_codec::{Layout, Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, Dimension};
 
-use super::column::CheckedColumn;
+use super::column::{CheckedColumn, check_whole};
 use super::coordinates::{Bounds, bands, of_dimensions};
 use crate::order;
 use crate::order::hilbert::Curve;
 use crate::order::{CellOrder, Part, reals};
-use crate::{Result, WriteError, parallel};
+use crate::{Error, OrInternal, Result, WriteError, parallel};
 
 /// The global order of an array's cells, and the last cell that was checked.
 #[derive(Debug)]
@@ -78,23 +78,22 @@ impl GlobalOrder {
         columns: &[CheckedColumn<'_>],
         cells: usize,
     ) -> Result<()> {
-        let coordinates = of_dimensions(columns, self.dimensions.len());
+        let coordinates = of_dimensions(columns, self.dimensions.len())?;
         self.bounds.check(threads, &coordinates, cells, self.cells)?;
         if cells == 0 {
             return Ok(());
         }
         let mut wrong = None;
         if let Some(last) = &self.last {
-            let both = last.with_first_of(&coordinates);
+            let both = last.with_first_of(&coordinates)?;
             let both: Vec<_> =
                 both.iter().zip(&coordinates).map(|(cells, column)| cells.column(column)).collect();
-            wrong = self.first_wrong(&both, 0..2).map(|(_, wrong)| (0, wrong));
+            wrong = self.first_wrong(&both, 0..2)?.map(|(_, wrong)| (0, wrong));
         }
         if wrong.is_none() {
             // A band's first cell is compared with the last one of the previous band.
             let jobs = bands(cells).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
-            let found =
-                parallel::run(threads, jobs, || (), |band, ()| Ok(self.first_wrong(&coordinates, band)))?;
+            let found = parallel::run(threads, jobs, || (), |band, ()| self.first_wrong(&coordinates, band))?;
             wrong = found.into_iter().flatten().next();
         }
         if let Some((cell, wrong)) = wrong {
@@ -105,48 +104,59 @@ impl GlobalOrder {
             }
             .into());
         }
-        self.last = Some(LastCell::new(&coordinates, cells));
+        self.last = Some(LastCell::new(&coordinates, cells)?);
         self.cells = self.cells.saturating_add(to_u64(cells));
         Ok(())
     }
 
     /// Compares `cells` cells of all dimensions, in the schema's order, with their predecessors: the first one with the
     /// last cell of the previous call.
-    pub fn look(&mut self, coordinates: &[CheckedColumn<'_>], cells: usize) -> Neighbours {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if a coordinate of a cell is missing.
+    pub fn look(&mut self, coordinates: &[CheckedColumn<'_>], cells: usize) -> Result<Neighbours> {
+        check_whole(coordinates, cells)?;
         let mut found = Neighbours::default();
         if cells == 0 {
-            return found;
+            return Ok(found);
         }
         if let Some(last) = &self.last {
-            let both = last.with_first_of(coordinates);
+            let both = last.with_first_of(coordinates)?;
             let both: Vec<_> =
                 both.iter().zip(coordinates).map(|(cells, column)| cells.column(column)).collect();
-            let Neighbours { unsorted, equal } = self.neighbours(&both, 0..2);
+            let Neighbours { unsorted, equal } = self.neighbours(&both, 0..2)?;
             found.unsorted.extend(unsorted.iter().map(|_| 0));
             found.equal.extend(equal.iter().map(|_| 0));
         }
-        let Neighbours { unsorted, equal } = self.neighbours(coordinates, 0..cells);
+        let Neighbours { unsorted, equal } = self.neighbours(coordinates, 0..cells)?;
         found.unsorted.extend(unsorted);
         found.equal.extend(equal);
-        self.last = Some(LastCell::new(coordinates, cells));
-        found
+        self.last = Some(LastCell::new(coordinates, cells)?);
+        Ok(found)
     }
 
     /// The first cell of a run that sorts before the previous one, or has the same coordinates as another one.
-    fn first_wrong(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Option<(usize, Wrong)> {
-        let Neighbours { unsorted, equal } = self.neighbours(coordinates, run);
+    fn first_wrong(
+        &self,
+        coordinates: &[CheckedColumn<'_>],
+        run: Cells<usize>,
+    ) -> Result<Option<(usize, Wrong)>> {
+        let Neighbours { unsorted, equal } = self.neighbours(coordinates, run)?;
         let unsorted = unsorted.first().map(|cell| (*cell, Wrong::NotSorted));
         if self.duplicates {
-            return unsorted;
+            return Ok(unsorted);
         }
         let repeated = first_repeated(coordinates, &equal);
-        unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min()
+        Ok(unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min())
     }
 
     /// The cells of a run that do not sort after the previous one.
     ///
     /// Cells are compared part by part: the first part of all, each further one of those that were equal so far.
-    fn neighbours(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Neighbours {
+    fn neighbours(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Result<Neighbours> {
+        if coordinates.len() != self.dimensions.len() {
+            return Err(Error::internal("a dimension without coordinates"));
+        }
         let start = run.start;
         let mut pairs = Pairs { undecided: None, run: run.clone(), unsorted: Vec::new() };
         if self.hilbert {
@@ -156,14 +166,14 @@ impl GlobalOrder {
         }
         for part in &self.parts {
             let index = part.dimension();
-            let (Some(dimension), Some(column)) = (self.dimensions.get(index), coordinates.get(index)) else {
-                continue;
-            };
+            let both = self.dimensions.get(index).zip(coordinates.get(index));
+            let (dimension, column) = both.or_internal("a part of the order without a dimension")?;
             match part {
                 Part::Cell(_) if column.cell_size.is_some() => {
                     dimension.datatype.physical().visit(ComparePairs { column, pairs: &mut pairs });
                 }
                 _ => {
+                    // The column is whole, so there is a value.
                     let value = |cell: usize| column.cell(cell).unwrap_or_default();
                     pairs.compare(|before, cell| {
                         order::compare_part(*part, dimension, value(before), value(cell))
@@ -176,13 +186,15 @@ impl GlobalOrder {
         }
         let Pairs { undecided, mut unsorted, .. } = pairs;
         unsorted.sort_unstable();
-        Neighbours { unsorted, equal: undecided.unwrap_or_default() }
+        // Something was compared, because an array has a dimension; otherwise no cell is equal to another.
+        Ok(Neighbours { unsorted, equal: undecided.unwrap_or_default() })
     }
 }
 
 /// The first cell, among those that compare equal to the previous one, whose coordinates are the same as another
 /// cell's, byte by byte: zeros of both signs compare equal, but are not the same.
 fn first_repeated(coordinates: &[CheckedColumn<'_>], equal: &[usize]) -> Option<usize> {
+    // The columns are whole, so there is a value.
     let cell = |index: usize| -> Vec<&[u8]> {
         coordinates.iter().map(|column| column.cell(index).unwrap_or_default()).collect()
     };
@@ -209,6 +221,7 @@ pub(super) fn curve<'a>(
     run: Cells<usize>,
 ) -> Vec<u64> {
     let curve = Curve::new(dimensions);
+    // There is a column of each dimension, and it is whole.
     let place = |cell: usize| {
         let of = |column: &CheckedColumn<'a>| column.cell(cell).unwrap_or_default();
         curve.place(|dimension| coordinates.get(dimension).map_or(&[][..], of))
@@ -259,7 +272,7 @@ impl PhysicalVisitor for ComparePairs<'_, '_> {
             let start = cell.wrapping_mul(T::SIZE);
             values.get(start..start.wrapping_add(T::SIZE)).and_then(T::from_le)
         };
-        // There is no NaN: no domain contains it. Zeros of both signs are equal here, as in libtiledb.
+        // The column is whole, so there is a value. There is no NaN: no domain contains it. Zeros of both signs are equal here, as in libtiledb.
         pairs.compare(|before, cell| value(before).partial_cmp(&value(cell)).unwrap_or(Ordering::Equal));
     }
 }
@@ -269,20 +282,23 @@ impl PhysicalVisitor for ComparePairs<'_, '_> {
 struct LastCell(Vec<Vec<u8>>);
 
 impl LastCell {
-    fn new(coordinates: &[CheckedColumn<'_>], cells: usize) -> Self {
-        let last = cells.saturating_sub(1);
-        Self(coordinates.iter().map(|column| column.cell(last).unwrap_or_default().to_vec()).collect())
+    fn new(coordinates: &[CheckedColumn<'_>], cells: usize) -> Result<Self> {
+        let last = cells.checked_sub(1).or_internal("cells without a last one")?;
+        let value = |column: &CheckedColumn<'_>| column.cell(last).map(<[u8]>::to_vec);
+        let cell: Option<_> = coordinates.iter().map(value).collect();
+        Ok(Self(cell.or_internal("a dimension without the coordinate of the last cell")?))
     }
 
     /// This cell and the first one of the columns.
-    fn with_first_of(&self, coordinates: &[CheckedColumn<'_>]) -> Vec<TwoCells> {
+    fn with_first_of(&self, coordinates: &[CheckedColumn<'_>]) -> Result<Vec<TwoCells>> {
         let two = |(last, column): (&Vec<u8>, &CheckedColumn<'_>)| {
             let mut values = last.clone();
             let middle = to_u64(values.len());
-            values.extend_from_slice(column.cell(0).unwrap_or_default());
-            TwoCells { offsets: [0, middle, to_u64(values.len())], values }
+            values.extend_from_slice(column.cell(0)?);
+            Some(TwoCells { offsets: [0, middle, to_u64(values.len())], values })
         };
-        self.0.iter().zip(coordinates).map(two).collect()
+        let both: Option<Vec<_>> = self.0.iter().zip(coordinates).map(two).collect();
+        both.or_internal("a dimension without the coordinate of the first cell")
     }
 }
 

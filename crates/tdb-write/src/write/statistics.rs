@@ -11,7 +11,7 @@ use tdb_fragment::FieldStatistics;
 
 use super::tile::TileCells;
 use crate::facts::{Compared, Rule};
-use crate::tally;
+use crate::{OrInternal, Result, tally};
 
 /// Statistics of one tile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,16 +25,22 @@ pub struct TileStatistics {
 }
 
 /// Computes the statistics of the written cells of a tile. `cell_size` is `None` for var-length fields.
+///
+/// # Errors
+/// [`crate::Error::Internal`] if the tile lacks some of its cells.
 pub fn of_tile(
     rule: Rule,
     datatype: Datatype,
     cells: &TileCells<'_>,
     cell_size: Option<usize>,
-) -> TileStatistics {
+) -> Result<TileStatistics> {
+    cells.check(cell_size)?;
     let mut statistics = TileStatistics::default();
-    if rule.nulls {
+    // No validity means that no cell is null.
+    if rule.nulls && !cells.validity.is_empty() {
         for run in cells.written() {
-            let validity = cells.validity.get(run.clone()).unwrap_or_default();
+            let validity =
+                cells.validity.get(run).or_internal("a tile without the validity of a run of cells")?;
             let nulls = validity.iter().filter(|valid| **valid == 0).count();
             statistics.null_count = statistics.null_count.saturating_add(tdb_codec::to_u64(nulls));
         }
@@ -42,14 +48,13 @@ pub fn of_tile(
     match rule.compared {
         Compared::Number(physical) => number(physical, cells, &mut statistics),
         Compared::Bytes => {
-            let width = cell_size.unwrap_or(0);
             let cell = |index: usize| match cell_size {
-                Some(_) => {
+                Some(width) => {
                     cells.values.get(index.checked_mul(width)?..index.checked_add(1)?.checked_mul(width)?)
                 }
                 None => cells.var_cell(index),
             };
-            bytes(cells, cell, &mut statistics);
+            bytes(cells, cell, &mut statistics)?;
             if rule.sum && datatype == Datatype::Char {
                 // `CHAR` values are added as signed bytes.
                 let mut sum = TileStatistics::default();
@@ -62,7 +67,7 @@ pub fn of_tile(
     if !rule.sum {
         statistics.sum = [0; 8];
     }
-    statistics
+    Ok(statistics)
 }
 
 fn valid_cells<'c>(cells: &'c TileCells<'_>) -> impl Iterator<Item = usize> + 'c {
@@ -78,19 +83,18 @@ fn bytes<'v>(
     cells: &TileCells<'_>,
     cell: impl Fn(usize) -> Option<&'v [u8]>,
     statistics: &mut TileStatistics,
-) {
-    let mut values = valid_cells(cells).filter_map(cell);
-    if let Some(first) = values.next() {
-        let (mut low, mut high) = (first, first);
-        for value in values {
-            if value < low {
-                low = value;
-            } else if value > high {
-                high = value;
-            }
-        }
-        statistics.extremes = Some((low.to_vec(), high.to_vec()));
+) -> Result<()> {
+    let mut extremes: Option<(&[u8], &[u8])> = None;
+    for index in valid_cells(cells) {
+        let value = cell(index).or_internal("a tile without the value of a cell")?;
+        extremes = Some(match extremes {
+            None => (value, value),
+            Some((low, high)) if value < low => (value, high),
+            Some((low, high)) => (low, value.max(high)),
+        });
     }
+    statistics.extremes = extremes.map(|(low, high)| (low.to_vec(), high.to_vec()));
+    Ok(())
 }
 
 /// Statistics of a whole fragment, tile by tile.
@@ -156,7 +160,7 @@ mod tests {
         values.iter().for_each(|value| value.write_le(&mut bytes));
         let cells = TileCells { count: values.len(), values: &bytes, offsets: &[], validity, runs: None };
         let rule = Rule::attribute(datatype, CellValNum::ONE, !validity.is_empty());
-        of_tile(rule, datatype, &cells, Some(T::SIZE))
+        of_tile(rule, datatype, &cells, Some(T::SIZE)).unwrap()
     }
 
     fn strings(values: &[&str]) -> TileStatistics {
@@ -169,7 +173,7 @@ mod tests {
         let cells =
             TileCells { count: values.len(), values: &bytes, offsets: &offsets, validity: &[], runs: None };
         let rule = Rule::attribute(Datatype::StringAscii, CellValNum::Var, false);
-        of_tile(rule, Datatype::StringAscii, &cells, None)
+        of_tile(rule, Datatype::StringAscii, &cells, None).unwrap()
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl<'a> SparseStream<'a> {
         let schema = array.schema();
         let first = self.written.saturating_add(to_u64(self.pending.cells));
         let (columns, cells) = array.check(&field_kinds(schema), columns, first)?;
-        let coordinates = of_dimensions(&columns, schema.domain.dimensions.len());
+        let coordinates = of_dimensions(&columns, schema.domain.dimensions.len())?;
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
         self.failed = true;
         let bytes = columns.iter().map(column::CheckedColumn::bytes).fold(0, usize::saturating_add);
@@ -100,7 +100,7 @@ impl<'a> SparseStream<'a> {
             let room = self.max.saturating_sub(self.held());
             let count = room.checked_div(each).unwrap_or(1).max(1);
             let end = start.saturating_add(count).min(cells);
-            self.pending.push(&columns, start..end);
+            self.pending.push(&columns, start..end)?;
             start = end;
             if self.held().saturating_add(each) > self.max {
                 self.flush()?;

@@ -12,7 +12,7 @@ use tdb_tile::{ChunkBuffers, EMPTY_TILE, encode_string_tile, encode_tile_into};
 
 use super::statistics::{self, TileStatistics};
 use crate::facts::Rule;
-use crate::{Result, WriteError};
+use crate::{Error, OrInternal, Result, WriteError};
 
 /// Cells of one tile in the order they are stored.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,23 @@ impl<'a> TileCells<'a> {
     /// The runs of cells that are not padding.
     pub fn written(&self) -> impl Iterator<Item = Cells<usize>> + use<'a> {
         let all = self.runs.is_none().then_some(0..self.count);
+        // Either these runs, or all.
         self.runs.unwrap_or_default().iter().cloned().chain(all)
+    }
+
+    /// Checks that there is a value of every cell, and a validity of every cell or of none. `cell_size` is `None` for
+    /// var-length fields.
+    pub(super) fn check(&self, cell_size: Option<usize>) -> Result<()> {
+        let has_values = match cell_size {
+            Some(size) => self.count.checked_mul(size) == Some(self.values.len()),
+            None => self.offsets.len() == self.count,
+        };
+        let has_validity = self.validity.is_empty() || self.validity.len() == self.count;
+        let has_runs = self.runs.is_none_or(|runs| runs.iter().all(|run| run.end <= self.count));
+        match has_values && has_validity && has_runs {
+            true => Ok(()),
+            false => Err(Error::internal("a tile without all of its cells")),
+        }
     }
 
     /// A cell of a var-length field.
@@ -261,11 +277,11 @@ impl FieldEncoder {
         for index in 0..self.zipped {
             let cells = source.cells(FieldKind::Dimension(index), tile, room)?;
             values.extend_from_slice(cells.values);
-            let statistics = statistics::of_tile(self.rule, self.datatype, &cells, self.cell_size);
+            let statistics = statistics::of_tile(self.rule, self.datatype, &cells, self.cell_size)?;
             intervals.extend(interval(&statistics));
             count = cells.count;
         }
-        let size = to_u64(self.cell_size.unwrap_or(1));
+        let size = to_u64(self.cell_size.or_internal("coordinates in one file without a size")?);
         let split = split::Cells::Coordinates { dimensions: to_u64(self.zipped), size };
         let fixed = encoding.encode(&self.fixed, &values, split);
         let fixed = fixed.map_err(|error| self.failed(error))?;
@@ -279,7 +295,10 @@ impl FieldEncoder {
 
     fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut Encoding<'_>) -> Result<EncodedTile> {
         let failed = |error| self.failed(error);
-        let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size);
+        if self.validity.is_some() && cells.validity.len() != cells.count {
+            return Err(Error::internal("a tile of a nullable field without validity"));
+        }
+        let statistics = statistics::of_tile(self.rule, self.datatype, cells, self.cell_size)?;
         let intervals = match self.kind {
             // Fields with extremes of their own are not in the R-tree: the times of cells.
             FieldKind::Dimension(_) if !self.rule.extremes => interval(&statistics).into_iter().collect(),
@@ -287,7 +306,7 @@ impl FieldEncoder {
         };
         let (fixed, values) = match &self.values {
             None => {
-                let size = to_u64(self.cell_size.unwrap_or(1));
+                let size = to_u64(self.cell_size.or_internal("cells of fixed size without a size")?);
                 let tile = encoding.encode(&self.fixed, cells.values, split::Cells::Fixed { size });
                 (tile.map_err(failed)?, None)
             }

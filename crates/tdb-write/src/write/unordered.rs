@@ -5,7 +5,7 @@ use core::ops::Range;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind};
 
-use super::column::{CheckedColumn, Runs};
+use super::column::{CheckedColumn, Runs, check_whole, column_of};
 use super::coordinates::{Bounds, bands, of_dimensions};
 use super::fragment::field_kinds;
 use super::tile::{Room, TileCells, TileSource};
@@ -13,7 +13,7 @@ use super::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::buffers::index_of;
 use crate::context::Context;
 use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
-use crate::{Result, WriteError, parallel};
+use crate::{Error, OrInternal, Result, WriteError, parallel};
 
 /// Writes cells as a fragment; returns the fragment's name.
 pub(super) fn write(
@@ -37,12 +37,19 @@ pub(super) fn append(
 ) -> Result<()> {
     let array = fragment.array();
     let (context, schema) = (&array.context, array.schema());
-    let coordinates = of_dimensions(columns, schema.domain.dimensions.len());
+    check_whole(columns, cells)?;
+    let coordinates = of_dimensions(columns, schema.domain.dimensions.len())?;
     Bounds::new(schema).check(context.threads, &coordinates, cells, first)?;
     let mut order = sorted(context, schema, &coordinates, cells)?;
+    // Checked once: below, cells are picked by these numbers one by one.
+    let greatest = order.iter().fold(0, |greatest: u32, cell| greatest.max(*cell));
+    if order.len() != cells || (cells > 0 && index_of(greatest) >= cells) {
+        return Err(Error::internal("an order of cells without each of them"));
+    }
     if !schema.allows_duplicates {
         resolve_duplicates(context.threads, &mut order, &coordinates, duplicates, first)?;
     }
+    // A tile of more cells than that has all.
     let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
     if order.len() == cells && order.is_sorted() {
         let runs = Runs { columns, tile_cells, cells: 0..cells };
@@ -87,7 +94,7 @@ fn resolve_duplicates(
 ) -> Result<()> {
     let mut dropped: Vec<usize> = Vec::new();
     for group in stand_equal(threads, order, coordinates)? {
-        let Some(cells) = order.get_mut(group.clone()) else { continue };
+        let cells = order.get_mut(group.clone()).or_internal("equal cells that are not in the order")?;
         // Zeros of both signs compare equal but are different: this groups the cells with identical coordinates.
         let key = |cell: &u32| -> Vec<&[u8]> {
             coordinates.iter().map(|column| column.cell(index_of(*cell)).unwrap_or_default()).collect()
@@ -133,7 +140,7 @@ fn stand_equal(
         let mut equal: Option<Vec<usize>> = None;
         for column in coordinates {
             equal = Some(match equal {
-                None => equal_in(column, order, band.clone(), values),
+                None => equal_in(column, order, band.clone(), values)?,
                 Some(mut equal) => {
                     let cell = |at: usize| order.get(at).and_then(|cell| column.cell(index_of(*cell)));
                     equal.retain(|at| same(column, cell(at.wrapping_sub(1)), cell(*at)));
@@ -141,7 +148,7 @@ fn stand_equal(
                 }
             });
         }
-        Ok(equal.unwrap_or_default())
+        equal.or_internal("an array without dimensions")
     })?;
     let equal: Vec<usize> = equal.into_iter().flatten().collect();
     let groups = equal.chunk_by(|a, b| a.saturating_add(1) == *b);
@@ -155,8 +162,8 @@ fn equal_in(
     order: &[u32],
     band: Range<usize>,
     values: &mut Vec<u8>,
-) -> Vec<usize> {
-    let cells = order.get(band.clone()).unwrap_or_default();
+) -> Result<Vec<usize>> {
+    let cells = order.get(band.clone()).or_internal("an order of cells without one of its bands")?;
     let second = band.start.saturating_add(1);
     // Picked first, so that random memory accesses do not wait for each other.
     fn of_size<const N: usize>(
@@ -171,7 +178,7 @@ fn equal_in(
         let equal = |pair: &[[u8; N]]| matches!(pair, [a, b] if a == b || are_zeros(column, a, b));
         pairs.filter(|(pair, _)| equal(pair)).map(|(_, at)| at).collect()
     }
-    match column.cell_size {
+    Ok(match column.cell_size {
         Some(1) => of_size::<1>(column, cells, second, values),
         Some(2) => of_size::<2>(column, cells, second, values),
         Some(4) => of_size::<4>(column, cells, second, values),
@@ -181,7 +188,7 @@ fn equal_in(
             let equal = |pair: &[u32]| matches!(pair, [a, b] if same(column, cell(*a), cell(*b)));
             cells.windows(2).zip(second..).filter(|(pair, _)| equal(pair)).map(|(_, at)| at).collect()
         }
-    }
+    })
 }
 
 /// Whether two coordinates compare equal (+0.0 == -0.0).
@@ -209,38 +216,40 @@ impl TileSource for Picked<'_, '_> {
     fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
         let start = tile.saturating_mul(self.tile_cells);
         let end = start.saturating_add(self.tile_cells).min(self.order.len());
-        let order = self.order.get(start..end).unwrap_or_default();
+        let order = self.order.get(start..end).or_internal("an order of cells without one of its tiles")?;
+        let column = column_of(self.columns, field)?;
         let Room { values, offsets, validity, .. } = room;
         values.clear();
         offsets.clear();
         validity.clear();
-        if let Some(column) = self.columns.iter().find(|column| column.kind == field) {
-            match column.cell_size {
-                Some(1) => pick::<1>(column.values, order, values),
-                Some(2) => pick::<2>(column.values, order, values),
-                Some(4) => pick::<4>(column.values, order, values),
-                Some(8) => pick::<8>(column.values, order, values),
-                Some(_) => {
-                    order.iter().filter_map(|cell| column.cell(index_of(*cell))).for_each(|cell| {
-                        values.extend_from_slice(cell);
-                    });
-                }
-                None => {
-                    for cell in order {
-                        offsets.push(to_u64(values.len()));
-                        push_cell(column, index_of(*cell), values);
-                    }
+        match column.cell_size {
+            Some(1) => pick::<1>(column.values, order, values),
+            Some(2) => pick::<2>(column.values, order, values),
+            Some(4) => pick::<4>(column.values, order, values),
+            Some(8) => pick::<8>(column.values, order, values),
+            Some(_) => {
+                for cell in order {
+                    values.extend_from_slice(
+                        column.cell(index_of(*cell)).or_internal("a column without a cell of the order")?,
+                    );
                 }
             }
-            if !column.validity.is_empty() {
-                pick::<1>(column.validity, order, validity);
+            None => {
+                for cell in order {
+                    offsets.push(to_u64(values.len()));
+                    push_cell(column, index_of(*cell), values)
+                        .or_internal("a column without a string of the order")?;
+                }
             }
+        }
+        if !column.validity.is_empty() {
+            pick::<1>(column.validity, order, validity);
         }
         Ok(TileCells { count: order.len(), values, offsets, validity, runs: None })
     }
 }
 
-/// Picks cells of `N` bytes.
+/// Picks cells of `N` bytes. The column is whole, and the order has no other cells.
 fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
     let (cells, _) = from.as_chunks::<N>();
     let start = into.len();
@@ -254,12 +263,11 @@ fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
 /// Strings up to this length are appended with one copy of fixed size, together with the bytes after them.
 const SHORT: usize = 16;
 
-/// Appends a cell of variable length.
-pub(super) fn push_cell(column: &CheckedColumn<'_>, index: usize, into: &mut Vec<u8>) {
-    let bounds = column.offsets.get(index).zip(column.offsets.get(index.saturating_add(1)));
-    let bounds = bounds.and_then(|(start, end)| Some((to_usize(*start)?, to_usize(*end)?)));
-    let Some((start, end)) = bounds else { return };
-    let len = end.saturating_sub(start);
+/// Appends a cell of variable length; `None` if the column does not have it.
+fn push_cell(column: &CheckedColumn<'_>, index: usize, into: &mut Vec<u8>) -> Option<()> {
+    let start = to_usize(*column.offsets.get(index)?)?;
+    let end = to_usize(*column.offsets.get(index.checked_add(1)?)?)?;
+    let len = end.checked_sub(start)?;
     let before = into.len();
     let near = column.values.get(start..).and_then(<[u8]>::first_chunk::<SHORT>);
     match near.filter(|_| len <= SHORT) {
@@ -267,6 +275,7 @@ pub(super) fn push_cell(column: &CheckedColumn<'_>, index: usize, into: &mut Vec
             into.extend_from_slice(bytes);
             into.truncate(before.saturating_add(len));
         }
-        None => into.extend_from_slice(column.values.get(start..end).unwrap_or_default()),
+        None => into.extend_from_slice(column.values.get(start..end)?),
     }
+    Some(())
 }

@@ -6,7 +6,7 @@ use tdb_schema::{ArraySchema, Dimension, Enumeration, EnumerationName, Range};
 
 use super::{SchemaEvolution, WHAT};
 use crate::write::names;
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 impl SchemaEvolution {
     /// Gives the extended enumerations new files.
@@ -22,7 +22,7 @@ impl SchemaEvolution {
                 return Err(Error::refused(WHAT, format!("there is no enumeration \"{name}\"")));
             };
             let before = load(entry)?;
-            let missing = if self.where_needed { missing(&before, values) } else { values.clone() };
+            let missing = if self.where_needed { missing(&before, values)? } else { values.clone() };
             if self.where_needed && missing.is_empty() {
                 continue;
             }
@@ -37,14 +37,20 @@ impl SchemaEvolution {
 }
 
 /// Those of some values that an enumeration does not have, each once.
-fn missing(before: &Enumeration, values: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let mut known: HashSet<&[u8]> = (0..before.len()).filter_map(|index| before.value(index)).collect();
-    values.iter().filter(|value| known.insert(value)).cloned().collect()
+fn missing(before: &Enumeration, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
+    let mut known: HashSet<&[u8]> = values_of(before)?.into_iter().collect();
+    Ok(values.iter().filter(|value| known.insert(value)).cloned().collect())
+}
+
+/// All values of an enumeration: one that was left out would shift the codes of those behind it.
+fn values_of(enumeration: &Enumeration) -> Result<Vec<&[u8]>> {
+    let values: Option<Vec<&[u8]>> = (0..enumeration.len()).map(|index| enumeration.value(index)).collect();
+    values.or_internal("an enumeration without a value of each code")
 }
 
 /// An enumeration with more values, for a file of this name.
 fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Result<Enumeration> {
-    let all = (0..before.len()).filter_map(|index| before.value(index).map(<[u8]>::to_vec));
+    let all = values_of(before)?.into_iter().map(<[u8]>::to_vec);
     let extended = Enumeration::new(
         before.name.clone(),
         file_name,
@@ -60,6 +66,10 @@ fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Resu
 /// These ranges, and what the current domain has already. An empty high end of strings means that the range is open.
 pub(super) fn united(old: &ArraySchema, ranges: &[Range]) -> Vec<Range> {
     let Some(before) = &old.current_domain else { return ranges.to_vec() };
+    if ranges.len() != before.ranges.len() {
+        // As they are, they are refused.
+        return ranges.to_vec();
+    }
     let dimensions = old.domain.dimensions.iter().zip(&before.ranges);
     let unite = |((dimension, before), range): ((&Dimension, &Range), &Range)| {
         let open = dimension.is_var() && (before.high.is_empty() || range.high.is_empty());
