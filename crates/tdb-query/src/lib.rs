@@ -47,9 +47,9 @@ mod stream;
 mod tests;
 
 use tdb_cells::{
-    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, QueryCondition, QueryError, Result,
-    TimeWindow, asked, budget, buffers, coordinate, expression, facts, gather, grid, operands, order,
-    parallel, ranges, share, spec,
+    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, OrInternal, QueryCondition,
+    QueryError, Result, TimeWindow, asked, budget, buffers, coordinate, expression, facts, gather, grid,
+    operands, order, parallel, ranges, share, spec,
 };
 use tdb_codec::Layout;
 use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
