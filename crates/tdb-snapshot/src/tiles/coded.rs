@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
 use crate::worker::{Hands, Worker};
-use crate::{Error, Result, parallel};
+use crate::{Error, OrInternal, Result, parallel};
 
 /// The length of a longer read is compared with the file's real size before memory is allocated for it.
 const TRUSTED_READ: usize = 16 << 20;
@@ -53,7 +53,8 @@ impl Coded {
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         runs: Option<impl Iterator<Item = Range<usize>>>,
     ) -> Extent {
-        if self.short.is_some() {
+        // What should be empty may not be: only the whole tile tells.
+        if self.short.is_some() || len == 0 {
             return Extent::Whole;
         }
         let stored = location.range.end.saturating_sub(location.range.start);
@@ -89,7 +90,8 @@ impl Coded {
         let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(wrong)?;
         let stored = self.stored(tile, &chunks, out.len());
-        let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
+        let split = out.split_at_mut_checked(stored);
+        let (out, lacking) = split.or_internal("a tile without room for what is stored of it")?;
         lacking.fill(0);
         if threads < 2 || chunks.len() > MOST_SHARED {
             let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
@@ -158,6 +160,7 @@ impl Coded {
             for place in places {
                 read_piece(context, &location, &*file, &place.body, raw)?;
                 let slot = slot(out, &place.output, base);
+                // A chunk without its room is an error of the decoder.
                 let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
                 place
                     .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
@@ -175,7 +178,8 @@ impl Coded {
         let base = room(out, found.first().map(Chunk::range).or(lacking.clone()), last);
         if let Some(lacking) = lacking {
             let slot = slot(out, &lacking, base);
-            out.as_mut_slice().get_mut(slot).unwrap_or_default().fill(0);
+            let slot = out.as_mut_slice().get_mut(slot);
+            slot.or_internal("a tile without room for the cells that it lacks")?.fill(0);
         }
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
@@ -326,6 +330,7 @@ impl Fault {
         match self {
             Self::Format(error) => Error::from_tile(context.describe(&location.key), None, error),
             Self::Read(range, error) => Error::short_read(context.describe(&location.key), &range, error),
+            Self::Internal(error) => error.into(),
         }
     }
 }
