@@ -24,6 +24,9 @@ pub(super) const MOST_SHARED: usize = 1 << 16;
 /// So are longer chunks: filters need memory for each that is being decoded.
 const LARGEST_SHARED: usize = 4 << 20;
 
+/// What is wrong if a chunk, which is inside its tile, does not fit where it is decoded to.
+const NO_ROOM: &str = "a chunk without room for its cells";
+
 /// The open file of a tile, and where its wanted chunks are.
 type FewChunks<'c> = (Box<dyn StoredFile + 'c>, Vec<ChunkPlace>);
 
@@ -160,8 +163,7 @@ impl Coded {
             for place in places {
                 read_piece(context, &location, &*file, &place.body, raw)?;
                 let slot = slot(out, &place.output, base);
-                // A chunk without its room is an error of the decoder.
-                let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+                let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
                 place
                     .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                     .map_err(corrupt)?;
@@ -184,7 +186,7 @@ impl Coded {
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
             let slot = slot(out, &chunk.range(), base);
-            let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+            let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
             chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
         }
         Ok(base)
@@ -312,7 +314,7 @@ impl Coded {
         let (mut count, mut bytes) = (0usize, 0usize);
         for place in places {
             read_piece(context, location, file, &place.body, raw)?;
-            let slot = out.get_mut(place.output.clone()).unwrap_or_default();
+            let slot = out.get_mut(place.output.clone()).or_internal(NO_ROOM)?;
             place
                 .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                 .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
