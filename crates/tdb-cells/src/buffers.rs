@@ -2,7 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::{QueryError, Result, large};
+use crate::{Error, OrInternal, QueryError, Result, large};
 
 /// A decoded tile of a var-length field: cell `i` is `values[starts[i]..starts[i] + lens[i]]`.
 #[derive(Debug, Default)]
@@ -16,9 +16,9 @@ pub struct VarTile {
 impl VarTile {
     /// Length of each cell in bytes.
     pub fn lengths(&self) -> impl Iterator<Item = u64> {
-        self.offsets
-            .windows(2)
-            .map(|pair| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start)))
+        // Offsets ascend: whoever decoded them has checked it.
+        let ends = self.offsets.iter().skip(1);
+        self.offsets.iter().zip(ends).map(|(start, end)| end.saturating_sub(*start))
     }
 }
 
@@ -53,7 +53,25 @@ pub fn fill_cells(out: &mut [u8], cell: &[u8]) {
     }
 }
 
-/// Splits `data` into consecutive pieces of these lengths.
+/// Splits `data` into consecutive pieces of these lengths, which are all of it.
+pub fn split_exactly<T>(
+    mut data: &mut [T],
+    lengths: impl IntoIterator<Item = usize>,
+) -> Result<Vec<&mut [T]>> {
+    let mut pieces = Vec::new();
+    for len in lengths {
+        let split = core::mem::take(&mut data).split_at_mut_checked(len);
+        let (piece, rest) = split.or_internal("a piece without memory in its buffer")?;
+        pieces.push(piece);
+        data = rest;
+    }
+    if !data.is_empty() {
+        return Err(Error::internal("a buffer whose end is in no piece"));
+    }
+    Ok(pieces)
+}
+
+/// Splits `data` into consecutive pieces of these lengths, as far as it reaches: without data, all are empty.
 pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut pieces = Vec::new();
     for len in lengths {

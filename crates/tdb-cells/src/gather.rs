@@ -4,18 +4,19 @@ use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use crate::buffers::{index_of, lengths_to_offsets, room_for, split_lengths, unfilled};
-use crate::{Cells, Column, Result, parallel};
+use crate::buffers::{index_of, lengths_to_offsets, room_for, split_exactly, unfilled};
+use crate::{Cells, Column, Error, OrInternal, Result, parallel};
 
 /// Joins the values of consecutive pieces into one buffer, in parallel. Also returns how many bytes it moved: a single piece stays.
-pub fn concat(threads: usize, mut pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
-    if pieces.len() == 1 {
-        return Ok((pieces.pop().unwrap_or_default(), 0));
-    }
+pub fn concat(threads: usize, pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
+    let pieces = match <[Buffer; 1]>::try_from(pieces) {
+        Ok([piece]) => return Ok((piece, 0)),
+        Err(pieces) => pieces,
+    };
     let moved = pieces.iter().map(Buffer::len).sum();
     let mut data = unfilled(moved)?;
     let lengths: Vec<usize> = pieces.iter().map(Buffer::len).collect();
-    let slots = split_lengths(data.as_mut_slice(), lengths);
+    let slots = split_exactly(data.as_mut_slice(), lengths)?;
     let jobs = slots.into_iter().zip(pieces).collect();
     parallel::run(
         parallel::worth(threads, moved),
@@ -43,34 +44,37 @@ pub fn gather_fixed(
     order: &[u32],
     data: &mut [u8],
 ) -> Result<()> {
+    if order.len().checked_mul(size) != Some(data.len()) {
+        return Err(Error::internal("an order without room for its cells"));
+    }
     let bands = data.chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
     let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
         threads,
         jobs,
         || (),
-        |(band, order): (&mut [u8], &[u32]), ()| {
-            match size {
-                1 => gather::<1>(source, band, order),
-                2 => gather::<2>(source, band, order),
-                4 => gather::<4>(source, band, order),
-                8 => gather::<8>(source, band, order),
-                _ => {
-                    for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
-                        let start = index_of(*index).saturating_mul(size);
-                        if let Some(from) = source.get(start..start.saturating_add(size)) {
-                            cell.copy_from_slice(from);
-                        }
-                    }
+        |(band, order): (&mut [u8], &[u32]), ()| match size {
+            1 => gather::<1>(source, band, order),
+            2 => gather::<2>(source, band, order),
+            4 => gather::<4>(source, band, order),
+            8 => gather::<8>(source, band, order),
+            _ => {
+                for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
+                    let start = index_of(*index).saturating_mul(size);
+                    let from = source.get(start..start.saturating_add(size));
+                    cell.copy_from_slice(from.or_internal(NO_CELL)?);
                 }
+                Ok(())
             }
-            Ok(())
         },
     )?;
     Ok(())
 }
 
-fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
+/// What is wrong if an order has the number of a cell that is not there.
+const NO_CELL: &str = "an order of cells without one of them";
+
+fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) -> Result<()> {
     let source = source.as_chunks::<N>().0;
     let cells = band.as_chunks_mut::<N>().0.chunks_mut(RUN);
     for (cells, order) in cells.zip(order.chunks(RUN)) {
@@ -81,11 +85,10 @@ fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) {
             continue;
         }
         for (cell, index) in cells.iter_mut().zip(order) {
-            if let Some(from) = source.get(index_of(*index)) {
-                *cell = *from;
-            }
+            *cell = *source.get(index_of(*index)).or_internal(NO_CELL)?;
         }
     }
+    Ok(())
 }
 
 /// The range of cells that `order` is equal to, if it is a range.
@@ -103,20 +106,23 @@ fn run_length(order: &[u32]) -> usize {
 
 /// Moves the cells that `cells` lists, in ascending order, to the beginning of `bytes`, without new memory. Returns how many bytes
 /// it moved: cells before the first gap stay.
-pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> usize {
+pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> Result<usize> {
     let (mut to, mut rest, mut moved) = (0usize, cells, 0usize);
     while let Some(first) = rest.first() {
         let run = run_length(rest).max(1);
         let start = index_of(*first).saturating_mul(size);
         let end = start.saturating_add(run.saturating_mul(size));
-        if to != start && end <= bytes.len() {
+        if end > bytes.len() {
+            return Err(Error::internal(NO_CELL));
+        }
+        if to != start {
             bytes.copy_within(start..end, to);
             moved = moved.saturating_add(end.saturating_sub(start));
         }
         to = to.saturating_add(run.saturating_mul(size));
         rest = rest.get(run..).unwrap_or_default();
     }
-    moved
+    Ok(moved)
 }
 
 /// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
@@ -126,10 +132,10 @@ pub fn gather_var(
     values: &[u8],
     order: &[u32],
 ) -> Result<(Vec<u64>, Buffer)> {
-    let at = |index: usize| offsets.get(index).copied().and_then(to_usize).unwrap_or(0);
-    let cell = |index: u32| -> Range<usize> {
-        let index = index_of(index);
-        at(index)..at(index.saturating_add(1))
+    let at = |index: usize| offsets.get(index).copied().and_then(to_usize).or_internal(NO_CELL);
+    let length = |index: usize| -> Result<usize> {
+        let length = at(index.saturating_add(1))?.checked_sub(at(index)?);
+        length.or_internal("a cell that ends before it begins")
     };
     let mut lengths = vec![0u64; order.len().saturating_add(1)];
     let jobs = lengths.chunks_mut(GATHER_BAND).zip(order.chunks(GATHER_BAND)).collect();
@@ -140,7 +146,7 @@ pub fn gather_var(
         |(lengths, order): (&mut [u64], &[u32]), ()| {
             let mut sum = 0usize;
             for (slot, index) in lengths.iter_mut().zip(order) {
-                let len = cell(*index).len();
+                let len = length(index_of(*index))?;
                 *slot = to_u64(len);
                 sum = sum.saturating_add(len);
             }
@@ -149,7 +155,7 @@ pub fn gather_var(
     )?;
     let total = lengths_to_offsets(&mut lengths)?;
     let mut data = unfilled(total)?;
-    let bands = split_lengths(data.as_mut_slice(), sizes);
+    let bands = split_exactly(data.as_mut_slice(), sizes)?;
     let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
     parallel::run(
         threads,
@@ -161,8 +167,10 @@ pub fn gather_var(
             while let Some(first) = order.first() {
                 let run = run_length(order).max(1);
                 let first = index_of(*first);
-                let from = values.get(at(first)..at(first.saturating_add(run))).unwrap_or_default();
-                let (slot, rest) = core::mem::take(&mut band).split_at_mut(from.len());
+                let from = values.get(at(first)?..at(first.saturating_add(run))?);
+                let from = from.or_internal("a column without the values of its offsets")?;
+                let split = core::mem::take(&mut band).split_at_mut_checked(from.len());
+                let (slot, rest) = split.or_internal("an order without room for its values")?;
                 slot.copy_from_slice(from);
                 (band, order) = (rest, order.get(run..).unwrap_or_default());
             }
@@ -194,18 +202,23 @@ impl Column {
     /// The cells that have a 1 in `selected`.
     fn only(self, selected: &[u8]) -> Result<Self> {
         let chosen = || (0..).zip(selected).filter(|(_, selected)| **selected != 0).map(|(cell, _)| cell);
-        let bytes = chosen().filter_map(|cell| self.cell(cell)).map(<[u8]>::len);
-        let mut data = room_for(bytes.fold(0, usize::saturating_add))?;
+        let cell = |cell: usize| self.cell(cell).or_internal("a selection without one of its cells");
+        let bytes = chosen().try_fold(0usize, |sum, at| Ok::<_, Error>(sum.saturating_add(cell(at)?.len())));
+        let mut data = room_for(bytes?)?;
         let mut offsets = self.offsets.is_some().then(|| vec![0u64]);
-        for cell in chosen().filter_map(|cell| self.cell(cell)) {
-            data.extend_from_slice(cell);
+        for at in chosen() {
+            data.extend_from_slice(cell(at)?);
             if let Some(offsets) = &mut offsets {
                 offsets.push(to_u64(data.len()));
             }
         }
-        let valid = |validity: &Vec<u8>| chosen().filter_map(|cell| validity.get(cell).copied()).collect();
-        let validity = self.validity.as_ref().map(valid);
-        Ok(Self { data, offsets, validity, ..self })
+        let valid = |validity: &Vec<u8>| -> Result<Vec<u8>> {
+            let valid = |cell: usize| validity.get(cell).copied().or_internal("a cell without its validity");
+            chosen().map(valid).collect()
+        };
+        let validity = self.validity.as_ref().map(valid).transpose()?;
+        // Each cell has its own string now.
+        Ok(Self { data, offsets, validity, codes: None, ..self })
     }
 }
 
@@ -221,7 +234,7 @@ mod tests {
             let values: Vec<u8> = (0..12u8).flat_map(|cell| vec![cell; size]).collect();
             for kept in [vec![], vec![0], vec![11], vec![0, 1, 2, 5, 6, 11], (0..12).collect::<Vec<u32>>()] {
                 let mut data = values.clone();
-                let moved = keep_cells(&mut data, size, &kept);
+                let moved = keep_cells(&mut data, size, &kept).unwrap();
                 let expected: Vec<u8> =
                     kept.iter().flat_map(|cell| vec![u8::try_from(*cell).unwrap(); size]).collect();
                 assert_eq!(data[..expected.len()], expected);

@@ -3,6 +3,8 @@
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::{Dimension, Range};
 
+use crate::{OrInternal, Result};
+
 /// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours along
 /// each dimension. `None` if the box has more cells than fit in a `usize`.
 pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
@@ -158,7 +160,11 @@ impl BoxMap {
     }
 
     /// Copies the box's cells of `size` bytes.
-    pub fn copy(&self, source: &[u8], target: &mut [u8], size: usize) {
+    ///
+    /// # Errors
+    /// [`crate::Error::Internal`] if the source or the target does not have all of them.
+    pub fn copy(&self, source: &[u8], target: &mut [u8], size: usize) -> Result<()> {
+        self.check(source.len(), target.len(), size).or_internal("a box without some of its cells")?;
         let contiguous = self.axes.last().is_none_or(|last| last.source == 1 && last.target == 1);
         if contiguous {
             self.for_each_run(|from, to, cells| {
@@ -167,7 +173,7 @@ impl BoxMap {
                 let to = to.wrapping_mul(size);
                 copy_bytes(source, from, target, to, len);
             });
-            return;
+            return Ok(());
         }
         match size {
             1 => self.transpose::<1>(source, target),
@@ -179,6 +185,23 @@ impl BoxMap {
                 copy_bytes(source, from.wrapping_mul(size), target, to.wrapping_mul(size), size);
             }),
         }
+        Ok(())
+    }
+
+    /// Some if the box's last cell, and so each one, is in a source and in a target of so many bytes.
+    fn check(&self, source: usize, target: usize, size: usize) -> Option<()> {
+        if self.axes.iter().any(|axis| axis.count == 0) {
+            return Some(());
+        }
+        let end = |first: usize, stride: fn(&Axis) -> usize| {
+            let last = self.axes.iter().try_fold(first, |last, axis| {
+                last.checked_add(axis.count.checked_sub(1)?.checked_mul(stride(axis))?)
+            });
+            last?.checked_add(1)?.checked_mul(size)
+        };
+        let fits = end(self.source, |axis| axis.source)? <= source
+            && end(self.target, |axis| axis.target)? <= target;
+        fits.then_some(())
     }
 
     /// Copies cells whose neighbours are not adjacent on one side, in blocks that stay in the cache.
@@ -199,6 +222,7 @@ impl BoxMap {
                         for b in j..fast_target.count.min(j.wrapping_add(BLOCK)) {
                             let from = from.wrapping_add(b.wrapping_mul(fast_target.source));
                             let to = to.wrapping_add(b.wrapping_mul(fast_target.target));
+                            // Both are there: `check` has seen to it.
                             if let (Some(to), Some(from)) = (target.get_mut(to), source.get(from)) {
                                 *to = *from;
                             }
@@ -210,6 +234,7 @@ impl BoxMap {
     }
 }
 
+/// Copies bytes that are there, as [`BoxMap::check`] has seen to it.
 fn copy_bytes(source: &[u8], from: usize, target: &mut [u8], to: usize, len: usize) {
     let source = source.get(from..from.wrapping_add(len));
     if let (Some(source), Some(target)) = (source, target.get_mut(to..to.wrapping_add(len))) {
@@ -243,6 +268,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::Error;
 
     /// The same copy, cell by cell.
     fn slow(
@@ -285,7 +311,7 @@ mod tests {
             let mut expected = to.clone();
             slow(&counts, (source, &source_strides), (target, &target_strides), &from, &mut expected, size);
             let map = BoxMap::new(&counts, (source, &source_strides), (target, &target_strides));
-            map.copy(&from, &mut to, size);
+            map.copy(&from, &mut to, size).unwrap();
             prop_assert_eq!(to, expected);
         }
     }
@@ -302,6 +328,31 @@ mod tests {
     fn tiles_are_numbered_along_the_last_dimension_first_or_along_the_first() {
         assert_eq!(place(4, &[2, 3], Layout::RowMajor), [1, 1]);
         assert_eq!(place(4, &[2, 3], Layout::ColMajor), [0, 2]);
+    }
+
+    #[test]
+    fn boxes_that_reach_past_their_source_or_target_are_not_copied() {
+        let all = strides(&[2, 3], Layout::RowMajor).unwrap();
+        let turned = strides(&[2, 3], Layout::ColMajor).unwrap();
+        for target in [&all, &turned] {
+            let map = BoxMap::new(&[2, 3], (1, &all), (2, target));
+            for size in [1, 4, 5] {
+                let copy = |source: usize, to: usize| {
+                    map.copy(&vec![7; source * size], &mut vec![0; to * size], size)
+                };
+                assert!(copy(7, 8).is_ok());
+                for (source, to) in [(6, 8), (7, 7), (0, 8), (7, 0)] {
+                    assert!(matches!(copy(source, to), Err(Error::Internal(_))), "{source} {to}");
+                }
+            }
+            assert!(map.clone().later(1).copy(&[7; 6], &mut [0; 8], 1).is_ok());
+            assert!(
+                map.later(2).copy(&[7; 6], &mut [0; 8], 1).is_err(),
+                "the first cell is before the source"
+            );
+        }
+        let none = BoxMap::new(&[2, 0], (9, &all), (9, &all));
+        assert!(none.copy(&[], &mut [], 8).is_ok(), "no cells");
     }
 
     #[test]

@@ -320,7 +320,8 @@ pub fn is_negative_zero(bytes: &[u8]) -> bool {
 /// The bytes of the real of `size` bytes for which [`float_bits`] returns `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
-        let bits = to_usize(bits).and_then(to_u32).unwrap_or(0);
+        // Bits past all reals, which stand for the end of a range that is not known, are those of the last one.
+        let bits = to_usize(bits).and_then(to_u32).unwrap_or(u32::MAX);
         let sign = 1u32 << 31;
         return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
     }

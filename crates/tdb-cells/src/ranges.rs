@@ -10,9 +10,9 @@
 use tdb_codec::{Buffer, Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
-use crate::QueryError;
 use crate::asked::Ends;
 use crate::coordinate::show_coordinate;
+use crate::{Error, OrInternal, QueryError, Result};
 use marks::Marks;
 
 /// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension, in one of its
@@ -53,6 +53,7 @@ impl RangeSet {
             for ends in asked {
                 let Some(Ends { low, high }) = check_ends(dimension, ends?)? else { continue };
                 all |= low.is_none() && high.is_none();
+                // An open low end is the least string, which is empty.
                 strings.push((low.unwrap_or_default(), high));
             }
             let whole = all && strings.len() == 1;
@@ -149,7 +150,10 @@ impl RangeSet {
 
     /// The intersection of this set and one more interval: each interval is cut, those outside are dropped, and the
     /// order is kept.
-    pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Self {
+    ///
+    /// # Errors
+    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the intersection then.
+    pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Result<Self, QueryError> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
         let cut = |ends: Ends| -> Option<Ends> {
             let low = match (ends.low, &to.low) {
@@ -163,65 +167,71 @@ impl RangeSet {
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
             (!empty).then_some(Ends { low, high })
         };
-        // These are parts of checked intervals.
-        let ends = self.iter(dimension).filter_map(cut);
-        Self::new(dimension, ends.map(Ok)).unwrap_or_else(|_| Self::nothing(dimension))
+        Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
     }
 
-    const fn nothing(dimension: &Dimension) -> Self {
-        Self(if dimension.is_var() {
-            Intervals::Strings(Vec::new())
-        } else {
-            Intervals::Values { lows: Buffer::new(), highs: Buffer::new() }
-        })
-    }
-
-    /// Whether an interval of the set overlaps `low..=high`.
+    /// Whether an interval of the set overlaps `low..=high`. Of bytes that are no values, one may.
     pub fn overlaps(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
             Intervals::Values { lows, highs } => {
                 let find = Find { lows, highs, from: low, low: high };
-                dimension.datatype.physical().visit(find)
+                dimension.datatype.physical().visit(find).unwrap_or(true)
             }
             Intervals::Strings(strings) => find_string(strings, low).is_some_and(|first| first <= high),
         }
     }
 
-    /// Whether one interval of the set contains all of `low..=high`.
+    /// Whether one interval of the set contains all of `low..=high`. Of bytes that are no values, none does.
     pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
             Intervals::Values { lows, highs } => {
                 let find = Find { lows, highs, from: high, low };
-                dimension.datatype.physical().visit(find)
+                dimension.datatype.physical().visit(find).unwrap_or(false)
             }
             Intervals::Strings(strings) => find_string(strings, high).is_some_and(|first| first <= low),
         }
     }
 
     /// Clears `wanted` for values outside the set.
-    pub fn keep(&self, dimension: &Dimension, values: &Buffer, wanted: &mut [u8]) {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if there is not a value of the dimension's type for each cell.
+    pub fn keep(&self, dimension: &Dimension, values: &Buffer, wanted: &mut [u8]) -> Result<()> {
         match &self.0 {
-            Intervals::All => {}
+            Intervals::All => Ok(()),
             Intervals::Values { lows, highs } => {
-                dimension.datatype.physical().visit(Keep { values, lows, highs, wanted });
+                dimension.datatype.physical().visit(Keep { values, lows, highs, wanted })
             }
-            Intervals::Strings(_) => wanted.fill(0),
+            Intervals::Strings(_) => {
+                Err(Error::internal("ranges of strings for coordinates of a fixed size"))
+            }
         }
     }
 
     /// Clears `wanted` for strings outside the set.
-    pub fn keep_strings<'v>(&self, values: impl Iterator<Item = &'v [u8]>, wanted: &mut [u8]) {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if there is not a string for each cell.
+    pub fn keep_strings<'v>(
+        &self,
+        mut values: impl Iterator<Item = &'v [u8]>,
+        wanted: &mut [u8],
+    ) -> Result<()> {
         match &self.0 {
             Intervals::All => {}
-            Intervals::Values { .. } => wanted.fill(0),
+            Intervals::Values { .. } => return Err(Error::internal("ranges of a fixed size for strings")),
             Intervals::Strings(strings) => {
-                for (keep, value) in wanted.iter_mut().zip(values).filter(|(keep, _)| **keep != 0) {
-                    *keep = u8::from(find_string(strings, value).is_some_and(|first| first <= value));
+                for keep in wanted {
+                    let value = values.next().or_internal("a cell without its string")?;
+                    if *keep != 0 {
+                        *keep = u8::from(find_string(strings, value).is_some_and(|first| first <= value));
+                    }
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -231,7 +241,7 @@ fn find_string<'s>(strings: &'s [(Vec<u8>, Option<Vec<u8>>)], from: &[u8]) -> Op
     strings.get(at).map(|(low, _)| low.as_slice())
 }
 
-/// Whether the first interval that does not end before `from` begins at or before `low`.
+/// Whether the first interval that does not end before `from` begins at or before `low`; `None` for bytes that are no values.
 struct Find<'a> {
     lows: &'a Buffer,
     highs: &'a Buffer,
@@ -240,12 +250,12 @@ struct Find<'a> {
 }
 
 impl PhysicalVisitor for Find<'_> {
-    type Output = bool;
+    type Output = Option<bool>;
 
-    fn visit<T: Native>(self) -> bool {
-        let (lows, highs): (&[T], &[T]) = values(self.lows, self.highs);
-        let Some((from, low)) = T::from_le(self.from).zip(T::from_le(self.low)) else { return true };
-        lows.get(highs.partition_point(|high| *high < from)).is_some_and(|first| *first <= low)
+    fn visit<T: Native>(self) -> Option<bool> {
+        let (lows, highs): (&[T], &[T]) = (self.lows.values()?, self.highs.values()?);
+        let (from, low) = T::from_le(self.from).zip(T::from_le(self.low))?;
+        Some(lows.get(highs.partition_point(|high| *high < from)).is_some_and(|first| *first <= low))
     }
 }
 
@@ -257,20 +267,26 @@ struct Keep<'a> {
 }
 
 impl PhysicalVisitor for Keep<'_> {
-    type Output = ();
+    type Output = Result<()>;
 
-    fn visit<T: Native>(self) {
-        let values: &[T] = self.values.values().unwrap_or_default();
-        let (lows, highs): (&[T], &[T]) = self::values(self.lows, self.highs);
+    fn visit<T: Native>(self) -> Result<()> {
+        let values: Option<&[T]> = self.values.values();
+        let values = values.filter(|values| values.len() == self.wanted.len());
+        let values = values.or_internal("cells without a coordinate of their dimension's type")?;
+        let (lows, highs): (&[T], &[T]) = ends(self.lows, self.highs)?;
         if let ([low], [high]) = (lows, highs) {
             for (keep, value) in self.wanted.iter_mut().zip(values) {
                 *keep &= u8::from(*value >= *low) & u8::from(*value <= *high);
             }
-            return;
+            return Ok(());
         }
         // Only the intervals between the least and the greatest value must be searched.
         let is_number = |value: &&T| value.partial_cmp(value).is_some();
-        let Some(first) = values.iter().find(is_number) else { return self.wanted.fill(0) };
+        let Some(first) = values.iter().find(is_number) else {
+            // No interval has a NaN.
+            self.wanted.fill(0);
+            return Ok(());
+        };
         let (mut min, mut greatest) = (*first, *first);
         for value in values {
             min = if *value < min { *value } else { min };
@@ -278,20 +294,20 @@ impl PhysicalVisitor for Keep<'_> {
         }
         let start = highs.partition_point(|high| *high < min);
         let end = lows.partition_point(|low| *low <= greatest).max(start);
-        let lows = lows.get(start..end).unwrap_or_default();
-        let highs = highs.get(start..end).unwrap_or_default();
+        let near = lows.get(start..end).zip(highs.get(start..end));
+        let (lows, highs) = near.or_internal("ranges without as many low ends as high ends")?;
         // Sorted values, such as those of a sparse tile with one dimension, are split where intervals begin and end.
         if lows.len() < values.len() && values.is_sorted_by(|a, b| a <= b) {
             let mut kept = 0usize;
             for (low, high) in lows.iter().zip(highs) {
-                let rest = values.get(kept..).unwrap_or_default();
+                let rest = values.get(kept..).or_internal(PAST_ALL)?;
                 let from = kept.saturating_add(rest.partition_point(|value| value < low));
-                self.wanted.get_mut(kept..from).unwrap_or_default().fill(0);
-                let rest = values.get(from..).unwrap_or_default();
+                self.wanted.get_mut(kept..from).or_internal(PAST_ALL)?.fill(0);
+                let rest = values.get(from..).or_internal(PAST_ALL)?;
                 kept = from.saturating_add(rest.partition_point(|value| value <= high));
             }
-            self.wanted.get_mut(kept..).unwrap_or_default().fill(0);
-            return;
+            self.wanted.get_mut(kept..).or_internal(PAST_ALL)?.fill(0);
+            return Ok(());
         }
         if let Some(marks) = Marks::of((lows, highs), (min, greatest), values.len()) {
             marks.keep(values, self.wanted);
@@ -311,8 +327,12 @@ impl PhysicalVisitor for Keep<'_> {
                 *keep = u8::from(near.is_some());
             }
         }
+        Ok(())
     }
 }
+
+/// What is wrong if an interval begins or ends behind all values.
+const PAST_ALL: &str = "an interval that is not among the values";
 
 /// So many cells are skipped with one look if none of them is wanted.
 const BLOCK: usize = 16;
@@ -326,7 +346,9 @@ impl PhysicalVisitor for Merge<'_> {
     type Output = RangeSet;
 
     fn visit<T: Native>(self) -> RangeSet {
-        let (lows, highs): (&[T], &[T]) = values(self.lows, self.highs);
+        // Both have whole values of the dimension's type: `RangeSet::new` lets no others in.
+        let (lows, highs): (&[T], &[T]) =
+            (self.lows.values().unwrap_or_default(), self.highs.values().unwrap_or_default());
         let mut pairs: Vec<(T, T)> = lows.iter().copied().zip(highs.iter().copied()).collect();
         pairs.sort_unstable_by(|a, b| a.0.total_order(&b.0));
         pairs.dedup_by(|next, last| {
@@ -357,8 +379,8 @@ fn follows<T: Native>(value: T, next: T) -> bool {
     !T::PHYSICAL.is_float() && next > value && bits(&value).wrapping_add(1) & mask == bits(&next)
 }
 
-fn values<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> (&'b [T], &'b [T]) {
-    (lows.values().unwrap_or_default(), highs.values().unwrap_or_default())
+fn ends<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> Result<(&'b [T], &'b [T])> {
+    lows.values().zip(highs.values()).or_internal("ranges without ends of their dimension's type")
 }
 
 /// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or past the end of the domain

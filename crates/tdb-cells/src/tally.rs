@@ -36,7 +36,8 @@ pub struct Tally {
 }
 
 /// The tally of the cells of a tile that are in `runs` and not null. `values` are those of all cells; `validity` has a
-/// byte for each cell, or is empty if no cell can be null.
+/// byte for each cell, or is empty if no cell can be null. Callers have checked that both have all cells of the runs:
+/// others would be left out.
 #[must_use]
 pub fn of_cells(
     physical: Physical,

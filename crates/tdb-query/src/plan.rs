@@ -170,31 +170,31 @@ impl Plan {
     }
 
     /// The same query with a condition. Of sparse arrays, what it says of dimensions becomes ranges.
-    pub(crate) fn with_condition(self, condition: Option<Program>) -> Self {
+    pub(crate) fn with_condition(self, condition: Option<Program>) -> Result<Self> {
         let schema = self.array.schema();
         if schema.array_type == ArrayType::Sparse
             && let Some(mut rest) = condition.clone()
         {
-            let intervals = rest.take_intervals().into_iter();
-            let plan = intervals.fold(self.clone(), |plan, (dimension, to)| plan.narrowed(dimension, &to));
+            let mut intervals = rest.take_intervals().into_iter();
+            let plan =
+                intervals.try_fold(self.clone(), |plan, (dimension, to)| plan.narrowed(dimension, &to))?;
             let mut sets = plan.ranges.iter().zip(&schema.domain.dimensions);
             // Ranges without any coordinate cannot be asked for; a condition can be such that no cell satisfies it.
             if sets.all(|(set, dimension)| set.len(dimension) != Some(0)) {
-                return Self { condition: (!rest.is_empty()).then_some(rest), ..plan };
+                return Ok(Self { condition: (!rest.is_empty()).then_some(rest), ..plan });
             }
         }
-        Self { condition, ..self }
+        Ok(Self { condition, ..self })
     }
 
     /// The same query with one more interval in a dimension: it keeps the intersection of both.
-    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Self {
+    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Result<Self> {
         let mut plan = self.clone();
-        let dimensions = &self.array.schema().domain.dimensions;
-        if let (Some(set), Some(of)) = (plan.ranges.get_mut(dimension), dimensions.get(dimension)) {
-            *set = set.narrowed(of, to);
-        }
+        let own = plan.ranges.get_mut(dimension).zip(self.array.schema().domain.dimensions.get(dimension));
+        let (set, of) = own.or_internal("an interval without its dimension")?;
+        *set = set.narrowed(of, to)?;
         plan.chosen.iter_mut().for_each(|chosen| chosen.exact = false);
-        plan
+        Ok(plan)
     }
 }
 
@@ -235,7 +235,7 @@ fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<Ran
             return Ok(set);
         }
         let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
-        Ok(set.narrowed(dimension, &ends))
+        Ok(set.narrowed(dimension, &ends)?)
     })
     .collect()
 }

@@ -442,7 +442,7 @@ impl Read {
         let plan = Plan::new(&array, fields, &asked, self.order)?;
         let condition = both(self.condition, self.narrowed);
         let condition = condition.map(|condition| Program::of_query(&condition, &self.array));
-        let mut plan = plan.with_condition(condition.transpose()?);
+        let mut plan = plan.with_condition(condition.transpose()?)?;
         plan.share.tiles = self.tiles.map(TilePart::into_tiles);
         Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
     }

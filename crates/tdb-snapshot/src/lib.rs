@@ -50,8 +50,8 @@ pub mod timed;
 pub mod worker;
 
 use tdb_cells::{
-    ConditionTarget, Error, QueryError, Result, TimeWindow, buffers, clock, coordinate, facts, grid,
-    parallel, ranges, spec, tally,
+    ConditionTarget, Error, InternalError, OrInternal, QueryError, Result, TimeWindow, buffers, clock,
+    coordinate, facts, grid, parallel, ranges, spec, tally,
 };
 pub use tdb_fragment::paths;
 use tdb_storage::{LocalStorage, deferred, stats, storage};

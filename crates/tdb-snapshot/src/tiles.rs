@@ -22,11 +22,11 @@ use self::coded::Coded;
 use self::doubt::{Doubt, Validity};
 pub use self::pieces::USUAL_CHUNK;
 pub use self::short::counted_cells;
-use crate::Result;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
 use crate::worker::{Hands, Tools, Worker};
+use crate::{Error, Result};
 
 /// How a fragment stores a dimension's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ impl FieldTiles {
         work(effort, bytes).max(bytes)
     }
 
-    /// Bytes of the values of a tile of a var-length field; 0 for others.
+    /// Bytes of the values of a tile of a var-length field; 0 for others, and for tiles that the fragment does not list.
     pub fn var_size(&self, tile: usize) -> u64 {
         self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)
     }
@@ -189,7 +189,7 @@ impl FieldTiles {
                 let part = start..start.saturating_add(len);
                 let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
                 self.fixed.decode(context, tile, whole.as_mut_slice(), mine, hands)?;
-                copy_checked(whole.as_slice().get(part.clone()), out);
+                copy_checked(whole.as_slice().get(part.clone()), out)?;
                 context.counters.copied(len);
                 Ok(())
             }
@@ -200,7 +200,7 @@ impl FieldTiles {
                 let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
                 let start = index.saturating_mul(size);
                 for (tuple, cell) in tuples.zip(out.chunks_exact_mut(size)) {
-                    copy_checked(tuple.get(start..start.saturating_add(size)), cell);
+                    copy_checked(tuple.get(start..start.saturating_add(size)), cell)?;
                 }
                 context.counters.copied(out.len());
                 Ok(())
@@ -300,8 +300,17 @@ impl FieldTiles {
     }
 }
 
-fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) {
-    if let Some(from) = from.filter(|from| from.len() == to.len()) {
-        to.copy_from_slice(from);
+fn copy_checked(from: Option<&[u8]>, to: &mut [u8]) -> Result<()> {
+    match from {
+        Some(from) if from.len() == to.len() => {
+            to.copy_from_slice(from);
+            Ok(())
+        }
+        _ => Err(Error::internal("a tile without room for its cells")),
     }
+}
+
+/// The error of a field that is decoded as if its cells had a variable length.
+fn no_values<T>() -> Result<T> {
+    Err(Error::internal("a field of variable length without values"))
 }

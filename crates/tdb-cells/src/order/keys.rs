@@ -18,7 +18,7 @@ use super::table::{CellTable, Piece};
 use super::{
     CellOrder, Part, compare_part, float_bits, float_from_bits, integer, is_negative_zero, parts, reals,
 };
-use crate::buffers::split_lengths;
+use crate::buffers::split_exactly;
 use crate::{Result, parallel};
 
 /// What a part of a key is computed from.
@@ -105,7 +105,8 @@ impl<'a> Packing<'a> {
         }
         // To compare cells whose keys are equal takes far longer than to know the place of each string among the others.
         let mut ranks = Vec::with_capacity(dimensions.len());
-        for (index, dimension) in dimensions.iter().enumerate() {
+        let measured = texts.iter_mut().zip(&mut spreads);
+        for ((index, dimension), (text, spread)) in dimensions.iter().enumerate().zip(measured) {
             let part = wanted.iter().find(|part| part.dimension() == index);
             let Some(part) = part.filter(|_| dimension.is_var()) else {
                 ranks.push(None);
@@ -113,8 +114,8 @@ impl<'a> Packing<'a> {
             };
             let compare = |a: &[u8], b: &[u8]| compare_part(*part, dimension, a, b);
             let Some(own) = Ranks::new(threads, table, index, compare)? else { return Ok(packing) };
-            texts.get_mut(index).into_iter().for_each(|text| *text = None);
-            spreads.get_mut(index).into_iter().for_each(|spread| spread.max = own.last);
+            *text = None;
+            spread.max = own.last;
             ranks.push(Some(own));
         }
         let ranked = Self::fit(dimensions, &wanted, &spreads, &texts);
@@ -134,7 +135,9 @@ impl<'a> Packing<'a> {
         for part in wanted {
             let index = part.dimension();
             let (Some(dimension), Some(spread)) = (dimensions.get(index), spreads.get(index)) else {
-                continue;
+                // Cells are compared by what is not in their keys.
+                exact = false;
+                break;
             };
             let left = u128::BITS.saturating_sub(bits);
             if dimension.is_var() {
@@ -227,7 +230,7 @@ impl<'a> Packing<'a> {
     pub(super) fn all<K: Key>(&self, threads: usize, table: &CellTable<'_>) -> Result<Option<Keyed<K>>> {
         let threads = useful_threads(threads, table.cells());
         let mut keys = vec![K::default(); table.cells()];
-        let slots = split_lengths(&mut keys, table.pieces().iter().map(|piece| piece.cells));
+        let slots = split_exactly(&mut keys, table.pieces().iter().map(|piece| piece.cells))?;
         let jobs = table.pieces().iter().zip(slots).collect();
         let seen = parallel::run(
             threads,
@@ -262,7 +265,7 @@ impl<'a> Packing<'a> {
                 self.fill_hilbert(table, piece, out);
                 continue;
             }
-            let Some(dimension) = self.dimensions.get(slot.dimension) else { continue };
+            let dimension = self.dimensions.get(slot.dimension)?;
             if slot.source == Source::Rank {
                 let ranks = self.ranks.get(slot.dimension)?.as_ref()?.of(table, piece)?;
                 for (key, rank) in out.iter_mut().zip(ranks) {
@@ -292,7 +295,7 @@ impl<'a> Packing<'a> {
             let size = dimension.datatype.size();
             let start = piece.at.saturating_mul(size);
             let end = start.saturating_add(piece.cells.saturating_mul(size));
-            let values = coordinates.values.get(start..end).unwrap_or_default();
+            let values = coordinates.values.get(start..end)?;
             let within = if slot.source == Source::Tile { other(Source::Within) } else { None };
             let visitor = Fill { values, dimension, slot, within, out: &mut *out };
             let (fits, zeros) = dimension.datatype.physical().visit(visitor);
@@ -362,6 +365,7 @@ fn text_key<K: Key>(
     length_bits: u32,
     (shift, flip): (u32, u8),
 ) -> K {
+    // All values have the prefix.
     let rest = value.get(prefix..).unwrap_or_default();
     let mut key = K::place(to_u64(rest.len()), shift);
     if length_bits == 0 {

@@ -11,8 +11,11 @@ use tdb_codec::to_u64;
 
 use super::sort::useful_threads;
 use super::table::{CellTable, Piece};
-use crate::buffers::{index_of, split_lengths};
-use crate::{Result, parallel};
+use crate::buffers::{index_of, split_exactly};
+use crate::{OrInternal, Result, parallel};
+
+/// What is wrong if the number of a string is none that was given.
+const NO_RANK: &str = "a string without a rank";
 
 /// The rank of each cell's string.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ impl Ranks {
         let threads = useful_threads(threads, table.cells());
         let lengths = || table.pieces().iter().map(|piece| piece.cells);
         let mut ranks = vec![0u32; table.cells()];
-        let jobs = table.pieces().iter().zip(split_lengths(&mut ranks, lengths())).collect();
+        let jobs = table.pieces().iter().zip(split_exactly(&mut ranks, lengths())?).collect();
         // First the number of each string among those of its piece.
         let found = parallel::run(
             threads,
@@ -84,19 +87,19 @@ impl Ranks {
         order.sort_unstable_by(|(_, a), (_, b)| compare(a, b));
         let mut rank_of = vec![0u32; order.len()];
         for ((number, _), rank) in order.iter().zip(0u32..) {
-            rank_of.get_mut(index_of(*number)).into_iter().for_each(|slot| *slot = rank);
+            *rank_of.get_mut(index_of(*number)).or_internal(NO_RANK)? = rank;
         }
         for number in own.iter_mut().flatten() {
-            *number = rank_of.get(index_of(*number)).copied().unwrap_or(0);
+            *number = *rank_of.get(index_of(*number)).or_internal(NO_RANK)?;
         }
-        let jobs = own.iter().zip(split_lengths(&mut ranks, lengths())).collect();
+        let jobs = own.iter().zip(split_exactly(&mut ranks, lengths())?).collect();
         parallel::run(
             threads,
             jobs,
             || (),
             |(own, out): (&Vec<u32>, &mut [u32]), ()| {
                 for rank in out {
-                    *rank = own.get(index_of(*rank)).copied().unwrap_or(0);
+                    *rank = *own.get(index_of(*rank)).or_internal(NO_RANK)?;
                 }
                 Ok(())
             },

@@ -11,7 +11,7 @@ use super::measure::Spread;
 use super::sort::{self, Keyed, Source};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
 use super::{Part, Ties, Wanted, order_to_compare, part_word};
-use crate::Result;
+use crate::{Error, Result};
 
 /// The layout of keys of 64 bits which tell all coordinates of an array apart.
 #[derive(Debug)]
@@ -45,6 +45,7 @@ impl<'s> Keying<'s> {
     /// coordinate (zeros of both signs).
     pub fn keys(&self, coordinates: Vec<CoordinatesRef<'_>>, cells: usize) -> Option<Vec<u64>> {
         let batch = CellBatch { coordinates, cells, ..CellBatch::default() };
+        // Without keys, the coordinates themselves are put in order: what is wrong with them is found there.
         let table = CellTable::new(self.0.dimensions(), vec![batch]).ok()?;
         let mut keys = vec![0; cells];
         let mut rest = keys.as_mut_slice();
@@ -65,6 +66,9 @@ pub fn replaced_by_keys<'k>(
     batches: impl IntoIterator<Item = (CellBatch<'k>, &'k [u64])>,
 ) -> Result<Vec<u32>> {
     let (batches, keys): (Vec<_>, Vec<_>) = batches.into_iter().unzip();
+    if batches.iter().zip(&keys).any(|(batch, keys)| batch.cells != keys.len()) {
+        return Err(Error::internal("a cell without its key"));
+    }
     let table = CellTable::new(&[], batches)?;
     if table.cells() == 0 {
         return Ok(Vec::new());

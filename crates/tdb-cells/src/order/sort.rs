@@ -12,8 +12,8 @@ use core::ops::Range;
 use tdb_codec::{to_u32, to_u64, to_usize};
 
 pub(super) use self::merge::merge;
-use crate::buffers::split_lengths;
-use crate::{Result, parallel};
+use crate::buffers::{split_exactly, split_lengths};
+use crate::{Error, OrInternal, Result, parallel};
 
 /// An unsigned integer that contains the packed parts of a sort key.
 pub(super) trait Key: Copy + Ord + Send + Sync + Default {
@@ -163,15 +163,19 @@ pub(super) fn sort<K: Key, F: Finish>(
     let cells = keyed.keys.len();
     let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
     let parts = distribute(useful_threads(threads, cells), keyed, finish, &mut order)?;
-    Ok(close_gaps(order, parts))
+    close_gaps(order, parts)
 }
 
 /// Closes gaps: if cells were dropped, a job's part of the order is shorter than its slot.
-fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
+fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Result<Sorted> {
+    let cells = parts.iter().fold(0usize, |cells, part| cells.saturating_add(part.cells));
+    if !order.is_empty() && cells != order.len() {
+        return Err(Error::internal("an order without some of its cells"));
+    }
     let (mut to, mut from, mut dropped) = (0usize, 0usize, Vec::new());
     for part in parts {
         let end = from.saturating_add(part.kept);
-        if to < from && end <= order.len() {
+        if to < from && !order.is_empty() {
             order.copy_within(from..end, to);
         }
         to = to.saturating_add(part.kept);
@@ -179,7 +183,7 @@ fn close_gaps(mut order: Vec<u32>, parts: Vec<Part>) -> Sorted {
         dropped.extend(part.dropped);
     }
     order.truncate(to);
-    Sorted { order, dropped }
+    Ok(Sorted { order, dropped })
 }
 
 /// The result of a job.
@@ -190,10 +194,17 @@ struct Part {
 }
 
 impl Part {
-    fn of(cells: usize, slot: &mut [u32], fill: impl FnOnce(&mut Sink<'_>)) -> Self {
+    /// The part of a job of so many cells, each of which `fill` keeps or drops.
+    fn of(cells: usize, slot: &mut [u32], fill: impl FnOnce(&mut Sink<'_>)) -> Result<Self> {
+        if !slot.is_empty() && slot.len() != cells {
+            return Err(Error::internal("cells without room in their order"));
+        }
         let mut sink = Sink { slot, kept: 0, dropped: Vec::new() };
         fill(&mut sink);
-        Self { cells, kept: sink.kept, dropped: sink.dropped }
+        if sink.kept.checked_add(sink.dropped.len()) != Some(cells) {
+            return Err(Error::internal("a cell that is neither kept nor dropped"));
+        }
+        Ok(Self { cells, kept: sink.kept, dropped: sink.dropped })
     }
 }
 
@@ -227,6 +238,9 @@ fn distribute<K: Key, F: Finish>(
     let mut entries = buckets.fill(threads, &keyed.keys, |above, cell| (above, cell))?;
     entries.sort(threads, (finish, keyed.exact), |a, b| a.0 == b.0, |entry| entry.1, order)
 }
+
+/// What is wrong if a key is above the greatest one.
+const NO_BUCKET: &str = "a key without a place in a bucket";
 
 /// How keys are distributed.
 struct Buckets<K> {
@@ -264,9 +278,8 @@ impl<K: Key> Buckets<K> {
             |keys: &[K], ()| {
                 let mut counts = vec![0usize; self.count];
                 for key in keys {
-                    if let Some(count) = counts.get_mut(self.bucket(key.above(self.min))) {
-                        *count = count.wrapping_add(1);
-                    }
+                    let count = counts.get_mut(self.bucket(key.above(self.min))).or_internal(NO_BUCKET)?;
+                    *count = count.wrapping_add(1);
                 }
                 Ok(counts)
             },
@@ -279,8 +292,9 @@ impl<K: Key> Buckets<K> {
         for bucket in 0..self.count {
             let mut size = 0usize;
             for (places, counts) in places.iter_mut().zip(&counts) {
-                let count = counts.get(bucket).copied().unwrap_or(0).min(rest.len());
-                let (place, after) = core::mem::take(&mut rest).split_at_mut(count);
+                let count = *counts.get(bucket).or_internal(NO_BUCKET)?;
+                let split = core::mem::take(&mut rest).split_at_mut_checked(count);
+                let (place, after) = split.or_internal("keys without room in their bucket")?;
                 places.push(place.iter_mut());
                 rest = after;
                 size = size.saturating_add(count);
@@ -297,9 +311,7 @@ impl<K: Key> Buckets<K> {
                 for (key, cell) in keys.iter().zip(start..) {
                     let above = key.above(self.min);
                     let place = places.get_mut(self.bucket(above)).and_then(Iterator::next);
-                    if let Some(place) = place {
-                        *place = entry(above, cell);
-                    }
+                    *place.or_internal(NO_BUCKET)? = entry(above, cell);
                 }
                 Ok(())
             },
@@ -331,8 +343,9 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
             }
         }
         let lengths: Vec<usize> = groups.iter().map(|(total, _)| *total).collect();
+        // There is no order if only the dropped cells are wanted.
         let slots = split_lengths(order, lengths.iter().copied());
-        let pieces = split_lengths(&mut self.entries, lengths);
+        let pieces = split_exactly(&mut self.entries, lengths)?;
         let jobs = groups.into_iter().zip(pieces).zip(slots).collect();
         type Job<'j, E> = (((usize, Vec<usize>), &'j mut [E]), &'j mut [u32]);
         parallel::run(
@@ -341,8 +354,9 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
             || (),
             |(((cells, sizes), entries), slot): Job<'_, E>, ()| {
                 // Entries may lack the bits that their bucket determines: buckets are finished one by one.
-                Ok(Part::of(cells, slot, |sink| {
-                    for bucket in split_lengths(entries, sizes) {
+                let buckets = split_exactly(entries, sizes)?;
+                Part::of(cells, slot, |sink| {
+                    for bucket in buckets {
                         if bucket.len() >= LOPSIDED {
                             // Detects the parts that are already sorted.
                             bucket.sort();
@@ -351,7 +365,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
                         }
                         finish.finish(exact, bucket, &same, &cell, sink);
                     }
-                }))
+                })
             },
         )
     }
@@ -363,7 +377,7 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
             return Ok(());
         }
         let mut pieces = Vec::new();
-        for bucket in split_lengths(&mut self.entries, self.sizes.iter().copied()) {
+        for bucket in split_exactly(&mut self.entries, self.sizes.iter().copied())? {
             if bucket.len() >= LOPSIDED {
                 let piece = bucket.len().div_ceil(threads.saturating_mul(2)).max(1);
                 pieces.extend(bucket.chunks_mut(piece));

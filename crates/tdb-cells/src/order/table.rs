@@ -8,7 +8,7 @@ use tdb_schema::Dimension;
 
 use super::{Part, compare_part};
 use crate::buffers::index_of;
-use crate::{QueryError, Result};
+use crate::{Error, QueryError, Result};
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings also offsets, one more than
 /// cells.
@@ -31,6 +31,15 @@ impl<'a> CoordinatesRef<'a> {
             None => at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size),
         };
         self.values.get(range).unwrap_or_default()
+    }
+
+    /// Whether there are coordinates of so many cells, of `size` bytes unless they are strings.
+    fn has_all(self, cells: usize, size: usize) -> bool {
+        let end = match self.offsets {
+            Some(offsets) => offsets.get(cells).copied().and_then(to_usize),
+            None => cells.checked_mul(size),
+        };
+        end.is_some_and(|end| end <= self.values.len())
     }
 }
 
@@ -82,7 +91,8 @@ pub(super) struct CellTable<'a> {
 const PIECE: usize = 1 << 16;
 
 impl<'a> CellTable<'a> {
-    /// A table of the cells of batches, in their order.
+    /// A table of the cells of batches, in their order. The other functions rely on each cell having its coordinates and its
+    /// time, which is checked here.
     pub(super) fn new(dimensions: &[Dimension], batches: Vec<CellBatch<'a>>) -> Result<Self> {
         let sizes = dimensions.iter().map(|dimension| dimension.datatype.size()).collect();
         let timed = batches.iter().any(|batch| batch.timestamps.is_some());
@@ -93,6 +103,13 @@ impl<'a> CellTable<'a> {
 
     fn push(&mut self, batch: CellBatch<'a>) -> Result<()> {
         let cells = batch.cells;
+        let mut coordinates = batch.coordinates.iter().zip(&self.sizes);
+        let complete = batch.coordinates.len() >= self.sizes.len()
+            && coordinates.all(|(own, size)| own.has_all(cells, *size))
+            && batch.timestamps.is_none_or(|timestamps| timestamps.len() >= cells);
+        if cells > 0 && !complete {
+            return Err(Error::internal("cells to be sorted without all of their coordinates and times"));
+        }
         let end = self.cells.saturating_add(cells);
         let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(end)) };
         to_u32(end).ok_or_else(too_large)?;
@@ -127,16 +144,14 @@ impl<'a> CellTable<'a> {
     pub(super) fn cut(&self, cells: Range<usize>) -> impl Iterator<Item = Piece> {
         let mut start = cells.start;
         let first = to_u32(start).map_or(0, |cell| self.place(cell).0);
-        (first..self.batches.len()).map_while(move |batch| {
-            let begin = self.batches.get(batch).map_or(0, |batch| index_of(batch.first));
-            let next =
-                self.batches.get(batch.saturating_add(1)).map_or(self.cells, |next| index_of(next.first));
-            let end = next.min(cells.end);
-            let count = end.checked_sub(start).filter(|count| *count > 0)?;
-            let piece = Piece { batch, at: start.saturating_sub(begin), cells: count };
+        let pieces = (first..).zip(self.batches.iter().skip(first)).map_while(move |(batch, own)| {
+            let begin = index_of(own.first);
+            let end = begin.saturating_add(own.cells.cells).min(cells.end);
+            let piece = Piece { batch, at: start.saturating_sub(begin), cells: end.checked_sub(start)? };
             start = end;
-            Some(piece)
-        })
+            (begin < cells.end).then_some(piece)
+        });
+        pieces.filter(|piece| piece.cells > 0)
     }
 
     /// The number of a piece's first cell.

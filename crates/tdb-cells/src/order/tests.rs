@@ -462,3 +462,45 @@ fn many_runs_are_cut_into_many_bands() {
     let older: Vec<u32> = (0..FRAGMENTS).step_by(2).flat_map(|own| own * CELLS..(own + 1) * CELLS).collect();
     assert!(replaced(2, &schema, batches(&tiles)).unwrap() == older, "the others are replaced");
 }
+
+#[test]
+fn cells_that_lack_coordinates_times_or_keys_are_not_put_in_order() {
+    let row = Layout::RowMajor;
+    let schema = schema(vec![Dimension::new("x", 0i32..=9), Dimension::string("s")], row, row);
+    let (x, strings, offsets, times) = ([0u8; 12], b"abc", [0u64, 1, 2, 3], [1u64, 2, 3]);
+    let batch = |values: usize, ends: usize, timed: usize| {
+        let numbers = CoordinatesRef { values: x.get(..values).unwrap(), offsets: None };
+        let texts = CoordinatesRef { values: strings, offsets: offsets.get(..ends) };
+        let timestamps = times.get(..timed);
+        CellBatch { coordinates: vec![numbers, texts], cells: 3, timestamps, ..CellBatch::default() }
+    };
+    let sorted = |batch: CellBatch<'_>| permutation(1, &schema, vec![batch], CellOrder::Global, true);
+    assert_eq!(sorted(batch(12, 4, 3)).unwrap(), [0, 1, 2]);
+    let fault =
+        |found: Result<Vec<u32>>| assert!(matches!(found, Err(crate::Error::Internal(_))), "{found:?}");
+    fault(sorted(batch(11, 4, 3)));
+    fault(sorted(batch(12, 3, 3)));
+    fault(sorted(batch(12, 4, 2)));
+    fault(sorted(CellBatch { coordinates: Vec::new(), ..batch(12, 4, 3) }));
+    let keyed = |keys: &[u64]| {
+        replaced_by_keys(1, [(CellBatch { coordinates: Vec::new(), ..batch(12, 4, 3) }, keys)])
+    };
+    assert_eq!(keyed(&[7, 8, 7]).unwrap(), [0], "the first was written before the last");
+    fault(keyed(&[7, 8]));
+}
+
+#[test]
+fn batches_without_cells_between_others_are_passed_over() {
+    let row = Layout::RowMajor;
+    let schema = schema(vec![Dimension::new("x", 0i32..=9)], row, row);
+    let values: Vec<u8> = (0..4i32).flat_map(i32::to_le_bytes).collect();
+    let some = |values| {
+        let coordinates = vec![CoordinatesRef { values, offsets: None }];
+        CellBatch { coordinates, cells: values.len() / 4, ..CellBatch::default() }
+    };
+    let (first, last) = values.split_at(8);
+    let batches = vec![some(first), CellBatch::default(), some(last), CellBatch::default()];
+    let table = CellTable::new(&schema.domain.dimensions, batches).unwrap();
+    let pieces: Vec<_> = table.cut(1..4).map(|piece| (piece.batch, piece.at, piece.cells)).collect();
+    assert_eq!(pieces, [(0, 1, 1), (2, 0, 2)]);
+}

@@ -67,7 +67,7 @@ impl<T: Native> Marks<T> {
                 }
             };
             let touched = marks.part(clamp(*low))..=marks.part(clamp(*high));
-            marks.marks.get_mut(touched).unwrap_or_default().fill(1);
+            marks.marks.get_mut(touched)?.fill(1);
         }
         let touched = marks.marks.iter().fold(0usize, |sum, mark| sum.saturating_add(usize::from(*mark)));
         (touched <= parts / 2).then_some(marks)
@@ -86,7 +86,8 @@ impl<T: Native> Marks<T> {
     pub(super) fn keep(&self, values: &[T], wanted: &mut [u8]) {
         let Self { least, marks, .. } = self;
         let last = marks.len().saturating_sub(1);
-        let mark = |part: usize| marks.get(part).copied().unwrap_or(0);
+        // A value without a mark is searched for, as one with a mark is.
+        let mark = |part: usize| marks.get(part).copied().unwrap_or(1);
         let cells = wanted.iter_mut().zip(values);
         match self.scale {
             Scale::Shift(shift) => {

@@ -56,7 +56,7 @@ fn string_intervals_with_open_ends_swallow_what_they_hold() {
     assert!(set.covers(&name, b"zz", b"zzz") && !set.covers(&name, b"d", b"f"));
     let values: [&[u8]; 5] = [b"", b"b", b"d", b"ea", b"\xff"];
     let mut wanted = vec![1; 5];
-    set.keep_strings(values.into_iter(), &mut wanted);
+    set.keep_strings(values.into_iter(), &mut wanted).unwrap();
     assert_eq!(wanted, [1, 0, 1, 0, 1]);
 }
 
@@ -72,7 +72,7 @@ fn the_whole_domain_is_no_list_and_no_interval_is_nothing() {
     assert_eq!(none.len(&byte()), Some(0));
     assert!(!none.overlaps(&byte(), &[0], &[1]) && !none.covers(&byte(), &[0], &[0]));
     let mut wanted = vec![1; 2];
-    none.keep(&byte(), &Buffer::from(&[0u8, 1][..]), &mut wanted);
+    none.keep(&byte(), &Buffer::from(&[0u8, 1][..]), &mut wanted).unwrap();
     assert_eq!(wanted, [0, 0]);
 }
 
@@ -91,11 +91,11 @@ fn values_that_cannot_be_compared_and_values_of_another_size_are_refused() {
 fn narrowing_cuts_every_interval_and_keeps_their_order() {
     let set = RangeSet::new(&byte(), [ends(6, 9), ends(-3, 3), ends(20, 30)]).unwrap();
     let to = ends(2, 7).unwrap();
-    assert_eq!(bytes_of(&set.narrowed(&byte(), &to)), [(6, 7), (2, 3)]);
-    assert_eq!(bytes_of(&RangeSet::ALL.narrowed(&byte(), &to)), [(2, 7)]);
-    assert_eq!(set.narrowed(&byte(), &ends(10, 19).unwrap()).len(&byte()), Some(0));
+    assert_eq!(bytes_of(&set.narrowed(&byte(), &to).unwrap()), [(6, 7), (2, 3)]);
+    assert_eq!(bytes_of(&RangeSet::ALL.narrowed(&byte(), &to).unwrap()), [(2, 7)]);
+    assert_eq!(set.narrowed(&byte(), &ends(10, 19).unwrap()).unwrap().len(&byte()), Some(0));
     let name = Dimension::string("s");
-    let narrowed = RangeSet::ALL.narrowed(&name, &text("b", "c").unwrap());
+    let narrowed = RangeSet::ALL.narrowed(&name, &text("b", "c").unwrap()).unwrap();
     assert!(narrowed.covers(&name, b"b", b"c") && !narrowed.overlaps(&name, b"ca", b"d"));
 }
 
@@ -122,12 +122,31 @@ proptest! {
         prop_assert_eq!(set.covers(&dimension, &bytes(low), &bytes(high)), (low..=high).all(inside) || set.is_all());
         let mut wanted = vec![1u8; values.len()];
         let cells: Vec<u8> = values.iter().map(|value| value.cast_unsigned()).collect();
-        set.keep(&dimension, &Buffer::from(cells.as_slice()), &mut wanted);
+        set.keep(&dimension, &Buffer::from(cells.as_slice()), &mut wanted).unwrap();
         for (value, keep) in values.iter().zip(wanted) {
             prop_assert_eq!(keep != 0, inside(*value) || set.is_all());
         }
         prop_assert_eq!(set.clone().merged(&dimension), set);
     }
+}
+
+#[test]
+fn bytes_that_are_no_values_may_overlap_a_set_but_are_not_inside_it() {
+    let set = RangeSet::new(&byte(), [ends(1, 5)]).unwrap();
+    assert!(set.overlaps(&byte(), &[2, 0], &[3, 0]) && !set.covers(&byte(), &[2, 0], &[3, 0]));
+    let long = Ends { low: Some(vec![0; 2]), high: None };
+    assert!(matches!(RangeSet::ALL.narrowed(&byte(), &long), Err(QueryError::RangeType { .. })));
+}
+
+#[test]
+fn a_set_wants_a_coordinate_of_each_cell() {
+    let internal = |found: Result<()>| assert!(matches!(found, Err(Error::Internal(_))));
+    let set = RangeSet::new(&byte(), [ends(1, 5)]).unwrap();
+    internal(set.keep(&byte(), &Buffer::from(&[1u8, 2][..]), &mut [1; 3]));
+    internal(set.keep_strings([&b"a"[..]].into_iter(), &mut [1]));
+    let names = RangeSet::new(&Dimension::string("s"), [text("a", "b")]).unwrap();
+    internal(names.keep_strings([&b"a"[..]].into_iter(), &mut [1; 2]));
+    internal(names.keep(&byte(), &Buffer::from(&[1u8][..]), &mut [1]));
 }
 
 #[test]

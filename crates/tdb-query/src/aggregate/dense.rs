@@ -60,7 +60,7 @@ pub(super) fn run(
     // Only places where something was written have values to look at.
     let mut plan = plan.clone();
     for (dimension, range) in written.into_iter().enumerate() {
-        plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) });
+        plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) })?;
     }
     let plan = &plan;
     let mut open = vec![true; wanted.len()];

@@ -74,7 +74,7 @@ impl Arrangement {
             None => {
                 let size = column.cell_size().unwrap_or(1);
                 let mut data = unfilled(self.cells.saturating_mul(size))?;
-                self.map.copy(column.bytes(), data.as_mut_slice(), size);
+                self.map.copy(column.bytes(), data.as_mut_slice(), size)?;
                 (data, None)
             }
             Some(from) => {
@@ -89,7 +89,7 @@ impl Arrangement {
     pub(super) fn bytes(&self, values: &[u8]) -> Result<Vec<u8>> {
         check_room(self.cells)?;
         let mut out = vec![0; self.cells];
-        self.map.copy(values, &mut out, 1);
+        self.map.copy(values, &mut out, 1)?;
         Ok(out)
     }
 

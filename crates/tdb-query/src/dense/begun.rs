@@ -130,12 +130,12 @@ impl BegunPart<'_> {
         map: &CellMap,
         own: &mut Option<Painted>,
         wanted: bool,
-    ) -> usize {
+    ) -> Result<usize> {
         match &mut self.start {
             PartStart::Fixed { size, values, validity } => {
                 let copied = own.as_ref().map(|own| copy(own, map, *size, values, validity.as_deref_mut()));
                 self.painted.push(copied.is_some());
-                copied.unwrap_or(0)
+                copied.unwrap_or(Ok(0))
             }
             PartStart::Var(kept) => {
                 // The map of several ranges is a list of them, which is held for each tile.
@@ -145,20 +145,26 @@ impl BegunPart<'_> {
                 let number = self.painted.len();
                 self.painted.push(own.is_some());
                 kept.extend(own.map(|own| (number, own.keep(map.clone()))));
-                0
+                Ok(0)
             }
         }
     }
 }
 
 /// Copies cells of fixed size to their places. Returns the bytes.
-fn copy(own: &Painted, map: &CellMap, size: usize, values: &mut [u8], validity: Option<&mut [u8]>) -> usize {
-    map.copy(own.values.as_slice(), values, size);
+fn copy(
+    own: &Painted,
+    map: &CellMap,
+    size: usize,
+    values: &mut [u8],
+    validity: Option<&mut [u8]>,
+) -> Result<usize> {
+    map.copy(own.values.as_slice(), values, size)?;
     let Some((validity, valid)) = validity.zip(own.validity.as_deref()) else {
-        return own.values.len();
+        return Ok(own.values.len());
     };
-    map.copy(valid, validity, 1);
-    own.values.len().saturating_add(valid.len())
+    map.copy(valid, validity, 1)?;
+    Ok(own.values.len().saturating_add(valid.len()))
 }
 
 /// The parts of such columns, region by region.

@@ -6,6 +6,7 @@ use tdb_codec::{Layout, to_u64};
 
 use super::boxes::{Box, intersect};
 use super::space::{Region, Space};
+use crate::Result;
 
 /// Takes the cells of a box of a region out of the chunks of a space tile.
 pub(super) struct ByChunk<'p> {
@@ -17,6 +18,8 @@ pub(super) struct ByChunk<'p> {
     pub(super) size: usize,
     /// The beginning of a cell of which the rest is in the next chunk: writers cut no cells, but a chunk may have any length.
     pub(super) begun: Vec<u8>,
+    /// Whether all cells so far have found their places.
+    pub(super) copied: Result<()>,
 }
 
 impl ByChunk<'_> {
@@ -36,19 +39,27 @@ impl ByChunk<'_> {
             }
             if self.begun.len() == size {
                 let begun = core::mem::take(&mut self.begun);
-                self.copy(cell, &begun, target);
+                self.note(cell, &begun, target);
             }
             (cell, bytes) = (cell.saturating_add(1), later);
         }
         let rest = bytes.len().checked_rem(size).unwrap_or(0);
         let (whole, begun) = bytes.split_at(bytes.len().saturating_sub(rest));
-        self.copy(cell, whole, target);
+        self.note(cell, whole, target);
         self.begun.clear();
         self.begun.extend_from_slice(begun);
     }
 
+    /// Copies cells, unless others were missing before.
+    fn note(&mut self, first: usize, cells: &[u8], target: &mut [u8]) {
+        if self.copied.is_ok() {
+            self.copied = self.copy(first, cells, target);
+        }
+    }
+
     /// Copies those of the tile's cells from `first` on that are in the box.
-    fn copy(&self, first: usize, cells: &[u8], target: &mut [u8]) {
+    fn copy(&self, first: usize, cells: &[u8], target: &mut [u8]) -> Result<()> {
+        let mut copied = Ok(());
         let count = cells.len().checked_div(self.size).unwrap_or(0);
         let mut slow_first: Vec<usize> = (0..self.space.tile_counts.len()).collect();
         if self.space.cell_order == Layout::ColMajor {
@@ -67,10 +78,12 @@ impl ByChunk<'_> {
                 });
                 if let Some(shared) = intersect(&ends.collect::<Vec<_>>(), self.bounds) {
                     let map = self.region.map(&shared, Some((self.tile_box, &self.space.tile_strides)));
-                    map.copy_from(cells, first, target, self.size);
+                    let own = map.copy_from(cells, first, target, self.size);
+                    copied = core::mem::replace(&mut copied, Ok(())).and(own);
                 }
             },
         );
+        copied
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn decode(
         let Some(TilePart { region, part, .. }) = tiles.get(tile) else { return Ok(()) };
         let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
         if let Some((own, row)) = own.zip(rows.get(*region)) {
-            let copied = own.take(&room, &row.map_of_part(part), &mut painted, true);
+            let copied = own.take(&room, &row.map_of_part(part), &mut painted, true)?;
             context.counters.copied(copied);
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Maps cells that are both in a source and in a target, in runs of any length along each dimension.
 
 use crate::grid::BoxMap;
+use crate::{Error, Result};
 
 /// Cells along one dimension: where they begin in the source and in the target, and their number.
 pub(crate) type Stretch = (usize, usize, usize);
@@ -74,23 +75,27 @@ impl CellMap {
     }
 
     /// Copies the cells, of `size` bytes each.
-    pub(crate) fn copy(&self, source: &[u8], target: &mut [u8], size: usize) {
-        self.copy_from(source, 0, target, size);
+    pub(crate) fn copy(&self, source: &[u8], target: &mut [u8], size: usize) -> Result<()> {
+        self.copy_from(source, 0, target, size)
     }
 
     /// Copies the cells, of `size` bytes each, out of a source that begins at cell `base`.
-    pub(crate) fn copy_from(&self, source: &[u8], base: usize, target: &mut [u8], size: usize) {
-        match self {
-            Self::Box(map) => map.clone().later(base).copy(source, target, size),
-            Self::Product(map) => walk(&map.0, 0, 0, &mut |from: usize, to: usize, cells: usize| {
-                let len = cells.wrapping_mul(size);
-                let (from, to) = (from.wrapping_sub(base).wrapping_mul(size), to.wrapping_mul(size));
-                let from = source.get(from..from.wrapping_add(len));
-                if let (Some(from), Some(to)) = (from, target.get_mut(to..to.wrapping_add(len))) {
-                    to.copy_from_slice(from);
-                }
-            }),
-        }
+    pub(crate) fn copy_from(&self, source: &[u8], base: usize, target: &mut [u8], size: usize) -> Result<()> {
+        let map = match self {
+            Self::Box(map) => return map.clone().later(base).copy(source, target, size),
+            Self::Product(map) => map,
+        };
+        let mut found = true;
+        walk(&map.0, 0, 0, &mut |from: usize, to: usize, cells: usize| {
+            let len = cells.wrapping_mul(size);
+            let (from, to) = (from.wrapping_sub(base).wrapping_mul(size), to.wrapping_mul(size));
+            let from = source.get(from..from.wrapping_add(len));
+            match from.zip(target.get_mut(to..to.wrapping_add(len))) {
+                Some((from, to)) => to.copy_from_slice(from),
+                None => found = false,
+            }
+        });
+        if found { Ok(()) } else { Err(Error::internal("a run of cells without some of them")) }
     }
 }
 
@@ -171,7 +176,7 @@ mod tests {
             for (s, t) in pairs {
                 expected[t * size..][..size].copy_from_slice(&from[s * size..][..size]);
             }
-            CellMap::new(&stretches, &source_strides, &target_strides).copy(&from, &mut to, size);
+            CellMap::new(&stretches, &source_strides, &target_strides).copy(&from, &mut to, size).unwrap();
             prop_assert_eq!(to, expected);
         }
     }

@@ -102,13 +102,13 @@ pub(super) fn mask(
             let mut wanted = vec![1u8; part.cells()];
             let mut painted = matcher.apply(index, &part, &mut wanted, worker)?;
             let map = region.map_of_part(&part);
-            map.copy(&wanted, piece, 1);
+            map.copy(&wanted, piece, 1)?;
             let any = wanted.contains(&1);
-            let copied = begun.iter_mut().map(|begun| match painted.get_mut(begun.field) {
-                Some(own) => begun.take(&room, &map, own, any),
-                None => 0,
-            });
-            context.counters.copied(copied.fold(0, usize::saturating_add));
+            for begun in &mut begun {
+                if let Some(own) = painted.get_mut(begun.field) {
+                    context.counters.copied(begun.take(&room, &map, own, any)?);
+                }
+            }
             Ok(())
         })
     })?;

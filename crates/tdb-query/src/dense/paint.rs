@@ -221,7 +221,7 @@ impl FieldSources<'_> {
         space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
             let number = numbers.next();
             if let Some((_, kept)) = kept.next_if(|(own, _)| number == Some(*own)) {
-                target.take_kept(kept);
+                target.take_kept(kept)?;
                 return Ok(());
             }
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
@@ -281,7 +281,7 @@ impl VarTarget<'_> {
     }
 
     /// Takes cells that were decoded before.
-    fn take_kept(&mut self, Kept { mut tile, validity, map }: Kept) {
+    fn take_kept(&mut self, Kept { mut tile, validity, map }: Kept) -> Result<()> {
         let (all, mut in_order) = (self.lengths.len(), false);
         map.for_each_run(|from, to, cells| in_order = (from, to, cells) == (0, 0, all));
         if in_order && self.wanted.is_none_or(|wanted| !wanted.contains(&0)) {
@@ -294,8 +294,9 @@ impl VarTarget<'_> {
             self.lent.push((base, tile.values));
         }
         if let Some((own, valid)) = self.validity.as_deref_mut().zip(validity) {
-            map.copy(&valid, own, 1);
+            map.copy(&valid, own, 1)?;
         }
+        Ok(())
     }
 
     /// Takes the cells of a decoded tile that `map` maps into the region.

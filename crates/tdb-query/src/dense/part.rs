@@ -151,11 +151,12 @@ impl<'p> TilePart<'p> {
             return Ok(false);
         }
         let (region, tile_box, bounds) = (self.region, self.tile_box, self.bounds);
-        let mut cut = ByChunk { space, region, tile_box, bounds, size, begun: Vec::new() };
+        let mut cut = ByChunk { space, region, tile_box, bounds, size, begun: Vec::new(), copied: Ok(()) };
         let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
         let show = |bytes: core::ops::Range<usize>, cells: &[u8]| cut.take(&bytes, cells, target);
         let len = space.tile_cells.saturating_mul(size);
         let done = tiles.visit_chunks(context, (tile, cells, len), wanted, show, worker)?;
+        cut.copied?;
         if done {
             context.counters.copied(self.cells().saturating_mul(size));
         }
@@ -182,9 +183,9 @@ impl<'p> TilePart<'p> {
         let mut buffer: Buffer = core::mem::take(&mut worker.tile);
         let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
         let base = decode(&mut buffer, &wanted, worker);
-        let result = base.map(|base| {
-            self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size);
+        let result = base.and_then(|base| {
             context.counters.copied(self.cells().saturating_mul(size));
+            self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size)
         });
         worker.tile = buffer;
         result

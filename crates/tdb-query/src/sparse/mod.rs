@@ -175,7 +175,7 @@ fn collect(
         };
         *slot = Some(match order {
             // Cells in their stored order only have to close the gaps.
-            Some(order) if !ordered && column.offsets().is_none() => kept(plan, column, order),
+            Some(order) if !ordered && column.offsets().is_none() => kept(plan, column, order)?,
             Some(order) => reorder(plan, column, order, spare)?,
             None => column,
         });

@@ -261,7 +261,7 @@ impl Selector<'_> {
                     }
                 };
                 if !whole {
-                    keep_inside(&values, dimension, set, &mut wanted);
+                    keep_inside(&values, dimension, set, &mut wanted)?;
                 }
                 decoded.push(Some(values));
             }
@@ -471,16 +471,17 @@ fn views(decoded: &[Option<Decoded>]) -> Vec<(&[u8], Option<&[u64]>)> {
 }
 
 /// Clears `wanted` for cells outside the ranges.
-fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: &mut [u8]) {
+fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: &mut [u8]) -> Result<()> {
     match &values.offsets {
         None => set.keep(dimension, &values.values, wanted),
         Some(offsets) => {
             let strings = StringView { values: values.values.as_slice(), offsets };
-            let keep = |strings: StringView<'_>, wanted: &mut [u8]| set.keep_strings(strings.iter(), wanted);
-            match &values.codes {
-                Some(codes) => strings.test_coded(codes, wanted, keep),
-                None => keep(strings, wanted),
-            }
+            let Some(codes) = &values.codes else { return set.keep_strings(strings.iter(), wanted) };
+            let mut kept = Ok(());
+            strings.test_coded(codes, wanted, |strings, wanted| {
+                kept = set.keep_strings(strings.iter(), wanted);
+            });
+            kept
         }
     }
 }

@@ -390,18 +390,18 @@ fn has_any(cells: &[u32], range: &Range<usize>) -> bool {
 }
 
 /// The column without the cells that `order`, which is ascending, leaves out.
-pub(super) fn kept(plan: &Plan, mut column: Column, order: &[u32]) -> Column {
+pub(super) fn kept(plan: &Plan, mut column: Column, order: &[u32]) -> Result<Column> {
     let mut moved = 0usize;
     if let Some(size) = column.cell_size() {
-        moved = keep_cells(column.data.as_mut_slice(), size, order);
+        moved = keep_cells(column.data.as_mut_slice(), size, order)?;
         column.data.resize(order.len().saturating_mul(size));
     }
     if let Some(validity) = &mut column.validity {
-        moved = moved.saturating_add(keep_cells(validity, 1, order));
+        moved = moved.saturating_add(keep_cells(validity, 1, order)?);
         validity.truncate(order.len());
     }
     plan.array.context().counters.copied(moved);
-    column
+    Ok(column)
 }
 
 /// The column in another order; its old memory becomes spare.

@@ -16,13 +16,13 @@ use super::keys::Taken;
 use super::line::Line;
 use super::plan::{Part, What};
 use super::spread::Spread;
-use crate::Result;
 use crate::asked::Ends;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, parts};
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::{Room, smallest};
+use crate::{OrInternal, Result};
 
 /// The boxes of a query that are still to be read.
 #[derive(Clone, Debug)]
@@ -244,19 +244,18 @@ impl Boxes {
 }
 
 /// Restricts a query to a part in these dimensions.
-pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Plan {
+pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Result<Plan> {
     let mut plan = whole.clone();
     for Narrowed { dimension, to } in narrowed {
         match to {
-            To::Ends(ends) => plan = plan.narrowed(*dimension, ends),
+            To::Ends(ends) => plan = plan.narrowed(*dimension, ends)?,
             To::Exactly(set) => {
-                if let Some(slot) = plan.ranges.get_mut(*dimension) {
-                    slot.clone_from(set);
-                }
+                let slot = plan.ranges.get_mut(*dimension);
+                slot.or_internal("a part without its dimension")?.clone_from(set);
             }
         }
     }
-    plan
+    Ok(plan)
 }
 
 /// Whether some dimension is asked for in several intervals.

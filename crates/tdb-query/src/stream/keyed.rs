@@ -90,7 +90,7 @@ impl Keyed {
     }
 
     fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
-        let mut plan = narrow(plan, &self.narrowed);
+        let mut plan = narrow(plan, &self.narrowed)?;
         self.max = match &self.finer {
             Some(taken) => {
                 plan.share.tiles = Some(Arc::new(taken.tiles.clone()));

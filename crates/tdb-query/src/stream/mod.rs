@@ -208,7 +208,7 @@ impl Batches {
                 self.any = true;
                 return empty(&self.plan).map(Some);
             };
-            let cells = match run(&part.plan(&self.plan)) {
+            let cells = match run(&part.plan(&self.plan)?) {
                 Ok(cells) => cells,
                 Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
                     if parts.put_back(part) {
@@ -344,7 +344,7 @@ pub(crate) fn for_each_part(
 ) -> Result<()> {
     let (mut parts, _) = Parts::new(plan, budget, batch)?;
     while let Some(part) = parts.next(plan)? {
-        match run(&part.plan(plan)) {
+        match run(&part.plan(plan)?) {
             Ok(()) => parts.done(plan, &part),
             Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
                 if !parts.put_back(part) {

@@ -435,15 +435,15 @@ fn overlapping(plan: &Plan) -> u64 {
 
 impl Part {
     /// The part as a query.
-    pub(crate) fn plan(&self, whole: &Plan) -> Plan {
-        let mut plan = narrow(whole, &self.narrowed);
+    pub(crate) fn plan(&self, whole: &Plan) -> Result<Plan> {
+        let mut plan = narrow(whole, &self.narrowed)?;
         match &self.what {
             What::Box(_) | What::Whole(_) => {}
             What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
             What::Window(_, share) => plan.share = share.clone(),
         }
         plan.share.room = Some(self.room.clone());
-        plan
+        Ok(plan)
     }
 }
 

@@ -16,7 +16,7 @@ use tdb_schema::{ArraySchema, Dimension, Range};
 use super::Fragment;
 use crate::context::Context;
 use crate::ranges::is_value;
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 impl Fragment {
     /// The domain of its cells, one interval per dimension; `None` if it is empty. It is the non-empty domain, except
@@ -50,11 +50,12 @@ impl Fragment {
         };
         let replaced = old_dates(&self.footer, &self.schema);
         if replaced || tiles.clone().filter_map(|tile| tree.leaf(tile)).any(wrong) {
-            let stored = tiles.filter_map(|tile| tree.leaf(tile));
-            let leaves: Vec<Vec<Range>> = stored
-                .map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)))
-                .map(|ranges| believable(ranges, &self.footer, &self.schema))
-                .collect();
+            let believed = |tile: usize| -> Result<Vec<Range>> {
+                let stored = tree.leaf(tile).or_internal("a tile without its rectangle")?;
+                let stored = stored.ranges().map(|(low, high)| Range::new(low, high));
+                Ok(believable(stored, &self.footer, &self.schema))
+            };
+            let leaves: Vec<Vec<Range>> = tiles.map(believed).collect::<Result<_>>()?;
             tree = RTree::build(&leaves, &self.schema.domain).map_err(corrupt)?;
         }
         let tree = Arc::new(tree);

@@ -4,8 +4,8 @@ use tdb_codec::ArrayType;
 use tdb_schema::Range;
 
 use super::Snapshot;
-use crate::Result;
 use crate::fragment::Fragment;
+use crate::{OrInternal, Result};
 
 impl Snapshot {
     /// The non-empty domain according to the visible fragments, one interval per dimension; `None` if there are none.
@@ -69,7 +69,10 @@ impl Snapshot {
             return Ok(Vec::new());
         }
         let tree = fragment.rtree(&self.context)?;
-        let tiles = (0..tree.leaf_count()).filter_map(|tile| tree.leaf(tile));
-        Ok(tiles.map(|mbr| mbr.ranges().map(|(low, high)| Range::new(low, high)).collect()).collect())
+        let bounds = |tile: usize| {
+            let rectangle = tree.leaf(tile).or_internal("a tile without its rectangle")?;
+            Ok(rectangle.ranges().map(|(low, high)| Range::new(low, high)).collect())
+        };
+        (0..tree.leaf_count()).map(bounds).collect()
     }
 }

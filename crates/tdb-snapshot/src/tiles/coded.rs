@@ -14,7 +14,7 @@ use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
 use crate::worker::{Hands, Worker};
-use crate::{Error, Result, parallel};
+use crate::{Error, OrInternal, Result, parallel};
 
 /// The length of a longer read is compared with the file's real size before memory is allocated for it.
 const TRUSTED_READ: usize = 16 << 20;
@@ -23,6 +23,9 @@ const TRUSTED_READ: usize = 16 << 20;
 pub(super) const MOST_SHARED: usize = 1 << 16;
 /// So are longer chunks: filters need memory for each that is being decoded.
 const LARGEST_SHARED: usize = 4 << 20;
+
+/// What is wrong if a chunk, which is inside its tile, does not fit where it is decoded to.
+const NO_ROOM: &str = "a chunk without room for its cells";
 
 /// The open file of a tile, and where its wanted chunks are.
 type FewChunks<'c> = (Box<dyn StoredFile + 'c>, Vec<ChunkPlace>);
@@ -53,7 +56,8 @@ impl Coded {
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         runs: Option<impl Iterator<Item = Range<usize>>>,
     ) -> Extent {
-        if self.short.is_some() {
+        // What should be empty may not be: only the whole tile tells.
+        if self.short.is_some() || len == 0 {
             return Extent::Whole;
         }
         let stored = location.range.end.saturating_sub(location.range.start);
@@ -89,7 +93,8 @@ impl Coded {
         let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
         let chunks = TileChunks::parse(raw.as_slice(), location.range.start).map_err(wrong)?;
         let stored = self.stored(tile, &chunks, out.len());
-        let (out, lacking) = out.split_at_mut_checked(stored).unwrap_or_default();
+        let split = out.split_at_mut_checked(stored);
+        let (out, lacking) = split.or_internal("a tile without room for what is stored of it")?;
         lacking.fill(0);
         if threads < 2 || chunks.len() > MOST_SHARED {
             let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
@@ -158,7 +163,7 @@ impl Coded {
             for place in places {
                 read_piece(context, &location, &*file, &place.body, raw)?;
                 let slot = slot(out, &place.output, base);
-                let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+                let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
                 place
                     .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                     .map_err(corrupt)?;
@@ -175,12 +180,13 @@ impl Coded {
         let base = room(out, found.first().map(Chunk::range).or(lacking.clone()), last);
         if let Some(lacking) = lacking {
             let slot = slot(out, &lacking, base);
-            out.as_mut_slice().get_mut(slot).unwrap_or_default().fill(0);
+            let slot = out.as_mut_slice().get_mut(slot);
+            slot.or_internal("a tile without room for the cells that it lacks")?.fill(0);
         }
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
             let slot = slot(out, &chunk.range(), base);
-            let slot = out.as_mut_slice().get_mut(slot).unwrap_or_default();
+            let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
             chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
         }
         Ok(base)
@@ -308,7 +314,7 @@ impl Coded {
         let (mut count, mut bytes) = (0usize, 0usize);
         for place in places {
             read_piece(context, location, file, &place.body, raw)?;
-            let slot = out.get_mut(place.output.clone()).unwrap_or_default();
+            let slot = out.get_mut(place.output.clone()).or_internal(NO_ROOM)?;
             place
                 .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                 .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
@@ -326,6 +332,7 @@ impl Fault {
         match self {
             Self::Format(error) => Error::from_tile(context.describe(&location.key), None, error),
             Self::Read(range, error) => Error::short_read(context.describe(&location.key), &range, error),
+            Self::Internal(error) => error.into(),
         }
     }
 }

@@ -7,6 +7,7 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_tile::{ChunkPlace, ChunkWalk};
 
 use super::pieces::{READ_COST, USUAL_CHUNK, pieces_in};
+use crate::InternalError;
 use crate::storage::StoredFile;
 
 /// The most bytes that are read at once.
@@ -29,6 +30,8 @@ pub(super) enum Fault {
     Format(tdb_tile::Error),
     /// This range of the file could not be read.
     Read(Range<u64>, io::Error),
+    /// What was read is not where it should be.
+    Internal(InternalError),
 }
 
 impl Source<'_> {
@@ -205,7 +208,10 @@ impl Window<'_, '_> {
             self.read(range, ahead)?;
         }
         let at = |offset: u64| to_usize(offset.saturating_sub(self.held.start)).unwrap_or(usize::MAX);
-        Ok(self.buffer.as_slice().get(at(range.start)..at(range.end)).unwrap_or_default())
+        let held = self.buffer.as_slice().get(at(range.start)..at(range.end));
+        held.ok_or_else(|| {
+            Fault::Internal(InternalError::new("a part of a tile that was read without its bytes"))
+        })
     }
 
     fn read(&mut self, range: &Range<u64>, ahead: u64) -> Result<(), Fault> {
@@ -226,8 +232,9 @@ impl Window<'_, '_> {
         }
         self.held = 0..0;
         let from = range.start.saturating_add(to_u64(kept));
-        let out = self.buffer.as_mut_slice().get_mut(kept..len).unwrap_or_default();
-        file.read_into(from, out).map_err(|error| Fault::Read(from..end, error))?;
+        let out = self.buffer.as_mut_slice().get_mut(kept..len);
+        let no_room = || Fault::Internal(InternalError::new("a part of a tile without room for its bytes"));
+        file.read_into(from, out.ok_or_else(no_room)?).map_err(|error| Fault::Read(from..end, error))?;
         self.held = range.start..end;
         Ok(())
     }

@@ -7,11 +7,11 @@ use tdb_filters::CodedStrings;
 use tdb_tile::TileChunks;
 
 use super::coded::{Coded, MOST_SHARED, fetch};
-use super::{FieldTiles, copy_checked};
+use super::{FieldTiles, copy_checked, no_values};
 use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::worker::{Hands, Tools, Worker};
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 impl FieldTiles {
     /// Decodes a tile of `cells` cells of a var-length field.
@@ -37,7 +37,7 @@ impl FieldTiles {
         mut wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some((values, _)) = &self.values else { return Ok(()) };
+        let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
         let offsets = &mut into.offsets;
         let room = move || {
@@ -49,15 +49,15 @@ impl FieldTiles {
             self.decode_strings(context, tile, (size, cells), &mut into.offsets, worker)?;
             into.offsets.push(to_u64(size));
             into.values.reset(size);
-            copy_checked(Some(&worker.text), into.values.as_mut_slice());
+            copy_checked(Some(&worker.text), into.values.as_mut_slice())?;
             context.counters.copied(size);
             return Ok(());
         }
         // The end of the last cell.
         into.offsets.push(to_u64(size));
         into.values.reset(size);
-        let ends = into.offsets.get(1..).unwrap_or_default();
-        let starts = into.offsets.get(..cells).unwrap_or_default();
+        let (ends, starts) =
+            into.offsets.get(1..).zip(into.offsets.get(..cells)).or_internal("cells without offsets")?;
         let any = |bytes: Range<usize>| {
             let (start, end) = (to_u64(bytes.start), to_u64(bytes.end));
             wanted(ends.partition_point(|at| *at <= start)..starts.partition_point(|at| *at < end))
@@ -76,7 +76,7 @@ impl FieldTiles {
         (starts, out): (&mut [u64], &mut [u8]),
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some((values, _)) = &self.values else { return Ok(()) };
+        let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
         if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
@@ -87,19 +87,23 @@ impl FieldTiles {
         self.decode_strings(context, tile, (size, cells), &mut offsets, worker)?;
         starts.iter_mut().zip(&offsets).for_each(|(slot, start)| *slot = *start);
         worker.strings.offsets = offsets;
-        copy_checked(Some(&worker.text), out);
+        copy_checked(Some(&worker.text), out)?;
         context.counters.copied(size);
         Ok(())
     }
 
     /// [`Self::var_size`] of a tile, within the limits.
     fn values_size(&self, context: &Context, values: &Coded, tile: usize) -> Result<usize> {
-        let size = self.var_size(tile);
-        if let Some(size) = to_usize(size).filter(|_| size <= context.limits.tile_bytes) {
+        let listed = self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied();
+        let fits = |size: u64| to_usize(size).filter(|_| size <= context.limits.tile_bytes);
+        if let Some(size) = listed.and_then(fits) {
             return Ok(size);
         }
         let at = values.file.tile(context, tile)?.range.start;
-        let detail = format!("tile {tile} has {size} bytes, which is over the limit");
+        let detail = match listed {
+            Some(size) => format!("tile {tile} has {size} bytes, which is over the limit"),
+            None => format!("tile {tile} is needed, but the fragment does not list its size"),
+        };
         Err(Error::inconsistent(context.describe(&values.file.key), "tile var sizes", at, detail))
     }
 
@@ -178,7 +182,7 @@ impl FieldTiles {
         offsets: &mut Vec<u64>,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Some((values, _)) = &self.values else { return Ok(()) };
+        let Some((values, _)) = &self.values else { return no_values() };
         let Tools { scratch, raw, text, .. } = &mut **worker;
         let location = values.file.tile(context, tile)?;
         let path = || context.describe(&values.file.key);

@@ -277,7 +277,7 @@ impl TileSource for BoxTiles<'_, '_> {
         if !column.validity.is_empty() {
             validity.clear();
             validity.resize(cells, 0);
-            map.copy(column.validity, validity, 1);
+            map.copy(column.validity, validity, 1)?;
         } else {
             validity.clear();
         }
@@ -289,7 +289,7 @@ impl TileSource for BoxTiles<'_, '_> {
                     values.clear();
                 }
                 values.resize(cells.saturating_mul(size), 0);
-                map.copy(column.values, values, size);
+                map.copy(column.values, values, size)?;
             }
             None => {
                 values.clear();

@@ -7,7 +7,7 @@ use tdb_codec::{to_u32, to_u64, to_usize};
 
 use super::{BAND, Finish, Key, Part, Sorted, Source, close_gaps, useful_threads};
 use crate::buffers::split_lengths;
-use crate::{Result, parallel};
+use crate::{Error, Result, parallel};
 
 /// Merging pays only if runs have at least this many cells on average.
 const SHORT_RUN: usize = 64;
@@ -52,17 +52,21 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     };
     let Some(bands) = bands(threads, source, runs, band)? else { return Ok(None) };
     let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
+    if lengths.iter().sum::<usize>() != cells {
+        return Err(Error::internal("a cell that is in no band"));
+    }
     let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
     let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
     let sorts = AtomicBool::new(true);
     let parts = parallel::run(threads, jobs, Room::default, |(band, slot): (Band<K>, _), room| {
         let part = if sorts.load(Ordering::Relaxed) { room.merge(source, &band, finish, slot) } else { None };
+        let part = part.transpose()?;
         if part.is_none() {
             sorts.store(false, Ordering::Relaxed);
         }
         Ok(part)
     })?;
-    Ok(parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)))
+    parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)).transpose()
 }
 
 /// The runs that the batches form: a batch that begins where the previous one ends continues its run.
@@ -220,6 +224,7 @@ impl Doubtful {
         for key in keys {
             (min, max) = (min.min(*key), max.max(*key));
             let (at, bit) = place(*key, words);
+            // One without bits would be doubtful.
             let Some(once) = once.get_mut(at) else { continue };
             let known = *once & bit;
             *once |= bit;
@@ -287,7 +292,7 @@ impl<K: Key> Room<K> {
         band: &Band<K>,
         finish: &F,
         slot: &mut [u32],
-    ) -> Option<Part> {
+    ) -> Option<Result<Part>> {
         if slot.is_empty() {
             return self.find_dropped(source, band, finish, slot);
         }
@@ -333,7 +338,7 @@ impl<K: Key> Room<K> {
         band: &Band<K>,
         finish: &F,
         slot: &mut [u32],
-    ) -> Option<Part> {
+    ) -> Option<Result<Part>> {
         let Self { keys, pairs, doubtful, .. } = self;
         let exact = band.keys(source, keys)?;
         let (min, max) = doubtful.note(keys);
@@ -355,7 +360,12 @@ impl<K: Key> Room<K> {
 }
 
 /// Passes on cells by their keys.
-fn in_order<K: Key, F: Finish>(pairs: &mut [(K, u32)], exact: bool, finish: &F, slot: &mut [u32]) -> Part {
+fn in_order<K: Key, F: Finish>(
+    pairs: &mut [(K, u32)],
+    exact: bool,
+    finish: &F,
+    slot: &mut [u32],
+) -> Result<Part> {
     // The sort is stable: equal keys stay in cell order.
     pairs.sort_by_key(|(key, _)| *key);
     Part::of(pairs.len(), slot, |sink| finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink))
