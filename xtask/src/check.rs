@@ -3,6 +3,7 @@
 //! Each rule is a pure function from source text to [`Violation`]s, in its own module. This module finds the files and
 //! prints one line for each violation.
 
+mod defaults;
 mod layers;
 mod purity;
 mod sizes;
@@ -16,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{peer, tables};
+use defaults::Counts;
 use layers::{Exports, Layers, Upward};
 pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
@@ -57,6 +59,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
         let mut house = House::of(&package.name, &root, &source)?;
+        let mut counts = Counts::default();
         for path in rust_files(&source)? {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
@@ -70,6 +73,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
                 continue;
             }
             let code = tokens::without_tests(tokens);
+            counts.add(&code);
             if workspace.is_below(&package.name, COMMAND) {
                 violations.extend(purity::check(&name, &code, &purity::MAY, &mut outside));
             }
@@ -82,6 +86,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             if let Some(house) = &mut house {
                 violations.extend(house.check(&name, &relative(&source, &path), &code));
             }
+        }
+        if let Some(most) = defaults::most(&package.name) {
+            violations.extend(counts.check(&package.name, &package.folder, most));
         }
         if let Some(house) = house {
             violations.extend(house.violations);

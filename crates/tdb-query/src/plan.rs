@@ -7,7 +7,7 @@ use tdb_schema::{Dimension, FieldKind, Range};
 
 use crate::asked::{Ends, Wanted};
 use crate::chosen::Choice;
-use crate::condition::Program;
+use crate::condition::{Program, fragment_of};
 use crate::contests::{Contests, Rivals};
 use crate::fragment::Fragment;
 use crate::ranges::RangeSet;
@@ -22,11 +22,6 @@ pub(crate) const PIECE: u64 = 192;
 
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
-
-/// A fragment by its number. Numbers of fragments do not come from files.
-pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
-    fragments.get(number).or_internal("the array has no fragment with this number")
-}
 
 /// A query checked against the schema.
 #[derive(Clone, Debug)]

@@ -148,13 +148,9 @@ impl<'a> Packing<'a> {
                         exact = false;
                         break;
                     }
-                    slots.push(Slot {
-                        dimension: index,
-                        source: Source::Rank,
-                        base: 0,
-                        bits: width,
-                        shift: 0,
-                    });
+                    let slot =
+                        Slot { dimension: index, source: Source::Rank, base: 0, bits: width, shift: 0 };
+                    slots.push(slot);
                     bits = bits.saturating_add(width);
                     continue;
                 };

@@ -29,6 +29,6 @@ pub use self::evaluate::Columns;
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
 pub(crate) use self::strings::{StringView, string_at, word_at};
-pub(crate) use self::tiles::{Decoded, Sources, TileColumns};
+pub(crate) use self::tiles::{Decoded, Sources, TileColumns, fragment_of};
 pub use self::view::{ColumnView, typed};
 pub(crate) use self::view::{numbered, picked};

@@ -16,13 +16,17 @@ use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
-use crate::plan::fragment_of;
 use crate::share::BatchScope;
 use crate::statistics::{Exact, Statistics, Whole};
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{OrInternal, Result};
+
+/// A fragment by its number. Numbers of fragments do not come from files.
+pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
+    fragments.get(number).or_internal("the array has no fragment with this number")
+}
 
 /// A program's fields in all fragments; opened as they are needed.
 pub(crate) struct Sources<'a> {
