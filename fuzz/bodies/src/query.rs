@@ -1,7 +1,7 @@
 //! Queries made of a few bytes.
 
 use tdb_array::{
-    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, GroupedValues, Layout,
+    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, Error, GroupedValues, Layout,
     MemoryBudget, Operand, QueryCondition, QueryDescription, Range, Read, Result, field,
 };
 use tdb_codec::to_u64;
@@ -19,6 +19,14 @@ const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalO
 
 /// Most bytes of a batch's cells; the smallest is a 4096th.
 const BATCH: u64 = 1 << 18;
+
+/// What was read, or why not: whatever is in the files, that is never a fault of the engine.
+pub(crate) fn no_fault<T>(result: Result<T>) -> Result<T> {
+    if let Err(error) = &result {
+        assert!(!matches!(error, Error::Internal(_)), "{error}");
+    }
+    result
+}
 
 /// Asks the array for several ranges or points of each dimension, ranges of labels, some fields, with a condition: whole, in
 /// batches, and for aggregates. No batch is larger than it may be. Of an array whose files do not contradict each other
@@ -53,8 +61,8 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
         read = read.condition(condition(schema, &mut input, 2));
     }
     let budget = MemoryBudget::from_bytes(MEMORY >> (input.u8() % 11));
-    let _ = read.clone().explain();
-    let whole = read.clone().memory(MemoryBudget::from_bytes(MEMORY)).collect();
+    let _ = no_fault(read.clone().explain());
+    let whole = no_fault(read.clone().memory(MemoryBudget::from_bytes(MEMORY)).collect());
     if let Ok(whole) = &whole {
         assert!(bytes_of(whole) <= MEMORY, "{} bytes within {MEMORY}", bytes_of(whole));
     }
@@ -66,7 +74,7 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
         (budget, read.clone().memory(budget)),
         (if by_tile { memory } else { batch }, read.clone().memory(memory).batch_memory(batch)),
     ];
-    let counted = read.clone().aggregate([Aggregate::count()]);
+    let counted = no_fault(read.clone().aggregate([Aggregate::count()]));
     for (budget, read) in within {
         let known = whole.as_ref().ok().filter(|_| sound);
         compare(read, budget, known, order);
@@ -77,7 +85,7 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     // Cells at NaN lie in no range.
     let reals = schema.domain.dimensions.iter().any(|dimension| dimension.datatype.physical().is_float());
     let most = usize::from(input.u8() % 6);
-    let parts = read.clone().memory(MemoryBudget::from_bytes(MEMORY)).partitions(most);
+    let parts = no_fault(read.clone().memory(MemoryBudget::from_bytes(MEMORY)).partitions(most));
     if let (true, Ok(whole), Ok(parts)) = (sound && !reals, &whole, parts) {
         compare_parts(parts, whole);
     }
@@ -110,9 +118,10 @@ fn compare(read: Read, budget: MemoryBudget, whole: Option<&Cells>, order: Layou
             most = most.max(bytes_of(batch));
         })
     };
-    let batches = read
-        .batches()
-        .and_then(|batches| batches.take(MOST_BATCHES).map(measured).collect::<Result<Vec<Cells>>>());
+    let batches = read.batches();
+    let batches =
+        batches.and_then(|batches| batches.take(MOST_BATCHES).map(measured).collect::<Result<Vec<Cells>>>());
+    let batches = no_fault(batches);
     assert!(most <= budget.bytes(), "a batch of {most} bytes within {budget}");
     if let (Some(whole), Ok(batches)) = (whole, batches)
         && batches.len() < MOST_BATCHES
@@ -155,13 +164,14 @@ fn label_end(label: &DimensionLabel, input: &mut Input<'_>) -> Option<Vec<u8>> {
 fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>, sound: bool) {
     let names: Vec<&str> = schema.fields().map(|field| field.name).collect();
     let Some(name) = pick(&names, input).copied() else { return };
-    let _ = read.clone().aggregate([Aggregate::count(), Aggregate::null_count(name)]);
-    let _ = read.clone().aggregate([Aggregate::sum(name), Aggregate::mean(name)]);
-    let _ = read.clone().aggregate([Aggregate::min(name), Aggregate::max(name)]);
+    let _ = no_fault(read.clone().aggregate([Aggregate::count(), Aggregate::null_count(name)]));
+    let _ = no_fault(read.clone().aggregate([Aggregate::sum(name), Aggregate::mean(name)]));
+    let _ = no_fault(read.clone().aggregate([Aggregate::min(name), Aggregate::max(name)]));
     let other = pick(&names, input).copied().unwrap_or(name);
-    let _ = read.clone().group_by([name]).aggregate([Aggregate::max(other), Aggregate::sum(other)]);
-    let groups =
-        read.clone().group_by([name, other]).aggregate([Aggregate::count(), Aggregate::null_count(name)]);
+    let _ = no_fault(read.clone().group_by([name]).aggregate([Aggregate::max(other), Aggregate::sum(other)]));
+    let groups = no_fault(
+        read.clone().group_by([name, other]).aggregate([Aggregate::count(), Aggregate::null_count(name)]),
+    );
     if let (true, Ok(groups), Ok(counted)) = (sound, groups, read.aggregate([Aggregate::count()])) {
         let cells = groups.values().first().and_then(GroupedValues::integers).unwrap_or_default();
         let cells: i128 = cells.into_iter().flatten().sum();
