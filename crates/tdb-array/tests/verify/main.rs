@@ -6,6 +6,7 @@ mod cells;
 #[path = "../common/mod.rs"]
 mod common;
 mod remake;
+mod sizes;
 #[cfg(unix)]
 mod special;
 mod statistics;
