@@ -199,3 +199,21 @@ pub(crate) fn one_line(text: &str) -> String {
     }
     line
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_of_the_engine_has_an_exit_code_of_its_own_and_asks_for_a_report() {
+        let error = tdb_array::InternalError::new("a cell has no flag").into();
+        let mut err = Vec::new();
+        assert_eq!(Failure::of_array(Path::new("some/array"), error).report(&mut err), 70);
+        let line = String::from_utf8(err).unwrap();
+        assert!(
+            line.starts_with("error: some/array: internal error: a cell has no flag (tdb-cli/"),
+            "{line}"
+        );
+        assert!(line.contains("please report it"), "{line}");
+    }
+}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pathlib
 import pickle
+import re
 import shutil
 
 import numpy as np
@@ -110,3 +111,13 @@ def test_exceptions_can_be_caught_by_what_python_calls_them_and_pickled() -> Non
         error = kind("/a/b: wrong", "/a/b", "wrong")
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again), again.file, again.cause) == (kind, "/a/b: wrong", "/a/b", "wrong")
+
+
+def test_each_class_that_the_extension_module_raises_is_there_and_is_exported() -> None:
+    source = pathlib.Path(__file__).parents[1] / "src" / "errors.rs"
+    if not source.is_file():
+        pytest.skip("the sources of the extension module are not here")
+    raised = set(re.findall(r'"(\w*Error)"', source.read_text()))
+    assert "InternalError" in raised and len(raised) > 8
+    for name in raised:
+        assert name in tdb.__all__ and issubclass(getattr(tdb, name), tdb.Error), name

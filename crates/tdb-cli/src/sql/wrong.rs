@@ -169,6 +169,9 @@ mod tests {
             known: "b".to_owned(),
         });
         assert!(usage(DataFusionError::External(Box::new(query))));
+        let fault = tdb_array::Error::from(tdb_array::InternalError::new("a cell has no flag"));
+        let fault = failure(DataFusionError::External(Box::new(fault)), "");
+        assert!(matches!(&fault, Failure::Fault(line) if line.starts_with("internal error")), "{fault:?}");
         let lost = std::io::Error::from(std::io::ErrorKind::NotFound);
         assert!(!usage(DataFusionError::External(Box::new(lost))));
     }
