@@ -227,8 +227,9 @@ impl Fold {
         let ends = [(&mut self.least, LESS), (&mut self.greatest, GREATER)];
         for (ends, is_end) in ends {
             let Ends::Strings(ends) = ends else { continue };
-            for (cell, group) in numbered(cells, chosen).iter().zip(groups) {
-                let value = view.cell(index_of(*cell), field.spec.cell_size);
+            for (at, group) in groups.iter().enumerate() {
+                let cell = chosen.map_or(Some(at), |chosen| chosen.get(at).map(|cell| index_of(*cell)));
+                let value = cell.and_then(|cell| view.cell(cell, field.spec.cell_size));
                 let value = value.or_internal("a cell has no bytes")?;
                 match slot_of(ends, *group)? {
                     end @ None => *end = Some(value.to_vec()),
