@@ -1,4 +1,5 @@
-//! Whole tiles of 4 MiB: framing, decoding and encoding through pipelines people use, beside a copy.
+//! Whole tiles of 4 MiB: framing, decoding and encoding through pipelines people use, beside a
+//! copy.
 #![expect(clippy::unwrap_used, reason = "a benchmark may panic")]
 
 use std::hint::black_box;

@@ -1,8 +1,9 @@
 //! What the benchmarks measure on: cells of a few kinds, and the fixtures.
 //!
-//! `cargo bench -p tdb-benches` runs all of them, `cargo bench -p tdb-benches --bench tiles -- zstd` some; the filters'
-//! are in their own crate (`cargo bench -p tdb-filters`). Figures
-//! are only worth comparing within one run; each that moves bytes has a copy of the same bytes beside it.
+//! `cargo bench -p tdb-benches` runs all of them,
+//! `cargo bench -p tdb-benches --bench tiles -- zstd` some; the filters' are in their own crate
+//! (`cargo bench -p tdb-filters`). Figures are only worth comparing within one run; each that moves
+//! bytes has a copy of the same bytes beside it.
 #![forbid(unsafe_code)]
 
 mod synthetic;

@@ -66,7 +66,8 @@ pub fn dense(filters: Vec<Filter>) -> Outcome<MemoryStorage> {
     ]))
 }
 
-/// An empty list, the offsets of the attribute's tiles, and a footer that points at the first for everything else.
+/// An empty list, the offsets of the attribute's tiles, and a footer that points at the first for
+/// everything else.
 fn metadata(schema_name: &str, offsets: &[u8], data_len: u64) -> Outcome<Vec<u8>> {
     let empty = GenericTile::encode(&[0; 8], VERSION)?;
     let offsets = GenericTile::encode(offsets, VERSION)?;

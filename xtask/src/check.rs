@@ -1,7 +1,7 @@
 //! `cargo xtask check`: the project's rules that the compiler does not check.
 //!
-//! Each rule is a pure function from source text to [`Violation`]s, in its own module. This module finds the files and
-//! prints one line for each violation.
+//! Each rule is a pure function from source text to [`Violation`]s, in its own module. This module
+//! finds the files and prints one line for each violation.
 
 mod defaults;
 mod layers;
@@ -11,6 +11,7 @@ mod stack;
 mod tokens;
 mod unsafe_code;
 mod versions;
+mod width;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,8 +23,8 @@ use layers::{Exports, Layers, Upward};
 pub(crate) use stack::{Package, Workspace};
 use tokens::Token;
 
-/// The command-line program, to which the rules for libraries do not apply. The packages before it in the member list
-/// are libraries.
+/// The command-line program, to which the rules for libraries do not apply. The packages before it
+/// in the member list are libraries.
 const COMMAND: &str = "tdb-cli";
 /// The only file that may contain version numbers.
 const GATE_TABLE: &str = "crates/tdb-codec/src/version.rs";
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
             files = files.saturating_add(1);
+            violations.extend(width::comments(&name, &text));
             let tokens = tokens::tokenize(&text);
             if path == source.join("lib.rs") {
                 violations.extend(unsafe_code::check_library(&name, &tokens));
@@ -97,6 +99,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     }
     violations.extend(purity::gone(&purity::MAY, &outside));
+    for page in pages(&root)? {
+        let name = relative(&root, &page);
+        let text = fs::read_to_string(&page).map_err(|error| format!("{name}: {error}"))?;
+        violations.extend(width::page(&name, &text));
+    }
     let stale = tables::stale(&root)?;
     violations
         .extend(stale.iter().map(|name| Violation::new(name, 1, "out of date: run `cargo xtask tables`")));
@@ -144,6 +151,21 @@ fn is_test_file(name: &str) -> bool {
 
 /// All `.rs` files below a folder, sorted.
 pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    files_below(folder, "rs")
+}
+
+/// The project's pages: those at the top, under `docs`, and those of the crates, which are below
+/// `crates`.
+fn pages(root: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut pages = files_below(&root.join("docs"), "md")?;
+    pages.extend(files_below(&root.join("crates"), "md")?);
+    let top = ["README.md", "CHANGELOG.md", "SECURITY.md", "xtask/README.md"];
+    pages.extend(top.map(|name| root.join(name)));
+    Ok(pages)
+}
+
+/// All files below a folder with an extension, sorted.
+fn files_below(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
@@ -152,7 +174,7 @@ pub(crate) fn rust_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
             let path = entry.map_err(|error| format!("{}: {error}", folder.display()))?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|found| found == extension) {
                 found.push(path);
             }
         }

@@ -1,13 +1,15 @@
 //! `cargo xtask compare`: times tdb and libtiledb on the same reads.
 //!
-//! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile, and [`workers::peer`],
-//! Python that calls libtiledb's C API. Both read each case once to warm up, and then in turns: tdb, libtiledb, tdb, …
-//! Every read opens the array again; both use the same number of threads. The results are compared, and the case is
-//! WRONG if they differ. `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
+//! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile,
+//! and [`workers::peer`], Python that calls libtiledb's C API. Both read each case once to warm up,
+//! and then in turns: tdb, libtiledb, tdb, … Every read opens the array again; both use the same
+//! number of threads. The results are compared, and the case is WRONG if they differ.
+//! `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
 //! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
-//! `cargo xtask compare python` in [`python`], `cargo xtask compare random` in [`random`], `cargo xtask compare tables` in
-//! [`random::tables`], `cargo xtask compare sql` in [`sql`], `cargo xtask compare growth` in [`growth`],
-//! `cargo xtask compare --against COMMIT` in [`against`].
+//! `cargo xtask compare python` in [`python`], `cargo xtask compare random` in [`random`],
+//! `cargo xtask compare tables` in [`random::tables`], `cargo xtask compare sql` in [`sql`],
+//! `cargo xtask compare growth` in [`growth`], `cargo xtask compare --against COMMIT` in
+//! [`against`].
 
 mod against;
 mod cases;
@@ -32,7 +34,8 @@ use self::table::Row;
 use self::workers::{Answer, Worker};
 use crate::peer::repository_root;
 
-/// Cases that take less than this many seconds are run [`SHORT_RUNS`] times as often, because clocks and caches vary.
+/// Cases that take less than this many seconds are run [`SHORT_RUNS`] times as often, because
+/// clocks and caches vary.
 const SHORT: f64 = 0.05;
 const SHORT_RUNS: usize = 10;
 

@@ -1,9 +1,11 @@
-//! `cargo xtask fixtures [--check | --new | --pure DIR] [--only SUBSTRING] [--corpus DIR]`: the arrays under `xtask/fixtures`.
+//! `cargo xtask fixtures [--check | --new | --pure DIR] [--only SUBSTRING] [--corpus DIR]`: the
+//! arrays under `xtask/fixtures`.
 //!
-//! Without `--check`, the released libraries write the arrays again, and these replace the arrays in the tree; with
-//! `--new`, only arrays that are not in the tree are written. With `--check`, they are written to a temporary folder
-//! and compared with the tree. With `--pure`, tdb writes them to a folder, without Python. See
-//! `xtask/fixtures/README.md`. `cargo xtask fixtures sql` is about answers to questions in SQL.
+//! Without `--check`, the released libraries write the arrays again, and these replace the arrays
+//! in the tree; with `--new`, only arrays that are not in the tree are written. With `--check`,
+//! they are written to a temporary folder and compared with the tree. With `--pure`, tdb writes
+//! them to a folder, without Python. See `xtask/fixtures/README.md`. `cargo xtask fixtures sql` is
+//! about answers to questions in SQL.
 
 pub(crate) mod pure;
 mod sql;
@@ -27,7 +29,8 @@ const CORPUS: &[(&str, &[&str])] = &[
     ("filters_str_rle_zstd", &["dense", "filter:rle", "filter:zstd", "var"]),
 ];
 const CORPUS_VERSIONS: &[&str] = &["1.4.0", "1.5.1"];
-/// Cases whose data files differ from run to run: the delta filter of 2.16 writes an additional, uninitialised value.
+/// Cases whose data files differ from run to run: the delta filter of 2.16 writes an additional,
+/// uninitialised value.
 const UNSTABLE: &[&str] = &["2.16.3/filter_delta"];
 
 /// Entry point: `args` are the words after `cargo xtask fixtures`.
@@ -70,7 +73,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     result.and(cleaned)
 }
 
-/// Writes and reads the chosen cases below `scratch`, except those of `not_in`; returns their manifest entries.
+/// Writes and reads the chosen cases below `scratch`, except those of `not_in`; returns their
+/// manifest entries.
 fn generate(root: &Path, scratch: &Path, only: &str, not_in: Option<PathBuf>) -> Result<Vec<Value>, String> {
     let cases = scratch.join("cases");
     let mut words = vec!["--out", text(&cases)?, "--only", only];
@@ -150,8 +154,9 @@ fn later(cases: &[Value]) -> Vec<String> {
     by
 }
 
-/// Copies newly written arrays into the tree; they replace those whose ids contain `only`, if it is given. An array that is
-/// like the one in the tree but for random names stays as it is, so that only what changed is in the next commit.
+/// Copies newly written arrays into the tree; they replace those whose ids contain `only`, if it is
+/// given. An array that is like the one in the tree but for random names stays as it is, so that
+/// only what changed is in the next commit.
 fn install(
     fixtures: &Path,
     scratch: &Path,
@@ -280,8 +285,8 @@ struct Difference {
     skipped: usize,
 }
 
-/// Compares an array with that in the tree: expected cells, names of files but for random ids and clock times, and the
-/// bytes of files that do not differ from run to run.
+/// Compares an array with that in the tree: expected cells, names of files but for random ids and
+/// clock times, and the bytes of files that do not differ from run to run.
 fn difference(fixtures: &Path, scratch: &Path, id: &str) -> Result<Difference, String> {
     let mut found = Difference::default();
     let json_name = format!("expected/{id}.json");
@@ -317,11 +322,12 @@ fn difference(fixtures: &Path, scratch: &Path, id: &str) -> Result<Difference, S
     Ok(found)
 }
 
-/// Whether the bytes of a file (array-relative name) may differ between two runs of the same library.
+/// Whether the bytes of a file (array-relative name) may differ between two runs of the same
+/// library.
 ///
-/// Fragment metadata: libtiledb leaves parts uninitialised. Schemas contain names of enumeration files, which are
-/// random. Vacuum, ignore and consolidation files contain names of fragments, which are random, and in old releases are
-/// absolute paths.
+/// Fragment metadata: libtiledb leaves parts uninitialised. Schemas contain names of enumeration
+/// files, which are random. Vacuum, ignore and consolidation files contain names of fragments,
+/// which are random, and in old releases are absolute paths.
 fn exempt(name: &str) -> bool {
     name.ends_with("__fragment_metadata.tdb")
         || name.starts_with("__schema/")
@@ -355,7 +361,8 @@ fn normal_name(name: &str) -> String {
     out
 }
 
-/// All files below a folder: normalised relative name to the contents of the files that share it, sorted.
+/// All files below a folder: normalised relative name to the contents of the files that share it,
+/// sorted.
 fn files(dir: &Path) -> Result<BTreeMap<String, Vec<Vec<u8>>>, String> {
     let mut out: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     let mut todo = vec![(dir.to_path_buf(), String::new())];

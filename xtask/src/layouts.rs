@@ -1,5 +1,5 @@
-//! The layouts of structures in the pages of `docs/format`, and the matrix of `docs/versions.md`: both are generated
-//! from the tables of fields next to the parsers.
+//! The layouts of structures in the pages of `docs/format`, and the matrix of `docs/versions.md`:
+//! both are generated from the tables of fields next to the parsers.
 //!
 //! A pair of comments in a page marks the position of a table; the text between them is replaced:
 //!

@@ -1,4 +1,5 @@
-//! Runs the Python scripts of `xtask/peer`, which drive released libtiledb libraries through their C API.
+//! Runs the Python scripts of `xtask/peer`, which drive released libtiledb libraries through their
+//! C API.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,8 @@ use std::process::{Command, Stdio};
 /// The release whose result of reading an array is taken as correct.
 pub(crate) const READER: &str = "2.30.0";
 
-/// The repository's root: the nearest folder at or above the working directory that contains `xtask/peer/cases.py`.
+/// The repository's root: the nearest folder at or above the working directory that contains
+/// `xtask/peer/cases.py`.
 pub(crate) fn repository_root() -> Result<PathBuf, String> {
     let start = std::env::current_dir().map_err(|e| format!("cannot tell the working directory: {e}"))?;
     start
@@ -66,8 +68,8 @@ pub(crate) fn releases(root: &Path) -> Result<Vec<String>, String> {
     Ok(paths.keys().cloned().collect())
 }
 
-/// A program or a file in a Python environment of its own, next to the libraries of the peers. The environment is made, with
-/// these packages, if the file is missing.
+/// A program or a file in a Python environment of its own, next to the libraries of the peers. The
+/// environment is made, with these packages, if the file is missing.
 pub(crate) fn environment(name: &str, file: &str, packages: &[&str]) -> Result<PathBuf, String> {
     let venv = cache()?.join(name);
     let path = venv.join(file);
@@ -85,7 +87,8 @@ pub(crate) fn cache() -> Result<PathBuf, String> {
     Ok(cache.ok_or("neither HOME nor XDG_CACHE_HOME is set")?.join("tdb-peers"))
 }
 
-/// A folder for what this process writes and removes again, in memory where the machine has a file system there.
+/// A folder for what this process writes and removes again, in memory where the machine has a file
+/// system there.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let base = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };

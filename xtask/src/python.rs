@@ -1,11 +1,13 @@
-//! `cargo xtask python [--optional yes] [--pythons LIST]`: builds the wheel of the Python package, and tests it.
+//! `cargo xtask python [--optional yes] [--pythons LIST]`: builds the wheel of the Python package,
+//! and tests it.
 //!
-//! Each release of Python gets a virtual environment in the target folder, with the packages that the tests use. One
-//! wheel serves all, because it uses only the stable interface of Python. The tests are those of `crates/tdb-python/tests`,
-//! the examples of docstrings and pages, and mypy. `--only WORD` runs the tests with a word in their names; `--only soma` also runs
-//! them in an environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with more features. Where
-//! a Python or a package cannot be had, the command fails; with `--optional yes` it says so and does nothing, unless the environment
-//! says that this is a CI run.
+//! Each release of Python gets a virtual environment in the target folder, with the packages that
+//! the tests use. One wheel serves all, because it uses only the stable interface of Python. The
+//! tests are those of `crates/tdb-python/tests`, the examples of docstrings and pages, and mypy.
+//! `--only WORD` runs the tests with a word in their names; `--only soma` also runs them in an
+//! environment with `tiledbsoma`, which is not small. `--features datafusion` builds a wheel with
+//! more features. Where a Python or a package cannot be had, the command fails; with
+//! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +40,8 @@ const TOOLS: [&str; 11] = [
 /// What the tests compare with; a release of Python may have no wheel of it.
 const PEER: &str = "tiledb>=0.34";
 
-/// The word of `--only` that chooses the tests of SOMA, and adds an environment that has its library.
+/// The word of `--only` that chooses the tests of SOMA, and adds an environment that has its
+/// library.
 const SOMA: &str = "soma";
 /// The release of Python of that environment.
 const SOMA_PYTHON: &str = "3.13";
@@ -55,7 +58,8 @@ const SOMA_TOOLS: [&str; 10] = [
     "more-itertools",
     "shapely",
 ];
-/// Its library, without the packages that only other parts of it need, which are many times as large.
+/// Its library, without the packages that only other parts of it need, which are many times as
+/// large.
 const SOMA_PEER: [&str; 3] = ["--no-deps", "tiledbsoma==2.3.0", "somacore==1.0.29"];
 
 /// The crate.
@@ -152,8 +156,8 @@ pub(crate) fn program(environment: &Path, name: &str) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts" } else { "bin" }).join(name)
 }
 
-/// A virtual environment with a release of Python, what builds wheels, these packages, and `optional` ones if they can be had; made if
-/// it is not there.
+/// A virtual environment with a release of Python, what builds wheels, these packages, and
+/// `optional` ones if they can be had; made if it is not there.
 pub(crate) fn environment(
     folder: &Path,
     name: &str,
@@ -181,8 +185,8 @@ fn soma_environment(folder: &Path) -> Result<PathBuf, String> {
     made(&folder.join(SOMA), SOMA_PYTHON, &[&SOMA_TOOLS, &SOMA_PEER], &[])
 }
 
-/// A virtual environment with packages, which are installed one list after the other, and with `optional` ones if they
-/// can be had.
+/// A virtual environment with packages, which are installed one list after the other, and with
+/// `optional` ones if they can be had.
 fn made(environment: &Path, version: &str, lists: &[&[&str]], optional: &[&str]) -> Result<PathBuf, String> {
     // Lists what is installed, so that another list makes another environment.
     let (mark, list) =
@@ -218,8 +222,8 @@ pub(crate) fn wheel(
     build(root, &folder.join("wheels"), &maturin, &python, ("dev", features))
 }
 
-/// Builds the wheel with a profile, and with features besides the usual ones, into a folder, which then has nothing else, and
-/// returns its path.
+/// Builds the wheel with a profile, and with features besides the usual ones, into a folder, which
+/// then has nothing else, and returns its path.
 pub(crate) fn build(
     root: &Path,
     wheels: &Path,
@@ -233,7 +237,8 @@ pub(crate) fn build(
     call(
         Command::new(maturin)
             .current_dir(root.join(CRATE))
-            // Other commands compile the crate without an interpreter; so does this one, and nothing is compiled twice.
+            // Other commands compile the crate without an interpreter; so does this one, and
+            // nothing is compiled twice.
             .args(["build", "--locked", "--quiet", "--profile", profile, "--features", features, "--out"])
             .arg(wheels)
             .arg("--interpreter")
@@ -250,7 +255,8 @@ pub(crate) fn install_wheel(environment: &Path, wheel: &Path) -> Result<(), Stri
     call(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))
 }
 
-/// Runs a function on each of a few things, all at once; returns what it returned, in the order of the things.
+/// Runs a function on each of a few things, all at once; returns what it returned, in the order of
+/// the things.
 fn side_by_side<T: Sync, R: Send>(
     things: &[T],
     run: impl Fn(&T) -> Result<R, String> + Copy + Send,
@@ -262,7 +268,8 @@ fn side_by_side<T: Sync, R: Send>(
     })
 }
 
-/// Tests the wheel in all environments side by side, because most tests keep one core busy. What each prints is shown when it ends.
+/// Tests the wheel in all environments side by side, because most tests keep one core busy. What
+/// each prints is shown when it ends.
 fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>) -> Result<(), String> {
     let run = |environment: &PathBuf| -> Result<(), String> {
         let log = environment.join("tests.txt");
@@ -277,7 +284,8 @@ fn tests(root: &Path, environments: &[PathBuf], wheel: &Path, only: Option<&str>
     side_by_side(environments, run).into_iter().collect()
 }
 
-/// Installs the wheel in an environment, and runs everything that tests it; what that prints goes to a file.
+/// Installs the wheel in an environment, and runs everything that tests it; what that prints goes
+/// to a file.
 fn test(
     root: &Path,
     environment: &Path,

@@ -1,5 +1,5 @@
-//! `cargo xtask scratch`: the front-page example of `tdb-filters`, run as a new user would run it: in a separate crate
-//! outside the workspace that depends only on `tdb-filters`.
+//! `cargo xtask scratch`: the front-page example of `tdb-filters`, run as a new user would run it:
+//! in a separate crate outside the workspace that depends only on `tdb-filters`.
 
 use std::fs;
 use std::path::Path;

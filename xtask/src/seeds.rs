@@ -1,8 +1,8 @@
 //! `cargo xtask seeds`: the corpus of the fuzz targets, from the fixtures.
 //!
-//! Every structure of every array below `xtask/fixtures/arrays` is a candidate for its parser's target, and the first
-//! chunk of data files with a single filter is a candidate for that filter's target. Only a selection over all writers
-//! is kept, so `fuzz/corpus` stays small.
+//! Every structure of every array below `xtask/fixtures/arrays` is a candidate for its parser's
+//! target, and the first chunk of data files with a single filter is a candidate for that filter's
+//! target. Only a selection over all writers is kept, so `fuzz/corpus` stays small.
 
 mod arrays;
 mod chunks;
@@ -22,7 +22,8 @@ const MOST_SEEDS: usize = 40;
 const TARGET_BYTES: usize = 40 << 10;
 /// The same limit for whole arrays, which contain everything else.
 const ARRAY_BYTES: usize = 120 << 10;
-/// Arrays that are used in addition to the selection, because they contain things that only some queries read.
+/// Arrays that are used in addition to the selection, because they contain things that only some
+/// queries read.
 const ALWAYS: [&str; 8] = [
     "2-30-0-current-domain-sparse",
     "2-30-0-deletes",
@@ -109,7 +110,8 @@ fn choose(candidates: &[Seed], max: usize) -> Vec<Seed> {
     chosen
 }
 
-/// Replaces a folder of the corpus; files named `found-…` are inputs that once failed; they are kept.
+/// Replaces a folder of the corpus; files named `found-…` are inputs that once failed; they are
+/// kept.
 fn write(folder: &Path, seeds: &[Seed]) -> Result<(), String> {
     let error = |error: std::io::Error| format!("{}: {error}", folder.display());
     fs::create_dir_all(folder).map_err(error)?;

@@ -1,5 +1,5 @@
-//! Object stores on the loopback interface: moto for S3, azurite for Azure. The command starts them, and they end with
-//! it.
+//! Object stores on the loopback interface: moto for S3, azurite for Azure. The command starts
+//! them, and they end with it.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -57,7 +57,8 @@ impl Drop for Server {
 }
 
 impl Server {
-    /// Starts a server with an empty bucket or container, `bucket`; its program is installed if it is missing.
+    /// Starts a server with an empty bucket or container, `bucket`; its program is installed if it
+    /// is missing.
     pub(crate) fn start(kind: Kind, folder: &Path) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(text)?;
         let port = listener.local_addr().map_err(text)?.port();

@@ -1,4 +1,5 @@
-//! The table of types of `tdb sql`: made from the Arrow types of `tdb-arrow`, because DataFusion is not built for it.
+//! The table of types of `tdb sql`: made from the Arrow types of `tdb-arrow`, because DataFusion is
+//! not built for it.
 
 use tdb_arrow::arrow_schema::{DataType, TimeUnit};
 use tdb_arrow::types::{Row, rows_with};

@@ -1,5 +1,5 @@
-//! `cargo xtask tables [--check]`: the tables of `docs/tables`, those in other pages ([`layouts`]), and the READMEs of the
-//! crates ([`readmes`]), written from the code they describe.
+//! `cargo xtask tables [--check]`: the tables of `docs/tables`, those in other pages ([`layouts`]),
+//! and the READMEs of the crates ([`readmes`]), written from the code they describe.
 
 use std::fs;
 use std::path::Path;
@@ -40,7 +40,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// Paths of the tables and pages that are missing, differ from the code, or are no longer generated.
+/// Paths of the tables and pages that are missing, differ from the code, or are no longer
+/// generated.
 pub(crate) fn stale(root: &Path) -> Result<Vec<String>, String> {
     let mut names = differing(&root.join(FOLDER), &all(root)?);
     let differs = |name: &str, text: &str| fs::read_to_string(root.join(name)).ok().as_deref() != Some(text);
@@ -134,7 +135,7 @@ fn arrow() -> String {
     let intro = "What a new field becomes for a column of each type. A field that is there, or metadata that names a datatype, also \
                  takes every other type that is stored alike: plain integers for dates, times, code units and bytes; text or \
                  binary for any bytes. Dictionaries become enumerated attributes, or what their values become.";
-    format!("{to}\n## From Arrow\n\n{intro}\n\n{from}")
+    format!("{to}\n## From Arrow\n\n{}\n\n{from}", markdown::wrap(intro))
 }
 
 fn gates() -> String {
@@ -176,7 +177,8 @@ fn decodes(row: &registry::Row) -> bool {
     contexts().any(|context| row.pipeline().decoder_with_key(context, key(row)).is_ok())
 }
 
-/// Whether zeros (as many bytes as an image has) can be encoded with the row's sample for some datatype.
+/// Whether zeros (as many bytes as an image has) can be encoded with the row's sample for some
+/// datatype.
 fn encodes(row: &registry::Row) -> bool {
     let key = Key::new([0; 32]);
     let key = (row.feature == Some("encryption")).then_some(&key);

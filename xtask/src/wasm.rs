@@ -1,7 +1,9 @@
-//! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it in Node, and prints its size.
+//! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it
+//! in Node, and prints its size.
 //!
-//! The expected cells are read natively and encoded by the same crate. Without the target or without Node, the command
-//! does nothing and prints the reason; with `--require`, that is an error.
+//! The expected cells are read natively and encoded by the same crate. Without the target or
+//! without Node, the command does nothing and prints the reason; with `--require`, that is an
+//! error.
 
 use std::ffi::OsString;
 use std::fs;
@@ -117,7 +119,8 @@ fn test(root: &Path, module: &Path, folder: &Path) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{TEST} failed: {status}")) }
 }
 
-/// One fixture, in the form that the test in Node needs; the expected bytes are written to the folder.
+/// One fixture, in the form that the test in Node needs; the expected bytes are written to the
+/// folder.
 fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let fixtures = root.join("xtask/fixtures");
     let (path, recorded) = (fixtures.join("arrays").join(id), fixtures.join(format!("expected/{id}.json")));
@@ -127,8 +130,8 @@ fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let key = json.get("key").and_then(Value::as_str);
     let dense = json.pointer("/schema/array_type").and_then(Value::as_str) == Some("dense");
     let queries = json.get("queries").and_then(Value::as_array).ok_or_else(|| format!("{id}: no queries"))?;
-    // Queries of a part of the domain are left out, because the module reads everything. The query of a whole dense
-    // array contains its domain as numbers.
+    // Queries of a part of the domain are left out, because the module reads everything. The query
+    // of a whole dense array contains its domain as numbers.
     let whole = |query: &&Value| {
         let kind = query.get("kind").and_then(Value::as_str);
         let all = query.get("ranges").is_some_and(Value::is_null) || dense;
@@ -145,7 +148,8 @@ fn array(root: &Path, id: &str, folder: &Path) -> Result<Value, String> {
     let mut made = Vec::new();
     for (number, read) in reads.iter().enumerate() {
         let file = folder.join(format!("{}.{number}", id.replace('/', "-")));
-        // Not every array can be read in every order; the module then fails as well, and this is not compared.
+        // Not every array can be read in every order; the module then fails as well, and this is
+        // not compared.
         let cells = match (read.cells(&path, key), &read.query) {
             (Ok(cells), _) => cells,
             (Err(_), None) => continue,

@@ -1,9 +1,10 @@
-//! Times the codecs that `tdb-filters` uses beside those it could use, all in one run, and prints a Markdown table.
+//! Times the codecs that `tdb-filters` uses beside those it could use, all in one run, and prints a
+//! Markdown table.
 //!
-//! Run it with `cargo run --release` in this folder; words on the command line choose families by name. Each
-//! candidate works on 64 KiB chunks with its contexts kept, as a worker of tdb does. Families run in rounds, one pass
-//! of every candidate a round, so that what else the machine does falls on all of them; a figure is the best pass, as
-//! the geometric mean over the kinds of data.
+//! Run it with `cargo run --release` in this folder; words on the command line choose families by
+//! name. Each candidate works on 64 KiB chunks with its contexts kept, as a worker of tdb does.
+//! Families run in rounds, one pass of every candidate a round, so that what else the machine does
+//! falls on all of them; a figure is the best pass, as the geometric mean over the kinds of data.
 
 mod candidates;
 mod data;
@@ -45,7 +46,8 @@ fn main() {
     }
 }
 
-/// MB/s of decoding and of encoding, and the compression, of each candidate on the chunks of one kind of data.
+/// MB/s of decoding and of encoding, and the compression, of each candidate on the chunks of one
+/// kind of data.
 fn measure(candidates: &mut [Candidate], cells: &[u8]) -> Vec<[f64; 3]> {
     let chunks: Vec<&[u8]> = cells.chunks(CHUNK).collect();
     let mut out = vec![0; CHUNK];

@@ -1,5 +1,6 @@
-//! Files of Parquet, read by the parquet crate: row groups and pages are left out by their statistics, what is left is decoded only
-//! where a predicate is true, and threads take row groups in turns.
+//! Files of Parquet, read by the parquet crate: row groups and pages are left out by their
+//! statistics, what is left is decoded only where a predicate is true, and threads take row groups
+//! in turns.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -41,7 +42,8 @@ enum Test {
 
 type Tests = Vec<(String, Test)>;
 
-/// `{"parquet": folder, "fields", "dimensions", "ranges", "points", "terms": [[field, operator, value], …]}`
+/// `{"parquet": folder, "fields", "dimensions", "ranges", "points", "terms": [[field, operator,
+/// value], …]}`
 pub(crate) fn read(request: &Value, threads: usize) -> Fallible<(f64, Vec<RecordBatch>)> {
     let folder = text(request, "parquet")?;
     let fields: Vec<&str> = list(request, "fields")?.iter().filter_map(Value::as_str).collect();

@@ -1,4 +1,5 @@
-//! The least that a read takes: the codecs on the stored chunks that it needs, called directly, and copies of memory.
+//! The least that a read takes: the codecs on the stored chunks that it needs, called directly, and
+//! copies of memory.
 
 use std::fs::File;
 use std::io::Read;
@@ -34,9 +35,9 @@ enum Codec {
     Gzip,
 }
 
-/// `{"chunks": file}`: seconds to decode the chunks, with a copy for each further filter and one of what is wanted into the result.
-/// The file is what `xtask/peer/peers_limit.py` wrote: JSON of files, each with its codec and chunks of parts `[offset, stored,
-/// decoded]`.
+/// `{"chunks": file}`: seconds to decode the chunks, with a copy for each further filter and one of
+/// what is wanted into the result. The file is what `xtask/peer/peers_limit.py` wrote: JSON of
+/// files, each with its codec and chunks of parts `[offset, stored, decoded]`.
 pub(crate) fn run(request: &Value, threads: usize) -> Fallible<f64> {
     let mut listed = String::new();
     File::open(text(request, "chunks")?)?.read_to_string(&mut listed)?;

@@ -1,7 +1,8 @@
-//! The sides of `cargo xtask compare peers` that are crates of Rust: reads requests from standard input and answers each with a line
-//! of JSON.
+//! The sides of `cargo xtask compare peers` that are crates of Rust: reads requests from standard
+//! input and answers each with a line of JSON.
 //!
-//! The only argument is the number of threads. The protocol is that of `xtask/src/compare/worker.rs`:
+//! The only argument is the number of threads. The protocol is that of
+//! `xtask/src/compare/worker.rs`:
 //!
 //! ```text
 //! {"op": "zarr", …}      a read of zarrs: see `zarr`

@@ -27,7 +27,8 @@ const ROW_GROUP: usize = 122_880;
 pub(crate) struct Input(Vec<RecordBatch>);
 
 impl Input {
-    /// `{"columns": [{"name", "type": "i4" | "i8" | "f8" | "u1", "data": file, "offsets": file | null}, …], "pieces": n}`
+    /// `{"columns": [{"name", "type": "i4" | "i8" | "f8" | "u1", "data": file, "offsets": file |
+    /// null}, …], "pieces": n}`
     pub(crate) fn load(request: &Value) -> Fallible<Self> {
         let mut columns: Vec<(&str, ArrayRef)> = Vec::new();
         for column in list(request, "columns")? {
@@ -63,7 +64,8 @@ impl Input {
         ))
     }
 
-    /// `{"parquet": folder, "order": [[column, extent | null], …]}`: seconds to put the cells in the order of tiles and write them.
+    /// `{"parquet": folder, "order": [[column, extent | null], …]}`: seconds to put the cells in
+    /// the order of tiles and write them.
     pub(crate) fn write(&self, request: &Value) -> Fallible<f64> {
         let folder = Path::new(text(request, "parquet")?);
         if folder.exists() {

@@ -39,7 +39,8 @@ impl Cells {
     }
 }
 
-/// `{"zarr": path, "ranges": [[lo, hi], …], "type": "float64" | "int32"}`: seconds from opening the array to the cells in memory.
+/// `{"zarr": path, "ranges": [[lo, hi], …], "type": "float64" | "int32"}`: seconds from opening the
+/// array to the cells in memory.
 pub(crate) fn read(request: &Value) -> Fallible<(f64, Cells)> {
     let path = text(request, "zarr")?;
     let ranges = list(request, "ranges")?.iter().map(|range| {
@@ -62,8 +63,9 @@ fn open(path: &Path) -> Fallible<Array<FilesystemStore>> {
     Ok(Array::open(Arc::new(FilesystemStore::new(path)?), "/")?)
 }
 
-/// `{"zarr": path, "raw": file, "codec": name, "type", "shape", "chunks", "inner": null | shape, "pieces": n}`: makes an array of the
-/// file's cells, in so many pieces along the first dimension, and returns the seconds that storing them took.
+/// `{"zarr": path, "raw": file, "codec": name, "type", "shape", "chunks", "inner": null | shape,
+/// "pieces": n}`: makes an array of the file's cells, in so many pieces along the first dimension,
+/// and returns the seconds that storing them took.
 pub(crate) fn make(request: &Value) -> Fallible<f64> {
     let path = Path::new(text(request, "zarr")?);
     if path.exists() {

@@ -33,7 +33,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     WriteOptions::new().create(&path, &schema)?;
 
-    // A sparse write contains the coordinates of each cell, in any order, in addition to its values.
+    // A sparse write contains the coordinates of each cell, in any order, in addition to its
+    // values.
     let writer = WriteOptions::new().open(&path)?;
     writer
         .write()
@@ -42,12 +43,13 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .column(WriteColumn::fixed("height", &[7.5f64, 1.5, 120.0]))
         .commit()?;
 
-    // An evolution adds a new schema file. Existing cells stay as they are: for an attribute that they lack, they
-    // have its fill value, here 0.
+    // An evolution adds a new schema file. Existing cells stay as they are: for an attribute that
+    // they lack, they have its fill value, here 0.
     let quality = Attribute::new("quality", Datatype::Uint8, CellValNum::ONE).with_fill([0u8]);
     WriteOptions::new().evolve(&path, &SchemaEvolution::new().add_attribute(quality))?;
 
-    // A writer keeps the schema that it opened the array with, so a new one is needed to write the new attribute.
+    // A writer keeps the schema that it opened the array with, so a new one is needed to write the
+    // new attribute.
     let writer = WriteOptions::new().open(&path)?;
     writer
         .write()
@@ -57,8 +59,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .column(WriteColumn::fixed("quality", &[9u8, 8]))
         .commit()?;
 
-    // A delete stores a condition. Cells that satisfy it, and that were written before, are no longer in results. Reads
-    // at earlier times still return them, and no data file is changed. `to_stored` looks up the types of the fields.
+    // A delete stores a condition. Cells that satisfy it, and that were written before, are no
+    // longer in results. Reads at earlier times still return them, and no data file is changed.
+    // `to_stored` looks up the types of the fields.
     let array = Array::open(&path)?;
     let before = array.read().collect()?.len();
     writer.delete(&field("height").gt(100.0).to_stored(&array)?)?;

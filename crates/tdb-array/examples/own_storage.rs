@@ -1,7 +1,8 @@
 //! Reads an array through a storage that the program implements.
 //!
-//! tdb reads all files through the trait `Storage`. A program that keeps its arrays in an object store, in an archive or
-//! behind a cache implements this trait. The storage in this example counts the requests that reach another storage.
+//! tdb reads all files through the trait `Storage`. A program that keeps its arrays in an object
+//! store, in an archive or behind a cache implements this trait. The storage in this example counts
+//! the requests that reach another storage.
 //!
 //! Run it with `cargo run -p tdb-array --example own_storage`.
 
@@ -43,7 +44,8 @@ impl<S> CountingStorage<S> {
 
 /// Files have keys: paths relative to the array's folder, with `/` between the parts.
 ///
-/// The method `open` is not implemented: without it, tdb makes a request for every read, which suits an object store.
+/// The method `open` is not implemented: without it, tdb makes a request for every read, which
+/// suits an object store.
 impl<S: Storage> Storage for CountingStorage<S> {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.count(0);
@@ -62,7 +64,8 @@ impl<S: Storage> Storage for CountingStorage<S> {
         self.inner.read_into(key, offset, out)
     }
 
-    // Reads several ranges at once. An object store would send all these requests before it waits for the first answer.
+    // Reads several ranges at once. An object store would send all these requests before it waits
+    // for the first answer.
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>> {
         let found = self.inner.read_ranges(ranges)?;
         found.iter().for_each(|bytes| self.count(bytes.len()));
@@ -77,7 +80,8 @@ impl<S: Storage> Storage for CountingStorage<S> {
 
 /// Reads a cell, and prints how many requests that takes.
 pub fn main() -> Result<(), Box<dyn Error>> {
-    // The array owns its storage. This program wants to look at the counters later, so it shares the storage by `Arc`.
+    // The array owns its storage. This program wants to look at the counters later, so it shares
+    // the storage by `Arc`.
     let storage = Arc::new(CountingStorage::new(LocalStorage::new(ARRAY)));
     let array = OpenOptions::new().open_storage(storage.clone())?;
     let opened = storage.counts();

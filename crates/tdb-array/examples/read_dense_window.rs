@@ -27,8 +27,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         println!("dimension {} of type {}", dimension.name, dimension.datatype);
     }
 
-    // A query names the fields that it wants and a range for each dimension. Both ends of 2..=3 are included.
-    // A dimension without a range is read from end to end.
+    // A query names the fields that it wants and a range for each dimension. Both ends of 2..=3 are
+    // included. A dimension without a range is read from end to end.
     let cells = array
         .read()
         .fields(["a"])
@@ -37,11 +37,13 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .order(Layout::RowMajor)
         .collect()?;
 
-    // The result of a dense read is a box: the shape says how many cells it has along each dimension.
+    // The result of a dense read is a box: the shape says how many cells it has along each
+    // dimension.
     let Some(&[rows, columns]) = cells.shape() else { return Err("the result has two dimensions".into()) };
     println!("{rows} rows of {columns} cells");
 
-    // The values lie one after the other, here row by row. The type must be that of the attribute, INT32.
+    // The values lie one after the other, here row by row. The type must be that of the attribute,
+    // INT32.
     let a: &[i32] = cells.field("a")?.values()?;
     for row in a.chunks(columns) {
         println!("{row:?}");

@@ -1,6 +1,7 @@
 //! Reads a sparse array in batches, so that the program never holds all cells at once.
 //!
-//! The array has one dimension `x` and one attribute `a` of type INT16, and its cells are in 115 tiles.
+//! The array has one dimension `x` and one attribute `a` of type INT16, and its cells are in 115
+//! tiles.
 //!
 //! Run it with `cargo run -p tdb-array --example stream_sparse`.
 
@@ -15,11 +16,13 @@ const ARRAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/a
 pub fn main() -> Result<(), Box<dyn Error>> {
     let array = Array::open(ARRAY)?;
 
-    // A condition selects cells by their values. Cells that do not satisfy it are not in the result.
+    // A condition selects cells by their values. Cells that do not satisfy it are not in the
+    // result.
     let positive = field("a").gt(0);
 
-    // `memory` limits what the whole query may hold. `batch_memory` limits the cells of one batch: it is very small
-    // here, because the array is small and this example wants to show several batches.
+    // `memory` limits what the whole query may hold. `batch_memory` limits the cells of one batch:
+    // it is very small here, because the array is small and this example wants to show several
+    // batches.
     let batches = array
         .read()
         .fields(["x", "a"])

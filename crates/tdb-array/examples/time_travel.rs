@@ -1,7 +1,7 @@
 //! Reads an array as it was at different times.
 //!
-//! A write never changes the files of earlier writes: it adds a fragment, whose name contains the time of the write.
-//! So a reader can leave out what was written later, or earlier, than it wants.
+//! A write never changes the files of earlier writes: it adds a fragment, whose name contains the
+//! time of the write. So a reader can leave out what was written later, or earlier, than it wants.
 //!
 //! Run it with `cargo run -p tdb-array --example time_travel`.
 
@@ -27,8 +27,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let folder = TemporaryFolder(std::env::temp_dir().join(name));
     let path = folder.0.join("counters");
 
-    // Times are milliseconds since 1970. Without `timestamp`, tdb uses the time of the clock. This program uses small
-    // numbers, so that its output is always the same.
+    // Times are milliseconds since 1970. Without `timestamp`, tdb uses the time of the clock. This
+    // program uses small numbers, so that its output is always the same.
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("counter", 1i32..=4))
         .attribute(Attribute::new("count", Datatype::Int64, CellValNum::ONE).with_fill(0i64.to_le_bytes()))

@@ -1,6 +1,7 @@
 //! Creates a dense array, writes cells and metadata into it, and reads them back.
 //!
-//! The array has a temperature and a remark for each hour of each day. The remark is a text, and it may be missing.
+//! The array has a temperature and a remark for each hour of each day. The remark is a text, and it
+//! may be missing.
 //!
 //! Run it with `cargo run -p tdb-array --example write_array`.
 
@@ -26,9 +27,9 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let folder = TemporaryFolder(std::env::temp_dir().join(name));
     let path = folder.0.join("weather");
 
-    // The schema describes the array. `with_tile` sets the tile extent: how many coordinates of the dimension a tile
-    // covers. All dimensions of a dense array have the same type. Filters are applied in the order of the list when
-    // values are written.
+    // The schema describes the array. `with_tile` sets the tile extent: how many coordinates of the
+    // dimension a tile covers. All dimensions of a dense array have the same type. Filters are
+    // applied in the order of the list when values are written.
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("day", 1i32..=365).with_tile(7i32))
         .dimension(Dimension::new("hour", 0i32..=23).with_tile(24i32))
@@ -40,11 +41,12 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .build()?;
     WriteOptions::new().create(&path, &schema)?;
 
-    // One write covers one box of the array: here day 10, hours 6 to 8. It contains the cells of all attributes.
+    // One write covers one box of the array: here day 10, hours 6 to 8. It contains the cells of
+    // all attributes.
     let writer = WriteOptions::new().open(&path)?;
     let temperatures = [-1.5f32, 0.0, 2.25];
-    // The texts are stored one after the other. Text `i` is bytes `offsets[i]..offsets[i + 1]`, so there is one more
-    // offset than texts. A validity of 0 means that the cell is null.
+    // The texts are stored one after the other. Text `i` is bytes `offsets[i]..offsets[i + 1]`, so
+    // there is one more offset than texts. A validity of 0 means that the cell is null.
     let (texts, offsets, validity) = ("fogclear", [0u64, 3, 3, 8], [1u8, 0, 1]);
     let fragment = writer
         .write()
@@ -58,8 +60,8 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // Metadata are typed values with a name.
     writer.write_metadata(&MetadataChanges::new().put_text("unit", "degree Celsius"))?;
 
-    // A program that opens the array from now on sees the new cells. Unwritten cells have the fill value, which is
-    // NaN for real numbers, and null for attributes that may be null.
+    // A program that opens the array from now on sees the new cells. Unwritten cells have the fill
+    // value, which is NaN for real numbers, and null for attributes that may be null.
     let array = Array::open(&path)?;
     let cells = array.read().range("day", 10..=10).range("hour", 6..=9).collect()?;
     let (temperature, remark) = (cells.field("temperature")?, cells.field("remark")?);

@@ -1,8 +1,8 @@
 //! The reasons why the bytes of a file are wrong: the errors inside [`Cause`](crate::Cause) and
 //! [`WriteError`](crate::WriteError).
 //!
-//! Most programs print an [`Error`](crate::Error): its message names the file, the offset and the reason. A program
-//! that must distinguish the reasons matches on these types:
+//! Most programs print an [`Error`](crate::Error): its message names the file, the offset and the
+//! reason. A program that must distinguish the reasons matches on these types:
 //!
 //! ```
 //! use tdb_array::{Cause, Error, MemoryStorage, OpenOptions};

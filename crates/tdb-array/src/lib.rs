@@ -1,8 +1,9 @@
 //! Read and write TileDB arrays in pure Rust.
 //!
-//! An array is a folder: schema files, fragments (one per write), commit files that mark complete fragments, and
-//! metadata files. [`Array::open`] lists it and reads the schema and the footers of the visible fragments;
-//! [`Array::read`] starts a query, which plans byte ranges, fetches them, decodes tiles and puts cells in order:
+//! An array is a folder: schema files, fragments (one per write), commit files that mark complete
+//! fragments, and metadata files. [`Array::open`] lists it and reads the schema and the footers of
+//! the visible fragments; [`Array::read`] starts a query, which plans byte ranges, fetches them,
+//! decodes tiles and puts cells in order:
 //!
 //! ```text
 //! ARRAY/__schema/__t_t_uuid                        what the cells are
@@ -26,27 +27,29 @@
 //!
 //! [`WriteOptions`] creates arrays and opens them for writing; a write makes one fragment.
 //!
-//! A program needs no other crate of this project: [`schema`] has the types that describe an array, [`causes`] the
-//! errors inside [`Cause`], and [`stored`] the types of what files contain. The folder `examples` has a short program
-//! for each usual task.
+//! A program needs no other crate of this project: [`schema`] has the types that describe an array,
+//! [`causes`] the errors inside [`Cause`], and [`stored`] the types of what files contain. The
+//! folder `examples` has a short program for each usual task.
 //!
-//! Results are columns with the layout that Arrow uses: values back to back, offsets (one more than cells) and
-//! validity, a byte per cell; [`Column::values`] views them as `&[T]` without a copy.
+//! Results are columns with the layout that Arrow uses: values back to back, offsets (one more than
+//! cells) and validity, a byte per cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
-//! [`Read::collect`] returns a whole result; [`Read::batches`] returns it in pieces that keep the whole query inside
-//! a memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`] divides a query into several, for
-//! other threads or, as a [`QueryDescription`], for other processes.
+//! [`Read::collect`] returns a whole result; [`Read::batches`] returns it in pieces that keep the
+//! whole query inside a memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`]
+//! divides a query into several, for other threads or, as a [`QueryDescription`], for other
+//! processes.
 //!
-//! If an array needs something that this build does not support, the call fails with [`Error::Unsupported`], which
-//! names it; nothing is skipped silently.
+//! If an array needs something that this build does not support, the call fails with
+//! [`Error::Unsupported`], which names it; nothing is skipped silently.
 //!
 //! # Features
 //!
-//! Each codec that has a dependency is a feature. On by default: `gzip`, `zstd` (the C library), `lz4`, `bzip2`,
-//! `checksum`, `encryption`, `webp`, and `large-pages` (results in pages of 2 MiB, on Linux). Off: `zstd-rust`
-//! (Zstandard without C; with both, the C library does the work), `webp-lossy` (writes lossy images, with C), and
-//! `async` ([`BatchStream`] is a `futures_core::Stream`). Reading a field with a filter that was left out fails, and
-//! the error names the feature. Keep `gzip`: schemas and fragment metadata are stored with it. Without any C:
+//! Each codec that has a dependency is a feature. On by default: `gzip`, `zstd` (the C library),
+//! `lz4`, `bzip2`, `checksum`, `encryption`, `webp`, and `large-pages` (results in pages of 2 MiB,
+//! on Linux). Off: `zstd-rust` (Zstandard without C; with both, the C library does the work),
+//! `webp-lossy` (writes lossy images, with C), and `async` ([`BatchStream`] is a
+//! `futures_core::Stream`). Reading a field with a filter that was left out fails, and the error
+//! names the feature. Keep `gzip`: schemas and fragment metadata are stored with it. Without any C:
 //!
 //! ```toml
 //! [dependencies.tdb-array]
@@ -55,9 +58,9 @@
 //! features = ["gzip", "zstd-rust", "lz4", "bzip2", "checksum", "encryption", "webp", "large-pages"]
 //! ```
 //!
-//! This crate has no code of its own: it re-exports what programs need of `tdb-cells`, `tdb-storage`, `tdb-snapshot`,
-//! `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests check that all of them do what this page says. It must
-//! not contain anything else.
+//! This crate has no code of its own: it re-exports what programs need of `tdb-cells`,
+//! `tdb-storage`, `tdb-snapshot`, `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests check
+//! that all of them do what this page says. It must not contain anything else.
 #![forbid(unsafe_code)]
 
 pub mod causes;

@@ -1,8 +1,9 @@
 //! The types that describe an array: dimensions, attributes, filters and metadata.
 //!
-//! A program that creates an array describes it with these types, and [`Array::schema`](crate::Snapshot::schema) returns
-//! them. Start with [`ArraySchema::dense`] or [`ArraySchema::sparse`]: both return a [`SchemaBuilder`], which checks the
-//! schema and fills in the defaults.
+//! A program that creates an array describes it with these types, and
+//! [`Array::schema`](crate::Snapshot::schema) returns them. Start with [`ArraySchema::dense`] or
+//! [`ArraySchema::sparse`]: both return a [`SchemaBuilder`], which checks the schema and fills in
+//! the defaults.
 //!
 //! ```
 //! use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
@@ -29,11 +30,13 @@
 //! | named values | [`Enumeration`], [`EnumerationName`] |
 //! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::MetadataChanges) |
 //!
-//! An [`Enumeration`] is stored in a separate file: [`enumeration_file_name`](crate::enumeration_file_name) makes a
-//! name for it, and [`WriteOptions::enumeration`](crate::WriteOptions::enumeration) adds its values to the new array.
+//! An [`Enumeration`] is stored in a separate file:
+//! [`enumeration_file_name`](crate::enumeration_file_name) makes a name for it, and
+//! [`WriteOptions::enumeration`](crate::WriteOptions::enumeration) adds its values to the new
+//! array.
 //!
-//! The types come from the crates `tdb-codec`, `tdb-filters` and `tdb-schema`. Some of their methods parse or write
-//! bytes; these use types, such as `Reader`, that only those crates have.
+//! The types come from the crates `tdb-codec`, `tdb-filters` and `tdb-schema`. Some of their
+//! methods parse or write bytes; these use types, such as `Reader`, that only those crates have.
 
 #[doc(inline)]
 pub use tdb_codec::{

@@ -1,9 +1,9 @@
 //! What the files of an array contain, in the form in which the format stores it.
 //!
-//! Few programs need these types. [`ArrayWriter::delete`](crate::ArrayWriter::delete) takes a [`Condition`], which
-//! [`QueryCondition::to_stored`](crate::QueryCondition::to_stored) makes.
-//! [`Fragment::footer`](crate::Fragment::footer) returns a [`Footer`], which contains the basic metadata of a
-//! fragment.
+//! Few programs need these types. [`ArrayWriter::delete`](crate::ArrayWriter::delete) takes a
+//! [`Condition`], which [`QueryCondition::to_stored`](crate::QueryCondition::to_stored) makes.
+//! [`Fragment::footer`](crate::Fragment::footer) returns a [`Footer`], which contains the basic
+//! metadata of a fragment.
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");

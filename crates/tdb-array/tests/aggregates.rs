@@ -1,4 +1,5 @@
-//! Aggregates: of every pattern of NaNs over tiles and fragments; extremes of all fields of the fixtures.
+//! Aggregates: of every pattern of NaNs over tiles and fragments; extremes of all fields of the
+//! fixtures.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -120,7 +121,8 @@ fn compare(column: &Column, a: &[u8], b: &[u8], nan: Ordering) -> Ordering {
     }
 }
 
-/// Compares the extremes of each field of a sparse array with those of the cells that a read returns; returns of how many fields.
+/// Compares the extremes of each field of a sparse array with those of the cells that a read
+/// returns; returns of how many fields.
 fn compare_extremes(id: &str, array: &Array) -> usize {
     let names: Vec<_> = array.schema().fields().map(|own| own.name.to_owned()).collect();
     let cells = array.read().fields(names.clone()).collect().unwrap();

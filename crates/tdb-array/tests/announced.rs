@@ -1,4 +1,5 @@
-//! What a far storage is asked for is what `explain` announces, in few rounds: random arrays and queries, and every fixture.
+//! What a far storage is asked for is what `explain` announces, in few rounds: random arrays and
+//! queries, and every fixture.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 #![expect(clippy::indexing_slicing, reason = "of lists whose length the test knows")]
 
@@ -28,11 +29,11 @@ fn open<S: Storage + 'static>(storage: &Arc<FarStorage<S>>) -> Option<Array> {
     OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).ok()
 }
 
-/// Most rounds of a query whose sections of metadata were read: what finds cells, other versions of them, what deletes look at,
-/// what is returned.
+/// Most rounds of a query whose sections of metadata were read: what finds cells, other versions of
+/// them, what deletes look at, what is returned.
 const ROUNDS: u64 = 4;
-/// Most rounds of aggregates: sections, of footers that were gathered in one file in two; then the same of tiles whose cells have
-/// no other versions and of those whose cells may have some.
+/// Most rounds of aggregates: sections, of footers that were gathered in one file in two; then the
+/// same of tiles whose cells have no other versions and of those whose cells may have some.
 const AGGREGATE_ROUNDS: u64 = 7;
 
 /// The bytes of requests, of a file each.
@@ -46,8 +47,8 @@ fn places(asked: &[Request]) -> Vec<(String, u64, u64)> {
     places
 }
 
-/// Checks one query; returns whether it could be run. What a condition or deletes leave over is read only where cells are left,
-/// so what is announced is a bound then.
+/// Checks one query; returns whether it could be run. What a condition or deletes leave over is
+/// read only where cells are left, so what is announced is a bound then.
 fn check<S: Storage + 'static>(
     storage: &Arc<FarStorage<S>>,
     (read, has_condition): (&Read, bool),

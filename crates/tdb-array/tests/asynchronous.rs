@@ -1,4 +1,5 @@
-//! Asynchronous arrays: nothing blocks, the results are the same, and they take as few rounds as blocking ones.
+//! Asynchronous arrays: nothing blocks, the results are the same, and they take as few rounds as
+//! blocking ones.
 
 mod common;
 

@@ -58,7 +58,8 @@ fn dense() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// Three fragments that overlap, with tiles of several sizes; `string` selects the type of the dimension.
+/// Three fragments that overlap, with tiles of several sizes; `string` selects the type of the
+/// dimension.
 fn sparse(string: bool, duplicates: bool) -> Array {
     let dimension =
         if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=99_999).with_tile(1000i64) };
@@ -190,8 +191,8 @@ fn wide_tiles() -> Array {
     OpenOptions::new().threads(2).open_storage(storage).unwrap()
 }
 
-/// Four fragments; in each of their tiles one cell has nearly all of the bytes. Cells are wide, or their values are
-/// long.
+/// Four fragments; in each of their tiles one cell has nearly all of the bytes. Cells are wide, or
+/// their values are long.
 fn uneven(string: bool, wide: bool) -> Array {
     let dimension =
         if string { Dimension::string("x") } else { Dimension::new("x", 0i64..=999).with_tile(100i64) };

@@ -1,4 +1,5 @@
-//! Arrays through a cache: the results are the same, even if the array changes, and they take fewer requests.
+//! Arrays through a cache: the results are the same, even if the array changes, and they take fewer
+//! requests.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 mod common;
@@ -187,7 +188,8 @@ fn a_reader_with_a_warm_cache_sees_each_change_at_once() {
     let (storage, cache) = (MemoryStorage::default(), Cache::memory(16 << 20).with_tiles(true));
     let same = |what: &str| {
         let plain = read(storage.clone()).unwrap().0;
-        // Once through a cache that has the previous state of the array, once through one that was just filled.
+        // Once through a cache that has the previous state of the array, once through one that was
+        // just filled.
         for _ in 0..2 {
             assert_eq!(read(cache.over(far(storage.clone()), here())).unwrap().0, plain, "{what}");
         }
@@ -241,7 +243,8 @@ fn a_fragment_that_is_ignored_and_gone_does_not_come_back_from_the_cache() {
     let all = cached();
     let commits: Vec<String> = storage.keys().into_iter().filter(|key| key.ends_with(".wrt")).collect();
     let name = commits[0].trim_start_matches("__commits/").trim_end_matches(".wrt");
-    // This is how libtiledb leaves an array whose commits were consolidated: the commit file stays, and is ignored.
+    // This is how libtiledb leaves an array whose commits were consolidated: the commit file stays,
+    // and is ignored.
     storage.insert("__commits/__1_1_0123456789abcdef0123456789abcdef_22.ign", format!("{}\n", commits[0]));
     remove_folder(&storage, &format!("__fragments/{name}"));
     let plain = read(storage.clone()).unwrap().0;

@@ -1,4 +1,5 @@
-//! Strings that stay as they are stored, each once and a code for each cell, are the strings of an ordinary read.
+//! Strings that stay as they are stored, each once and a code for each cell, are the strings of an
+//! ordinary read.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -67,7 +68,8 @@ fn every_sparse_fixture_has_the_same_cells_with_codes() {
 /// A fragment: for each cell a coordinate, a gene, and the number of its strings.
 type Fragment = Vec<(i32, u8, u8)>;
 
-/// An array with a dimension in runs, attributes in runs and in a dictionary, one of them nullable, and one that stores every string.
+/// An array with a dimension in runs, attributes in runs and in a dictionary, one of them nullable,
+/// and one that stores every string.
 fn array(fragments: &[Fragment], duplicates: bool, capacity: u64) -> Array {
     let storage = create(duplicates, capacity, true);
     write(&storage, fragments, duplicates);
@@ -149,7 +151,8 @@ proptest! {
     }
 }
 
-/// A test of a string: a field, a comparison, and strings that cells have, or begin with, or do not have.
+/// A test of a string: a field, a comparison, and strings that cells have, or begin with, or do not
+/// have.
 fn test() -> impl Strategy<Value = QueryCondition> {
     let fields = prop_oneof![Just("gene"), Just("dictionary"), Just("nullable"), Just("plain")];
     let text = prop_oneof![

@@ -1,4 +1,5 @@
-//! Fragments that lie apart hold no versions of each other's cells: nothing is compared then, and nothing else changes.
+//! Fragments that lie apart hold no versions of each other's cells: nothing is compared then, and
+//! nothing else changes.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -245,7 +246,8 @@ fn what_was_found_out_about_a_past_says_nothing_about_the_present() {
     assert_eq!(values(before.read()).len(), 24);
 }
 
-/// Fragments in some arrangement: one after the other, in a grid, or anywhere; neighbours may share a cell.
+/// Fragments in some arrangement: one after the other, in a grid, or anywhere; neighbours may share
+/// a cell.
 fn fragments() -> impl Strategy<Value = Vec<Cells>> {
     let place = |kind: u8, index: i32, (x, y): Pair, (wide, high): Pair| match kind {
         0 => ((-3, index * 12), (1, 12 + i32::from(wide == 5))),

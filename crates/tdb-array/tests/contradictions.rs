@@ -1,4 +1,5 @@
-//! Fragments whose metadata and files contradict each other: the error names the file, or `verify` names the cells.
+//! Fragments whose metadata and files contradict each other: the error names the file, or `verify`
+//! names the cells.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
 use tdb_array::{
@@ -109,7 +110,8 @@ fn cells_outside_their_tiles_rectangle_are_found() {
             "the sum of dimension \"x\" is stored as 450, but that of the cells is 460",
         ]
     );
-    // Reads rely on the metadata, and return no cell outside the ranges that they compared coordinates with.
+    // Reads rely on the metadata, and return no cell outside the ranges that they compared
+    // coordinates with.
     let array = OpenOptions::new().open_storage(storage).unwrap();
     let cells = array.read().range("x", 5..=25).collect().unwrap();
     assert_eq!(cells.field("x").unwrap().values::<i32>().unwrap(), [11, 21]);

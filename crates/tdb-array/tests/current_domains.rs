@@ -1,4 +1,5 @@
-//! Cells that were written before there was a current domain, or outside of one that is read at an earlier time: no read finds them.
+//! Cells that were written before there was a current domain, or outside of one that is read at an
+//! earlier time: no read finds them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test that panics has failed")]
 
 use core::ops::Bound::{self, Included, Unbounded};

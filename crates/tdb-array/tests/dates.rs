@@ -1,5 +1,5 @@
-//! Arrays of dates that libtiledb 1.6 and 1.7 wrote: their rectangles do not contain all cells, so every range is
-//! compared with the cells of a whole read.
+//! Arrays of dates that libtiledb 1.6 and 1.7 wrote: their rectangles do not contain all cells, so
+//! every range is compared with the cells of a whole read.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,5 @@
-//! Cells at the ends of domains, and domains and tile extents at the ends of their types: in every type and order, written,
-//! consolidated, and read whole and in batches.
+//! Cells at the ends of domains, and domains and tile extents at the ends of their types: in every
+//! type and order, written, consolidated, and read whole and in batches.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 #![expect(clippy::indexing_slicing, reason = "of results whose length the test knows")]
 
@@ -12,7 +12,8 @@ use tdb_array::{
 use tdb_codec::Native;
 use tdb_schema::{Attribute, Dimension, SchemaBuilder};
 
-/// A dimension and some of its coordinates, in ascending order: both ends, their neighbours and some between.
+/// A dimension and some of its coordinates, in ascending order: both ends, their neighbours and
+/// some between.
 type Line = (Dimension, Vec<Vec<u8>>);
 
 const ORDERS: [Layout; 3] = [Layout::RowMajor, Layout::ColMajor, Layout::Hilbert];
@@ -69,7 +70,8 @@ fn lines() -> Vec<Line> {
     lines
 }
 
-/// A sparse array whose cells are distributed over this many fragments in turn, in tiles of three cells.
+/// A sparse array whose cells are distributed over this many fragments in turn, in tiles of three
+/// cells.
 fn written(schema: &ArraySchema, cells: &[Vec<Vec<u8>>], fragments: usize) -> MemoryStorage {
     let storage = MemoryStorage::default();
     let options = WriteOptions::new().durability(Durability::Buffered);
@@ -210,7 +212,8 @@ fn a_real_dimension_without_an_extent_has_tiles_as_libtiledb_counts_them() {
     assert_eq!(order, [0, 4, 1, 2, 5, 3]);
 }
 
-/// A dense array with one byte per cell: a dimension whose last tile ends past the largest number of its type.
+/// A dense array with one byte per cell: a dimension whose last tile ends past the largest number
+/// of its type.
 fn clipped<T: Native>(low: T, high: T, extent: T, cells: usize)
 where
     tdb_array::Coordinate: From<T>,

@@ -1,5 +1,5 @@
-//! Validity of which only statistics of other fields tell how libtiledb 2.7 to 2.10 filtered it: damage in what a query
-//! does not read does not make it fail.
+//! Validity of which only statistics of other fields tell how libtiledb 2.7 to 2.10 filtered it:
+//! damage in what a query does not read does not make it fail.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 

@@ -167,7 +167,8 @@ fn older_versions_are_looked_for_where_a_match_may_have_some() {
     let query = || array.read().condition(field("a").lt(10));
     query().collect().unwrap();
     let explain = query().explain().unwrap();
-    // The older fragment's first tile matches; the newer one's first tile contains what replaced its cells.
+    // The older fragment's first tile matches; the newer one's first tile contains what replaced
+    // its cells.
     assert_eq!(outcomes(&explain), [Outcome::Read { tiles: 1, whole: 1 }; 2]);
     assert_eq!(
         planned(&explain, "x", Purpose::Search),

@@ -55,7 +55,8 @@ fn columns(cells: &Cells) -> Vec<Content> {
     cells.columns().iter().map(column).collect()
 }
 
-/// A query with a condition on the first attribute that can be compared with a number, if there is one.
+/// A query with a condition on the first attribute that can be compared with a number, if there is
+/// one.
 fn conditioned(array: &Array) -> Option<Read> {
     let attribute = array.schema().attributes.first()?;
     let read = array.read().condition(field(&*attribute.name).ge(3));

@@ -1,5 +1,5 @@
-//! A storage that fails at the n-th call of a change, for every n, or from there on: the array is in the state before
-//! the change, or in the state after it.
+//! A storage that fails at the n-th call of a change, for every n, or from there on: the array is
+//! in the state before the change, or in the state after it.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -205,8 +205,8 @@ fn copy(storage: &MemoryStorage) -> MemoryStorage {
     MemoryStorage::new(storage.keys().into_iter().map(|key| (key.clone(), storage.read(&key).unwrap())))
 }
 
-/// Runs a change once for each of its calls, with only that call failing: the array is in the state before or after
-/// the change, and the change can be repeated.
+/// Runs a change once for each of its calls, with only that call failing: the array is in the state
+/// before or after the change, and the change can be repeated.
 fn each_call_fails((name, change): Change, fault: Fault) {
     let (before, after) = (history(), history());
     let (old, mut new) = (look(&before), String::new());
@@ -234,7 +234,8 @@ fn each_call_fails((name, change): Change, fault: Fault) {
                 failed += 1;
             }
         }
-        // What it left disturbs nothing: neither the same change, unless it was made, nor another one.
+        // What it left disturbs nothing: neither the same change, unless it was made, nor another
+        // one.
         if seen == old {
             let again = change(Arc::new(FaultyStorage::new(left.clone())));
             assert!(again.is_ok(), "again, {}: {:?}", what(), again.err());

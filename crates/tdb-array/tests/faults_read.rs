@@ -1,4 +1,5 @@
-//! A storage whose n-th read fails, for every n: a query returns an error or the right cells, and can be repeated.
+//! A storage whose n-th read fails, for every n: a query returns an error or the right cells, and
+//! can be repeated.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -15,7 +16,8 @@ use tdb_array::{
 
 type Faulty = Arc<FaultyStorage<LocalStorage>>;
 
-/// Arrays of every kind: both types, old and new versions, deletes, consolidated commits and metadata, labels, enumerations.
+/// Arrays of every kind: both types, old and new versions, deletes, consolidated commits and
+/// metadata, labels, enumerations.
 const FIXTURES: [&str; 14] = [
     "2.30.0/quickstart",
     "2.30.0/sparse2d_rr",
@@ -89,7 +91,8 @@ fn right(storage: &Faulty) -> (Vec<Vec<Content>>, Vec<Call>) {
     (answers, storage.calls())
 }
 
-/// Opens and queries an array once, and again when the fault is over. Returns whether the first attempt failed.
+/// Opens and queries an array once, and again when the fault is over. Returns whether the first
+/// attempt failed.
 fn ask(storage: &Faulty, right: &[Vec<Content>], what: impl Fn() -> String) -> bool {
     let opened = open(storage);
     let failed = match &opened {
@@ -115,7 +118,8 @@ fn ask(storage: &Faulty, right: &[Vec<Content>], what: impl Fn() -> String) -> b
     failed.is_some()
 }
 
-/// Fails each read of each fixture with two of the faults, so that every kind of read meets all of them.
+/// Fails each read of each fixture with two of the faults, so that every kind of read meets all of
+/// them.
 fn any_read_fails(hints: Option<FetchHints>) {
     let (mut asked, mut failed) = (0, 0);
     for name in FIXTURES {
@@ -130,7 +134,8 @@ fn any_read_fails(hints: Option<FetchHints>) {
             }
         }
     }
-    // What could not be read ahead is read when it is needed, so of those requests only what opening an array needs can fail.
+    // What could not be read ahead is read when it is needed, so of those requests only what
+    // opening an array needs can fail.
     let least = if hints.is_none() { asked / 3 } else { 0 };
     assert!(failed > least && asked > 500, "{failed} of {asked} failed");
 }

@@ -183,7 +183,8 @@ fn every_sparse_fixture_has_the_groups_of_its_cells() {
     assert!(groups > 5000, "{groups} groups");
 }
 
-/// A cell: where it is, a small number, a number that selects a wide and a real value, and one that selects texts.
+/// A cell: where it is, a small number, a number that selects a wide and a real value, and one that
+/// selects texts.
 type Cell = (i32, u8, u8, u8);
 
 const WIDE: [i64; 8] = [0, -1, 1, i64::MAX, i64::MIN, i64::MAX - 1, 70_000, -70_000];
@@ -337,7 +338,8 @@ proptest! {
 
 #[test]
 fn many_tiles_and_values_have_the_groups_of_their_cells() {
-    // Several runs of tiles (2^18 cells), whose words lie near each other in some, and far apart in others.
+    // Several runs of tiles (2^18 cells), whose words lie near each other in some, and far apart in
+    // others.
     let storage = {
         let schema = ArraySchema::sparse()
             .dimension(Dimension::new("i", 0i64..=999_999))
@@ -351,7 +353,8 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
         storage
     };
     let places: Vec<i64> = (0..600_000).collect();
-    // The values of later tiles are far from those of earlier ones, and of the last tiles far from each other.
+    // The values of later tiles are far from those of earlier ones, and of the last tiles far from
+    // each other.
     let near: Vec<i32> = (0..600_000).map(|at: i32| at % 700 + at / 100_000 * 50_000 - 1000).collect();
     let far: Vec<u64> = (0..600_000u64).map(|at| (at % 50).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     let values: Vec<f64> = (0..600_000).map(|at| f64::from(at % 1000) * 0.1).collect();

@@ -1,4 +1,5 @@
-//! Malicious arrays: each is rejected, and nothing is allocated, opened or skipped because of what they claim.
+//! Malicious arrays: each is rejected, and nothing is allocated, opened or skipped because of what
+//! they claim.
 #![expect(clippy::unwrap_used, reason = "a helper that panics fails its test")]
 
 use tdb_array::{Array, Error, MemoryStorage, OpenOptions, QueryError};

@@ -34,7 +34,8 @@ fn pictures_in_tiles_of_any_shape_come_back_as_they_were_written() {
                 .build()
                 .unwrap();
             let storage = MemoryStorage::default();
-            // A schema with extents of another tile is made with those of this one, as by libtiledb.
+            // A schema with extents of another tile is made with those of this one, as by
+            // libtiledb.
             let mut other = schema.clone();
             other.attributes[0] = attribute("a", format, (16, 48));
             WriteOptions::new().timestamp(1).create_storage(&storage, &other).unwrap();

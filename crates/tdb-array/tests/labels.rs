@@ -1,4 +1,5 @@
-//! Dimension labels, enumerations, current domains and timestamps: features of queries in addition to plain ranges.
+//! Dimension labels, enumerations, current domains and timestamps: features of queries in addition
+//! to plain ranges.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -77,7 +78,8 @@ fn a_range_of_labels_reads_what_the_range_of_their_positions_does() {
     assert!(labels > 15, "only {labels} labels were looked at");
 }
 
-/// A dense array with a label of ten positions, whose values are written in these parts: the first position, and the values.
+/// A dense array with a label of ten positions, whose values are written in these parts: the first
+/// position, and the values.
 fn labelled(order: DataOrder, parts: &[(i64, &[i64])]) -> Array {
     let mut schema = ArraySchema::dense()
         .dimension(Dimension::new("x", 0i64..=9).with_tile(5i64))
@@ -163,7 +165,8 @@ fn numbers_of_an_enumeration_become_its_values() {
 
 #[test]
 fn a_number_without_a_value_is_null() {
-    // Before its first write all cells of the array have the fill value, which is not an index of the enumeration.
+    // Before its first write all cells of the array have the fill value, which is not an index of
+    // the enumeration.
     let path = fixtures().join("arrays/2.30.0/enumeration");
     let array = Array::open_at(path, TimeWindow::until(9)).unwrap();
     let cells = array.read().collect().unwrap();
@@ -221,7 +224,8 @@ fn an_expanded_current_domain_is_that_of_the_time_of_reading() {
     shape(&before, &then.ranges);
 }
 
-/// A sparse array of fragments at these times, each with the cell (1, its own number) and a cell that only it has.
+/// A sparse array of fragments at these times, each with the cell (1, its own number) and a cell
+/// that only it has.
 fn timed(times: &[u64]) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i64..=999).with_tile(10i64))

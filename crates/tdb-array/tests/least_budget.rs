@@ -1,5 +1,6 @@
-//! The least budget of a query, found by bisection over random arrays: it is the one that errors name, it is enough, and not a byte of it
-//! can be spared. What is read within it is what is read without a budget.
+//! The least budget of a query, found by bisection over random arrays: it is the one that errors
+//! name, it is enough, and not a byte of it can be spared. What is read within it is what is read
+//! without a budget.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -288,7 +289,8 @@ fn aggregated(read: Read, name: &str) -> tdb_array::Result<Vec<Vec<u8>>> {
     Ok(read.aggregate(list)?.iter().map(|value| format!("{value:?}").into_bytes()).collect())
 }
 
-/// Finds the least budget of a query by bisection; it must be the one that a budget of a byte is told.
+/// Finds the least budget of a query by bisection; it must be the one that a budget of a byte is
+/// told.
 fn check(what: &str, case: &Case, expected: &[Vec<u8>], ask: impl Fn(MemoryBudget) -> Outcome) {
     let named = match ask(budget(1)) {
         Ok(_) => panic!("{what}: one byte is enough for {case:?}"),
@@ -307,7 +309,8 @@ fn check(what: &str, case: &Case, expected: &[Vec<u8>], ask: impl Fn(MemoryBudge
     let (mut refused, mut enough) = (1u64, 2 * named);
     assert!(works(enough), "{what}: not even {enough} bytes are enough: {case:?}");
     for step in 0.. {
-        // The least one should be the one that was named; whether a smaller one is enough is looked for in a few steps first.
+        // The least one should be the one that was named; whether a smaller one is enough is looked
+        // for in a few steps first.
         let middle = match step {
             0 => named,
             1..6 => refused.midpoint(enough),

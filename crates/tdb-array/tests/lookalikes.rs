@@ -18,7 +18,8 @@ fn header(len: usize) -> [u8; 12] {
     [len, len, [0; 4]].concat().try_into().unwrap()
 }
 
-/// An array of one tile without filters: `v` has these bytes of variable length, `f` 24 bytes of each cell.
+/// An array of one tile without filters: `v` has these bytes of variable length, `f` 24 bytes of
+/// each cell.
 fn array(cells: &[Vec<u8>], fixed: &[u8]) -> Array {
     let storage = MemoryStorage::default();
     let last = cells.len() as u64 - 1;
@@ -48,7 +49,8 @@ fn read(array: &Array, field: &str, (first, last): (u64, u64)) -> Vec<u8> {
 
 #[test]
 fn a_value_that_begins_with_a_header_is_a_value() {
-    // The first chunk has 65,540 bytes, and the tile is as long as one whose chunks all have so many.
+    // The first chunk has 65,540 bytes, and the tile is as long as one whose chunks all have so
+    // many.
     let sizes = [40_000, 25_540, 40_000, 70_000, 70_000, 70_000, 70_000, 70_000, 50_000];
     let mut cells: Vec<Vec<u8>> = (1u8..).zip(sizes).map(|(cell, size)| vec![cell; size]).collect();
     // Where the headers of such a tile would be.
@@ -63,8 +65,8 @@ fn a_value_that_begins_with_a_header_is_a_value() {
 
 #[test]
 fn coordinates_that_look_like_headers_are_coordinates() {
-    // Old arrays have the coordinates of all dimensions in one tile, each dimension's in chunks of 65,536 and 54,464 bytes: ten in all, as
-    // if all but the last had 65,536.
+    // Old arrays have the coordinates of all dimensions in one tile, each dimension's in chunks of
+    // 65,536 and 54,464 bytes: ten in all, as if all but the last had 65,536.
     const CELLS: usize = 30_000;
     const NAMES: [&str; 5] = ["i", "j", "k", "l", "m"];
     for phase in 0..3 {
@@ -106,7 +108,8 @@ proptest! {
     #[test]
     fn cells_that_look_like_headers_are_the_cells_that_were_written(
         sizes in prop_oneof![
-            // The first chunk is a little shorter than the others, and an empty one follows: as many as if all were as long as the first.
+            // The first chunk is a little shorter than the others, and an empty one follows: as
+            // many as if all were as long as the first.
             prop::collection::vec(66_000usize..72_000, 7..16).prop_map(|sizes| [vec![66_000], sizes].concat()),
             prop::collection::vec(
                 prop_oneof![Just(65_536usize), Just(70_000), Just(40_000), Just(32_768), 0usize..140_000],
@@ -123,7 +126,8 @@ proptest! {
             .collect();
         let cut = tdb_tile::split::Cells::Var { offsets: &offsets, value_size: 1 };
         let first = tdb_tile::split::chunk_lengths(total, cut).unwrap()[0];
-        // Beside each byte of a header lie the others of it: phase by phase, one of them is where a header is expected.
+        // Beside each byte of a header lie the others of it: phase by phase, one of them is where a
+        // header is expected.
         let pattern = |len: usize, at: usize| header(len)[(at + phase) % 12];
         let cells: Vec<Vec<u8>> = sizes
             .iter()

@@ -1,5 +1,5 @@
-//! A child process streams whole arrays twenty times as large as the budget, reading and writing; its resident
-//! memory, as the system counts it, grows by less than the budget.
+//! A child process streams whole arrays twenty times as large as the budget, reading and writing;
+//! its resident memory, as the system counts it, grows by less than the budget.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,
@@ -110,7 +110,8 @@ fn stream_where(array: &Path, order: &str, condition: &str, budget: u64, cells: 
     measure(array, order, &[("TDB_MEMORY_WHERE", condition)], budget, cells);
 }
 
-/// Computes aggregates of the cells that satisfy a condition in a child; the first one is their number.
+/// Computes aggregates of the cells that satisfy a condition in a child; the first one is their
+/// number.
 fn aggregate(array: &Path, aggregates: &str, condition: &str, budget: u64, cells: u64) {
     let more = [("TDB_MEMORY_WHERE", condition), ("TDB_MEMORY_AGGREGATE", aggregates)];
     measure(array, "global", &more, budget, cells);
@@ -132,7 +133,8 @@ fn in_child<const N: usize>(array: &Path, budget: u64, variables: &[(&str, &str)
     found.try_into().unwrap_or_else(|_| panic!("{out}"))
 }
 
-/// Runs a query in a child. Checks the number of its cells, and the memory it took; returns the bytes of its result.
+/// Runs a query in a child. Checks the number of its cells, and the memory it took; returns the
+/// bytes of its result.
 fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells: u64) -> u64 {
     let asked = [&[("TDB_MEMORY_ORDER", order)], more].concat();
     let [read, bytes, batches, grown] = in_child(array, budget, &asked);
@@ -148,7 +150,8 @@ fn measure(array: &Path, order: &str, more: &[(&str, &str)], budget: u64, cells:
     bytes
 }
 
-/// The child's part of a write: as many bytes as `kind` says in batches of 10,500 cells, none of which it keeps.
+/// The child's part of a write: as many bytes as `kind` says in batches of 10,500 cells, none of
+/// which it keeps.
 fn write_in_child(path: &str, kind: &str) {
     let budget: usize = env::var("TDB_MEMORY_BUDGET").unwrap().parse().unwrap();
     let array = options().open(path).unwrap();
@@ -201,8 +204,8 @@ fn write(kind: &str, schema: &ArraySchema, cells: u64) {
         println!("written {kind}: {fragments} fragments; {} KiB of {}", grown >> 10, BUDGET >> 10);
         (grown < BUDGET).then_some(scratch)
     };
-    // What else runs on the machine decides how much freed memory the allocator keeps for each thread. A write that needs more
-    // than its budget needs it each time.
+    // What else runs on the machine decides how much freed memory the allocator keeps for each
+    // thread. A write that needs more than its budget needs it each time.
     let scratch = (0..ATTEMPTS).find_map(attempt);
     let scratch =
         scratch.unwrap_or_else(|| panic!("{kind}: each of {ATTEMPTS} writes took more than {BUDGET} bytes"));
@@ -256,8 +259,8 @@ fn a_dense_array_streams_inside_its_budget() {
     // A row of tiles is twice the budget.
     stream(&scratch.0, "row", BUDGET, rows * columns);
     stream(&scratch.0, "global", BUDGET, rows * columns);
-    // In dense arrays, cells that fail the condition have the fill value, and are no part of aggregates: 500 is in six of the fragments, 600
-    // in seven, in a thousand cells each.
+    // In dense arrays, cells that fail the condition have the fill value, and are no part of
+    // aggregates: 500 is in six of the fragments, 600 in seven, in a thousand cells each.
     stream_where(&scratch.0, "row", "a != 500 and a != 600", BUDGET, rows * columns);
     aggregate(&scratch.0, "count, sum(a), max(a)", "a != 500 and a != 600", BUDGET, rows * columns - 13_000);
 }
@@ -340,8 +343,8 @@ fn sparse_cells_in_order_stream_inside_their_budget() {
     stream(&scratch.0, "row", BUDGET, cells);
     // Without an order, duplicates between the fragments are still searched for.
     stream(&scratch.0, "unordered", BUDGET, cells);
-    // Neither condition is decided by statistics; the second leaves few cells. Each piece of 1000 rows has 100 cells of
-    // every a, one of which has that y.
+    // Neither condition is decided by statistics; the second leaves few cells. Each piece of 1000
+    // rows has 100 cells of every a, one of which has that y.
     let of_a = 4 * 4 * 100;
     for (condition, left) in [("a != 7 and y != 9", cells - of_a - 3500 + 4), ("a = 7 and y < 5000", of_a)] {
         stream_where(&scratch.0, "row", condition, BUDGET, left);

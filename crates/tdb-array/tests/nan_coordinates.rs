@@ -1,6 +1,6 @@
-//! An array whose second fragment has a cell at NaN, which comes first in its tile: libtiledb stored NaN as both ends
-//! of the tile's rectangle and of the fragment's domain. Only the coordinates themselves show where the other cells
-//! are.
+//! An array whose second fragment has a cell at NaN, which comes first in its tile: libtiledb
+//! stored NaN as both ends of the tile's rectangle and of the fragment's domain. Only the
+//! coordinates themselves show where the other cells are.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -33,7 +33,8 @@ impl<S: Storage> Noting<S> {
         let reads = core::mem::take(&mut *self.reads.lock().unwrap());
         assert!(!reads.is_empty(), "nothing was read at all");
         let mut seen = BTreeSet::new();
-        // Up to version 5 the coordinates of all dimensions are in one tile, which each dimension reads.
+        // Up to version 5 the coordinates of all dimensions are in one tile, which each dimension
+        // reads.
         let tiles = reads.into_iter().filter(|(key, _)| !key.contains("__coords"));
         tiles.filter(|read| !seen.insert(read.clone())).collect()
     }
@@ -62,8 +63,8 @@ impl<S: Storage> Storage for Noting<S> {
     }
 }
 
-/// Queries in which everything in the result is also looked at before: by ranges that cut tiles, by a condition, by
-/// both.
+/// Queries in which everything in the result is also looked at before: by ranges that cut tiles, by
+/// a condition, by both.
 fn queries(array: &Array) -> Vec<Read> {
     let mut found = vec![array.read()];
     let schema = array.schema();
@@ -80,8 +81,8 @@ fn queries(array: &Array) -> Vec<Read> {
     };
     found.push(cut(array.read()));
     for attribute in &schema.attributes {
-        // In a dense array, a condition on values of variable length is evaluated before the place of any value is
-        // known.
+        // In a dense array, a condition on values of variable length is evaluated before the place
+        // of any value is known.
         if schema.array_type == ArrayType::Dense && attribute.cell_val_num.is_var() {
             continue;
         }
@@ -108,10 +109,12 @@ fn no_query_of_a_fixture_reads_a_tile_twice() {
         let storage = Noting::new(LocalStorage::new(path));
         let Ok(array) = OpenOptions::new().threads(1).open_storage(storage.clone()) else { continue };
         let schema = array.schema();
-        // Cells of sparse fragments of dense arrays are looked up one by one; deletes read fields separately.
+        // Cells of sparse fragments of dense arrays are looked up one by one; deletes read fields
+        // separately.
         let old =
             schema.array_type == ArrayType::Dense && array.fragments().iter().any(|own| !own.is_dense());
-        // Where nothing else tells how validity was filtered, values are decoded with it to find out.
+        // Where nothing else tells how validity was filtered, values are decoded with it to find
+        // out.
         let typed = |own: &Arc<Fragment>| {
             TileContext::validity(own.version()).typed_validity(Datatype::Int32).is_some() && own.is_dense()
         };

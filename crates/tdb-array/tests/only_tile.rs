@@ -1,4 +1,5 @@
-//! What is inferred about a fragment of one tile, without reading its metadata, is what its metadata says.
+//! What is inferred about a fragment of one tile, without reading its metadata, is what its
+//! metadata says.
 
 mod common;
 
@@ -45,7 +46,8 @@ fn what_is_inferred_of_every_fixture_is_what_is_stored() {
                 let leaf = tree.leaf(0).unwrap();
                 leaf.ranges().map(|(low, high)| (low.to_vec(), high.to_vec())).collect()
             };
-            // Rectangles that are known to be wrong are replaced, in both (tests/dates.rs, tests/nan_coordinates.rs).
+            // Rectangles that are known to be wrong are replaced, in both (tests/dates.rs,
+            // tests/nan_coordinates.rs).
             let is_replaced = fragment.bounds() != fragment.non_empty_domain();
             if !is_replaced {
                 assert_eq!(ends(&used), ends(&stored), "{name}");

@@ -1,6 +1,7 @@
-//! Files other than data and fragment metadata (for those see `rewrite.rs`), which tdb writes from the contents of
-//! libtiledb's: the same bytes, except for names (times and uuids), the version in the header of a generic tile (each
-//! library writes its own newest), and the compressed bytes of gzip.
+//! Files other than data and fragment metadata (for those see `rewrite.rs`), which tdb writes from
+//! the contents of libtiledb's: the same bytes, except for names (times and uuids), the version in
+//! the header of a generic tile (each library writes its own newest), and the compressed bytes of
+//! gzip.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -75,8 +76,9 @@ fn metadata_that_libtiledb_wrote_is_written_again_as_the_same_file() {
     assert!(same >= 20 && unordered * 10 <= same, "{same} {unordered}");
 }
 
-/// Commits are consolidated, then fragments, and the replaced ones are vacuumed. libtiledb up to 2.30 leaves an array
-/// that it does not open any more, because the commit files of the removed fragments are still there.
+/// Commits are consolidated, then fragments, and the replaced ones are vacuumed. libtiledb up to
+/// 2.30 leaves an array that it does not open any more, because the commit files of the removed
+/// fragments are still there.
 #[test]
 fn a_commit_file_that_is_to_be_ignored_commits_nothing_once_its_fragment_is_gone() {
     use tdb_array::schema::{Attribute, CellValNum, Datatype};

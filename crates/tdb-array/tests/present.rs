@@ -1,4 +1,5 @@
-//! Arrays and groups are opened at the present time: what has a time in the future is seen only on request.
+//! Arrays and groups are opened at the present time: what has a time in the future is seen only on
+//! request.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -211,8 +212,8 @@ fn members_of_the_future_are_seen_by_who_asks_for_it() {
     assert_eq!(seen(OpenOptions::new()), (vec!["past".to_owned()], b"past".to_vec()));
     let all = vec!["future".to_owned(), "past".to_owned()];
     assert_eq!(seen(OpenOptions::new().window(TimeWindow::ALL)), (all, b"future".to_vec()));
-    // A member with a future time does not exist yet, so one with the same name may be added now, and it cannot be
-    // removed.
+    // A member with a future time does not exist yet, so one with the same name may be added now,
+    // and it cannot be removed.
     let mut group = at(None).open_group_storage(storage.clone()).unwrap();
     assert!(group.remove("future").is_err());
     group.add(member("now")).unwrap();

@@ -1,4 +1,5 @@
-//! Published arrays: every change renews the manifest, whatever happens in between, and the files it names exist.
+//! Published arrays: every change renews the manifest, whatever happens in between, and the files
+//! it names exist.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
@@ -160,8 +161,8 @@ fn an_array_that_is_not_published_gets_no_manifest() {
     }
 }
 
-/// A reader of the published state reads cells of the array, or gets the error that it is older than the array:
-/// nothing else.
+/// A reader of the published state reads cells of the array, or gets the error that it is older
+/// than the array: nothing else.
 fn assert_readable(storage: &MemoryStorage, states: &[String], name: &str) {
     let read = Published::open(Arc::new(storage.clone())).unwrap();
     let array = OpenOptions::new().window(TimeWindow::ALL).open_storage(read).unwrap();
@@ -184,7 +185,8 @@ fn after_a_crash_at_any_change_the_published_state_is_an_old_or_a_new_one_and_th
             let storage = published();
             let plan = Faults::changes_from(changes, Fault::Fail(ErrorKind::StorageFull));
             let done = change(Arc::new(FaultyStorage::new(storage.clone()).with(plan)));
-            // The name of a list may be replaced a moment before the manifest is renewed; this is not the case here.
+            // The name of a list may be replaced a moment before the manifest is renewed; this is
+            // not the case here.
             assert_readable(&storage, &states, name);
             let manifest = manifest(&storage);
             assert!(manifest.files().all(|(key, size)| storage.size(key).unwrap() == size), "{name}");

@@ -28,7 +28,8 @@ fn value(row: i32, column: i32, fragment: i32) -> i32 {
 /// First and last row, first and last column.
 type Rectangle = ((i32, i32), (i32, i32));
 
-/// A dense array of two dimensions with three kinds of attributes, written in boxes, one fragment each.
+/// A dense array of two dimensions with three kinds of attributes, written in boxes, one fragment
+/// each.
 fn dense(extents: (i32, i32), orders: (Layout, Layout), boxes: &[Rectangle]) -> Array {
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("r", 1..=ROWS).with_tile(extents.0))
@@ -111,7 +112,8 @@ proptest! {
             Layout::RowMajor => r.iter().flat_map(|r| c.iter().map(|c| cell(*r, *c))).collect(),
             Layout::ColMajor => c.iter().flat_map(|c| r.iter().map(|r| cell(*r, *c))).collect(),
             _ => {
-                // Global order has no place for repeated cells: the result is that of a full read, filtered.
+                // Global order has no place for repeated cells: the result is that of a full read,
+                // filtered.
                 let full = array.read().fields(fields).order(order).collect().unwrap();
                 let (rs, cs) = (full.field("r").unwrap(), full.field("c").unwrap());
                 let inside = |cell: &usize| {
@@ -315,7 +317,8 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
         let high = whole(array.read().range_bytes(&dimension.name, at(middle + 1), at(last)));
         let read = array.read().range_bytes(&dimension.name, at(middle + 1), at(last));
         let both = whole(read.range_bytes(&dimension.name, at(first), at(middle)));
-        // Sparse cells are in the result's order, whatever the order of ranges; dense ones as they were asked for.
+        // Sparse cells are in the result's order, whatever the order of ranges; dense ones as they
+        // were asked for.
         let dense = schema.array_type == tdb_array::ArrayType::Dense;
         let expected = if dense { [high, low].concat() } else { [low, high].concat() };
         if schema.allows_duplicates {
@@ -332,7 +335,8 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
     assert!(arrays > 100, "only {arrays} arrays were looked at");
 }
 
-/// The cells of a sparse array whose dimensions have all values of their types: `i8`, and `u64` of which only the ends are used.
+/// The cells of a sparse array whose dimensions have all values of their types: `i8`, and `u64` of
+/// which only the ends are used.
 fn at_the_ends(fragments: &[Vec<(i8, u64)>]) -> Array {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", i8::MIN..=i8::MAX - 1).with_tile(1i8))

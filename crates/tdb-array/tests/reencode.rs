@@ -1,7 +1,7 @@
 //! Every data tile of the fixtures, decoded and encoded again, has the bytes libtiledb wrote.
 //!
-//! If the pipeline has a library's codec, other releases of the codec may choose other bytes; then only the decoded
-//! cells must be the same. Every other difference is a row of [`exception`].
+//! If the pipeline has a library's codec, other releases of the codec may choose other bytes; then
+//! only the decoded cells must be the same. Every other difference is a row of [`exception`].
 
 #![expect(
     clippy::unwrap_used,
@@ -28,13 +28,14 @@ use tdb_tile::{EMPTY_TILE, GenericTile, TileChunks, encode_string_tile, encode_t
 enum Exception {
     /// gzip, zstd, lz4, bzip2, webp: the bytes depend on the codec's release and its choices.
     LibraryCodec,
-    /// libtiledb 2.16 wrote one difference too many, from memory after its buffer. The bytes before it are equal.
+    /// libtiledb 2.16 wrote one difference too many, from memory after its buffer. The bytes before
+    /// it are equal.
     SurplusDifference,
-    /// A difference of differences of −2⁶³, which libtiledb up to 2.28 stores as a sign without a magnitude: tdb
-    /// stores such values as they are, with a bitsize of 63.
+    /// A difference of differences of −2⁶³, which libtiledb up to 2.28 stores as a sign without a
+    /// magnitude: tdb stores such values as they are, with a bitsize of 63.
     LostDifference,
-    /// Values of cells that are all empty: libraries without whole-cell chunks stored no chunk, later ones an empty
-    /// one.
+    /// Values of cells that are all empty: libraries without whole-cell chunks stored no chunk,
+    /// later ones an empty one.
     NoChunk,
     /// A lossy image does not decode to the cells it was made from; see the last test.
     LossyImage,
@@ -148,7 +149,8 @@ fn payload(bytes: &[u8], key: Option<&Key>) -> Vec<u8> {
     tile.decode(key, &Limits::default(), &Budget::unlimited()).unwrap()
 }
 
-/// The nonces of an encrypted tile in the order they were used: the last 28 of each 36 bytes of chunk metadata.
+/// The nonces of an encrypted tile in the order they were used: the last 28 of each 36 bytes of
+/// chunk metadata.
 fn nonces(tile: &[u8]) -> VecDeque<[u8; 12]> {
     let chunks = TileChunks::parse(tile, 0).unwrap();
     let parts = |chunk: tdb_tile::Chunk<'_>| {
@@ -304,8 +306,8 @@ fn check_field(source: &Source<'_>, field: &Field<'_>, tally: &mut Tally) {
     }
 }
 
-/// The length of a slice of values before cells were kept whole: from libtiledb 2.0 to 2.2 as long as a tile's
-/// offsets.
+/// The length of a slice of values before cells were kept whole: from libtiledb 2.0 to 2.2 as long
+/// as a tile's offsets.
 fn slice_len(source: &Source<'_>) -> u64 {
     let (version, schema) = (source.fragment.version(), source.fragment.schema());
     if !version.has(Gate::DimensionFiles) || version.has(Gate::IndexedFileNames) {
@@ -382,8 +384,8 @@ fn every_tile_is_encoded_to_the_bytes_libtiledb_wrote() {
     println!("equal, by filters: {:#?}", tally.equal_by_filters);
     assert!(tally.wrong.is_empty(), "{} differ:\n{}", tally.wrong.len(), tally.wrong.join("\n"));
     assert!(tally.equal > 10_000, "only {} tiles", tally.equal);
-    // Every row of the table is needed, and applies to exactly as many tiles as today; for codecs, the number may
-    // change.
+    // Every row of the table is needed, and applies to exactly as many tiles as today; for codecs,
+    // the number may change.
     assert_eq!(tally.excepted.remove(&Exception::SurplusDifference), Some(10));
     assert_eq!(tally.excepted.remove(&Exception::LostDifference), Some(2));
     assert_eq!(tally.excepted.remove(&Exception::NoChunk), Some(4));
@@ -396,7 +398,8 @@ fn every_tile_is_encoded_to_the_bytes_libtiledb_wrote() {
 #[test]
 fn lossy_images_are_the_files_libtiledb_wrote() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../xtask/fixtures/arrays/2.30.0");
-    // The cells of these arrays ("wave" in xtask/peer/cases.py), row by row; a tile is half of each row.
+    // The cells of these arrays ("wave" in xtask/peer/cases.py), row by row; a tile is half of each
+    // row.
     let cell = |i: usize| u8::try_from(100 + (i * i / 7) % 23).unwrap();
     for format in ["rgb", "bgr", "rgba", "bgra"] {
         let folder = fixtures.join(format!("filter_webp_lossy_{format}"));

@@ -39,7 +39,8 @@ impl Kind {
     }
 }
 
-/// An array whose cells 0 to 9 have the values 0 to 9 in `a` and in `b`; if `a` may be null, it is in the odd ones, where 0 is stored.
+/// An array whose cells 0 to 9 have the values 0 to 9 in `a` and in `b`; if `a` may be null, it is
+/// in the odd ones, where 0 is stored.
 fn create(kind: Kind) -> MemoryStorage {
     let storage = MemoryStorage::default();
     let schema = ArraySchema::sparse()
@@ -104,7 +105,8 @@ fn a_delete_tests_what_an_attribute_was_when_the_cells_were_written() {
     for (old, new) in kinds {
         let storage = create(old);
         retype(&storage, new, Comparison::Equal, old.value(4));
-        // To null, nothing is equal, so that the delete leaves it. But what stays is what is not equal, and null is not that either.
+        // To null, nothing is equal, so that the delete leaves it. But what stays is what is not
+        // equal, and null is not that either.
         let others = |cell: &i32| *cell != 4 && (!old.nullable || cell % 2 == 0);
         let expected: Vec<i32> = (0..10).filter(others).collect();
         assert_eq!(left(&storage), expected, "{old:?} {new:?}");

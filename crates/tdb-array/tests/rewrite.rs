@@ -160,8 +160,9 @@ fn keys(folder: &Path, below: &str, into: &mut Vec<String>) {
     }
 }
 
-/// Compares everything except the fragment's own files: the schema, byte for byte apart from its codec, enumerations
-/// too, and, if the array consists of exactly one fragment, the list of files. Returns whether it does.
+/// Compares everything except the fragment's own files: the schema, byte for byte apart from its
+/// codec, enumerations too, and, if the array consists of exactly one fragment, the list of files.
+/// Returns whether it does.
 fn check_other_files(
     id: &str,
     folder: &Path,
@@ -254,7 +255,8 @@ fn file_excuse(fragment: &Fragment, slot: usize) -> Option<&'static str> {
     codec_excuse(field.filters).or(offsets).or(validity)
 }
 
-/// Why a statistic differs from libtiledb's, if libtiledb's is wrong (`write::statistics` has the list).
+/// Why a statistic differs from libtiledb's, if libtiledb's is wrong (`write::statistics` has the
+/// list).
 fn excuse(fragment: &Fragment, cells: &Cells, what: &str, slot: usize) -> Option<&'static str> {
     let schema = fragment.schema();
     let attribute = schema.attributes.get(slot)?;

@@ -1,4 +1,5 @@
-//! Values and coordinates that a filter rounds: what fragments say of them is about those that were written.
+//! Values and coordinates that a filter rounds: what fragments say of them is about those that were
+//! written.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -28,7 +29,8 @@ fn hundredths() -> Pipeline {
     })])
 }
 
-/// A point cloud as PDAL makes it: two real dimensions in hundredths, here of cells in thousandths, and one attribute alike.
+/// A point cloud as PDAL makes it: two real dimensions in hundredths, here of cells in thousandths,
+/// and one attribute alike.
 fn cloud(fragments: &[Vec<(u16, u16)>], duplicates: bool, capacity: u64) -> Array {
     let storage = MemoryStorage::default();
     let dimension = |name| Dimension::new(name, -1.0f64..=50.0).with_filters(hundredths());
@@ -136,7 +138,8 @@ proptest! {
         let totals = array.read().aggregate([Aggregate::max("a"), Aggregate::min("a")]).unwrap();
         let max = whole.iter().map(|row| row.3).fold(f64::MIN, f64::max);
         prop_assert_eq!(totals[0].as_f64(), Some(max));
-        // With ranges of all dimensions, in parts of little memory and cut into partitions: the same cells, each once.
+        // With ranges of all dimensions, in parts of little memory and cut into partitions: the
+        // same cells, each once.
         for order in [Layout::RowMajor, Layout::ColMajor, Layout::Unordered] {
             let read = || array.read().range("x", -1.0..=50.0).range("y", bound..=50.0).order(order);
             let expected = rows(&read().collect().unwrap());

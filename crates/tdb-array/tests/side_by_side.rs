@@ -1,5 +1,5 @@
-//! Queries with fewer regions or tiles than threads, and conditions whose fields are returned: what was decoded tile by tile, field by
-//! field, or for the condition arrives in its place.
+//! Queries with fewer regions or tiles than threads, and conditions whose fields are returned: what
+//! was decoded tile by tile, field by field, or for the condition arrives in its place.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

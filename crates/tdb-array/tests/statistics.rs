@@ -187,7 +187,8 @@ fn a_condition_reads_only_tiles_where_statistics_leave_it_open() {
         assert!((1..=6).contains(&reads), "{array_type}: {reads} reads for one tile");
         let found = opened.array.read().condition(field("v").ge(29_000)).aggregate([Aggregate::sum("v")]);
         assert_eq!(found.unwrap()[0].as_i64(), Some((29_000..30_000).sum()));
-        // All cells of the last tile satisfy it. In a dense array the cells must still be put together.
+        // All cells of the last tile satisfy it. In a dense array the cells must still be put
+        // together.
         let reads = opened.reads();
         assert!(array_type == ArrayType::Dense || reads == 0, "{reads}");
     }
@@ -221,7 +222,8 @@ fn a_nan_makes_a_tile_one_that_must_be_read() {
 
 #[test]
 fn nulls_of_strings_that_libtiledb_did_not_count_are_found() {
-    // Written by libtiledb 2.30 (`xtask/peer/cases.py`): nullable strings of five types and of fixed size, then STRING_ASCII and BLOB.
+    // Written by libtiledb 2.30 (`xtask/peer/cases.py`): nullable strings of five types and of
+    // fixed size, then STRING_ASCII and BLOB.
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/nulls_of_strings");
     let array = OpenOptions::new().threads(1).open(path).unwrap();
     for attribute in &array.schema().attributes {

@@ -1,5 +1,6 @@
-//! The order of strings of any bytes: signed bytes in the stored order, and unsigned bytes in row- and column-major
-//! order of several dimensions, as in libtiledb. The results are compared with a plain model.
+//! The order of strings of any bytes: signed bytes in the stored order, and unsigned bytes in row-
+//! and column-major order of several dimensions, as in libtiledb. The results are compared with a
+//! plain model.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -193,7 +194,8 @@ fn old_rectangles_that_begin_with_the_empty_string_hold_what_lies_behind_their_e
         let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
         let write = writer.write().column(WriteColumn::var("d", b"ak", &[0, 0, 1, 2]));
         write.column(WriteColumn::fixed("a", &[1i32, 2, 3])).commit().unwrap();
-        // The rectangle ends at "k". libtiledb 2.3 would have written it so although there is a cell at "s".
+        // The rectangle ends at "k". libtiledb 2.3 would have written it so although there is a
+        // cell at "s".
         let ends = ["d_var.tdb", "d0_var.tdb"];
         let key = storage.keys().into_iter().find(|key| ends.iter().any(|end| key.ends_with(end))).unwrap();
         let mut file = storage.remove(&key).unwrap().to_vec();

@@ -1,4 +1,5 @@
-//! Tiles of many chunks without filters: few cells that lie far apart are read alone, and correctly.
+//! Tiles of many chunks without filters: few cells that lie far apart are read alone, and
+//! correctly.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -172,12 +173,14 @@ fn a_column_of_a_local_array_is_read_without_what_lies_between_if_that_is_much()
     let array = OpenOptions::new().open(&folder).unwrap();
     let cells = read(&array, &[0..=699], &[17..=17], Layout::RowMajor);
     check(&cells, &NOTHING);
-    // Of the second fragment, no cell is in the column. Rows have 4,800 bytes: all are read, in parts of 256 KiB.
+    // Of the second fragment, no cell is in the column. Rows have 4,800 bytes: all are read, in
+    // parts of 256 KiB.
     let column = || array.read().fields(["a"]).range("x", 17..=17);
     let (cells, stats) = column().collect_with_stats().unwrap();
     assert_eq!(cells.len(), 700);
     assert!(stats.requests < 20 && stats.bytes_read < 3_365_000, "{stats:?}");
-    // Between every second cell lie 9,600 bytes. With each of the 52 headers, cells that are near are read.
+    // Between every second cell lie 9,600 bytes. With each of the 52 headers, cells that are near
+    // are read.
     let some = column().ranges("y", (0..700).step_by(2).map(|y| y..=y));
     let (cells, stats) = some.collect_with_stats().unwrap();
     assert_eq!(cells.len(), 350);
@@ -230,7 +233,8 @@ fn with_other_chunks(storage: &MemoryStorage, change: impl FnOnce(Vec<u8>) -> Ve
     OpenOptions::new().open_storage(MemoryStorage::new(files)).unwrap()
 }
 
-/// The cells of an unfiltered tile, cut into as many chunks of these lengths as fit, and the last one.
+/// The cells of an unfiltered tile, cut into as many chunks of these lengths as fit, and the last
+/// one.
 fn cut(tile: &[u8], lengths: &[usize]) -> Vec<u8> {
     let count = u64::from_le_bytes(tile[..8].try_into().unwrap());
     let (mut cells, mut at) = (Vec::new(), 8);

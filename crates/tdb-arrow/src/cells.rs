@@ -230,8 +230,9 @@ fn list<O: OffsetSizeTrait>(array: &dyn Array, target: &Target<'_>) -> Result<La
     Ok((flat(&values, target)?, Some(offsets)))
 }
 
-/// Byte offsets that begin at 0, and the bytes that they refer to. 64-bit offsets that begin at 0 and already count
-/// bytes are not copied. Offsets of a slice are copied, so that the values around it are not taken for its own.
+/// Byte offsets that begin at 0, and the bytes that they refer to. 64-bit offsets that begin at 0
+/// and already count bytes are not copied. Offsets of a slice are copied, so that the values around
+/// it are not taken for its own.
 fn byte_offsets<O: OffsetSizeTrait>(
     offsets: &OffsetBuffer<O>,
     size: usize,

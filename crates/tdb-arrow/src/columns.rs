@@ -36,7 +36,8 @@ pub(crate) struct Parts {
     /// The strings as an array, once they are known.
     strings: Option<ArrayRef>,
     cells: usize,
-    /// The row of the first cell, and the place of the first value, in the whole column: for errors.
+    /// The row of the first cell, and the place of the first value, in the whole column: for
+    /// errors.
     first: (usize, usize),
 }
 
@@ -107,7 +108,8 @@ impl Parts {
         Ok(make_array(data))
     }
 
-    /// Makes the array of strings that cells refer to by codes, unless it is there, so that it need not be made for each band.
+    /// Makes the array of strings that cells refer to by codes, unless it is there, so that it need
+    /// not be made for each band.
     pub(crate) fn convert_strings(&mut self, data_type: &DataType, threads: usize) -> Result<()> {
         if self.codes.is_none() || self.strings.is_some() {
             return Ok(());
@@ -150,7 +152,8 @@ impl Parts {
         Ok(concat(&arrays)?)
     }
 
-    /// Gives each cell its own string; `starts` are where the strings begin, and the end of the last one.
+    /// Gives each cell its own string; `starts` are where the strings begin, and the end of the
+    /// last one.
     fn expand(&mut self, starts: &[u64]) {
         let at = |string: usize| starts.get(string).and_then(|start| usize::try_from(*start).ok());
         let (mut values, mut offsets) = (Vec::new(), vec![0u64]);
@@ -295,7 +298,8 @@ impl Parts {
         Ok(Buffer::from_vec(narrow.collect::<Result<Vec<i32>>>()?))
     }
 
-    /// The offsets of cells, counted in units of `size` bytes: converted in place if 64 bits are wanted.
+    /// The offsets of cells, counted in units of `size` bytes: converted in place if 64 bits are
+    /// wanted.
     fn offsets(&mut self, size: usize, large: bool) -> Result<Buffer> {
         let mut offsets = self.offsets.take().unwrap_or_default();
         if offsets.is_empty() {

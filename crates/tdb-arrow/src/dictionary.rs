@@ -125,8 +125,8 @@ pub(crate) fn missing(
 
 /// The keys of a dictionary whose values are those of the enumeration, in its order.
 ///
-/// If the attribute is not nullable, a number outside the enumeration was read as null, with the number as the key
-/// below it: it is written as that number. Any other null is rejected.
+/// If the attribute is not nullable, a number outside the enumeration was read as null, with the
+/// number as the key below it: it is written as that number. Any other null is rejected.
 fn as_they_are(
     keys: &dyn Array,
     nulls: Option<&NullBuffer>,
@@ -165,7 +165,8 @@ impl<'a> Numbers<'a> {
         let valid = |index| values.validity.as_ref().is_none_or(|valid| valid.get(index) != Some(&0));
         let value = |index| values.cell(index).filter(|_| valid(index));
         let count = values.len();
-        // The dictionaries of batches that came from the array are its enumeration: nothing must be looked up.
+        // The dictionaries of batches that came from the array are its enumeration: nothing must be
+        // looked up.
         let same = count == enumeration.len()
             && (0..count).all(|index| valid(index) && values.cell(index) == enumeration.value(index));
         let numbers = if same {

@@ -7,8 +7,8 @@ use thiserror::Error as ThisError;
 /// Result of a conversion.
 pub type Result<T, E = Error> = core::result::Result<T, E>;
 
-/// Why an array cannot become record batches, or record batches cannot become cells of an array. Rows count from 0 in
-/// the batch.
+/// Why an array cannot become record batches, or record batches cannot become cells of an array.
+/// Rows count from 0 in the batch.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {

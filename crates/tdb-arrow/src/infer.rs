@@ -60,8 +60,8 @@ impl SchemaOptions {
         Self { array_type: Some(ArrayType::Dense), ..Self::stored() }
     }
 
-    /// Adds a dimension; the column with its name is not an attribute. If the column has another type with the same
-    /// numbers, such as timestamps, the dimension gets that type.
+    /// Adds a dimension; the column with its name is not an attribute. If the column has another
+    /// type with the same numbers, such as timestamps, the dimension gets that type.
     #[must_use]
     pub fn dimension(mut self, dimension: Dimension) -> Self {
         self.dimensions.push(dimension);
@@ -75,9 +75,9 @@ impl SchemaOptions {
         self
     }
 
-    /// Makes dictionaries enumerated attributes, whose values [`enumerations_of`] takes from a batch. Without this,
-    /// only dictionaries that were enumerations of an array become enumerated attributes; others become plain values,
-    /// because later batches may have other dictionaries.
+    /// Makes dictionaries enumerated attributes, whose values [`enumerations_of`] takes from a
+    /// batch. Without this, only dictionaries that were enumerations of an array become enumerated
+    /// attributes; others become plain values, because later batches may have other dictionaries.
     #[must_use]
     pub const fn enumerations(mut self) -> Self {
         self.enumerations = true;
@@ -87,16 +87,16 @@ impl SchemaOptions {
 
 /// The schema of an array for batches of an Arrow schema.
 ///
-/// If the metadata contains the schema of an array and `options` has no dimensions, that schema is used, and the
-/// columns determine which of its attributes are kept and which are new: with the same columns it is the same schema.
-/// Columns of labels and of cell timestamps are not attributes. Otherwise columns become attributes according to the
-/// [table of types](types), or to the metadata of each. Fields of the result are public: filters, orders and the
-/// version can be set there.
+/// If the metadata contains the schema of an array and `options` has no dimensions, that schema is
+/// used, and the columns determine which of its attributes are kept and which are new: with the
+/// same columns it is the same schema. Columns of labels and of cell timestamps are not attributes.
+/// Otherwise columns become attributes according to the [table of types](types), or to the metadata
+/// of each. Fields of the result are public: filters, orders and the version can be set there.
 ///
 /// # Errors
-/// No dimensions, a dimension without a column in a sparse array, a column whose type the format does not have, or a
-/// schema that breaks any other rule of the format.
-/// rule of the format the schema breaks.
+/// No dimensions, a dimension without a column in a sparse array, a column whose type the format
+/// does not have, or a schema that breaks any other rule of the format. rule of the format the
+/// schema breaks.
 pub fn schema_of(arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema> {
     if options.array_type.is_none() && options.dimensions.is_empty() {
         let stored = metadata::schema(arrow.metadata())?.ok_or(Error::NoDimensions)?;
@@ -213,7 +213,8 @@ fn fitted(dimension: &Dimension, field: &Field) -> Result<Dimension> {
     Ok(dimension)
 }
 
-/// The type of a column's field: the one in its metadata, if that fits, otherwise the one in the table.
+/// The type of a column's field: the one in its metadata, if that fits, otherwise the one in the
+/// table.
 fn column_type(field: &Field, arrow: &DataType) -> Result<(Datatype, CellValNum)> {
     let said = metadata::type_of(field.metadata(), DATATYPE, CELL_VAL_NUM)?;
     if let Some((datatype, count)) = said.filter(|(datatype, count)| types::fits(arrow, *datatype, *count)) {
@@ -242,12 +243,13 @@ fn attribute(field: &Field, options: &SchemaOptions) -> Result<Attribute> {
     Ok(Attribute { enumeration, ..attribute })
 }
 
-/// The enumerations of an array that is to be created, from the dictionaries of a batch: pass them to
-/// [`WriteOptions::enumeration`](tdb_array::WriteOptions::enumeration) and to [`Mapping::new`](crate::Mapping::new).
+/// The enumerations of an array that is to be created, from the dictionaries of a batch: pass them
+/// to [`WriteOptions::enumeration`](tdb_array::WriteOptions::enumeration) and to
+/// [`Mapping::new`](crate::Mapping::new).
 ///
 /// # Errors
-/// An enumerated attribute whose column is not a dictionary, a dictionary with a null or a repeated value, or a type
-/// that the format does not have.
+/// An enumerated attribute whose column is not a dictionary, a dictionary with a null or a repeated
+/// value, or a type that the format does not have.
 pub fn enumerations_of(batch: &RecordBatch, schema: &ArraySchema) -> Result<Vec<Enumeration>> {
     let mut seen = HashSet::new();
     let mut found = Vec::new();

@@ -1,8 +1,9 @@
 //! TileDB arrays as Apache Arrow record batches, and back, without copying values.
 //!
-//! [`batches`] turns a query into a `RecordBatchReader`, the type that DataFusion, Polars, Parquet writers and other
-//! Arrow software read from. A tdb result already has the layout of Arrow: values and 64-bit offsets become Arrow
-//! buffers without a copy. Only validity is written anew, one bit per cell, if a cell is null.
+//! [`batches`] turns a query into a `RecordBatchReader`, the type that DataFusion, Polars, Parquet
+//! writers and other Arrow software read from. A tdb result already has the layout of Arrow: values
+//! and 64-bit offsets become Arrow buffers without a copy. Only validity is written anew, one bit
+//! per cell, if a cell is null.
 //!
 //! ```
 //! use arrow_array::cast::AsArray;
@@ -22,8 +23,8 @@
 //!
 //! # From Arrow
 //!
-//! [`schema_of`] makes the schema of a new array; [`Mapping::write_batch`] turns batches into columns for writes and
-//! streams:
+//! [`schema_of`] makes the schema of a new array; [`Mapping::write_batch`] turns batches into
+//! columns for writes and streams:
 //!
 //! ```
 //! use std::sync::Arc;
@@ -49,16 +50,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Mapping::append_all`] feeds a stream from a reader. A dictionary becomes an enumerated attribute if it came from
-//! one, or if [`SchemaOptions::enumerations`] is set; otherwise it becomes plain values.
+//! [`Mapping::append_all`] feeds a stream from a reader. A dictionary becomes an enumerated
+//! attribute if it came from one, or if [`SchemaOptions::enumerations`] is set; otherwise it
+//! becomes plain values.
 //!
 //! # Types
 //!
-//! [`docs/tables/arrow.md`](https://github.com/tdb-rs/tdb/blob/main/docs/tables/arrow.md) is the table of all types,
-//! made from [`types`]. No value is lost by default: a value whose unit Arrow does not have stays a number, and the
-//! field's metadata names its datatype ([`metadata`]). With that metadata, [`schema_of`] returns exactly the schema
-//! that the array had: dimensions, tile extents, filters, fill values. For a type that the format does not have, the
-//! error names the type and says what to do instead.
+//! [`docs/tables/arrow.md`](https://github.com/tdb-rs/tdb/blob/main/docs/tables/arrow.md) is the
+//! table of all types, made from [`types`]. No value is lost by default: a value whose unit Arrow
+//! does not have stays a number, and the field's metadata names its datatype ([`metadata`]). With
+//! that metadata, [`schema_of`] returns exactly the schema that the array had: dimensions, tile
+//! extents, filters, fill values. For a type that the format does not have, the error names the
+//! type and says what to do instead.
 //!
 //! # What is copied
 //!
@@ -75,12 +78,12 @@
 //!
 //! # Features
 //!
-//! The codecs are those of `tdb-array`, on by default. `async` adds `batches_async`, a `futures_core::Stream` of
-//! record batches.
+//! The codecs are those of `tdb-array`, on by default. `async` adds `batches_async`, a
+//! `futures_core::Stream` of record batches.
 //!
-//! The Arrow crates are re-exported, because their types are in this crate's signatures: a new major version of
-//! theirs is also a new major version of this crate. This crate knows nothing of files, byte layouts, or how queries
-//! are answered.
+//! The Arrow crates are re-exported, because their types are in this crate's signatures: a new
+//! major version of theirs is also a new major version of this crate. This crate knows nothing of
+//! files, byte layouts, or how queries are answered.
 #![forbid(unsafe_code)]
 
 mod cells;

@@ -1,4 +1,5 @@
-//! The mapping between one array and Arrow: its schema, its cells, and batches that become its cells.
+//! The mapping between one array and Arrow: its schema, its cells, and batches that become its
+//! cells.
 
 use core::ops::Range;
 use std::collections::HashMap;
@@ -74,7 +75,8 @@ impl Mapping {
         Self::new(array.schema(), enumerations(array, fields)?, options)
     }
 
-    /// The mapping of an array with this schema and these enumerations, which may be anywhere, or may not exist yet.
+    /// The mapping of an array with this schema and these enumerations, which may be anywhere, or
+    /// may not exist yet.
     ///
     /// # Errors
     /// An enumeration whose text is not UTF-8.
@@ -92,8 +94,9 @@ impl Mapping {
         Ok(Self { schema: Arc::new(schema.clone()), options, enumerations, plain_values: false })
     }
 
-    /// The same, but batches that are written have values in plain columns of enumerated attributes, also where these could be codes.
-    /// Columns whose metadata says that they are of an enumeration have codes nevertheless: they come from an array.
+    /// The same, but batches that are written have values in plain columns of enumerated
+    /// attributes, also where these could be codes. Columns whose metadata says that they are of an
+    /// enumeration have codes nevertheless: they come from an array.
     #[must_use]
     pub const fn plain_values(mut self) -> Self {
         self.plain_values = true;
@@ -112,9 +115,9 @@ impl Mapping {
         self.options
     }
 
-    /// The Arrow schema of these fields: dimensions, attributes, labels, `__timestamps`. Its metadata contains what
-    /// Arrow cannot represent ([`metadata`]), so that [`schema_of`](crate::schema_of) returns the same array schema
-    /// again.
+    /// The Arrow schema of these fields: dimensions, attributes, labels, `__timestamps`. Its
+    /// metadata contains what Arrow cannot represent ([`metadata`]), so that
+    /// [`schema_of`](crate::schema_of) returns the same array schema again.
     ///
     /// # Errors
     /// A field that the array does not have.
@@ -142,11 +145,12 @@ impl Mapping {
         self.arrow_schema(self.schema.fields().map(|field| field.name))
     }
 
-    /// Converts cells to a batch: values and offsets are not copied, except for types that the table of types marks
-    /// as copied.
+    /// Converts cells to a batch: values and offsets are not copied, except for types that the
+    /// table of types marks as copied.
     ///
     /// # Errors
-    /// Text that is not UTF-8, or another value that the type chosen with [`Options`] cannot represent.
+    /// Text that is not UTF-8, or another value that the type chosen with [`Options`] cannot
+    /// represent.
     pub fn record_batch(&self, cells: Cells) -> Result<RecordBatch> {
         let schema = self.schema_of_cells(&cells)?;
         self.record_batch_of(cells, &schema)
@@ -187,8 +191,9 @@ impl Mapping {
         Ok(RecordBatch::try_new_with_options(schema.clone(), columns, &options)?)
     }
 
-    /// Converts cells to batches of at most [`BATCH_ROWS`] rows with `threads` threads: what is checked and converted, above all
-    /// text, takes as many times less time. At least one batch, even without cells.
+    /// Converts cells to batches of at most [`BATCH_ROWS`] rows with `threads` threads: what is
+    /// checked and converted, above all text, takes as many times less time. At least one batch,
+    /// even without cells.
     ///
     /// ```
     /// use tdb_array::Array;
@@ -225,13 +230,13 @@ impl Mapping {
         parallel::run(threads, bands, || (), convert)?.into_iter().collect()
     }
 
-    /// Converts a batch to cells of this array, for a write or a stream. Columns are not copied, except for types
-    /// that the table of types marks as copied. Dimensions of dense arrays are left out: the caller passes the range
-    /// of the cells to the write.
+    /// Converts a batch to cells of this array, for a write or a stream. Columns are not copied,
+    /// except for types that the table of types marks as copied. Dimensions of dense arrays are
+    /// left out: the caller passes the range of the cells to the write.
     ///
     /// # Errors
-    /// A column that the array does not have, one whose type does not fit its field, a null in a field that is not
-    /// nullable, or a value that an enumeration does not have.
+    /// A column that the array does not have, one whose type does not fit its field, a null in a
+    /// field that is not nullable, or a value that an enumeration does not have.
     pub fn write_batch(&self, batch: &RecordBatch) -> Result<ArrowCells> {
         let dense = self.schema.array_type == ArrayType::Dense;
         let mut columns = Vec::with_capacity(batch.num_columns());
@@ -248,7 +253,8 @@ impl Mapping {
         Ok(ArrowCells { columns, rows: batch.num_rows() })
     }
 
-    /// Passes the batches of a reader to a stream, one after the other, and returns the number of cells.
+    /// Passes the batches of a reader to a stream, one after the other, and returns the number of
+    /// cells.
     ///
     /// ```no_run
     /// # fn example(mapping: tdb_arrow::Mapping, writer: tdb_array::ArrayWriter, reader: impl arrow_array::RecordBatchReader)
@@ -276,8 +282,8 @@ impl Mapping {
         Ok(cells)
     }
 
-    /// The values of a batch that enumerations lack, each once: the enumeration's name, and the value. Columns that are no fields
-    /// are skipped.
+    /// The values of a batch that enumerations lack, each once: the enumeration's name, and the
+    /// value. Columns that are no fields are skipped.
     ///
     /// # Errors
     /// As [`Self::write_batch`].
@@ -295,8 +301,8 @@ impl Mapping {
         Ok(found)
     }
 
-    /// The cells of one column. A column of an enumerated attribute contains the stored codes, if these are allowed, or the values
-    /// of the enumeration.
+    /// The cells of one column. A column of an enumerated attribute contains the stored codes, if
+    /// these are allowed, or the values of the enumeration.
     fn field_cells(&self, array: &ArrayRef, target: &Target<'_>, codes: bool) -> Result<FieldCells> {
         match self.enumeration_of(array, target, codes)? {
             Some(enumeration) => dictionary::enumerated(array, target, enumeration),
@@ -406,7 +412,8 @@ impl ArrowCells {
         self.rows == 0
     }
 
-    /// The bytes of a cell of a column; `None` if there is no such column or row, and for cells that are null.
+    /// The bytes of a cell of a column; `None` if there is no such column or row, and for cells
+    /// that are null.
     #[must_use]
     pub fn cell(&self, column: &str, row: usize) -> Option<&[u8]> {
         let (_, cells) = self.columns.iter().find(|(name, _)| name == column)?;

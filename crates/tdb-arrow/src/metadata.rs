@@ -7,15 +7,18 @@ use tdb_array::{ArraySchema, CellValNum, Datatype};
 
 use crate::error::{Error, Result};
 
-/// In the metadata of a schema: the array's schema, as the format stores it at its version, in hexadecimal digits.
+/// In the metadata of a schema: the array's schema, as the format stores it at its version, in
+/// hexadecimal digits.
 pub const SCHEMA: &str = "tdb:schema";
 /// In the metadata of a field: the name of its datatype in the specification.
 pub const DATATYPE: &str = "tdb:datatype";
 /// In the metadata of a field: its number of values per cell, or `var`.
 pub const CELL_VAL_NUM: &str = "tdb:cell_val_num";
-/// In the metadata of a field: `dimension`, `attribute`, `label` or, for `__timestamps`, `timestamps`.
+/// In the metadata of a field: `dimension`, `attribute`, `label` or, for `__timestamps`,
+/// `timestamps`.
 pub const KIND: &str = "tdb:kind";
-/// In the metadata of a field: `true` or `false`. Arrow's own flag is also set if a dictionary may lack a key.
+/// In the metadata of a field: `true` or `false`. Arrow's own flag is also set if a dictionary may
+/// lack a key.
 pub const NULLABLE: &str = "tdb:nullable";
 /// In the metadata of a field: the name of its enumeration.
 pub const ENUMERATION: &str = "tdb:enumeration";
@@ -50,7 +53,8 @@ pub fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The bytes of hexadecimal digits; `None` if the text has something else, or an odd number of digits.
+/// The bytes of hexadecimal digits; `None` if the text has something else, or an odd number of
+/// digits.
 #[must_use]
 pub fn from_hex(hex: &str) -> Option<Vec<u8>> {
     let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());

@@ -69,7 +69,8 @@ impl Options {
         self
     }
 
-    /// The options as one number each, for [`Self::from_codes`] of this version of the library or a later one.
+    /// The options as one number each, for [`Self::from_codes`] of this version of the library or a
+    /// later one.
     #[must_use]
     pub fn codes(self) -> [u8; 6] {
         [
@@ -120,11 +121,11 @@ pub enum Offsets {
     /// 64 bits: `LargeUtf8`, `LargeBinary`, `LargeList`. The offsets of the array, not copied.
     #[default]
     Large,
-    /// 32 bits: `Utf8`, `Binary`, `List`, for software that does not support the large types. A column of more than 2
-    /// GiB fails.
+    /// 32 bits: `Utf8`, `Binary`, `List`, for software that does not support the large types. A
+    /// column of more than 2 GiB fails.
     Small,
-    /// None where there are views: `Utf8View` and `BinaryView`, which have the first bytes of each cell beside its place and compare
-    /// fast. Lists have 64 bits.
+    /// None where there are views: `Utf8View` and `BinaryView`, which have the first bytes of each
+    /// cell beside its place and compare fast. Lists have 64 bits.
     Views,
 }
 
@@ -154,7 +155,8 @@ pub enum Chars {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Days {
-    /// `Int64`, the stored values: including those that do not fit in `Date32`, such as "not a time", the fill value.
+    /// `Int64`, the stored values: including those that do not fit in `Date32`, such as "not a
+    /// time", the fill value.
     #[default]
     Int64,
     /// `Date32`, copied: a day that does not fit fails.
@@ -176,7 +178,8 @@ pub enum Booleans {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enumerations {
-    /// `Dictionary`, with the stored numbers as its keys, not copied. Numbers that the enumeration does not have are null.
+    /// `Dictionary`, with the stored numbers as its keys, not copied. Numbers that the enumeration
+    /// does not have are null.
     #[default]
     Dictionary,
     /// The stored numbers.

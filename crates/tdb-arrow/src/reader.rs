@@ -10,9 +10,9 @@ use crate::options::Options;
 
 /// The batches of a query, for any software that reads Arrow.
 ///
-/// Each is as large as the query's memory budget allows ([`Read::memory`], [`Read::batch_memory`]); parts without
-/// cells are left out, and so are cells of a dense array that a [selection](Read::selection) does not select. After an
-/// error there are no more batches.
+/// Each is as large as the query's memory budget allows ([`Read::memory`], [`Read::batch_memory`]);
+/// parts without cells are left out, and so are cells of a dense array that a
+/// [selection](Read::selection) does not select. After an error there are no more batches.
 ///
 /// ```
 /// use arrow_array::RecordBatchReader;

@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::mapping::{self, Mapping};
 use crate::options::Options;
 
-/// The batches of a query, asynchronously: [`Read::batches_async`] as record batches. The first batch is awaited
-/// here, because it determines the schema.
+/// The batches of a query, asynchronously: [`Read::batches_async`] as record batches. The first
+/// batch is awaited here, because it determines the schema.
 ///
 /// # Errors
 /// A query that does not fit the array, and errors of reading its first batch.
@@ -49,8 +49,8 @@ impl Mapping {
     }
 }
 
-/// A stream of record batches over a query: made by [`batches_async`]. After an error there are no more batches.
-/// Dropping it ends the query.
+/// A stream of record batches over a query: made by [`batches_async`]. After an error there are no
+/// more batches. Dropping it ends the query.
 #[must_use = "batches are read as the stream is polled"]
 pub struct AsyncBatchReader {
     mapping: Mapping,

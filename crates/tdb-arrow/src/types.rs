@@ -76,8 +76,8 @@ const fn value(datatype: Datatype) -> (Value, &'static str) {
     (Value::Number(data_type), remark)
 }
 
-/// The Arrow type of the values of this datatype, if each of them is a value of an Arrow array; `None` if they are
-/// bytes.
+/// The Arrow type of the values of this datatype, if each of them is a value of an Arrow array;
+/// `None` if they are bytes.
 fn number(datatype: Datatype, options: &Options) -> Option<DataType> {
     match value(datatype).0 {
         Value::Number(_) if datatype == Datatype::DatetimeDay && options.days == Days::Date32 => {
@@ -147,7 +147,8 @@ pub(crate) fn passage(arrow: &DataType, datatype: Datatype) -> Option<Passage> {
     let own = infer_value(arrow).ok();
     let same_stored = || {
         let physical = own.filter(|own| matches!(value(*own).0, Value::Number(_)))?.physical();
-        // Plain integers fit every datatype that is stored as integers with the same sign: days, code units, bytes.
+        // Plain integers fit every datatype that is stored as integers with the same sign: days,
+        // code units, bytes.
         let one_byte = is_bytes(datatype) && matches!(arrow, A::Int8 | A::UInt8);
         let plain = arrow.is_integer() && (physical == datatype.physical() || one_byte);
         plain.then_some(Passage::Same)
@@ -212,7 +213,8 @@ fn is_utc(zone: &str) -> bool {
     matches!(zone, "UTC" | "utc" | "Z" | "Etc/UTC" | "+00:00" | "-00:00" | "+0000" | "+00")
 }
 
-/// The datatype of a new field for an Arrow type, and its number of values per cell. Not for dictionaries.
+/// The datatype of a new field for an Arrow type, and its number of values per cell. Not for
+/// dictionaries.
 ///
 /// # Errors
 /// Advice for a type that has none.
@@ -232,7 +234,8 @@ pub(crate) fn infer(arrow: &DataType) -> Result<(Datatype, CellValNum), &'static
     })
 }
 
-/// Whether a column of an Arrow type can become a field. Dictionaries are treated like their values.
+/// Whether a column of an Arrow type can become a field. Dictionaries are treated like their
+/// values.
 pub(crate) fn fits(arrow: &DataType, datatype: Datatype, cell_val_num: CellValNum) -> bool {
     use DataType as A;
     let item = |item: &Field| passage(item.data_type(), datatype).is_some();
@@ -254,7 +257,8 @@ pub(crate) fn fits(arrow: &DataType, datatype: Datatype, cell_val_num: CellValNu
     }
 }
 
-/// A row of the table for readers: a datatype, and the Arrow types of its cells with the default options.
+/// A row of the table for readers: a datatype, and the Arrow types of its cells with the default
+/// options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Row {
@@ -287,8 +291,8 @@ pub fn rows_with(options: Options) -> impl Iterator<Item = Row> {
     })
 }
 
-/// The table from Arrow to TileDB, for a new field without metadata: an Arrow type, and its datatype and number of
-/// values per cell, or what to do instead.
+/// The table from Arrow to TileDB, for a new field without metadata: an Arrow type, and its
+/// datatype and number of values per cell, or what to do instead.
 pub fn arrow_rows() -> impl Iterator<Item = (DataType, Result<(Datatype, CellValNum), &'static str>)> {
     use DataType as A;
     use arrow_schema::IntervalUnit;

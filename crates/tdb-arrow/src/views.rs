@@ -1,8 +1,9 @@
 //! Text as Arrow's views.
 //!
-//! Arrow checks text whenever an array of it is made, each short string on its own: for text that is not ASCII this takes as long as
-//! decoding it. Here all the text of a band is checked at once, and Arrow is given strings that Rust knows to be text. Strings of more
-//! than 12 bytes stay where they are; the others are in their views.
+//! Arrow checks text whenever an array of it is made, each short string on its own: for text that
+//! is not ASCII this takes as long as decoding it. Here all the text of a band is checked at once,
+//! and Arrow is given strings that Rust knows to be text. Strings of more than 12 bytes stay where
+//! they are; the others are in their views.
 
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 /// Arrow keeps longer strings outside of their views.
 const LONGEST_INSIDE: usize = 12;
 
-/// The views of cells; `None` if their bytes are not text, or if views cannot address them. `offsets` are where the cells begin, and
-/// the end of the last one.
+/// The views of cells; `None` if their bytes are not text, or if views cannot address them.
+/// `offsets` are where the cells begin, and the end of the last one.
 pub(crate) fn views(values: &Buffer, offsets: &[u64], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
     let all = simdutf8::basic::from_utf8(values.as_slice()).ok()?;
     u32::try_from(all.len()).ok()?;

@@ -1,4 +1,5 @@
-//! Record batches of every type, into arrays and back: also slices, nulls, dictionaries, and what is rejected.
+//! Record batches of every type, into arrays and back: also slices, nulls, dictionaries, and what
+//! is rejected.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 

@@ -157,7 +157,8 @@ fn codes_become_the_texts_that_they_stand_for() {
         nullable(attribute("dictionary", Filter::Dictionary { level: 0 })),
         attribute("runs", Filter::Rle { level: 0 }),
     ];
-    // Every row of a tile has a string of its own in the dictionary: more than one thread converts at a time.
+    // Every row of a tile has a string of its own in the dictionary: more than one thread converts
+    // at a time.
     let texts: LargeStringArray =
         (0..ROWS).map(|row| (row % 7 != 3).then(|| format!("{}, a long text", row % 9000))).collect();
     let runs: LargeStringArray = (0..ROWS).map(|row| Some("x".repeat(row / 5000))).collect();

@@ -31,7 +31,8 @@ struct Copies {
     copied: usize,
 }
 
-/// Converts cells to a batch, and asserts that only columns that the table of types marks as copied were moved.
+/// Converts cells to a batch, and asserts that only columns that the table of types marks as copied
+/// were moved.
 fn to_arrow(mapping: &Mapping, cells: Cells, id: &str, copies: &mut Copies) -> Result<RecordBatch, Error> {
     let before = addresses(&cells);
     let bools: Vec<bool> =
@@ -57,7 +58,8 @@ fn to_arrow(mapping: &Mapping, cells: Cells, id: &str, copies: &mut Copies) -> R
     Ok(batch)
 }
 
-/// Converts a batch to cells of its array, and asserts that values, and the offsets of texts, are those of the batch.
+/// Converts a batch to cells of its array, and asserts that values, and the offsets of texts, are
+/// those of the batch.
 fn from_arrow(mapping: &Mapping, batch: &RecordBatch, id: &str, copies: &mut Copies) {
     let cells = mapping.write_batch(batch).unwrap();
     let fields = batch.schema_ref().fields().iter();
@@ -82,7 +84,8 @@ fn from_arrow(mapping: &Mapping, batch: &RecordBatch, id: &str, copies: &mut Cop
     }
 }
 
-/// The schema that the array would have if it were new: the current version, with names as they are now.
+/// The schema that the array would have if it were new: the current version, with names as they are
+/// now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
     let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);

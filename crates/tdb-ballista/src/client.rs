@@ -48,8 +48,8 @@ const ATTEMPTS: u32 = 5;
 const CONNECT: Duration = Duration::from_secs(10);
 /// The pause before a query is run again, times the number of attempts so far.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The bytes of a result that are held until all of it is there. When an executor is lost after that, the query cannot be
-/// run again without passing on the same rows twice.
+/// The bytes of a result that are held until all of it is there. When an executor is lost after
+/// that, the query cannot be run again without passing on the same rows twice.
 const HELD: usize = 128 << 20;
 /// The number of batches that wait for the caller.
 const WAITING: usize = 1;
@@ -86,8 +86,8 @@ impl Cluster {
         Self { address: address.into().into() }
     }
 
-    /// A session whose queries of arrays run in the cluster. Queries of nothing else, and `EXPLAIN`, run here; statements
-    /// that write rows are refused.
+    /// A session whose queries of arrays run in the cluster. Queries of nothing else, and
+    /// `EXPLAIN`, run here; statements that write rows are refused.
     #[must_use]
     pub fn session(&self, config: SessionConfig, runtime: Arc<RuntimeEnv>) -> SessionContext {
         let planner = Planner { cluster: self.clone(), here: DefaultPhysicalPlanner::default() };
@@ -112,7 +112,8 @@ impl Cluster {
         Err(ClusterError::NoScheduler { address: self.address.to_string(), reason })
     }
 
-    /// Ends a job, whose result nobody wants any more. If the scheduler does not answer, there is nothing to end.
+    /// Ends a job, whose result nobody wants any more. If the scheduler does not answer, there is
+    /// nothing to end.
     pub(crate) async fn cancel(&self, job: &JobId) {
         let Ok(endpoint) = create_grpc_client_endpoint(self.url(), None) else { return };
         if let Ok(channel) = endpoint.connect_timeout(CONNECT).timeout(CONNECT).connect().await {
@@ -203,7 +204,8 @@ impl ClusterExec {
 
     /// Runs the query until an attempt was not disturbed.
     async fn run(self, context: Arc<TaskContext>, rows: Sender<Result<RecordBatch>>) -> Result<()> {
-        // Each question for the status of the job has a limit of time. A connection on which the scheduler tells it has none.
+        // Each question for the status of the job has a limit of time. A connection on which the
+        // scheduler tells it has none.
         let config = context.session_config().clone().set_bool(BALLISTA_CLIENT_PULL, true);
         let context = Arc::new(TaskContext::default().with_session_config(config));
         let mut attempts = 1;
@@ -283,12 +285,13 @@ impl Attempt {
         true
     }
 
-    /// What an error says about an executor that was lost, if it does: then another attempt may succeed.
+    /// What an error says about an executor that was lost, if it does: then another attempt may
+    /// succeed.
     fn loss(&self, error: &DataFusionError) -> Option<String> {
         let text = error.to_string();
         let job = self.query.job_id()?;
-        // The scheduler's answer. Any other error came after the job had succeeded, when its result was fetched from the
-        // executors that have it.
+        // The scheduler's answer. Any other error came after the job had succeeded, when its result
+        // was fetched from the executors that have it.
         let failed = text.contains(&format!("Job {job} failed"));
         let again = [LOST, STOPPED, NOBODY].into_iter().chain(UNFETCHED);
         let lost = again.into_iter().any(|name| text.contains(name));

@@ -34,8 +34,9 @@ fn own<F>(name: &str, find: fn(&str) -> Option<F>) -> Result<F> {
 
 /// The codec of logical and of physical plans with arrays.
 ///
-/// Every part of a plan that is not an array is encoded by an inner codec: Ballista's own, or those given to
-/// [`Self::around`]. Arrays that are read from bytes are opened with the storages, the key and the options of the factory.
+/// Every part of a plan that is not an array is encoded by an inner codec: Ballista's own, or those
+/// given to [`Self::around`]. Arrays that are read from bytes are opened with the storages, the key
+/// and the options of the factory.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -98,7 +99,8 @@ impl LogicalExtensionCodec for Codec {
             return self.logical.try_decode_table_provider(bytes, name, schema, context);
         }
         let table = self.factory.open_described(&read_table(bytes)?)?;
-        // The names of columns are told apart from what the array has now: a damaged plan must not read other columns.
+        // The names of columns are told apart from what the array has now: a damaged plan must not
+        // read other columns.
         if table.schema() != schema {
             return plan_err!("the columns of {name} are not those that the query was planned with");
         }

@@ -44,7 +44,8 @@ pub enum ClusterError {
         /// What the scheduler or an executor said.
         reason: String,
     },
-    /// An executor was lost when so many rows of the result had been passed on that the query could not run again.
+    /// An executor was lost when so many rows of the result had been passed on that the query could
+    /// not run again.
     #[error("an executor was lost after {rows} rows of the result: run the query again ({reason})")]
     RowsLost {
         /// The number of rows that were passed on.

@@ -32,8 +32,8 @@ pub struct Executor {
 }
 
 impl Executor {
-    /// An executor of a scheduler, that opens arrays with the storages and the key of a factory. It listens on the loopback
-    /// interface on a free port, and uses all threads of the machine.
+    /// An executor of a scheduler, that opens arrays with the storages and the key of a factory. It
+    /// listens on the loopback interface on a free port, and uses all threads of the machine.
     pub fn new(factory: TdbTableFactory, host: impl Into<String>, port: u16) -> Self {
         Self {
             factory,

@@ -1,8 +1,8 @@
 //! What clients and executors say to the scheduler.
 //!
-//! Three of Ballista's answers go through a [`Watch`]: which tasks executors get, when a query was asked for, and what has become
-//! of it. The scheduler's own answer to the last one would be the state of its graph of stages, which may have succeeded although the
-//! watch knows better.
+//! Three of Ballista's answers go through a [`Watch`]: which tasks executors get, when a query was
+//! asked for, and what has become of it. The scheduler's own answer to the last one would be the
+//! state of its graph of stages, which may have succeeded although the watch knows better.
 
 use std::sync::Arc;
 
@@ -25,8 +25,9 @@ use tonic::{Request, Response, Status};
 
 use crate::watch::{Poll, Task, Watch};
 
-/// The scheduler, without its type: the compiler would look through all of it for each function below, to find out whether a thread may
-/// have the function's answer, and would take half a minute.
+/// The scheduler, without its type: the compiler would look through all of it for each function
+/// below, to find out whether a thread may have the function's answer, and would take half a
+/// minute.
 type Server = dyn SchedulerGrpc<ExecuteQueryPushStream = Pushed>;
 type Pushed = <SchedulerServer<LogicalPlanNode, PhysicalPlanNode> as SchedulerGrpc>::ExecuteQueryPushStream;
 type Answer<T> = Result<Response<T>, Status>;

@@ -1,5 +1,5 @@
-//! Tables and scans as bytes, in protocol buffers. The arrays in them are `QueryDescription`s: locations, times, files,
-//! ranges, fields and conditions, and neither keys nor credentials.
+//! Tables and scans as bytes, in protocol buffers. The arrays in them are `QueryDescription`s:
+//! locations, times, files, ranges, fields and conditions, and neither keys nor credentials.
 
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::plan_err;
@@ -13,8 +13,9 @@ use tdb_datafusion::{Result, ScanDescription, SortedColumn, TableDescription};
 
 use crate::error::external;
 
-/// The bytes before a message: no message of DataFusion or Ballista begins with them, because none of their fields has the
-/// number and the kind that the first byte would mean. The last byte is the version.
+/// The bytes before a message: no message of DataFusion or Ballista begins with them, because none
+/// of their fields has the number and the kind that the first byte would mean. The last byte is the
+/// version.
 const TABLE: [u8; 9] = *b"tdbtable\x01";
 const SCAN: [u8; 9] = *b"tdbscan\0\x01";
 

@@ -14,10 +14,12 @@ use tonic::transport::Endpoint;
 const CONNECT: Duration = Duration::from_secs(10);
 /// The pause between two questions whether the other side is there.
 pub(crate) const PING: Duration = Duration::from_secs(10);
-/// How long the other side may take to say so. Ballista's own connections between executors, and those for results, wait for ever.
+/// How long the other side may take to say so. Ballista's own connections between executors, and
+/// those for results, wait for ever.
 pub(crate) const ANSWER: Duration = Duration::from_secs(20);
 
-/// How long a scheduler may take to answer, in seconds: it opens the arrays of a query before it says that it has it.
+/// How long a scheduler may take to answer, in seconds: it opens the arrays of a query before it
+/// says that it has it.
 const CALL: usize = 60;
 
 /// The same endpoint, whose connections fail when the other side does not answer.

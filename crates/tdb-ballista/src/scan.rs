@@ -1,9 +1,10 @@
 //! Scans that are cut into tasks.
 //!
-//! Before the scheduler sends a plan to an executor, it leaves only those partitions of each leaf that the task is about.
-//! It can do so for leaves that it knows, and ours is none of these. A [`RemoteScanExec`] therefore has a child which the
-//! scheduler knows: a table in memory, whose partitions have one row each, the description of a partition of the array. An
-//! executor gets the scan with the rows of its own partitions.
+//! Before the scheduler sends a plan to an executor, it leaves only those partitions of each leaf
+//! that the task is about. It can do so for leaves that it knows, and ours is none of these. A
+//! [`RemoteScanExec`] therefore has a child which the scheduler knows: a table in memory, whose
+//! partitions have one row each, the description of a partition of the array. An executor gets the
+//! scan with the rows of its own partitions.
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,7 +34,8 @@ use tdb_datafusion::{Result, ScanDescription, TdbExec, TdbTableFactory};
 
 use crate::message::{read_part, read_scan, write_scan};
 
-/// Replaces scans of arrays by those that can be cut into tasks. The last rule of the scheduler's sessions.
+/// Replaces scans of arrays by those that can be cut into tasks. The last rule of the scheduler's
+/// sessions.
 #[derive(Debug)]
 pub(crate) struct RemoteScans;
 
@@ -60,7 +62,8 @@ impl PhysicalOptimizerRule for RemoteScans {
 pub(crate) struct RemoteScanExec {
     /// The columns, the order and the limit; the partitions are those of the child.
     header: Arc<ScanDescription>,
-    /// On the scheduler, the scan that was planned; on an executor, what it reads. `None` if that is nothing.
+    /// On the scheduler, the scan that was planned; on an executor, what it reads. `None` if that
+    /// is nothing.
     scan: Option<Arc<TdbExec>>,
     is_open: bool,
     /// A table in memory with the descriptions of the partitions.

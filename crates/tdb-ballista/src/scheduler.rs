@@ -34,7 +34,8 @@ use crate::watch::Watch;
 
 /// How often a task may fail for reasons that may pass, such as a store that does not answer.
 const TASK_FAILURES: usize = 4;
-/// A stage that failed never begins again: the client runs the whole query again. See the module `watch`.
+/// A stage that failed never begins again: the client runs the whole query again. See the module
+/// `watch`.
 const STAGE_FAILURES: usize = 1;
 /// The seconds between two looks for executors that are gone.
 const LOOK_SECONDS: u64 = 1;
@@ -48,8 +49,8 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// A scheduler that opens arrays with the storages and the key of a factory, and calls an executor lost when it has not
-    /// heard of it for [`TIMEOUT`](crate::TIMEOUT).
+    /// A scheduler that opens arrays with the storages and the key of a factory, and calls an
+    /// executor lost when it has not heard of it for [`TIMEOUT`](crate::TIMEOUT).
     pub const fn new(factory: TdbTableFactory) -> Self {
         Self { factory, timeout: crate::TIMEOUT }
     }
@@ -61,8 +62,8 @@ impl Scheduler {
         self
     }
 
-    /// Serves until the task is dropped. Its runtime needs more threads than two: some of Ballista's locks block the thread of a
-    /// task that waits for them.
+    /// Serves until the task is dropped. Its runtime needs more threads than two: some of
+    /// Ballista's locks block the thread of a task that waits for them.
     ///
     /// # Errors
     /// A timeout that is too short; a listener that fails.
@@ -77,8 +78,9 @@ impl Scheduler {
             bind_host: address.ip().to_string(),
             bind_port: address.port(),
             external_host: address.ip().to_string(),
-            // Executors ask for work. So what they can do is what they say, and the scheduler never waits for one that is gone.
-            // (If it handed out work itself, Ballista 55 would count threads, and lose those of stages that begin again.)
+            // Executors ask for work. So what they can do is what they say, and the scheduler never
+            // waits for one that is gone. (If it handed out work itself, Ballista 55 would count
+            // threads, and lose those of stages that begin again.)
             scheduling_policy: TaskSchedulingPolicy::PullStaged,
             executor_timeout_seconds: seconds,
             expire_dead_executor_interval_seconds: LOOK_SECONDS,
@@ -116,7 +118,8 @@ impl Scheduler {
 
 /// A session that plans a query for executors.
 pub(crate) fn session(config: SessionConfig) -> Result<SessionState> {
-    // What this planner does with the loss of an executor is known; the adaptive one plans stages anew while others run.
+    // What this planner does with the loss of an executor is known; the adaptive one plans stages
+    // anew while others run.
     let config = config.with_ballista_adaptive_query_planner(false);
     // An executor that asks for work counts tasks, and not their partitions.
     let config = config.set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1);

@@ -1,19 +1,21 @@
 //! Jobs that an executor's loss must not change, and jobs that must not wait for ever.
 //!
-//! Ballista 55 tries to save a job when an executor is lost. It takes back what the lost executor wrote, and runs these
-//! tasks again. But a stage that had begun to read goes back to its beginning as a whole
-//! (`StaticExecutionGraph::rollback_running_stage`), while what its finished tasks wrote on the other executors stays in
-//! the inputs of the next stage (`update_stage_output_links`), or in the result (`output_locations`). The second attempt
-//! adds the same rows again, and the job succeeds with a wrong answer.
+//! Ballista 55 tries to save a job when an executor is lost. It takes back what the lost executor
+//! wrote, and runs these tasks again. But a stage that had begun to read goes back to its beginning
+//! as a whole (`StaticExecutionGraph::rollback_running_stage`), while what its finished tasks wrote
+//! on the other executors stays in the inputs of the next stage (`update_stage_output_links`), or
+//! in the result (`output_locations`). The second attempt adds the same rows again, and the job
+//! succeeds with a wrong answer.
 //!
-//! So jobs are not saved here. All that had a task on a lost executor fail at once, and a client runs its query again. As a
-//! job's status reaches clients through [`Watch`] alone, no job of which any stage began again can succeed, whatever else
-//! happens to it.
+//! So jobs are not saved here. All that had a task on a lost executor fail at once, and a client
+//! runs its query again. As a job's status reaches clients through [`Watch`] alone, no job of which
+//! any stage began again can succeed, whatever else happens to it.
 //!
-//! Ballista also forgets tasks: those in an answer that an executor did not receive, and those whose end it could not
-//! report. Such a job would wait for ever, and so would one whose stages do not follow each other any more. The executors'
-//! polls (the module `gate`) show both: a job fails here if an executor runs fewer tasks than it was handed, or if nothing of it
-//! runs while executors have nothing to do.
+//! Ballista also forgets tasks: those in an answer that an executor did not receive, and those
+//! whose end it could not report. Such a job would wait for ever, and so would one whose stages do
+//! not follow each other any more. The executors' polls (the module `gate`) show both: a job fails
+//! here if an executor runs fewer tasks than it was handed, or if nothing of it runs while
+//! executors have nothing to do.
 
 mod states;
 mod tasks;
@@ -100,7 +102,8 @@ impl Watch {
         }
     }
 
-    /// Removes the executors that refuse connections for the second time; returns those that do it for the first time.
+    /// Removes the executors that refuse connections for the second time; returns those that do it
+    /// for the first time.
     async fn look_at(&self, executors: &[ExecutorMetadata], refused: &HashSet<String>) -> HashSet<String> {
         let mut first = HashSet::new();
         for executor in unreachable(executors).await {
@@ -114,8 +117,8 @@ impl Watch {
         first
     }
 
-    /// Removes an executor, and fails the jobs that had tasks there. The executors that are left end the tasks that they run, and the
-    /// scheduler forgets what these say.
+    /// Removes an executor, and fails the jobs that had tasks there. The executors that are left
+    /// end the tasks that they run, and the scheduler forgets what these say.
     async fn lose(&self, executor: &str, why: &str) -> Result<()> {
         let removed = self.executors.remove_executor(executor).await;
         let jobs = self.known().lose(executor);
@@ -133,12 +136,14 @@ impl Watch {
             graph.fail_job(why.to_owned());
             // It fails only if the job has ended.
             let _ = self.jobs.save_job(&job, &graph).await;
-            // If the scheduler does not take the order, the job may use executors until it ends, but nobody learns of that.
+            // If the scheduler does not take the order, the job may use executors until it ends,
+            // but nobody learns of that.
             let _ = timeout(ORDER, self.scheduler.cancel(&job)).await;
         }
     }
 
-    /// Why a job that fails has to run again, if it has to: an executor that had a part of it does not listen any more.
+    /// Why a job that fails has to run again, if it has to: an executor that had a part of it does
+    /// not listen any more.
     async fn gone(&self, executors: &HashSet<String>) -> Option<String> {
         let registered = self.executors.registered_executor_metadata().await;
         let concerned: Vec<_> =
@@ -183,8 +188,9 @@ impl Watch {
         losses
     }
 
-    /// Notes what the scheduler hands to an executor after [`reported`](Self::reported) returned a number of losses. `false` if the
-    /// tasks must not reach it, because it has been lost in the meantime.
+    /// Notes what the scheduler hands to an executor after [`reported`](Self::reported) returned a
+    /// number of losses. `false` if the tasks must not reach it, because it has been lost in the
+    /// meantime.
     pub(crate) async fn handed(&self, poll: &Poll, tasks: &[(JobId, Task)], losses: u64) -> bool {
         let jobs = self.known().handed(poll, tasks, losses, Instant::now());
         let keeps_them = jobs.is_empty();

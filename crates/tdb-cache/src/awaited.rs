@@ -8,7 +8,8 @@ use tdb_storage::{AsyncStorage, FetchHints, Fetching, Request, Spawn, Tally};
 
 use crate::front::Front;
 
-/// A cached storage for asynchronous callers, created by [`Cache::over_awaited`](crate::Cache::over_awaited).
+/// A cached storage for asynchronous callers, created by
+/// [`Cache::over_awaited`](crate::Cache::over_awaited).
 #[derive(Debug)]
 pub struct CachedAsyncStorage<S> {
     storage: Arc<S>,

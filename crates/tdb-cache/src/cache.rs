@@ -18,12 +18,13 @@ use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
 use crate::storage::CachedStorage;
 
-/// Caches data from files that never change: schemas, metadata of fragments, key-value metadata, and on request tiles.
-/// Clones are the same cache, and any number of storages and threads may share it.
+/// Caches data from files that never change: schemas, metadata of fragments, key-value metadata,
+/// and on request tiles. Clones are the same cache, and any number of storages and threads may
+/// share it.
 ///
-/// Listings, lists of commits and the existence of files are never cached: an array that is opened through a cache has
-/// exactly the fragments that it has without. Bytes are cached as they are stored, so those of encrypted arrays stay
-/// encrypted.
+/// Listings, lists of commits and the existence of files are never cached: an array that is opened
+/// through a cache has exactly the fragments that it has without. Bytes are cached as they are
+/// stored, so those of encrypted arrays stay encrypted.
 ///
 /// ```no_run
 /// use tdb_array::{Cache, LocalStorage, OpenOptions, Origin};
@@ -73,9 +74,11 @@ pub struct CacheStats {
     pub hit_bytes: u64,
     /// Requests for files of the cached kinds that it could not answer.
     pub misses: u64,
-    /// Entries of the folder that were damaged or not valid: each counts as a miss, and was removed.
+    /// Entries of the folder that were damaged or not valid: each counts as a miss, and was
+    /// removed.
     pub damaged: u64,
-    /// Entries that could not be written to the folder: the disk is full, or the folder is not writable.
+    /// Entries that could not be written to the folder: the disk is full, or the folder is not
+    /// writable.
     pub failed: u64,
 }
 
@@ -98,25 +101,27 @@ impl Cache {
         Self { memory, folder, keep: Keep::Metadata, counts: Arc::default() }
     }
 
-    /// A cache in memory, of at most `bytes` bytes. The least recently used data is removed first; what is larger than
-    /// an eighth of the limit is not cached.
+    /// A cache in memory, of at most `bytes` bytes. The least recently used data is removed first;
+    /// what is larger than an eighth of the limit is not cached.
     pub fn memory(bytes: u64) -> Self {
         Self::new(Some(Memory::new(bytes)), None)
     }
 
-    /// A cache in a folder that outlives the process and that other processes may use at once, of at most about `bytes`
-    /// bytes: each process that writes at the same time may add a sixteenth. The least recently used data is removed
-    /// first; what is larger than a sixteenth of the limit is not cached.
+    /// A cache in a folder that outlives the process and that other processes may use at once, of
+    /// at most about `bytes` bytes: each process that writes at the same time may add a sixteenth.
+    /// The least recently used data is removed first; what is larger than a sixteenth of the limit
+    /// is not cached.
     ///
-    /// The folder is created when the first data is cached, with access for its owner only. A problem here never makes
-    /// a query fail: if an entry is damaged, the data is read from the storage, and entries that cannot be written are
-    /// counted ([`CacheStats::failed`]). Anyone who can write to the folder can change the results of queries.
+    /// The folder is created when the first data is cached, with access for its owner only. A
+    /// problem here never makes a query fail: if an entry is damaged, the data is read from the
+    /// storage, and entries that cannot be written are counted ([`CacheStats::failed`]). Anyone who
+    /// can write to the folder can change the results of queries.
     pub fn folder(path: impl Into<PathBuf>, bytes: u64) -> Self {
         Self::new(None, Some(Folder::new(path.into(), bytes)))
     }
 
-    /// Also caches in memory, at most `bytes` bytes: data that is used again in this process is not read from the
-    /// folder and verified again.
+    /// Also caches in memory, at most `bytes` bytes: data that is used again in this process is not
+    /// read from the folder and verified again.
     pub fn with_memory(mut self, bytes: u64) -> Self {
         self.memory = Some(Arc::new(Memory::new(bytes)));
         self
@@ -134,17 +139,18 @@ impl Cache {
         self
     }
 
-    /// Puts this cache in front of a storage. Files with equal keys and equal origins are taken for the same file: see
-    /// [`Origin`].
+    /// Puts this cache in front of a storage. Files with equal keys and equal origins are taken for
+    /// the same file: see [`Origin`].
     ///
-    /// In the storage, a file must exist as a whole or not at all, as in object stores. If a file is still being
-    /// written, as may be visible in a local folder, the cache would store the part that exists.
+    /// In the storage, a file must exist as a whole or not at all, as in object stores. If a file
+    /// is still being written, as may be visible in a local folder, the cache would store the part
+    /// that exists.
     pub fn over<S: Storage + 'static>(&self, storage: S, origin: Origin) -> CachedStorage<S> {
         CachedStorage::new(Arc::new(storage), Front::new(self.clone(), origin))
     }
 
-    /// The same for asynchronous callers. With `spawner`, the folder is read and written there; without, while futures
-    /// are polled.
+    /// The same for asynchronous callers. With `spawner`, the folder is read and written there;
+    /// without, while futures are polled.
     pub fn over_awaited<S: AsyncStorage + 'static>(
         &self,
         storage: S,
@@ -168,8 +174,8 @@ impl Cache {
         self.keep.keeps(key)
     }
 
-    /// A cached segment that contains the wanted part of a file. `listed` are its segments in the folder, if they were
-    /// listed already.
+    /// A cached segment that contains the wanted part of a file. `listed` are its segments in the
+    /// folder, if they were listed already.
     pub(crate) fn find(
         &self,
         file: &FileId,

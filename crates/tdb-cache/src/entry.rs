@@ -10,7 +10,8 @@
 //!     the bytes
 //! ```
 //!
-//! A reader of an entry knows what it must contain, so nothing is parsed: anything else is not a valid entry.
+//! A reader of an entry knows what it must contain, so nothing is parsed: anything else is not a
+//! valid entry.
 
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -56,7 +57,8 @@ pub(crate) fn write(file: &FileId, segment: &Segment, bytes: &[u8]) -> Vec<u8> {
     entry
 }
 
-/// The bytes of a segment from its file; `None` if the file is damaged, or belongs to another segment.
+/// The bytes of a segment from its file; `None` if the file is damaged, or belongs to another
+/// segment.
 pub(crate) fn read(file: &FileId, segment: &Segment, entry: &Bytes) -> Option<Bytes> {
     let header = header(file, segment);
     let (sum, bytes) = entry.strip_prefix(header.as_slice())?.split_at_checked(size_of::<Hash>())?;

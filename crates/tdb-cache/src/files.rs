@@ -1,7 +1,7 @@
 //! The table of the files of an array that never change, by their keys.
 //!
-//! A file is in the table if its name contains a UUID, so that no other file ever has the same name, and if its
-//! existence has no meaning of its own. All other files are read each time:
+//! A file is in the table if its name contains a UUID, so that no other file ever has the same
+//! name, and if its existence has no meaning of its own. All other files are read each time:
 //!
 //! | File | Why it is not cached |
 //! |---|---|
@@ -58,8 +58,8 @@ const TABLE: [(In, Name, Lasting); 8] = [
     (In::Fragment, Name::Data, Lasting::Tiles),
 ];
 
-/// The contents of a file that never changes once it exists; `None` if it may change, or if its existence has a
-/// meaning.
+/// The contents of a file that never changes once it exists; `None` if it may change, or if its
+/// existence has a meaning.
 pub(crate) fn lasting(key: &str) -> Option<Lasting> {
     let (folders, name) = key.rsplit_once('/').unwrap_or(("", key));
     let folder = folders.rsplit('/').next().unwrap_or_default();

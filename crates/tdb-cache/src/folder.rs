@@ -4,9 +4,10 @@
 //! FOLDER/tdb-cache-1/0a/1b2c…/0-1000-x     a directory for each file, an entry for each segment
 //! ```
 //!
-//! There is no index and no lock: an entry is written to a temporary file and renamed; an entry that is damaged, or
-//! gone when it is opened, counts as not found. So nothing that another process does here can make a query fail, and
-//! what this process cannot do (the disk is full, the folder is read-only) is counted and has no other effect.
+//! There is no index and no lock: an entry is written to a temporary file and renamed; an entry
+//! that is damaged, or gone when it is opened, counts as not found. So nothing that another process
+//! does here can make a query fail, and what this process cannot do (the disk is full, the folder
+//! is read-only) is counted and has no other effect.
 
 use core::time::Duration;
 use std::io;
@@ -77,7 +78,8 @@ impl Folder {
         Self { storage: LocalStorage::new(path.join(OWN)), bound, written: Mutex::default() }
     }
 
-    /// The existing segments of a file. Other files are ignored; if the folder cannot be listed, there are none.
+    /// The existing segments of a file. Other files are ignored; if the folder cannot be listed,
+    /// there are none.
     pub(crate) fn segments(&self, file: &FileId) -> Vec<Segment> {
         let listed = self.storage.list(&directory(file)).unwrap_or_default();
         let all: Vec<Segment> = listed.iter().filter_map(|entry| Segment::parse(&entry.name)).collect();
@@ -177,8 +179,9 @@ impl Folder {
         };
     }
 
-    /// Removes the least recently used entries, until the rest and what will be written before the next check are
-    /// within the limit. If a removal fails, another process did the same, or the next sweep tries again.
+    /// Removes the least recently used entries, until the rest and what will be written before the
+    /// next check are within the limit. If a removal fails, another process did the same, or the
+    /// next sweep tries again.
     pub(crate) fn sweep(&self) {
         let mut entries = self.entries();
         let mut sum = entries.iter().map(|entry| entry.size).fold(0, u64::saturating_add);

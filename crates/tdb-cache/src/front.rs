@@ -84,8 +84,8 @@ impl Front {
         self.ask(vec![request.clone()]).replies.pop().flatten()
     }
 
-    /// All answers of a call, in the order of its requests, including those of the storage, which are cached if they
-    /// may be.
+    /// All answers of a call, in the order of its requests, including those of the storage, which
+    /// are cached if they may be.
     pub(crate) fn complete(&self, asked: Asked, answers: Vec<io::Result<Reply>>) -> Vec<io::Result<Reply>> {
         let Asked { requests, replies } = asked;
         let left = replies.iter().filter(|reply| reply.is_none()).count();

@@ -1,8 +1,9 @@
 //! A cache for the files of arrays that never change, in front of any storage.
 //!
-//! Fragments, schemas and metadata are written once, under names that are never used again. A [`Cache`] stores what was
-//! read from them: in memory, in a folder that outlives the process, or both. A [`CachedStorage`] asks the cache first,
-//! and forwards the remaining requests to the storage in one call.
+//! Fragments, schemas and metadata are written once, under names that are never used again. A
+//! [`Cache`] stores what was read from them: in memory, in a folder that outlives the process, or
+//! both. A [`CachedStorage`] asks the cache first, and forwards the remaining requests to the
+//! storage in one call.
 //!
 //! ```
 //! use tdb_array::testing::FarStorage;
@@ -32,31 +33,32 @@
 //!
 //! # Why answers stay right
 //!
-//! - *One table says which files are kept* (`files`). The name of such a file contains a UUID, and nobody asks
-//!   whether the file exists. A file that the table does not list is never kept: the old `__array_schema.tdb`,
-//!   lists of commits, commit markers.
-//! - *Listings and existence are never kept.* A request for a size goes to the storage, even if the file is in the
-//!   cache. Fragments of versions 1 to 4 are committed by their metadata file, so this file is not kept. Thus a
-//!   vacuumed fragment cannot come back, and an opened array has exactly the fragments that it has without the
-//!   cache.
-//! - *A kept part of a file is found by a SHA-256* of the [`Origin`] (which identifies the place, including its
-//!   credentials) and the key. Object stores also give files entity tags, but a `Reply` does not carry them, and
-//!   names with UUIDs need none. If two parts of a file disagree about its size, both are dropped.
-//! - *A folder has no index and no lock.* Each part is a file with a header and a checksum, written under another
-//!   name and renamed. The reader knows what the header must contain, so it compares and parses nothing. Anything
-//!   wrong is a miss. Each process lists the entries of a file when it needs them, and walks the whole folder only
-//!   when it has written a sixteenth of the bound.
+//! - *One table says which files are kept* (`files`). The name of such a file contains a UUID, and
+//!   nobody asks whether the file exists. A file that the table does not list is never kept: the
+//!   old `__array_schema.tdb`, lists of commits, commit markers.
+//! - *Listings and existence are never kept.* A request for a size goes to the storage, even if the
+//!   file is in the cache. Fragments of versions 1 to 4 are committed by their metadata file, so
+//!   this file is not kept. Thus a vacuumed fragment cannot come back, and an opened array has
+//!   exactly the fragments that it has without the cache.
+//! - *A kept part of a file is found by a SHA-256* of the [`Origin`] (which identifies the place,
+//!   including its credentials) and the key. Object stores also give files entity tags, but a
+//!   `Reply` does not carry them, and names with UUIDs need none. If two parts of a file disagree
+//!   about its size, both are dropped.
+//! - *A folder has no index and no lock.* Each part is a file with a header and a checksum, written
+//!   under another name and renamed. The reader knows what the header must contain, so it compares
+//!   and parses nothing. Anything wrong is a miss. Each process lists the entries of a file when it
+//!   needs them, and walks the whole folder only when it has written a sixteenth of the bound.
 //!
-//! The cache keeps the ranges that were read, not blocks of a fixed size: blocks would need larger requests, and
-//! sizes before them. If no kept part contains a range as a whole, the whole range is requested. Code that counts
-//! requests (`stats::Counted`, `Deferred`) passes the storage a `Tally`, so that statistics distinguish hits from
-//! requests.
+//! The cache keeps the ranges that were read, not blocks of a fixed size: blocks would need larger
+//! requests, and sizes before them. If no kept part contains a range as a whole, the whole range is
+//! requested. Code that counts requests (`stats::Counted`, `Deferred`) passes the storage a
+//! `Tally`, so that statistics distinguish hits from requests.
 //!
-//! This crate does not know what is in the files, nor how an array is read. It opens no files: a folder is a
-//! [`LocalStorage`](tdb_storage::LocalStorage).
+//! This crate does not know what is in the files, nor how an array is read. It opens no files: a
+//! folder is a [`LocalStorage`](tdb_storage::LocalStorage).
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change in any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 mod awaited;

@@ -11,7 +11,8 @@ use crate::segment::{Segment, Wanted};
 
 /// The approximate memory of a segment in addition to its bytes.
 const OVERHEAD: u64 = 256;
-/// How many segments of a file are examined, of those that begin before the wanted part: the nearest ones.
+/// How many segments of a file are examined, of those that begin before the wanted part: the
+/// nearest ones.
 const LOOKED_AT: usize = 64;
 /// The maximum size of a segment is the limit of the memory divided by this.
 const LARGEST: u64 = 8;

@@ -8,10 +8,11 @@ use tdb_codec::to_u64;
 /// A SHA-256 that identifies something.
 pub(crate) type Hash = [u8; 32];
 
-/// The origin of a storage's files: files with equal keys are the same file only if their origins are equal.
+/// The origin of a storage's files: files with equal keys are the same file only if their origins
+/// are equal.
 ///
-/// It must be made of everything that determines what a key means and who may see it: the service, the bucket, the
-/// folder, and whose credentials are used. Only its SHA-256 is stored.
+/// It must be made of everything that determines what a key means and who may see it: the service,
+/// the bucket, the folder, and whose credentials are used. Only its SHA-256 is stored.
 ///
 /// ```
 /// use tdb_array::Origin;

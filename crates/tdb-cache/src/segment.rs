@@ -23,8 +23,8 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// What a request wants. `None` for listings, and for requests without bytes: those check whether a file exists,
-    /// which only the storage knows.
+    /// What a request wants. `None` for listings, and for requests without bytes: those check
+    /// whether a file exists, which only the storage knows.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         match request {
             Request::Tail(_, max) => (*max > 0).then_some(Self::Tail(*max)),
@@ -35,7 +35,8 @@ impl Wanted {
 }
 
 impl Segment {
-    /// The part of a file contained in a reply, and its bytes. The reply must be one to the request.
+    /// The part of a file contained in a reply, and its bytes. The reply must be one to the
+    /// request.
     pub(crate) fn of(request: &Request, reply: &Reply) -> Option<(Self, Bytes)> {
         let (segment, bytes) = match (request, reply) {
             (Request::Tail(..), Reply::Tail(size, bytes)) => {

@@ -14,8 +14,8 @@ use crate::front::Front;
 
 /// A cached storage, created by [`Cache::over`](crate::Cache::over).
 ///
-/// A call asks the cache first; the remaining requests go to the storage in one call, in the same order and with the
-/// storage's hints.
+/// A call asks the cache first; the remaining requests go to the storage in one call, in the same
+/// order and with the storage's hints.
 #[derive(Debug)]
 pub struct CachedStorage<S> {
     storage: Arc<S>,
@@ -114,8 +114,8 @@ impl<S: Storage + 'static> Storage for CachedStorage<S> {
     }
 }
 
-/// Everything goes to the storage. If a file is written or removed, its cached parts are removed, though names of
-/// cached files are never used twice.
+/// Everything goes to the storage. If a file is written or removed, its cached parts are removed,
+/// though names of cached files are never used twice.
 #[deny(clippy::missing_trait_methods)]
 impl<S: WriteStorage + 'static> WriteStorage for CachedStorage<S> {
     fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {

@@ -114,7 +114,8 @@ fn resolve_end(
     };
     match value {
         Coordinate::Float(value) => {
-            // A real number as an end of an integral dimension is a mistake that should be reported.
+            // A real number as an end of an integral dimension is a mistake that should be
+            // reported.
             if !physical.is_float() || value.is_nan() {
                 return Err(wrong());
             }
@@ -126,7 +127,8 @@ fn resolve_end(
                 (true, Side::Low) => value.saturating_add(1),
                 (true, Side::High) => value.saturating_sub(1),
             };
-            // An end outside the type's range is outside every domain of that type: clamp it to the type.
+            // An end outside the type's range is outside every domain of that type: clamp it to the
+            // type.
             let size = dimension.datatype.size();
             let (min, max) = integer_limits(dimension.datatype);
             let clamped = value.clamp(min, max);

@@ -7,8 +7,9 @@ use thiserror::Error as ThisError;
 
 /// The amount of memory that a query may use.
 ///
-/// Written as a number and a unit: `2GiB`, `500 MB`, `64MiB`, `1.5g`. Units with an `i`, and single letters, are
-/// powers of 1024; `kB`, `MB`, `GB` and `TB` are powers of 1000; no unit means bytes. Case does not matter.
+/// Written as a number and a unit: `2GiB`, `500 MB`, `64MiB`, `1.5g`. Units with an `i`, and single
+/// letters, are powers of 1024; `kB`, `MB`, `GB` and `TB` are powers of 1000; no unit means bytes.
+/// Case does not matter.
 ///
 /// ```
 /// use tdb_array::MemoryBudget;
@@ -63,8 +64,8 @@ impl MemoryBudget {
         Self(bytes.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX))
     }
 
-    /// The next larger amount that is easy to read: at most a sixteenth more, and a whole number of kibibytes or of a
-    /// larger unit.
+    /// The next larger amount that is easy to read: at most a sixteenth more, and a whole number of
+    /// kibibytes or of a larger unit.
     pub(crate) fn rounded_up(bytes: u64) -> Self {
         let step = (bytes / 16).max(1 << 10);
         let step = 1u64 << (u64::BITS.saturating_sub(1)).saturating_sub(step.leading_zeros());
@@ -102,8 +103,8 @@ impl FromStr for MemoryBudget {
         }
         let too_large = || MemoryBudgetError::TooLarge(text.trim().to_owned());
         let whole: u128 = if whole.is_empty() { 0 } else { whole.parse().map_err(|_| too_large())? };
-        // A fraction is rounded down to a byte; digits beyond the 15th cannot change a number of bytes up to
-        // tebibytes.
+        // A fraction is rounded down to a byte; digits beyond the 15th cannot change a number of
+        // bytes up to tebibytes.
         let digits = fraction.get(..fraction.len().min(15)).unwrap_or_default();
         let part: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| no_number())? };
         let scale = 10u128.pow(u32::try_from(digits.len()).unwrap_or(0));

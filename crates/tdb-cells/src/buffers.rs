@@ -27,12 +27,14 @@ pub fn zeroed(len: usize) -> Result<Buffer> {
     Ok(large::zeroed(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
 }
 
-/// Checks that the system has memory for as many bytes as a file or query requests, before a vector of them is made.
+/// Checks that the system has memory for as many bytes as a file or query requests, before a vector
+/// of them is made.
 pub fn check_room(len: usize) -> Result<()> {
     if large::is_there(len) { Ok(()) } else { Err(QueryError::OutOfMemory { bytes: to_u64(len) }.into()) }
 }
 
-/// A buffer with arbitrary contents, of a size that a file or query requests: for memory that is overwritten wholly.
+/// A buffer with arbitrary contents, of a size that a file or query requests: for memory that is
+/// overwritten wholly.
 pub fn unfilled(len: usize) -> Result<Buffer> {
     Ok(large::unfilled(len).ok_or(QueryError::OutOfMemory { bytes: to_u64(len) })?)
 }
@@ -71,7 +73,8 @@ pub fn split_exactly<T>(
     Ok(pieces)
 }
 
-/// Splits `data` into consecutive pieces of these lengths, as far as it reaches: without data, all are empty.
+/// Splits `data` into consecutive pieces of these lengths, as far as it reaches: without data, all
+/// are empty.
 pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [T]> {
     let mut pieces = Vec::new();
     for len in lengths {

@@ -75,9 +75,10 @@ impl Cells {
         self.columns
     }
 
-    /// For a dense read that [asked for it](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.selection), a
-    /// byte per cell: 1 if the cell was written and satisfies the condition, 0 if it has the fill value for want of
-    /// that. `None` for other reads, all of whose cells are selected.
+    /// For a dense read that [asked for
+    /// it](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.selection), a byte
+    /// per cell: 1 if the cell was written and satisfies the condition, 0 if it has the fill value
+    /// for want of that. `None` for other reads, all of whose cells are selected.
     #[must_use]
     pub fn selected(&self) -> Option<&[u8]> {
         self.selected.as_deref()
@@ -94,8 +95,8 @@ impl Cells {
 }
 
 impl Column {
-    /// The values of all cells back to back, typed. `T` is the datatype's machine type: `i64` for dates, `u8` for
-    /// strings, and so on.
+    /// The values of all cells back to back, typed. `T` is the datatype's machine type: `i64` for
+    /// dates, `u8` for strings, and so on.
     ///
     /// # Errors
     /// [`QueryError::ValueType`] if `T` is another type.
@@ -117,8 +118,8 @@ impl Column {
         self.data.as_slice()
     }
 
-    /// For var-length fields, the byte offset of each cell in [`Self::bytes`], and one more at the end: cell `i` is
-    /// `offsets[i]..offsets[i + 1]`.
+    /// For var-length fields, the byte offset of each cell in [`Self::bytes`], and one more at the
+    /// end: cell `i` is `offsets[i]..offsets[i + 1]`.
     #[must_use]
     pub fn offsets(&self) -> Option<&[u64]> {
         self.offsets.as_deref()
@@ -136,9 +137,11 @@ impl Column {
         self.validity.as_ref().is_some_and(|validity| validity.get(index) == Some(&0))
     }
 
-    /// If the read asked for [codes](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.codes), and the field's
-    /// strings are stored once each or once a run: for each cell the number of its string. [`Self::offsets`] and
-    /// [`Self::bytes`] are then those of the strings, of which several may be equal.
+    /// If the read asked for
+    /// [codes](https://docs.rs/tdb-array/latest/tdb_array/struct.Read.html#method.codes), and the
+    /// field's strings are stored once each or once a run: for each cell the number of its string.
+    /// [`Self::offsets`] and [`Self::bytes`] are then those of the strings, of which several may be
+    /// equal.
     #[must_use]
     pub fn codes(&self) -> Option<&[u32]> {
         self.codes.as_deref()
@@ -177,7 +180,8 @@ impl Column {
         self.codes.take()
     }
 
-    /// Returns values, offsets (one more than cells) and validity without copying. [Codes](Self::codes) are not among them.
+    /// Returns values, offsets (one more than cells) and validity without copying.
+    /// [Codes](Self::codes) are not among them.
     #[must_use]
     pub fn into_parts(self) -> (Buffer, Option<Vec<u64>>, Option<Vec<u8>>) {
         (self.data, self.offsets, self.validity)

@@ -1,18 +1,20 @@
 //! The current time. Nothing else in this crate reads the clock.
 //!
-//! Readers open an array at the present time, and writers put it into the names of what they write, unless the caller
-//! gives a time. Both are milliseconds since 1970-01-01 UTC, the format's unit. Clocks jump, and the clocks of two
-//! machines differ by a little. Therefore the present time of this process is the time of its clock, but never before
-//! the time of something it wrote itself.
+//! Readers open an array at the present time, and writers put it into the names of what they write,
+//! unless the caller gives a time. Both are milliseconds since 1970-01-01 UTC, the format's unit.
+//! Clocks jump, and the clocks of two machines differ by a little. Therefore the present time of
+//! this process is the time of its clock, but never before the time of something it wrote itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes keep the time from
-/// before the jump; if the clock of another machine is ahead by at most this much, writes follow that clock.
+/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes
+/// keep the time from before the jump; if the clock of another machine is ahead by at most this
+/// much, writes follow that clock.
 pub(crate) const MOST_APART: u64 = 10_000;
 
-/// The standard library has no clock for WebAssembly in a browser: asking for the time panics there.
+/// The standard library has no clock for WebAssembly in a browser: asking for the time panics
+/// there.
 const THERE: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The latest time that this process took from its clock for something it wrote.
@@ -23,21 +25,21 @@ pub fn present() -> Option<u64> {
     wall().map(|clock| clock.max(WRITTEN.load(Ordering::Relaxed)))
 }
 
-/// The time for something that is written now; `None` if there is no clock. If the clock was set back by a little,
-/// this process keeps returning the last time until the clock has caught up, so that later writes do not count as
-/// older.
+/// The time for something that is written now; `None` if there is no clock. If the clock was set
+/// back by a little, this process keeps returning the last time until the clock has caught up, so
+/// that later writes do not count as older.
 pub fn for_writing() -> Option<u64> {
     wall().map(|clock| steady(&WRITTEN, clock))
 }
 
-/// As [`for_writing`], but at least `taken`, a time that is already in use, if it is ahead by so little that it may
-/// come from another clock.
+/// As [`for_writing`], but at least `taken`, a time that is already in use, if it is ahead by so
+/// little that it may come from another clock.
 pub fn for_writing_from(taken: u64) -> Option<u64> {
     for_writing().map(|now| from(&WRITTEN, now, taken))
 }
 
-/// Leaves a time of this clock behind: whatever is written after this call has a later time, by this process and by others
-/// with the same clock.
+/// Leaves a time of this clock behind: whatever is written after this call has a later time, by
+/// this process and by others with the same clock.
 pub fn leave(time: u64) {
     WRITTEN.fetch_max(time.saturating_add(1), Ordering::Relaxed);
     if wall() == Some(time) {

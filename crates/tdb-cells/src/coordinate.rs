@@ -93,7 +93,8 @@ pub fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
 /// The most bytes of a text that messages show.
 const SHOWN_TEXT: usize = 80;
 
-/// A value as text for a message: a number, or a text in quotes, of which only the beginning is shown if it is long.
+/// A value as text for a message: a number, or a text in quotes, of which only the beginning is
+/// shown if it is long.
 pub fn show_value(datatype: Datatype, text: bool, value: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl PhysicalVisitor for Show<'_> {

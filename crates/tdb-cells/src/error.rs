@@ -12,7 +12,8 @@ use crate::internal::InternalError;
 /// Result of an operation on an array.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation on an array failed. Displays as one line that names the file and, if bytes are wrong, the offset.
+/// Why an operation on an array failed. Displays as one line that names the file and, if bytes are
+/// wrong, the offset.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum Error {
@@ -57,7 +58,8 @@ pub enum Error {
     /// Bytes that are not the description of a query.
     #[error(transparent)]
     Description(#[from] DescriptionError),
-    /// A query was described, and files that it needs are no longer in the array: a vacuum removed them.
+    /// A query was described, and files that it needs are no longer in the array: a vacuum removed
+    /// them.
     #[error("{path}: {}", gone(names, *count))]
     FilesGone {
         /// The array.
@@ -67,7 +69,8 @@ pub enum Error {
         /// The number of these files.
         count: usize,
     },
-    /// A fault of tdb: something that the engine relies on does not hold. No file and no query should be able to cause it.
+    /// A fault of tdb: something that the engine relies on does not hold. No file and no query
+    /// should be able to cause it.
     #[error(transparent)]
     Internal(#[from] InternalError),
 }

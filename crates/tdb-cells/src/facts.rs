@@ -1,4 +1,5 @@
-//! What can be known of a field's cells without reading them, and which fields have such statistics.
+//! What can be known of a field's cells without reading them, and which fields have such
+//! statistics.
 
 use std::borrow::Cow;
 
@@ -91,8 +92,8 @@ pub enum Compared {
     Other,
 }
 
-/// Whether libtiledb counts nulls of a datatype: of strings that are neither `CHAR` nor `STRING_ASCII` it stores 0, whatever there is
-/// (`tile_metadata_generator.cc`).
+/// Whether libtiledb counts nulls of a datatype: of strings that are neither `CHAR` nor
+/// `STRING_ASCII` it stores 0, whatever there is (`tile_metadata_generator.cc`).
 pub fn counts_nulls(datatype: Datatype) -> bool {
     datatype.class() != DatatypeClass::String || datatype == Datatype::StringAscii
 }
@@ -120,8 +121,8 @@ impl Rule {
         matches!(self.compared, Compared::Number(_))
     }
 
-    /// The statistics of a dimension of a sparse array: its extremes are in the R-tree instead, but are computed here
-    /// too.
+    /// The statistics of a dimension of a sparse array: its extremes are in the R-tree instead, but
+    /// are computed here too.
     pub fn dimension(datatype: Datatype, cells: CellValNum) -> Self {
         let rule = Self::attribute(datatype, cells, false);
         Self { extremes: false, ..rule }

@@ -1,4 +1,5 @@
-//! Moves cells to their order: joins columns, permutes them, or closes the gaps that dropped cells leave.
+//! Moves cells to their order: joins columns, permutes them, or closes the gaps that dropped cells
+//! leave.
 
 use core::ops::Range;
 
@@ -7,7 +8,8 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 use crate::buffers::{index_of, lengths_to_offsets, room_for, split_exactly, unfilled};
 use crate::{Cells, Column, Error, OrInternal, Result, parallel};
 
-/// Joins the values of consecutive pieces into one buffer, in parallel. Also returns how many bytes it moved: a single piece stays.
+/// Joins the values of consecutive pieces into one buffer, in parallel. Also returns how many bytes
+/// it moved: a single piece stays.
 pub fn concat(threads: usize, pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
     let pieces = match <[Buffer; 1]>::try_from(pieces) {
         Ok([piece]) => return Ok((piece, 0)),
@@ -36,7 +38,8 @@ const GATHER_BAND: usize = 1 << 17;
 /// If at least this many neighbours stay together, they are copied as one.
 const RUN: usize = 16;
 
-/// Writes the cells of `source` to `data` in the order of `order`. `data` has the length of the result.
+/// Writes the cells of `source` to `data` in the order of `order`. `data` has the length of the
+/// result.
 pub fn gather_fixed(
     threads: usize,
     source: &[u8],
@@ -104,8 +107,8 @@ fn run_length(order: &[u32]) -> usize {
     order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
-/// Moves the cells that `cells` lists, in ascending order, to the beginning of `bytes`, without new memory. Returns how many bytes
-/// it moved: cells before the first gap stay.
+/// Moves the cells that `cells` lists, in ascending order, to the beginning of `bytes`, without new
+/// memory. Returns how many bytes it moved: cells before the first gap stay.
 pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> Result<usize> {
     let (mut to, mut rest, mut moved) = (0usize, cells, 0usize);
     while let Some(first) = rest.first() {
@@ -125,7 +128,8 @@ pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> Result<usize>
     Ok(moved)
 }
 
-/// The cells of a var-length column in the order of `order`: offsets (one more than cells) and values.
+/// The cells of a var-length column in the order of `order`: offsets (one more than cells) and
+/// values.
 pub fn gather_var(
     threads: usize,
     offsets: &[u64],
@@ -181,11 +185,12 @@ pub fn gather_var(
 }
 
 impl Cells {
-    /// Only the [selected](Self::selected) cells, which are in no box any more. A result without a selection stays as it
-    /// is.
+    /// Only the [selected](Self::selected) cells, which are in no box any more. A result without a
+    /// selection stays as it is.
     ///
     /// # Errors
-    /// [`QueryError::OutOfMemory`](crate::QueryError::OutOfMemory) if there is no room for them beside all cells of a column.
+    /// [`QueryError::OutOfMemory`](crate::QueryError::OutOfMemory) if there is no room for them
+    /// beside all cells of a column.
     pub fn into_selected(mut self) -> Result<Self> {
         let Some(selected) = self.selected.take() else { return Ok(self) };
         self.shape = None;

@@ -5,8 +5,8 @@ use tdb_schema::{Dimension, Range};
 
 use crate::{OrInternal, Result};
 
-/// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between neighbours along
-/// each dimension. `None` if the box has more cells than fit in a `usize`.
+/// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between
+/// neighbours along each dimension. `None` if the box has more cells than fit in a `usize`.
 pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
     let mut strides = vec![1usize; counts.len()];
     let mut next = 1usize;
@@ -22,7 +22,8 @@ pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
     Some(strides)
 }
 
-/// The place of tile number `tile` in a grid of `counts` tiles: how many tiles are before it along each dimension.
+/// The place of tile number `tile` in a grid of `counts` tiles: how many tiles are before it along
+/// each dimension.
 pub fn place(tile: usize, counts: &[usize], order: Layout) -> Vec<u64> {
     let mut rest = tile;
     let mut places = vec![0u64; counts.len()];
@@ -37,7 +38,8 @@ pub fn place(tile: usize, counts: &[usize], order: Layout) -> Vec<u64> {
     places
 }
 
-/// One dimension of a box of cells in a dense array, in ordinals: distances from the low end of the domain.
+/// One dimension of a box of cells in a dense array, in ordinals: distances from the low end of the
+/// domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The first cell.
@@ -49,7 +51,8 @@ pub struct Side {
 }
 
 impl Side {
-    /// The cells of a range; `None` if they are not in the domain, or if the dimension does not consist of whole numbers.
+    /// The cells of a range; `None` if they are not in the domain, or if the dimension does not
+    /// consist of whole numbers.
     pub fn of(dimension: &Dimension, range: &Range) -> Option<Self> {
         let last = dimension.last_ordinal()?;
         let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
@@ -102,17 +105,20 @@ struct Axis {
 /// A box of cells that is in a source and in a target, each with its own linear order.
 #[derive(Clone, Debug)]
 pub struct BoxMap {
-    /// Outermost (largest target stride) first; neighbours that are contiguous on both sides are merged.
+    /// Outermost (largest target stride) first; neighbours that are contiguous on both sides are
+    /// merged.
     axes: Vec<Axis>,
     source: usize,
     target: usize,
 }
 
-/// Side of the square blocks of a transposition: two blocks of 8-byte cells fit in a core's first-level cache.
+/// Side of the square blocks of a transposition: two blocks of 8-byte cells fit in a core's
+/// first-level cache.
 const BLOCK: usize = 16;
 
 impl BoxMap {
-    /// The box of `counts` cells whose first cell is cell `source` of the source and cell `target` of the target.
+    /// The box of `counts` cells whose first cell is cell `source` of the source and cell `target`
+    /// of the target.
     pub fn new(
         counts: &[usize],
         (source, source_strides): (usize, &[usize]),
@@ -145,8 +151,8 @@ impl BoxMap {
         self
     }
 
-    /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for every
-    /// single cell if there is none.
+    /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for
+    /// every single cell if there is none.
     pub fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
         match self.axes.split_last() {
             None => run(self.source, self.target, 1),
@@ -188,7 +194,8 @@ impl BoxMap {
         Ok(())
     }
 
-    /// Some if the box's last cell, and so each one, is in a source and in a target of so many bytes.
+    /// Some if the box's last cell, and so each one, is in a source and in a target of so many
+    /// bytes.
     fn check(&self, source: usize, target: usize, size: usize) -> Option<()> {
         if self.axes.iter().any(|axis| axis.count == 0) {
             return Some(());
@@ -204,13 +211,15 @@ impl BoxMap {
         fits.then_some(())
     }
 
-    /// Copies cells whose neighbours are not adjacent on one side, in blocks that stay in the cache.
+    /// Copies cells whose neighbours are not adjacent on one side, in blocks that stay in the
+    /// cache.
     fn transpose<const N: usize>(&self, source: &[u8], target: &mut [u8]) {
         let source = source.as_chunks::<N>().0;
         let target = target.as_chunks_mut::<N>().0;
         let mut axes = self.axes.clone();
         let Some(fast_target) = axes.pop() else { return };
-        // The dimension that is contiguous in the source, if there is one, is the other side of the blocks.
+        // The dimension that is contiguous in the source, if there is one, is the other side of the
+        // blocks.
         let near = axes.iter().enumerate().min_by_key(|(_, axis)| axis.source).map(|(index, _)| index);
         let fast_source = near.map_or(Axis { count: 1, source: 0, target: 0 }, |index| axes.remove(index));
         walk(&axes, self.source, self.target, &mut |from, to| {

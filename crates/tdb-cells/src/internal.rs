@@ -1,9 +1,10 @@
 //! Faults of the engine itself: what cannot be, and the line that noticed it.
 //!
-//! Code that parses bytes has typed errors for all that a file can contain. The engine above it relies on what those
-//! parsers and its own steps have established: a mask has a flag for each cell, a group has a slot. Where such a thing
-//! could only be missing because of a bug, the code asks for it with [`OrInternal::or_internal`](crate::OrInternal::or_internal); a default there would
-//! turn the bug into wrong cells.
+//! Code that parses bytes has typed errors for all that a file can contain. The engine above it
+//! relies on what those parsers and its own steps have established: a mask has a flag for each
+//! cell, a group has a slot. Where such a thing could only be missing because of a bug, the code
+//! asks for it with [`OrInternal::or_internal`](crate::OrInternal::or_internal); a default there
+//! would turn the bug into wrong cells.
 
 use core::panic::Location;
 

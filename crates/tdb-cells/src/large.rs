@@ -1,13 +1,16 @@
-//! Memory for large results. The system provides fresh memory page by page, when each page is first touched: with
-//! pages of 4 KiB this takes as long as copying the bytes. With pages of 2 MiB, where they are available, it takes a
-//! third of that, and with pages that were used before, nothing: the process keeps some ([`keep_memory`]).
+//! Memory for large results. The system provides fresh memory page by page, when each page is first
+//! touched: with pages of 4 KiB this takes as long as copying the bytes. With pages of 2 MiB, where
+//! they are available, it takes a third of that, and with pages that were used before, nothing: the
+//! process keeps some ([`keep_memory`]).
 
 use tdb_codec::Buffer;
 
-/// Sets how many bytes of large buffers the process keeps for its next queries after they are dropped. What it keeps beyond that is
-/// released at once, so 0 releases everything. The default is 256 MiB.
+/// Sets how many bytes of large buffers the process keeps for its next queries after they are
+/// dropped. What it keeps beyond that is released at once, so 0 releases everything. The default is
+/// 256 MiB.
 ///
-/// Only buffers of at least 4 MiB are kept, on systems where the feature `large-pages` uses pages of 2 MiB.
+/// Only buffers of at least 4 MiB are kept, on systems where the feature `large-pages` uses pages
+/// of 2 MiB.
 ///
 /// ```
 /// tdb_array::keep_memory(64 << 20);
@@ -68,7 +71,8 @@ mod pages {
             pages
         }
 
-        /// Takes out the oldest pages until at most `most` bytes are left. Dropping them gives them back to the system.
+        /// Takes out the oldest pages until at most `most` bytes are left. Dropping them gives them
+        /// back to the system.
         fn shrink(&mut self, most: usize) -> Vec<MmapMut> {
             let mut out = Vec::new();
             while self.bytes > most && !self.pages.is_empty() {
@@ -84,8 +88,8 @@ mod pages {
             self.shrink(self.most)
         }
 
-        /// Pages for `len` bytes, if there are any that are not much larger. Otherwise others make room for new ones, so that
-        /// keeping pages does not add to what a query needs.
+        /// Pages for `len` bytes, if there are any that are not much larger. Otherwise others make
+        /// room for new ones, so that keeping pages does not add to what a query needs.
         fn take(&mut self, len: usize) -> Result<MmapMut, Vec<MmapMut>> {
             let fits = |pages: &MmapMut| (len..=len.saturating_add(len / 4)).contains(&pages.len());
             match self.pages.iter().rposition(fits) {
@@ -103,8 +107,8 @@ mod pages {
         drop(released);
     }
 
-    /// Changes what is kept, unless another thread does so now: nobody waits, and a process that was forked while a thread held
-    /// the lock goes on without kept pages.
+    /// Changes what is kept, unless another thread does so now: nobody waits, and a process that
+    /// was forked while a thread held the lock goes on without kept pages.
     fn with_kept<R>(change: impl FnOnce(&mut Kept) -> R) -> Option<R> {
         KEPT.try_lock().ok().map(|mut kept| change(&mut kept))
     }

@@ -1,5 +1,5 @@
-//! Cells of TileDB arrays and everything about them that needs no storage: columns, ranges, orders, conditions,
-//! errors.
+//! Cells of TileDB arrays and everything about them that needs no storage: columns, ranges, orders,
+//! conditions, errors.
 //!
 //! | Module | Contents |
 //! |---|---|
@@ -24,13 +24,12 @@
 //! assert_eq!(TimeWindow::between(10, 20).end, 20);
 //! ```
 //!
-//! This crate knows nothing of files, storages, fragments of an array, or its caller. It starts threads
-//! ([`parallel`])
-//! and reads the clock ([`clock`]), for itself and for the crates that use it.
+//! This crate knows nothing of files, storages, fragments of an array, or its caller. It starts
+//! threads ([`parallel`]) and reads the clock ([`clock`]), for itself and for the crates that use
+//! it.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them.
-//! Everything
-//! else here may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 pub mod asked;

@@ -1,5 +1,5 @@
-//! Checks conditions against an array: the fields they name, their operands in the bytes of those fields, and the
-//! form that delete files contain.
+//! Checks conditions against an array: the fields they name, their operands in the bytes of those
+//! fields, and the form that delete files contain.
 
 use core::slice;
 use std::collections::HashMap;
@@ -28,12 +28,13 @@ pub trait ConditionTarget {
 }
 
 impl QueryCondition {
-    /// The condition in the form that `ArrayWriter::delete` takes: operands in the bytes of their fields, and values
-    /// of an enumeration as its indices.
+    /// The condition in the form that `ArrayWriter::delete` takes: operands in the bytes of their
+    /// fields, and values of an enumeration as its indices.
     ///
     /// # Errors
-    /// A field that the array does not have, an operand that does not fit its field or its enumeration, or a test for
-    /// null, which delete files cannot contain; each with its place in the text.
+    /// A field that the array does not have, an operand that does not fit its field or its
+    /// enumeration, or a test for null, which delete files cannot contain; each with its place in
+    /// the text.
     pub fn to_stored(&self, array: &impl ConditionTarget) -> Result<Condition> {
         stored(&self.tree, array)
     }
@@ -112,8 +113,8 @@ pub const fn of_several(comparison: Comparison, operands: usize) -> Comparison {
     }
 }
 
-/// The indices of each operand in an enumeration, in the field's bytes; none for an operand that no cell can have. They are several for
-/// a zero, if the enumeration has both.
+/// The indices of each operand in an enumeration, in the field's bytes; none for an operand that no
+/// cell can have. They are several for a zero, if the enumeration has both.
 pub fn indices(
     field: &Field<'_>,
     place: Place,
@@ -156,8 +157,9 @@ pub fn indices(
     Ok(indices.into_iter().map(|own| own.into_iter().filter_map(bytes).collect()).collect())
 }
 
-/// The members of a set of reals, whose bits are compared, that make the set say what `=` says of each: both zeros for a zero, and none
-/// for a NaN, which equals nothing. Members of other types are as they are.
+/// The members of a set of reals, whose bits are compared, that make the set say what `=` says of
+/// each: both zeros for a zero, and none for a NaN, which equals nothing. Members of other types
+/// are as they are.
 pub fn members(datatype: Datatype, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
     if !datatype.physical().is_float() {
         return operands.to_vec();
@@ -229,7 +231,8 @@ impl<'f> Compared<'f> {
         self.text
     }
 
-    /// A text as cells of fixed size hold it: with zero bytes behind it. One that is longer than they are equals none.
+    /// A text as cells of fixed size hold it: with zero bytes behind it. One that is longer than
+    /// they are equals none.
     fn padded(&self, text: &[u8]) -> Vec<u8> {
         let mut text = text.to_vec();
         text.resize(self.len.unwrap_or(0).max(text.len()), 0);

@@ -1,17 +1,19 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
 //!
-//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. Parts that do not fit are left
-//! out, and in Hilbert order a key contains only the place on the curve; cells with equal keys are then compared.
-//! Strings are compared as signed bytes in the stored order of cells, and as unsigned bytes in row- and column-major
-//! order ([`Part`]). If they are too long for a key, their ranks among the different strings take their place (`ranks`).
+//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. Parts that do
+//! not fit are left out, and in Hilbert order a key contains only the place on the curve; cells
+//! with equal keys are then compared. Strings are compared as signed bytes in the stored order of
+//! cells, and as unsigned bytes in row- and column-major order ([`Part`]). If they are too long for
+//! a key, their ranks among the different strings take their place (`ranks`).
 //!
-//! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs cut them into
-//! bands that fit the cache of a core, and the keys of a band are made, checked and sorted when its turn comes. So
-//! there is never a key for each cell in memory. Runs that turn out not to be sorted, and other orders, are
-//! distributed over buckets by the leading bits of their keys; the rest of a key and the number of the cell mostly
-//! fit in a word.
+//! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs
+//! cut them into bands that fit the cache of a core, and the keys of a band are made, checked and
+//! sorted when its turn comes. So there is never a key for each cell in memory. Runs that turn out
+//! not to be sorted, and other orders, are distributed over buckets by the leading bits of their
+//! keys; the rest of a key and the number of the cell mostly fit in a word.
 //!
-//! Whoever only asks which cells are replaced may bring their keys instead of coordinates ([`Keying`]).
+//! Whoever only asks which cells are replaced may bring their keys instead of coordinates
+//! ([`Keying`]).
 //!
 //! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
@@ -81,9 +83,10 @@ impl CellOrder {
     }
 }
 
-/// The numbers of the cells in this order, counted across the batches as they are. If `dedup`, duplicates are
-/// removed: of cells with equal coordinates the one written last is kept, by timestamp, then by fragment. Of cells
-/// that were written together the first is kept, and comes first.
+/// The numbers of the cells in this order, counted across the batches as they are. If `dedup`,
+/// duplicates are removed: of cells with equal coordinates the one written last is kept, by
+/// timestamp, then by fragment. Of cells that were written together the first is kept, and comes
+/// first.
 pub fn permutation(
     threads: usize,
     schema: &ArraySchema,
@@ -95,8 +98,8 @@ pub fn permutation(
     Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup })?.order)
 }
 
-/// The numbers of the cells that are replaced by others with equal coordinates, counted in the same way, ascending.
-/// The order of the remaining cells does not matter.
+/// The numbers of the cells that are replaced by others with equal coordinates, counted in the same
+/// way, ascending. The order of the remaining cells does not matter.
 pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
     let wanted = Wanted { order: false, dedup: true };
@@ -105,8 +108,8 @@ pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>
     Ok(cells)
 }
 
-/// The order in which replaced cells are looked for. Any order brings equal cells together. The stored order is cheap, except for places on
-/// a Hilbert curve.
+/// The order in which replaced cells are looked for. Any order brings equal cells together. The
+/// stored order is cheap, except for places on a Hilbert curve.
 const fn order_to_compare(schema: &ArraySchema) -> CellOrder {
     match CellOrder::of(Layout::GlobalOrder, schema) {
         CellOrder::Hilbert => CellOrder::RowMajor,
@@ -209,7 +212,8 @@ impl Ties<'_> {
         }
     }
 
-    /// Passes on cells with the same place: the newest first, or only the newest of each coordinate.
+    /// Passes on cells with the same place: the newest first, or only the newest of each
+    /// coordinate.
     fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
         cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
         for (index, cell) in cells.iter().enumerate() {
@@ -224,11 +228,11 @@ impl Ties<'_> {
     }
 }
 
-/// The parts of an order's keys, most significant first. In Hilbert order, cells at the same place are in row-major
-/// order.
+/// The parts of an order's keys, most significant first. In Hilbert order, cells at the same place
+/// are in row-major order.
 ///
-/// Strings are compared as in libtiledb: as signed bytes in the stored order, as unsigned bytes in row- and
-/// column-major order. For an array of one dimension these orders are the stored order.
+/// Strings are compared as in libtiledb: as signed bytes in the stored order, as unsigned bytes in
+/// row- and column-major order. For an array of one dimension these orders are the stored order.
 pub fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
     let count = schema.domain.dimensions.len();
     let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
@@ -320,7 +324,8 @@ pub fn is_negative_zero(bytes: &[u8]) -> bool {
 /// The bytes of the real of `size` bytes for which [`float_bits`] returns `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
-        // Bits past all reals, which stand for the end of a range that is not known, are those of the last one.
+        // Bits past all reals, which stand for the end of a range that is not known, are those of
+        // the last one.
         let bits = to_usize(bits).and_then(to_u32).unwrap_or(u32::MAX);
         let sign = 1u32 << 31;
         return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
@@ -335,7 +340,8 @@ pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Or
         return a.cmp(b);
     }
     if dimension.is_var() {
-        // The reference implementation stores cells of string dimensions in the order of signed characters.
+        // The reference implementation stores cells of string dimensions in the order of signed
+        // characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
     if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
@@ -344,8 +350,9 @@ pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Or
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
 }
 
-/// One part of a coordinate's key, as a number; `None` for strings and for bytes that are not a value of the
-/// dimension. Zeros of both signs have the same number, other coordinates different ones.
+/// One part of a coordinate's key, as a number; `None` for strings and for bytes that are not a
+/// value of the dimension. Zeros of both signs have the same number, other coordinates different
+/// ones.
 pub fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {

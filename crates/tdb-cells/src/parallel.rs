@@ -1,5 +1,6 @@
-//! The only threads of the project: started for one batch of jobs, and joined before it returns. There is no global
-//! pool, so nothing survives a fork, and the caller chooses the number of threads.
+//! The only threads of the project: started for one batch of jobs, and joined before it returns.
+//! There is no global pool, so nothing survives a fork, and the caller chooses the number of
+//! threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
@@ -7,8 +8,8 @@ use std::thread;
 
 use crate::{Error, Result};
 
-/// The number of threads that this process may use on this machine. It is determined once, because this reads several
-/// files.
+/// The number of threads that this process may use on this machine. It is determined once, because
+/// this reads several files.
 pub fn available() -> usize {
     static AVAILABLE: OnceLock<usize> = OnceLock::new();
     *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
@@ -23,12 +24,12 @@ pub const fn worth(threads: usize, bytes: usize) -> usize {
     if bytes < LEAST { 1 } else { threads }
 }
 
-/// Fewer bytes that are decoded are not taken over from a thread that does all of it otherwise: in their time, about a millisecond, a
-/// thread that has just begun may not even run.
+/// Fewer bytes that are decoded are not taken over from a thread that does all of it otherwise: in
+/// their time, about a millisecond, a thread that has just begun may not even run.
 const LEAST_SHARED: usize = 1 << 20;
 
-/// Whether enough is left of some pieces of work, given as the bytes that they decode, for a second thread while the first does the
-/// largest.
+/// Whether enough is left of some pieces of work, given as the bytes that they decode, for a second
+/// thread while the first does the largest.
 #[must_use]
 pub fn can_be_shared(pieces: impl Iterator<Item = usize>) -> bool {
     let add = |(all, largest): (usize, usize), piece: usize| (all.saturating_add(piece), largest.max(piece));
@@ -36,8 +37,8 @@ pub fn can_be_shared(pieces: impl Iterator<Item = usize>) -> bool {
     all.saturating_sub(largest) >= LEAST_SHARED
 }
 
-/// Runs `run` on every job with at most `threads` threads (including the caller's), each with its own scratch value.
-/// Results are in job order; the first error in job order is returned.
+/// Runs `run` on every job with at most `threads` threads (including the caller's), each with its
+/// own scratch value. Results are in job order; the first error in job order is returned.
 pub fn run<J: Send, S, R: Send>(
     threads: usize,
     jobs: Vec<J>,
@@ -81,11 +82,12 @@ pub fn run<J: Send, S, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Items that a thread takes at a time, because a single item takes about as long as handing it out.
+/// Items that a thread takes at a time, because a single item takes about as long as handing it
+/// out.
 const GROUP: usize = 32;
 
-/// Runs `run` on every item with at most `threads` threads. Returns the results that are not `None`, in the items'
-/// order; the first error in that order is returned.
+/// Runs `run` on every item with at most `threads` threads. Returns the results that are not
+/// `None`, in the items' order; the first error in that order is returned.
 pub fn filter_map<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
@@ -101,8 +103,8 @@ pub fn filter_map<T: Sync, R: Send>(
 /// How many results per thread may be made ahead of the one that is waited for.
 const AHEAD: usize = 4;
 
-/// The most results per thread that exist at a time: one that is being made, those that wait, and one more for the
-/// others.
+/// The most results per thread that exist at a time: one that is being made, those that wait, and
+/// one more for the others.
 pub const HELD: usize = AHEAD + 2;
 
 /// Results that wait for a sink, which takes them in job order.
@@ -121,9 +123,10 @@ struct Queue<J, R> {
     abandoned: bool,
 }
 
-/// Runs `run` on every job with at most `threads` threads, as [`run`] does, and passes the results to `sink` in job
-/// order while later jobs run. A thread takes the next job from the iterator when it is free, and no thread runs far
-/// ahead of the sink, so memory is limited to a few results per thread.
+/// Runs `run` on every job with at most `threads` threads, as [`run`] does, and passes the results
+/// to `sink` in job order while later jobs run. A thread takes the next job from the iterator when
+/// it is free, and no thread runs far ahead of the sink, so memory is limited to a few results per
+/// thread.
 ///
 /// The first failure ends the batch; the sink has then taken the results of some jobs before it.
 pub fn run_in_order<J: Send, S, R: Send>(
@@ -210,8 +213,8 @@ pub fn run_in_order<J: Send, S, R: Send>(
     failure.map_or(Ok(()), |(_, error)| Err(error))
 }
 
-/// Passes the items of an iterator to `take` on a separate thread, while the iterator makes the next one; with one
-/// thread, the two take turns. The first failure of either ends both.
+/// Passes the items of an iterator to `take` on a separate thread, while the iterator makes the
+/// next one; with one thread, the two take turns. The first failure of either ends both.
 pub fn overlap<B: Send>(
     threads: usize,
     mut batches: impl Iterator<Item = Result<B>>,

@@ -1,10 +1,11 @@
 //! The intervals that a query asks for in one dimension.
 //!
-//! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse query merges each
-//! set into ascending intervals that do not touch, typed and packed. A node of an R-tree, the rectangle of a tile and
-//! a cell are then each compared by one binary search, so 100,000 points cost little more than one. Dense results are
-//! in the order in which ranges were added, and repeat cells if ranges overlap, so the sets keep that order for dense
-//! queries. Global order merges the sets, because every cell has only one place in it (libtiledb refuses several
+//! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse
+//! query merges each set into ascending intervals that do not touch, typed and packed. A node of an
+//! R-tree, the rectangle of a tile and a cell are then each compared by one binary search, so
+//! 100,000 points cost little more than one. Dense results are in the order in which ranges were
+//! added, and repeat cells if ranges overlap, so the sets keep that order for dense queries. Global
+//! order merges the sets, because every cell has only one place in it (libtiledb refuses several
 //! ranges there). If the array has a current domain, open ends are the ends of the current domain.
 
 use tdb_codec::{Buffer, Native, PhysicalVisitor};
@@ -15,12 +16,12 @@ use crate::coordinate::show_coordinate;
 use crate::{Error, OrInternal, QueryError, Result};
 use marks::Marks;
 
-/// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension, in one of its
-/// intervals.
+/// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension,
+/// in one of its intervals.
 ///
-/// Made from the ranges that were asked for, the intervals keep their order and may overlap: dense results are in
-/// that order, cell for cell. Everything that searches ([`Self::overlaps`], [`Self::covers`], [`Self::keep`])
-/// requires a [merged](Self::merged) set.
+/// Made from the ranges that were asked for, the intervals keep their order and may overlap: dense
+/// results are in that order, cell for cell. Everything that searches ([`Self::overlaps`],
+/// [`Self::covers`], [`Self::keep`]) requires a [merged](Self::merged) set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RangeSet(Intervals);
 
@@ -38,8 +39,8 @@ impl RangeSet {
     /// The whole dimension.
     pub const ALL: Self = Self(Intervals::All);
 
-    /// Intervals as they were asked for, cut to the dimension's domain; those that lie outside of it are left out. No intervals are the
-    /// empty set.
+    /// Intervals as they were asked for, cut to the dimension's domain; those that lie outside of
+    /// it are left out. No intervals are the empty set.
     ///
     /// # Errors
     /// An interval of the wrong type, or an inverted one.
@@ -75,7 +76,8 @@ impl RangeSet {
         Ok(if all && set.len(dimension) == Some(1) { Self::ALL } else { set })
     }
 
-    /// The same set in ascending order: intervals that overlap (or, for integers, are adjacent) become one.
+    /// The same set in ascending order: intervals that overlap (or, for integers, are adjacent)
+    /// become one.
     pub fn merged(self, dimension: &Dimension) -> Self {
         match self.0 {
             Intervals::All => Self::ALL,
@@ -148,11 +150,12 @@ impl RangeSet {
         }
     }
 
-    /// The intersection of this set and one more interval: each interval is cut, those outside are dropped, and the
-    /// order is kept.
+    /// The intersection of this set and one more interval: each interval is cut, those outside are
+    /// dropped, and the order is kept.
     ///
     /// # Errors
-    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the intersection then.
+    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
+    /// intersection then.
     pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Result<Self, QueryError> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
         let cut = |ends: Ends| -> Option<Ends> {
@@ -182,7 +185,8 @@ impl RangeSet {
         }
     }
 
-    /// Whether one interval of the set contains all of `low..=high`. Of bytes that are no values, none does.
+    /// Whether one interval of the set contains all of `low..=high`. Of bytes that are no values,
+    /// none does.
     pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -241,7 +245,8 @@ fn find_string<'s>(strings: &'s [(Vec<u8>, Option<Vec<u8>>)], from: &[u8]) -> Op
     strings.get(at).map(|(low, _)| low.as_slice())
 }
 
-/// Whether the first interval that does not end before `from` begins at or before `low`; `None` for bytes that are no values.
+/// Whether the first interval that does not end before `from` begins at or before `low`; `None` for
+/// bytes that are no values.
 struct Find<'a> {
     lows: &'a Buffer,
     highs: &'a Buffer,
@@ -296,7 +301,8 @@ impl PhysicalVisitor for Keep<'_> {
         let end = lows.partition_point(|low| *low <= greatest).max(start);
         let near = lows.get(start..end).zip(highs.get(start..end));
         let (lows, highs) = near.or_internal("ranges without as many low ends as high ends")?;
-        // Sorted values, such as those of a sparse tile with one dimension, are split where intervals begin and end.
+        // Sorted values, such as those of a sparse tile with one dimension, are split where
+        // intervals begin and end.
         if lows.len() < values.len() && values.is_sorted_by(|a, b| a <= b) {
             let mut kept = 0usize;
             for (low, high) in lows.iter().zip(highs) {
@@ -383,8 +389,9 @@ fn ends<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> Result<(&'b [T], 
     lows.values().zip(highs.values()).or_internal("ranges without ends of their dimension's type")
 }
 
-/// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or past the end of the domain
-/// becomes open. `None` for a range that lies wholly outside the domain, which has no cells.
+/// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or
+/// past the end of the domain becomes open. `None` for a range that lies wholly outside the domain,
+/// which has no cells.
 pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Option<Ends>, QueryError> {
     let Ends { mut low, mut high } = ends;
     let show = |value: &[u8]| show_coordinate(dimension, value);

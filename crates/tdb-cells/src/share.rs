@@ -40,14 +40,15 @@ impl BatchScope {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
-    /// Counts memory that is about to be taken. If it does not fit, `free` is called with the number of missing
-    /// bytes. It frees memory that is not essential, [releases](Self::release) it, and returns whether there was any.
+    /// Counts memory that is about to be taken. If it does not fit, `free` is called with the
+    /// number of missing bytes. It frees memory that is not essential, [releases](Self::release)
+    /// it, and returns whether there was any.
     pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
     }
 
-    /// Counts memory that is not essential, unless it takes more than half of what is left. Returns whether it was
-    /// counted.
+    /// Counts memory that is not essential, unless it takes more than half of what is left. Returns
+    /// whether it was counted.
     pub fn spare(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let counted = |used: u64| {
@@ -57,8 +58,8 @@ impl BatchScope {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
-    /// Counts memory for bytes that are fetched before they are decoded: what was set aside for them, then as
-    /// [`Self::spare`] does. Returns whether it was counted.
+    /// Counts memory for bytes that are fetched before they are decoded: what was set aside for
+    /// them, then as [`Self::spare`] does. Returns whether it was counted.
     pub fn fetch(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let aside = room.aside.load(Ordering::Relaxed);
@@ -76,7 +77,8 @@ impl BatchScope {
         }
     }
 
-    /// Counts the memory that this many selected cells will take; `free` as in [`Self::charge_freeing`].
+    /// Counts the memory that this many selected cells will take; `free` as in
+    /// [`Self::charge_freeing`].
     pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
@@ -100,7 +102,8 @@ pub struct Room {
     cells: AtomicU64,
 }
 
-/// The share of a budget that is available for planning; the rest is what allocators lose between their blocks.
+/// The share of a budget that is available for planning; the rest is what allocators lose between
+/// their blocks.
 const PLANNED: (u64, u64) = (3, 4);
 /// A read with less room than this is rejected: batches would have only a handful of cells.
 const LEAST: u64 = 64 << 10;
@@ -178,7 +181,8 @@ impl Room {
         Ok(())
     }
 
-    /// Several threads may do this at once: what counts is the memory in use after `free` has returned.
+    /// Several threads may do this at once: what counts is the memory in use after `free` has
+    /// returned.
     fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         loop {
@@ -206,12 +210,14 @@ impl Room {
     }
 }
 
-/// The error of a query whose smallest batch takes this much, including what the query holds in addition.
+/// The error of a query whose smallest batch takes this much, including what the query holds in
+/// addition.
 pub fn too_small(budget: MemoryBudget, min: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, min: budget_for(min) }
 }
 
-/// Checks that a budget is not smaller than the one that the error names, so that no smaller one is taken.
+/// Checks that a budget is not smaller than the one that the error names, so that no smaller one is
+/// taken.
 ///
 /// # Errors
 /// That of [`too_small`].
@@ -219,8 +225,9 @@ pub fn enough(budget: MemoryBudget, min: u64) -> Result<(), QueryError> {
     if planned(budget) < min { Err(too_small(budget, min)) } else { Ok(()) }
 }
 
-/// The error of a batch that cannot be made any smaller. It failed before it had taken everything it needs. The
-/// budget in the error is a quarter larger than what it had taken, so that it is enough.
+/// The error of a batch that cannot be made any smaller. It failed before it had taken everything
+/// it needs. The budget in the error is a quarter larger than what it had taken, so that it is
+/// enough.
 pub fn smallest(error: QueryError) -> QueryError {
     match error {
         QueryError::OverBudget { budget, needed } => {
@@ -232,7 +239,8 @@ pub fn smallest(error: QueryError) -> QueryError {
     }
 }
 
-/// What of a budget is available for planning. Only whole kibibytes of it count, so that the least budget of a query is a short number.
+/// What of a budget is available for planning. Only whole kibibytes of it count, so that the least
+/// budget of a query is a short number.
 const fn planned(budget: MemoryBudget) -> u64 {
     (budget.whole_kibibytes() / PLANNED.1).saturating_mul(PLANNED.0)
 }

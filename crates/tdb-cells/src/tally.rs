@@ -1,8 +1,8 @@
-//! Smallest value, largest value and sum of numbers, as the metadata of tiles and fragments state them
-//! (docs/format/fragment-metadata.md).
+//! Smallest value, largest value and sum of numbers, as the metadata of tiles and fragments state
+//! them (docs/format/fragment-metadata.md).
 //!
-//! A sum stays at the limit of its type that it passes. Sums of reals are added in the order of the cells. A NaN is in the
-//! sum, but is no extreme if there is another value.
+//! A sum stays at the limit of its type that it passes. Sums of reals are added in the order of the
+//! cells. A NaN is in the sum, but is no extreme if there is another value.
 
 use core::ops::Range;
 
@@ -35,9 +35,9 @@ pub struct Tally {
     pub sum: [u8; 8],
 }
 
-/// The tally of the cells of a tile that are in `runs` and not null. `values` are those of all cells; `validity` has a
-/// byte for each cell, or is empty if no cell can be null. Callers have checked that both have all cells of the runs:
-/// others would be left out.
+/// The tally of the cells of a tile that are in `runs` and not null. `values` are those of all
+/// cells; `validity` has a byte for each cell, or is empty if no cell can be null. Callers have
+/// checked that both have all cells of the runs: others would be left out.
 #[must_use]
 pub fn of_cells(
     physical: Physical,
@@ -262,7 +262,8 @@ impl<T: Number> Running<T> {
         }
     }
 
-    /// Adds the values of a run without nulls: in loops without branches if their sum cannot overflow.
+    /// Adds the values of a run without nulls: in loops without branches if their sum cannot
+    /// overflow.
     fn add_run(&mut self, values: impl ExactSizeIterator<Item = T> + Clone) {
         if self.stopped || values.len() == 0 {
             return self.add_each(values);
@@ -271,8 +272,8 @@ impl<T: Number> Running<T> {
         let mut sum = self.sum;
         let mut numbers = true;
         if T::PHYSICAL.is_float() {
-            // Sums of floating-point numbers depend on the order, so they are added one after the other; everything
-            // else is done at the same time.
+            // Sums of floating-point numbers depend on the order, so they are added one after the
+            // other; everything else is done at the same time.
             for value in values.clone() {
                 low = if low < value { low } else { value };
                 high = if high > value { high } else { value };
@@ -294,7 +295,8 @@ impl<T: Number> Running<T> {
         self.extreme(low, high);
     }
 
-    /// Of equal values the last one is kept, also of 0.0 and −0.0. NaN is kept only if there is no other value.
+    /// Of equal values the last one is kept, also of 0.0 and −0.0. NaN is kept only if there is no
+    /// other value.
     fn extreme(&mut self, low: T, high: T) {
         self.extremes = Some(match self.extremes {
             Some((least, most)) if least.is_number() => {

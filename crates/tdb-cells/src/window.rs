@@ -1,7 +1,7 @@
 //! The time window an array is opened in.
 
-/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen. By default, arrays
-/// are opened at the present time.
+/// An inclusive window of milliseconds since 1970-01-01 UTC: only what was written in it is seen.
+/// By default, arrays are opened at the present time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeWindow {
     /// First millisecond.

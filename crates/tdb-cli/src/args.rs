@@ -78,8 +78,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether the command only shows what is in an array or a group, so that it may use a cache. A command that checks
-    /// or changes files must read the actual files.
+    /// Whether the command only shows what is in an array or a group, so that it may use a cache. A
+    /// command that checks or changes files must read the actual files.
     pub(crate) const fn only_shows(&self) -> bool {
         match self {
             // INSERT adds files, and changes none that a cache keeps.
@@ -120,19 +120,21 @@ pub(crate) struct RangeArgs {
     /// One range for each dimension, separated by commas; an empty one means the whole dimension.
     #[arg(long, value_name = "0:9,3:7", conflicts_with_all = ["range", "points"], allow_hyphen_values = true)]
     pub(crate) subarray: Option<String>,
-    /// A range of a dimension or dimension label. Several ranges of the same one are combined. Dense cells are in the
-    /// order of the ranges.
+    /// A range of a dimension or dimension label. Several ranges of the same one are combined.
+    /// Dense cells are in the order of the ranges.
     #[arg(long, value_name = "DIM=LO:HI", allow_hyphen_values = true)]
     pub(crate) range: Vec<String>,
-    /// Single coordinates of a dimension, separated by commas or, after an @, from a file with one per line.
+    /// Single coordinates of a dimension, separated by commas or, after an @, from a file with one
+    /// per line.
     #[arg(long, value_name = "DIM=A,B or DIM=@FILE", allow_hyphen_values = true)]
     pub(crate) points: Vec<String>,
 }
 
 /// Show what a query would read, and what it can skip, using only metadata.
 ///
-/// Fragments outside the time window or the ranges are listed with the reason; for the others, the number of tiles that
-/// remain after searching the R-tree. Requests and bytes are those of whole tiles.
+/// Fragments outside the time window or the ranges are listed with the reason; for the others, the
+/// number of tiles that remain after searching the R-tree. Requests and bytes are those of whole
+/// tiles.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Ranges are written as for tdb read.
@@ -144,8 +146,8 @@ Examples:
 pub(crate) struct ExplainArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Fields to read, separated by commas (\, in a name). Default: all attributes; for sparse arrays also the
-    /// coordinates.
+    /// Fields to read, separated by commas (\, in a name). Default: all attributes; for sparse
+    /// arrays also the coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
     #[command(flatten)]
@@ -160,7 +162,8 @@ pub(crate) struct ExplainArgs {
     /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
     pub(crate) order: Option<Order>,
-    /// Also run the query, batch by batch, and print its requests, bytes, chunks, and the time of each stage.
+    /// Also run the query, batch by batch, and print its requests, bytes, chunks, and the time of
+    /// each stage.
     #[arg(long)]
     pub(crate) run: bool,
     /// Print one JSON object.
@@ -196,15 +199,18 @@ Examples:
 pub(crate) struct ReadArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
-    /// Fields to read, separated by commas (\, in a name). Default: all attributes, with coordinates.
+    /// Fields to read, separated by commas (\, in a name). Default: all attributes, with
+    /// coordinates.
     #[arg(long, value_name = "A,B")]
     pub(crate) fields: Option<String>,
     #[command(flatten)]
     pub(crate) ranges: RangeArgs,
-    /// Only cells that satisfy a condition. With --format raw, the others of a dense array have fill values.
+    /// Only cells that satisfy a condition. With --format raw, the others of a dense array have
+    /// fill values.
     #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
     pub(crate) condition: Option<String>,
-    /// Print count, or sum, mean, min, max or null_count of a field, or several of these, instead of cells.
+    /// Print count, or sum, mean, min, max or null_count of a field, or several of these, instead
+    /// of cells.
     #[arg(long, value_name = "sum(F),count", conflicts_with_all = ["fields", "order", "limit"])]
     pub(crate) aggregate: Option<String>,
     #[command(flatten)]
@@ -217,21 +223,21 @@ pub(crate) struct ReadArgs {
     /// Print only the first N cells.
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
-    /// On a terminal, print all rows and columns of a table. Default: the first and the last rows, and the columns that
-    /// fit.
+    /// On a terminal, print all rows and columns of a table. Default: the first and the last rows,
+    /// and the columns that fit.
     #[arg(long)]
     pub(crate) all: bool,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     pub(crate) threads: Option<NonZeroU16>,
-    /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are read; a table must fit
-    /// as a whole. Default: batches of up to 1 GiB.
+    /// Keep memory below this, e.g. 2GiB or 500MB. csv, json and raw write batches as they are
+    /// read; a table must fit as a whole. Default: batches of up to 1 GiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<MemoryBudget>,
     #[command(flatten)]
     pub(crate) progress: ProgressArgs,
-    /// Print the codes of attributes with an enumeration: positions of values, counted from 0. Default: the values, except
-    /// with --format raw.
+    /// Print the codes of attributes with an enumeration: positions of values, counted from 0.
+    /// Default: the values, except with --format raw.
     #[arg(long, conflicts_with = "values")]
     pub(crate) codes: bool,
     /// Print the values of attributes with an enumeration, with --format raw, too.
@@ -249,7 +255,8 @@ pub(crate) struct ReadArgs {
 }
 
 impl ReadArgs {
-    /// Whether attributes with an enumeration are shown by their values. Raw buffers are what is stored, unless values are wanted.
+    /// Whether attributes with an enumeration are shown by their values. Raw buffers are what is
+    /// stored, unless values are wanted.
     pub(crate) fn shows_values(&self) -> bool {
         !self.codes && (self.values || self.format != Format::Raw)
     }
@@ -281,9 +288,10 @@ pub(crate) struct DumpArgs {
 
 /// Check every structure, chunk and checksum of an array, and what is stated about its cells.
 ///
-/// Cells of sparse arrays must be in order, without forbidden duplicates, and within their rectangles; statistics must
-/// match the cells. Prints a line for each problem and continues after it; of each kind, only the first few of a
-/// fragment are shown. The exit code is 1 if there was any problem. Odd but harmless findings are notes.
+/// Cells of sparse arrays must be in order, without forbidden duplicates, and within their
+/// rectangles; statistics must match the cells. Prints a line for each problem and continues after
+/// it; of each kind, only the first few of a fragment are shown. The exit code is 1 if there was
+/// any problem. Odd but harmless findings are notes.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
 pub(crate) struct VerifyArgs {
@@ -414,7 +422,8 @@ impl ChangeArgs {
 /// What to do where a storage has no locks.
 #[derive(Clone, Copy, Debug, Group)]
 pub(crate) struct LockArgs {
-    /// Go on where the storage has no locks: no other process may evolve or maintain the array meanwhile.
+    /// Go on where the storage has no locks: no other process may evolve or maintain the array
+    /// meanwhile.
     #[arg(long)]
     without_lock: bool,
 }

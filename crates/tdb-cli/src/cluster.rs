@@ -20,7 +20,8 @@ pub(crate) const MISSING: &str = "this build of tdb does not support clusters (t
 
 /// Run a process of a cluster, which answers the queries of tdb sql --cluster.
 ///
-/// A cluster has one scheduler and any number of executors. Builds with the feature cluster have this command.
+/// A cluster has one scheduler and any number of executors. Builds with the feature cluster have
+/// this command.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Every process finds arrays itself: it needs the options of stores and the key of encrypted arrays, because queries contain neither, \
@@ -48,7 +49,8 @@ pub(crate) struct SchedulerArgs {
     /// The address and the port to listen on; with port 0, on a free one. The address is printed.
     #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:50050")]
     listen: String,
-    /// The seconds after which an executor that says nothing is lost. One that works says so every 5 seconds.
+    /// The seconds after which an executor that says nothing is lost. One that works says so every
+    /// 5 seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 15, value_parser = clap::value_parser!(u64).range(6..))]
     timeout: u64,
     #[command(flatten)]
@@ -73,7 +75,8 @@ pub(crate) struct ExecutorArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
-    /// Keep the memory of queries below this, e.g. 2GiB or 500MB. Default: 70 percent of the machine's.
+    /// Keep the memory of queries below this, e.g. 2GiB or 500MB. Default: 70 percent of the
+    /// machine's.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     /// The folder for temporary files. Default: one in that of the system.

@@ -1,4 +1,5 @@
-//! `--compress`: filters that are chosen by datatype, and by what a sample of the data becomes with them.
+//! `--compress`: filters that are chosen by datatype, and by what a sample of the data becomes with
+//! them.
 
 use clap::ValueEnum;
 use tdb_array::{ArraySchema, ArrayType};
@@ -20,7 +21,8 @@ const SMALL: i32 = 9;
 /// What filters are chosen for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {
-    /// Small files: Zstandard, behind a filter that suits the datatype and the data; or a dictionary of strings.
+    /// Small files: Zstandard, behind a filter that suits the datatype and the data; or a
+    /// dictionary of strings.
     Small,
     /// Fast reading and writing: LZ4.
     Fast,
@@ -28,15 +30,16 @@ pub(crate) enum Compress {
     None,
 }
 
-/// Removes the filters of attributes from a schema in JSON, so that [`Compress::fill`] chooses them.
+/// Removes the filters of attributes from a schema in JSON, so that [`Compress::fill`] chooses
+/// them.
 pub(crate) fn forget(json: &mut Json) {
     let attributes = json.get_mut("attributes").and_then(Json::as_list_mut).into_iter().flatten();
     attributes.for_each(|attribute| attribute.remove("filters"));
 }
 
 impl Compress {
-    /// Sets the filters of a schema in JSON where it does not state any; `schema` is what it describes. Returns the field and
-    /// the filters of each choice.
+    /// Sets the filters of a schema in JSON where it does not state any; `schema` is what it
+    /// describes. Returns the field and the filters of each choice.
     pub(crate) fn fill(
         self,
         json: &mut Json,
@@ -82,7 +85,8 @@ impl Compress {
         if works { pipeline } else { Pipeline::default() }
     }
 
-    /// The filters of a field: those that make the least of a sample, or without one those that usually do.
+    /// The filters of a field: those that make the least of a sample, or without one those that
+    /// usually do.
     fn choose(self, field: &Field<'_>, schema: &ArraySchema, sample: Option<&Buffers>) -> Pipeline {
         let version = schema.version;
         let context = context(field, version);
@@ -99,8 +103,9 @@ impl Compress {
         fitting.min_by_key(size).unwrap_or_default()
     }
 
-    /// The pipelines that may suit a field; the first one usually does. Only filters that every libtiledb reads with any cells,
-    /// also those that come later: positive delta takes no values that fall, double delta of 64 bits loses some.
+    /// The pipelines that may suit a field; the first one usually does. Only filters that every
+    /// libtiledb reads with any cells, also those that come later: positive delta takes no values
+    /// that fall, double delta of 64 bits loses some.
     fn candidates(self, field: &Field<'_>, version: FormatVersion) -> Vec<Pipeline> {
         let last = match self {
             Self::Small => Filter::Zstd { level: SMALL },
@@ -152,7 +157,8 @@ fn context(field: &Field<'_>, version: FormatVersion) -> TileContext {
     }
 }
 
-/// The number of bytes that the first cells of a sample become; `None` if the pipeline cannot take them.
+/// The number of bytes that the first cells of a sample become; `None` if the pipeline cannot take
+/// them.
 fn encoded(pipeline: &Pipeline, context: TileContext, sample: &Buffers, schema: &ArraySchema) -> Option<u64> {
     let encoder = pipeline.encoder(context).ok()?;
     let (mut scratch, mut metadata, mut data) = (Scratch::new(), Vec::new(), Vec::new());

@@ -6,7 +6,8 @@ use tdb_array::{ConditionError, QueryError};
 
 use crate::failure::{Failure, hint_of_condition};
 
-/// An error of opening or reading an array; for an error in the text of `--where`, also shows the position.
+/// An error of opening or reading an array; for an error in the text of `--where`, also shows the
+/// position.
 pub(crate) fn failed(array: &Path, text: Option<&str>, error: tdb_array::Error) -> Failure {
     match error {
         tdb_array::Error::Query(QueryError::Condition(error)) => bad(array, text.unwrap_or_default(), &error),
@@ -21,7 +22,8 @@ pub(crate) fn bad(array: &Path, text: &str, error: &ConditionError) -> Failure {
     Failure::at_column(array, "--where", text, error.column(), what)
 }
 
-/// Whether an error is about the part `-01-01` of a date such as `2020-01-01` that is not in quotes.
+/// Whether an error is about the part `-01-01` of a date such as `2020-01-01` that is not in
+/// quotes.
 fn is_in_date(text: &str, offset: Option<usize>) -> bool {
     let Some((before, rest)) = offset.and_then(|offset| text.split_at_checked(offset)) else { return false };
     let digits =

@@ -43,11 +43,12 @@ Examples:
   tdb copy weather june --at 2020-07-01 --range 'time=2020-06-01..2020-06-30'
   tdb copy weather open --source-key-file key";
 
-/// Copy an array: with other filters, in another format version, its state at a time, or a part of it.
+/// Copy an array: with other filters, in another format version, its state at a time, or a part of
+/// it.
 ///
-/// The copy has the schema, the cells, the dimension labels and the metadata of the array at that time; its history
-/// starts from scratch. Fragments, deletes and overlaps become plain cells. Memory is bounded whatever the size of the
-/// array.
+/// The copy has the schema, the cells, the dimension labels and the metadata of the array at that
+/// time; its history starts from scratch. Fragments, deletes and overlaps become plain cells.
+/// Memory is bounded whatever the size of the array.
 #[derive(Debug, Group)]
 #[command(after_help = HELP, after_long_help = format!("{}\n\n{HELP}", filters_help()))]
 pub(crate) struct CopyArgs {
@@ -68,7 +69,8 @@ pub(crate) struct CopyArgs {
     /// Make the copy in place of the array that is there, which is removed when the copy is begun.
     #[arg(long)]
     force: bool,
-    /// Keep the memory of the cells that are being copied below this, e.g. 2GiB or 500MB. Default: 1 GiB.
+    /// Keep the memory of the cells that are being copied below this, e.g. 2GiB or 500MB. Default:
+    /// 1 GiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     /// File with the key of the array, if it is encrypted; --key-file is the key of the copy.
@@ -83,7 +85,8 @@ pub(crate) struct CopyArgs {
     change: ChangeArgs,
 }
 
-/// The failure to open the array that is to be copied; of an encrypted one without its key, it says which option takes that.
+/// The failure to open the array that is to be copied; of an encrypted one without its key, it says
+/// which option takes that.
 fn unopened(source: &Path, error: Error) -> Failure {
     let without_key = tdb_tile::ErrorKind::Encrypted.to_string();
     let lacks_key = matches!(&error, Error::Unsupported { what, .. } if what.ends_with(&without_key));
@@ -162,7 +165,8 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
     Ok(())
 }
 
-/// Returns an error if one of two arrays is the other one, or inside it: one would be removed with the other.
+/// Returns an error if one of two arrays is the other one, or inside it: one would be removed with
+/// the other.
 fn refuse_overlap(source: &Path, target: &Path) -> Result {
     let place = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let (from, to) = (place(source), place(target));
@@ -200,7 +204,8 @@ fn schema(args: &CopyArgs, array: &Array) -> Result<ArraySchema, String> {
     Ok(schema.in_version(schema.version))
 }
 
-/// Says that the array lacks the field of `FIELD=FILTERS`, if these begin with something else than a filter.
+/// Says that the array lacks the field of `FIELD=FILTERS`, if these begin with something else than
+/// a filter.
 fn unknown_field(schema: &ArraySchema, text: &str) -> Option<String> {
     let (name, rest) = text.split_once('=')?;
     if name.contains(['(', ',', ':']) || pipeline_of_text(rest).is_err() {
@@ -268,7 +273,8 @@ enum Sink<'w> {
     Any(Box<SparseStream<'w>>),
 }
 
-/// Copies sparse cells; returns how many. Half of the memory is for reading, the other half for writing.
+/// Copies sparse cells; returns how many. Half of the memory is for reading, the other half for
+/// writing.
 fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
@@ -281,8 +287,8 @@ fn copy_sparse(
         // Fragments of 1.x may be in another order than today's global order.
         if array.fragments().iter().all(|fragment| fragment.version().has(Gate::DimensionFiles)) {
             match copy_cells(array, Sink::Sorted(Box::new(writer.sparse_fragment()?)), asked, half, meter) {
-                // Those of later releases may be too, which only their cells show: the cells of a single fragment are
-                // read as they are stored.
+                // Those of later releases may be too, which only their cells show: the cells of a
+                // single fragment are read as they are stored.
                 Err(Error::Write(WriteError::NotSorted { .. })) => {}
                 done => return done,
             }
@@ -341,7 +347,8 @@ fn copy_cells(
     Ok(cells)
 }
 
-/// Copies the cells of a dense box, in as many fragments as the memory requires; returns the number of cells.
+/// Copies the cells of a dense box, in as many fragments as the memory requires; returns the number
+/// of cells.
 fn copy_dense(
     array: &Array,
     writer: &ArrayWriter,
@@ -394,12 +401,14 @@ fn copy_dense(
     Ok(cells)
 }
 
-/// The memory that a box takes while it is written, in whole kibibytes, as least budgets are stated.
+/// The memory that a box takes while it is written, in whole kibibytes, as least budgets are
+/// stated.
 fn written(array: &Array, part: &DenseBox, write: &tdb_array::Write<'_>) -> tdb_array::Result<u64> {
     Ok(kibibytes(part.bytes(array.schema()).saturating_add(write.working_memory()?)))
 }
 
-/// An amount of memory with which each of these boxes can be copied after being cut as small as possible.
+/// An amount of memory with which each of these boxes can be copied after being cut as small as
+/// possible.
 fn enough(array: &Array, writer: &ArrayWriter, mut boxes: Vec<DenseBox>) -> tdb_array::Result<u64> {
     let mut max = 0u64;
     while let Some(part) = boxes.pop() {
@@ -413,11 +422,12 @@ fn enough(array: &Array, writer: &ArrayWriter, mut boxes: Vec<DenseBox>) -> tdb_
     Ok(max)
 }
 
-/// The least memory that reading a box takes, with all of its cells. Values of variable length are known only when they are read: for them
-/// it is enough, but perhaps not the least.
+/// The least memory that reading a box takes, with all of its cells. Values of variable length are
+/// known only when they are read: for them it is enough, but perhaps not the least.
 fn needed(array: &Array, part: &DenseBox) -> tdb_array::Result<u64> {
     let within = |bytes: u64| part.read(array).memory(MemoryBudget::from_bytes(bytes)).collect();
-    // What is held beside cells is reported before their number is looked at, and both before anything is read.
+    // What is held beside cells is reported before their number is looked at, and both before
+    // anything is read.
     let fixed = match within(1) {
         Err(Error::Query(QueryError::BudgetTooSmall { min, .. })) => min.bytes(),
         other => return other.map(|_| 0),
@@ -429,6 +439,7 @@ fn needed(array: &Array, part: &DenseBox) -> tdb_array::Result<u64> {
     if array.schema().attributes.iter().all(|attribute| attribute.cell_val_num != CellValNum::Var) {
         return Ok(all);
     }
-    // Its columns, plus the widest of them again, values of variable length twice; and a quarter in reserve.
+    // Its columns, plus the widest of them again, values of variable length twice; and a quarter in
+    // reserve.
     Ok(fixed.max(all).saturating_add(part.read(array).explain()?.result_bytes.saturating_mul(4)))
 }

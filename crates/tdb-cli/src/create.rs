@@ -33,10 +33,10 @@ A schema:
 
 /// Create an array from a schema in JSON.
 ///
-/// The schema has the format that tdb info --json prints, so the schema of one array can be used to create another one.
-/// What is omitted has the same default as in libtiledb, except that texts and bytes are of variable length
-/// ("cell_val_num": "var"). Only type and dimensions are required, and a name and datatype
-/// for each dimension and attribute.
+/// The schema has the format that tdb info --json prints, so the schema of one array can be used to
+/// create another one. What is omitted has the same default as in libtiledb, except that texts and
+/// bytes are of variable length ("cell_val_num": "var"). Only type and dimensions are required, and
+/// a name and datatype for each dimension and attribute.
 #[derive(Debug, Group)]
 #[command(after_help = HELP, after_long_help = format!("{}\n\n{}\n\n{HELP}", datatypes_help(), filters_help()))]
 pub(crate) struct CreateArgs {
@@ -45,7 +45,8 @@ pub(crate) struct CreateArgs {
     /// File with the schema; - for standard input.
     #[arg(long, value_name = "FILE")]
     schema: PathBuf,
-    /// Format version of the array. Default: that of the schema, or else the version that libtiledb writes today.
+    /// Format version of the array. Default: that of the schema, or else the version that libtiledb
+    /// writes today.
     #[arg(long, value_name = "N", value_parser = parse_version)]
     version: Option<FormatVersion>,
     /// Create the array in place of the one that is there, which is removed.

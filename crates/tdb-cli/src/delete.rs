@@ -17,11 +17,12 @@ use crate::ranges::Asked;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
-/// From now on readers do not see these cells; reads at earlier times still do, until a consolidation purges the cells.
-/// Cells that are written later with an earlier time are deleted too; so a delete is written even if no cell satisfies
-/// the condition now. The format stores which cells stay. Therefore cells for which the condition is unknown, because
-/// they are null or NaN in one of its fields or older than that field, would be deleted too. If there are such cells,
-/// the command fails unless --unknown-too allows it.
+/// From now on readers do not see these cells; reads at earlier times still do, until a
+/// consolidation purges the cells. Cells that are written later with an earlier time are deleted
+/// too; so a delete is written even if no cell satisfies the condition now. The format stores which
+/// cells stay. Therefore cells for which the condition is unknown, because they are null or NaN in
+/// one of its fields or older than that field, would be deleted too. If there are such cells, the
+/// command fails unless --unknown-too allows it.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Conditions are written as for tdb read, except that they cannot test for null.
@@ -41,8 +42,9 @@ pub(crate) struct DeleteArgs {
     /// Also delete the cells for which the condition is unknown; then they are not counted.
     #[arg(long)]
     unknown_too: bool,
-    /// Print one JSON object: the array, its cells, the condition with dates as instants (null if it has none), how many are deleted or would be, how many of them only because the
-    /// condition is unknown for them (both null if they are not counted), and the delete (null in a dry run).
+    /// Print one JSON object: the array, its cells, the condition with dates as instants (null if
+    /// it has none), how many are deleted or would be, how many of them only because the condition
+    /// is unknown for them (both null if they are not counted), and the delete (null in a dry run).
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -85,7 +87,8 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
         }
         counts = Some(counted);
     }
-    // Written even if no cell satisfies the condition now: one may still be written with an earlier time.
+    // Written even if no cell satisfies the condition now: one may still be written with an earlier
+    // time.
     let key = if args.dry_run { None } else { Some(writer.delete(&stored).map_err(failed)?) };
     if args.json {
         let object = json!({

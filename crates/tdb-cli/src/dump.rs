@@ -125,8 +125,8 @@ fn write_block(block: &Block, file: &[u8], out: &mut dyn Write) -> io::Result<()
     }
 }
 
-/// A block with all of its bytes: the fields of the file's own blocks together contain every byte of the file, and
-/// those of a payload's blocks every byte of the payload.
+/// A block with all of its bytes: the fields of the file's own blocks together contain every byte
+/// of the file, and those of a payload's blocks every byte of the payload.
 fn block_json(block: &Block, file: &[u8]) -> Value {
     let row = |row: &Row| {
         json!({

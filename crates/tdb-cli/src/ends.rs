@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use crate::screen::Screen;
 use crate::table::{self, Heading, shortened, width};
 
-/// Lines that are not rows: two of headings, one for the rows that are left out, one below, and the next prompt.
+/// Lines that are not rows: two of headings, one for the rows that are left out, one below, and the
+/// next prompt.
 const OTHER_LINES: usize = 5;
 /// At least this many rows are shown at each end, however low the terminal is.
 const LEAST_ROWS: usize = 3;
@@ -118,8 +119,8 @@ impl Ends {
     }
 }
 
-/// Chooses the columns that fit a width, and shortens long texts if they must be; `None` stands for the columns that
-/// are left out. The first and the last columns stay longest.
+/// Chooses the columns that fit a width, and shortens long texts if they must be; `None` stands for
+/// the columns that are left out. The first and the last columns stay longest.
 fn fit(headings: &[Heading], rows: &mut [Row], most: usize) -> Vec<Option<usize>> {
     let all = || (0..headings.len()).map(Some).collect::<Vec<_>>();
     let widths = |rows: &[Row]| -> Vec<usize> {

@@ -30,8 +30,8 @@ Examples:
 
 /// Change an array's schema: attributes, enumerations, current domain, version.
 ///
-/// All changes take effect at once. Existing data is not changed: it reads as fill values where it lacks an attribute,
-/// and reads at earlier times still see what is dropped.
+/// All changes take effect at once. Existing data is not changed: it reads as fill values where it
+/// lacks an attribute, and reads at earlier times still see what is dropped.
 #[derive(Debug, Group)]
 #[command(after_help = HELP, after_long_help = format!("{}\n\n{HELP}", schema::datatypes_help()))]
 pub(crate) struct EvolveArgs {

@@ -172,7 +172,8 @@ fn field_text(field: &FieldPlan, column: usize) -> String {
     }
 }
 
-/// The output of `tdb read --stats`: everything done since the array was opened, including opening it.
+/// The output of `tdb read --stats`: everything done since the array was opened, including opening
+/// it.
 pub(crate) fn write_stats(stats: &QueryStats, err: &mut dyn Write) -> Result {
     write!(err, "read: {} bytes in {} requests", stats.bytes_read, stats.requests)?;
     if stats.rounds < stats.requests {

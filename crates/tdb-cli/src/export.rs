@@ -19,9 +19,9 @@ use crate::progress::ProgressArgs;
 
 /// Write the cells of an array, or of a part of it, to a Parquet or Arrow file.
 ///
-/// The file contains the array's schema, too: tdb import makes the same array of it. Memory is bounded whatever the size of
-/// the array, and the file is there only once it is complete. Builds with the feature convert have this command; tdb read
-/// --format csv writes text.
+/// The file contains the array's schema, too: tdb import makes the same array of it. Memory is
+/// bounded whatever the size of the array, and the file is there only once it is complete. Builds
+/// with the feature convert have this command; tdb read --format csv writes text.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Ranges and conditions are written as for tdb read. Of a dense array, the smallest box around all written cells is exported, or \
@@ -43,7 +43,8 @@ pub(crate) struct ExportArgs {
     array: PathBuf,
     /// The new file; - for standard output.
     file: PathBuf,
-    /// Fields to write, separated by commas (\, in a name). Default: all coordinates and attributes.
+    /// Fields to write, separated by commas (\, in a name). Default: all coordinates and
+    /// attributes.
     #[arg(long, value_name = "A,B")]
     fields: Option<String>,
     #[command(flatten)]
@@ -58,14 +59,16 @@ pub(crate) struct ExportArgs {
     /// Order of the cells. Default: that of the tiles for dense arrays, unordered for sparse ones.
     #[arg(long, value_enum)]
     order: Option<Order>,
-    /// Format of the file. Default: from the ending of its name (.parquet, .pq, .arrow, .feather, .ipc, .arrows); on standard
-    /// output, arrows.
+    /// Format of the file. Default: from the ending of its name (.parquet, .pq, .arrow, .feather,
+    /// .ipc, .arrows); on standard output, arrows.
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
-    /// How values are compressed. Default: zstd in Parquet files, none in Arrow files, which can then be mapped into memory.
+    /// How values are compressed. Default: zstd in Parquet files, none in Arrow files, which can
+    /// then be mapped into memory.
     #[arg(long, value_enum)]
     compression: Option<ExportCompression>,
-    /// Write the numbers and bytes that the array has, instead of values of enumerations, dates, booleans and text.
+    /// Write the numbers and bytes that the array has, instead of values of enumerations, dates,
+    /// booleans and text.
     #[arg(long)]
     as_stored: bool,
     /// Replace the file that is there, once the new one is complete.
@@ -74,7 +77,8 @@ pub(crate) struct ExportArgs {
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
-    /// Keep memory below this, e.g. 2GiB or 500MB. Batches and row groups become smaller. Default: 1 GiB.
+    /// Keep memory below this, e.g. 2GiB or 500MB. Batches and row groups become smaller. Default:
+    /// 1 GiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     #[command(flatten)]

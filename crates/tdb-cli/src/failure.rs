@@ -134,7 +134,8 @@ impl Failure {
     }
 }
 
-/// What to do if there is no array, or something else than an array, at the place that was given; as the end of the message.
+/// What to do if there is no array, or something else than an array, at the place that was given;
+/// as the end of the message.
 fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
     match error {
         tdb_array::Error::Io { path: place, source } if Path::new(place) == path => match source.kind() {

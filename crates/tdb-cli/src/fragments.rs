@@ -18,10 +18,12 @@ use crate::log::{state_text, what};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
 
-/// Show the fragments of an array: when they were written, how large they are, and where their cells are.
+/// Show the fragments of an array: when they were written, how large they are, and where their
+/// cells are.
 ///
-/// Fragments that overlap make reads slow: each must be looked at. As a picture, the times of fragments are next to their
-/// footprints in the first one or two dimensions; a consolidated fragment is above those that it replaced.
+/// Fragments that overlap make reads slow: each must be looked at. As a picture, the times of
+/// fragments are next to their footprints in the first one or two dimensions; a consolidated
+/// fragment is above those that it replaced.
 #[derive(Debug, Group)]
 #[command(after_help = "Examples:\n  tdb fragments weather\n  tdb fragments weather --svg fragments.svg")]
 pub(crate) struct FragmentsArgs {

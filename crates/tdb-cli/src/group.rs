@@ -33,8 +33,8 @@ pub(crate) fn run(args: &GroupArgs, stores: &Stores, out: &mut dyn Write) -> Res
     Ok(())
 }
 
-/// Opens the group. For a local group, members in stores are looked up only on request, because that needs network
-/// requests.
+/// Opens the group. For a local group, members in stores are looked up only on request, because
+/// that needs network requests.
 fn open(args: &GroupArgs, stores: &Stores, path: &Path) -> Result<Group> {
     let options = args.window.options(&args.key)?;
     // For a store that is not supported, this returns the store's own error.

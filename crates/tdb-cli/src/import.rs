@@ -54,13 +54,16 @@ use crate::place::Stores;
 use crate::progress::{ProgressArgs, Unit};
 use crate::ranges::parse_names;
 
-/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is created if it does not exist.
+/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is
+/// created if it does not exist.
 ///
-/// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb create takes. A CSV or
-/// TSV file must begin with the names of its columns. A table becomes a sparse array. With --dims, these columns become the
-/// coordinates; without, a dimension numbers the rows, and the rows of later files follow those that are there. With
-/// --dense, the array is dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
-/// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature convert read Parquet and Arrow files.
+/// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb
+/// create takes. A CSV or TSV file must begin with the names of its columns. A table becomes a
+/// sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
+/// the rows, and the rows of later files follow those that are there. With --dense, the array is
+/// dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
+/// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature
+/// convert read Parquet and Arrow files.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
@@ -98,22 +101,28 @@ pub(crate) struct ImportArgs {
     /// Columns to use as coordinates of a new array, separated by commas.
     #[arg(long, value_name = "A,B")]
     dims: Option<String>,
-    /// The types of columns of a new array, instead of those that fit the first rows; tdb create --help lists types.
+    /// The types of columns of a new array, instead of those that fit the first rows; tdb create
+    /// --help lists types.
     #[arg(long, value_name = "NAME=TYPE,…")]
     types: Vec<String>,
-    /// Make an array that is dense along the rows, which has no room for more rows. Without --dims only.
+    /// Make an array that is dense along the rows, which has no room for more rows. Without --dims
+    /// only.
     #[arg(long, conflicts_with = "dims")]
     dense: bool,
-    /// The domain of a dimension of a new array, outside which no cell can ever be written. Default: wide.
+    /// The domain of a dimension of a new array, outside which no cell can ever be written.
+    /// Default: wide.
     #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
     domain: Vec<String>,
-    /// Choose the filters of a new array by datatype and by a sample of the data, and print them. Default: zstd 3.
+    /// Choose the filters of a new array by datatype and by a sample of the data, and print them.
+    /// Default: zstd 3.
     #[arg(long, value_enum)]
     compress: Option<Compress>,
-    /// What becomes of rows of the file with the same coordinates. Default: error, except in an array that allows duplicates.
+    /// What becomes of rows of the file with the same coordinates. Default: error, except in an
+    /// array that allows duplicates.
     #[arg(long, value_enum, value_name = "RULE")]
     duplicates: Option<Rule>,
-    /// The same as --duplicates allow, but only for a new array, so that repeating a command does not import its cells twice.
+    /// The same as --duplicates allow, but only for a new array, so that repeating a command does
+    /// not import its cells twice.
     #[arg(long, conflicts_with = "duplicates")]
     allow_duplicates: bool,
     /// Columns of attributes with an enumeration have codes: positions of values, counted from 0.
@@ -122,29 +131,31 @@ pub(crate) struct ImportArgs {
     /// Add values to the array's enumerations that these lack, before the cells are written.
     #[arg(long, conflicts_with = "codes")]
     extend_enumerations: bool,
-    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy, also before .gz or .zst;
-    /// .parquet, .pq, .arrow, .feather, .ipc, .arrows).
+    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy,
+    /// also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
     #[arg(long, value_enum)]
     format: Option<FileFormat>,
-    /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV files a tabulator.
+    /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV
+    /// files a tabulator.
     #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
     delimiter: Option<char>,
-    /// Make a new array in place of the one that is there, which is removed once every cell of the file was found to fit its
-    /// field, and its coordinates to be allowed.
+    /// Make a new array in place of the one that is there, which is removed once every cell of the
+    /// file was found to fit its field, and its coordinates to be allowed.
     #[arg(long)]
     force: bool,
     /// Write over the cells of a dense array.
     #[arg(long)]
     overwrite: bool,
-    /// Keep memory below this for a Parquet or Arrow file, e.g. 2GiB or 500MB. A batch of an Arrow file must fit half of
-    /// it. Default: 512 MiB.
+    /// Keep memory below this for a Parquet or Arrow file, e.g. 2GiB or 500MB. A batch of an Arrow
+    /// file must fit half of it. Default: 512 MiB.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     /// Print the schema of the new array, or how many cells would be written; write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object: the array, whether it is new, the number of cells, and what --compress chose and how the
-    /// current domain grew, field by field. A dry run for a new array prints its schema.
+    /// Print one JSON object: the array, whether it is new, the number of cells, and what
+    /// --compress chose and how the current domain grew, field by field. A dry run for a new array
+    /// prints its schema.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -211,7 +222,8 @@ fn create(
     let mut options = args.change.options()?;
     if args.force {
         options = options.replace();
-        // The array that is there is removed first: a file that is wrong somewhere must not cost it.
+        // The array that is there is removed first: a file that is wrong somewhere must not cost
+        // it.
         if let Source::Table(tables) = source
             && !is_free(&storage).unwrap_or(false)
         {
@@ -252,7 +264,8 @@ impl ImportArgs {
         Failure::at(&std::env::temp_dir(), format!("a temporary file of this import: {error}"))
     }
 
-    /// Whether another process has made the array since this one looked for it. Then its cells are added, and a note says so.
+    /// Whether another process has made the array since this one looked for it. Then its cells are
+    /// added, and a note says so.
     fn comes_late(&self, storage: &Arc<dyn WriteStorage>, err: &mut dyn Write) -> bool {
         let late = !self.force && !is_free(storage).unwrap_or(true);
         if late {
@@ -283,8 +296,8 @@ impl ImportArgs {
         }
     }
 
-    /// The rows that are left out, of those that a finder has seen. `of` says what the places are, and `coordinates` those of
-    /// one row; `may` says whether the array may allow duplicates.
+    /// The rows that are left out, of those that a finder has seen. `of` says what the places are,
+    /// and `coordinates` those of one row; `may` says whether the array may allow duplicates.
     fn left_out(
         &self,
         finder: Finder,
@@ -338,9 +351,10 @@ impl ImportArgs {
         Failure::Usage(format!("{}: {what}", self.shown().display()))
     }
 
-    /// Returns an error for options about the schema of a new array if the array exists and does not match them.
-    /// Allowing duplicates is always an error then: if an import was finished but killed before it reported so,
-    /// repeating the same command would write its cells a second time.
+    /// Returns an error for options about the schema of a new array if the array exists and does
+    /// not match them. Allowing duplicates is always an error then: if an import was finished but
+    /// killed before it reported so, repeating the same command would write its cells a second
+    /// time.
     fn refuse_what_is_for_new_arrays(&self, schema: &ArraySchema) -> Result {
         let refuse = |option: &str, why: String| {
             Err(Failure::Usage(format!(

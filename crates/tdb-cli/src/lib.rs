@@ -29,8 +29,9 @@
 //!
 //! Each takes `-v`, which tells on standard error what is read and written, call by call.
 //!
-//! Data goes to standard output, everything else to standard error; the exit code is 0, 1 (failure), 2 (the command
-//! line is wrong) or 70 (a fault of tdb itself, which you should report). [`run`] is the whole command as a function:
+//! Data goes to standard output, everything else to standard error; the exit code is 0, 1
+//! (failure), 2 (the command line is wrong) or 70 (a fault of tdb itself, which you should report).
+//! [`run`] is the whole command as a function:
 //!
 //! ```
 //! let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -39,8 +40,9 @@
 //! assert!(out.is_empty());
 //! ```
 //!
-//! This crate knows nothing that the public interfaces of the crates below do not provide. It contains no byte layouts:
-//! `tdb dump` prints the fields that the ordinary parsers record while they read.
+//! This crate knows nothing that the public interfaces of the crates below do not provide. It
+//! contains no byte layouts: `tdb dump` prints the fields that the ordinary parsers record while
+//! they read.
 #![forbid(unsafe_code)]
 
 mod args;
@@ -102,7 +104,8 @@ fn stores(args: &Args) -> Result<Stores, Failure> {
     Ok(if args.command.only_shows() { stores } else { stores.uncached() })
 }
 
-/// Runs the command with these arguments (the first one is the program's name) and returns its exit code.
+/// Runs the command with these arguments (the first one is the program's name) and returns its exit
+/// code.
 pub fn run<A: Into<OsString> + Clone>(
     args: impl IntoIterator<Item = A>,
     out: &mut dyn Write,

@@ -20,7 +20,8 @@ use crate::ranges::parse_names;
 
 /// Combine many files of an array into few.
 ///
-/// Reads return the same cells as before, at every time. Replaced files stay, hidden, until a vacuum removes them.
+/// Reads return the same cells as before, at every time. Replaced files stay, hidden, until a
+/// vacuum removes them.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -43,7 +44,8 @@ pub(crate) struct ConsolidateArgs {
     /// Consolidate at most N fragments at a time. Default: all.
     #[arg(long, value_name = "N", value_parser = parse_count, allow_negative_numbers = true)]
     max: Option<usize>,
-    /// Consolidate only neighbours whose sizes have at least this ratio, the smaller one to the larger one.
+    /// Consolidate only neighbours whose sizes have at least this ratio, the smaller one to the
+    /// larger one.
     #[arg(long, value_name = "0..1", value_parser = parse_ratio, allow_negative_numbers = true, default_value_t = 0.0)]
     ratio: f64,
     /// Consolidate at most this many bytes of fragments at a time.
@@ -73,8 +75,9 @@ pub(crate) struct ConsolidateArgs {
 
 /// Remove what consolidated files replace, or what crashes left behind.
 ///
-/// Nothing is removed that a read at any time still sees, unless --drop-history is given. Other processes may write at
-/// the same time; readers that opened the array before may have to open it again.
+/// Nothing is removed that a read at any time still sees, unless --drop-history is given. Other
+/// processes may write at the same time; readers that opened the array before may have to open it
+/// again.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Examples:
@@ -90,8 +93,8 @@ pub(crate) struct VacuumArgs {
     /// Remove leftovers of interrupted writes instead.
     #[arg(long, conflicts_with = "what")]
     orphans: bool,
-    /// Only remove leftovers older than this time: milliseconds since 1970, or a date in UTC. Default: a day ago,
-    /// because an unfinished write looks like a leftover.
+    /// Only remove leftovers older than this time: milliseconds since 1970, or a date in UTC.
+    /// Default: a day ago, because an unfinished write looks like a leftover.
     #[arg(long, value_name = "MS|DATE", value_parser = parse_time, requires = "orphans")]
     before: Option<u64>,
     /// Also remove what only reads at earlier times see.
@@ -110,7 +113,8 @@ struct RunArgs {
     /// Print what would be done, with sizes, but do nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Print one JSON object: the object, whether the plan is done, its steps (what, inputs, output), and notes.
+    /// Print one JSON object: the object, whether the plan is done, its steps (what, inputs,
+    /// output), and notes.
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-/// The maximum length of the stem of a file name, in bytes; file systems allow 255 including the suffix.
+/// The maximum length of the stem of a file name, in bytes; file systems allow 255 including the
+/// suffix.
 const MOST: usize = 200;
 
 /// Makes names unique.
@@ -32,8 +33,8 @@ impl Unique {
     }
 }
 
-/// A field's name as the stem of a file name that is valid on every system: bytes that are not allowed are
-/// percent-encoded; the anonymous attribute is `__attr`.
+/// A field's name as the stem of a file name that is valid on every system: bytes that are not
+/// allowed are percent-encoded; the anonymous attribute is `__attr`.
 pub(crate) fn file_stem(name: &str) -> String {
     if name.is_empty() {
         return "__attr".to_owned();

@@ -12,8 +12,8 @@ use tdb_text::value::interval_text;
 use crate::failure::one_line;
 use crate::ranges::{Asked, Ends};
 
-/// Prints notes about the ranges and the condition of a query on standard error. If that is closed, the result is nevertheless as
-/// they would say.
+/// Prints notes about the ranges and the condition of a query on standard error. If that is closed,
+/// the result is nevertheless as they would say.
 pub(crate) fn print(
     array: &Path,
     schema: &ArraySchema,
@@ -27,8 +27,8 @@ pub(crate) fn print(
     }
 }
 
-/// Notes about the ranges of the dimensions: numbers where dates may be meant, and ranges without cells. The texts are those
-/// from which they were parsed.
+/// Notes about the ranges of the dimensions: numbers where dates may be meant, and ranges without
+/// cells. The texts are those from which they were parsed.
 pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Ends>], texts: Vec<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     let dimensions = schema.domain.dimensions.iter().zip(ranges).zip(texts).enumerate();

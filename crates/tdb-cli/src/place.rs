@@ -1,4 +1,5 @@
-//! Where arrays, groups and files are: paths, and with the feature `object-store` also URLs of stores.
+//! Where arrays, groups and files are: paths, and with the feature `object-store` also URLs of
+//! stores.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -60,16 +61,17 @@ fn hint_of_option(name: &str) -> String {
 #[derive(Debug, Default, Group)]
 pub(crate) struct StoreArgs {
     /// An option for object stores, e.g. aws_region=eu-west-1, aws_endpoint=http://localhost:9000,
-    /// aws_skip_signature=true. Also read from the environment: TDB_STORE_AWS_REGION, and the AWS_..., AZURE_... and
-    /// GOOGLE_... variables of other tools.
+    /// aws_skip_signature=true. Also read from the environment: TDB_STORE_AWS_REGION, and the
+    /// AWS_..., AZURE_... and GOOGLE_... variables of other tools.
     #[arg(long, value_name = "KEY=VALUE", global = true, help_heading = "Stores")]
     store_option: Vec<String>,
-    /// Cache in this folder what info, read, explain, export, sql, group and meta read from stores, as far as it never
-    /// changes: schemas and metadata of fragments. Several processes may use the folder at once. Also read from the environment:
-    /// TDB_CACHE.
+    /// Cache in this folder what info, read, explain, export, sql, group and meta read from stores,
+    /// as far as it never changes: schemas and metadata of fragments. Several processes may use the
+    /// folder at once. Also read from the environment: TDB_CACHE.
     #[arg(long, value_name = "FOLDER", global = true, help_heading = "Stores")]
     cache: Option<PathBuf>,
-    /// Maximum size of the cache folder, e.g. 10GiB. Default: 1GiB. Also read from the environment: TDB_CACHE_SIZE.
+    /// Maximum size of the cache folder, e.g. 10GiB. Default: 1GiB. Also read from the environment:
+    /// TDB_CACHE_SIZE.
     #[arg(long, value_name = "SIZE", global = true, help_heading = "Stores")]
     cache_size: Option<MemoryBudget>,
     /// Also cache cells.

@@ -34,7 +34,8 @@ pub(crate) enum Unit {
     Share,
 }
 
-/// Progress of a command on standard error, if that is a terminal. It is removed when it is dropped.
+/// Progress of a command on standard error, if that is a terminal. It is removed when it is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// None where nothing is shown.

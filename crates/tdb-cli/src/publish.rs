@@ -1,4 +1,5 @@
-//! `tdb publish`: writes the manifest that is needed to read an array or a group from plain web servers.
+//! `tdb publish`: writes the manifest that is needed to read an array or a group from plain web
+//! servers.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +11,12 @@ use tdb_array::{Found, MANIFEST, ObjectType, OpenOptions, Publication, WriteOpti
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 
-/// Write the manifest that is needed to read an array or a group from web servers that cannot list folders.
+/// Write the manifest that is needed to read an array or a group from web servers that cannot list
+/// folders.
 ///
-/// It is the file tdb_manifest.txt in the folder, which lists the other files and their sizes. Every later change with
-/// tdb renews it; other programs do not, so publish again after using them. Members of groups have their own manifests.
-/// To stop publishing, remove the file.
+/// It is the file tdb_manifest.txt in the folder, which lists the other files and their sizes.
+/// Every later change with tdb renews it; other programs do not, so publish again after using them.
+/// Members of groups have their own manifests. To stop publishing, remove the file.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Put the files on the server before the manifest that lists them:
@@ -33,7 +35,8 @@ pub(crate) struct PublishArgs {
     /// Also publish the members whose URIs in the group are relative, and their members.
     #[arg(long)]
     recursive: bool,
-    /// Print one JSON object: a list of what is published, with the number and the bytes of its files, and the manifest.
+    /// Print one JSON object: a list of what is published, with the number and the bytes of its
+    /// files, and the manifest.
     #[arg(long)]
     json: bool,
 }
@@ -63,8 +66,8 @@ pub(crate) fn run(args: &PublishArgs, stores: &Stores, out: &mut dyn Write) -> R
     Ok(())
 }
 
-/// The locations of the members with relative URIs in a group and in the groups in it: the deepest first. Empty for an
-/// array.
+/// The locations of the members with relative URIs in a group and in the groups in it: the deepest
+/// first. Empty for an array.
 fn members(place: &Path, stores: &Stores) -> Result<Vec<String>> {
     let kind = object_type(&stores.storage(place)?).map_err(|error| Failure::at(place, error))?;
     if kind != ObjectType::Group {

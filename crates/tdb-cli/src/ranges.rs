@@ -189,7 +189,8 @@ fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
     let dots = splits(dimension, text, "..");
     let found = match dots.as_slice() {
         [] => {
-            // Times of day contain colons too: every way to read the text as a range or a value is tried.
+            // Times of day contain colons too: every way to read the text as a range or a value is
+            // tried.
             let value = parse_end(dimension, text).ok().and_then(|end| end.first.zip(end.last));
             let value = value.map(|(first, last)| Ends { low: Some(first), high: Some(last) });
             splits(dimension, text, ":").into_iter().chain(value).collect()

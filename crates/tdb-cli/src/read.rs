@@ -48,7 +48,8 @@ struct Query<'a> {
     narrowed: bool,
 }
 
-/// What the first batch may take if only the first cells are shown: batches grow until there are enough.
+/// What the first batch may take if only the first cells are shown: batches grow until there are
+/// enough.
 const FIRST_BATCH: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
 
 /// Results with more cells than this are not tried as a grid on a terminal.
@@ -182,7 +183,8 @@ impl<'a> Query<'a> {
         preview.write()
     }
 
-    /// Reads all cells at once; or, if only the first ones are shown, as many batches as have these.
+    /// Reads all cells at once; or, if only the first ones are shown, as many batches as have
+    /// these.
     fn collect(self) -> Result<Answer<'a>> {
         let Self { array, args, coordinates, narrowed, .. } = self;
         if let Some(limit) = args.limit {
@@ -298,7 +300,8 @@ struct Summary<'a> {
     shape: Option<Vec<usize>>,
 }
 
-/// Whether only the cells that satisfy a condition are shown, so that those of a dense array are in no box.
+/// Whether only the cells that satisfy a condition are shown, so that those of a dense array are in
+/// no box.
 fn finds(args: &ReadArgs) -> bool {
     args.condition.is_some() && args.format != Format::Raw
 }
@@ -323,8 +326,9 @@ fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
     condition::failed(&args.array, args.condition.as_deref(), error)
 }
 
-/// How many coordinates a format adds, and the fields to read; `None` means the query's default. JSON has no coordinates
-/// of dense cells, because their places say them, unless only `some` cells are shown.
+/// How many coordinates a format adds, and the fields to read; `None` means the query's default.
+/// JSON has no coordinates of dense cells, because their places say them, unless only `some` cells
+/// are shown.
 fn columns(
     schema: &ArraySchema,
     format: Format,
@@ -351,7 +355,8 @@ fn columns(
     (coordinates, Some(names))
 }
 
-/// Reduces the box of a dense row-major read to what its first `limit` cells need. Returns whether it was reduced.
+/// Reduces the box of a dense row-major read to what its first `limit` cells need. Returns whether
+/// it was reduced.
 fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
     let dimensions = &schema.domain.dimensions;
     // With several ranges of a dimension, the first cells may be anywhere.

@@ -1,4 +1,5 @@
-//! What belongs to a command on a system: completions for shells, manual pages, and what this build can do.
+//! What belongs to a command on a system: completions for shells, manual pages, and what this build
+//! can do.
 
 use std::fs;
 use std::io::Write;
@@ -56,7 +57,8 @@ pub(crate) fn man(args: &ManArgs) -> Result {
     clap_mangen::generate_to(Args::command(), &args.folder).map_err(failed)
 }
 
-/// What `tdb --version` prints after the name: the version, what the build can read and write, and its features.
+/// What `tdb --version` prints after the name: the version, what the build can read and write, and
+/// its features.
 pub(crate) fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(describe);
     &TEXT

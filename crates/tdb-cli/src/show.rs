@@ -31,9 +31,10 @@ use tdb_text::value::is_text;
 
 /// Draw the cells of an array: on the terminal, or into an SVG or PNG file.
 ///
-/// A dense array is drawn as a heat map of its first attribute of numbers on the plane of its first two dimensions (a line,
-/// if it has one dimension), a sparse one as the density of its cells with the footprints of its fragments (a histogram, if
-/// it has one dimension). Cells are put into bins while they are read, in bounded memory.
+/// A dense array is drawn as a heat map of its first attribute of numbers on the plane of its first
+/// two dimensions (a line, if it has one dimension), a sparse one as the density of its cells with
+/// the footprints of its fragments (a histogram, if it has one dimension). Cells are put into bins
+/// while they are read, in bounded memory.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 Only what is not empty is drawn, unless a range says otherwise. Of a dense array with more than two dimensions, the others are \
@@ -54,7 +55,8 @@ pub(crate) struct ShowArgs {
     /// The attribute whose values are drawn; for a histogram, any field.
     #[arg(long, value_name = "FIELD")]
     attr: Option<String>,
-    /// The dimensions from left to right, and from bottom to top (of a dense array: from top to bottom).
+    /// The dimensions from left to right, and from bottom to top (of a dense array: from top to
+    /// bottom).
     #[arg(long, value_name = "X,Y")]
     dims: Option<String>,
     /// What to draw. Default: what suits the array and the other options.
@@ -75,7 +77,8 @@ pub(crate) struct ShowArgs {
     /// Draw into this file, which ends with .svg or .png, instead of the terminal.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// The size of the picture in pixels (a PNG has two for each), or in characters. Default: 800x500, or the terminal's.
+    /// The size of the picture in pixels (a PNG has two for each), or in characters. Default:
+    /// 800x500, or the terminal's.
     #[arg(long, value_name = "WxH", value_parser = parse_size)]
     size: Option<(u32, u32)>,
     /// Whether to draw with colours and half blocks where there is no file.

@@ -29,8 +29,9 @@ use crate::screen::Screen;
 
 /// Ask arrays in SQL.
 ///
-/// Paths and URLs of arrays are tables: after FROM, in quotes. Their columns are the dimensions and the attributes. The
-/// dialect and the functions are those of Apache DataFusion. Builds with the feature sql have this command.
+/// Paths and URLs of arrays are tables: after FROM, in quotes. Their columns are the dimensions and
+/// the attributes. The dialect and the functions are those of Apache DataFusion. Builds with the
+/// feature sql have this command.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 The rows of a sparse array are its cells; those of a dense array, all cells of its non-empty domain. Names that are not in quotes are \
@@ -62,7 +63,8 @@ pub(crate) struct SqlArgs {
     window: WindowArgs,
     #[command(flatten)]
     key: KeyArgs,
-    /// How to print results. Default: a table on a terminal, otherwise from the ending of the file's name, or csv.
+    /// How to print results. Default: a table on a terminal, otherwise from the ending of the
+    /// file's name, or csv.
     #[arg(long, value_enum)]
     format: Option<SqlFormat>,
     /// Write results to this file instead of standard output.
@@ -71,18 +73,20 @@ pub(crate) struct SqlArgs {
     /// On a terminal, print everything: all rows and all columns.
     #[arg(long)]
     all: bool,
-    /// Print how each query would be answered, and what it would read, instead of its result. Nothing is written.
+    /// Print how each query would be answered, and what it would read, instead of its result.
+    /// Nothing is written.
     #[arg(long)]
     explain: bool,
-    /// Keep the memory of queries below this, e.g. 2GiB or 500MB. Sorts, joins and groups that need more use temporary
-    /// files.
+    /// Keep the memory of queries below this, e.g. 2GiB or 500MB. Sorts, joins and groups that need
+    /// more use temporary files.
     #[arg(long, value_name = "SIZE")]
     memory: Option<MemoryBudget>,
     /// Use at most N threads. Default: as many as the machine has.
     #[arg(long, value_name = "N", value_parser = parse_threads, allow_negative_numbers = true)]
     threads: Option<NonZeroU16>,
-    /// Answer queries of arrays in the cluster whose scheduler listens here (tdb cluster), which has its own memory and threads. Statements
-    /// that write are refused. Builds with the feature cluster have this option.
+    /// Answer queries of arrays in the cluster whose scheduler listens here (tdb cluster), which
+    /// has its own memory and threads. Statements that write are refused. Builds with the feature
+    /// cluster have this option.
     #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["memory", "threads"])]
     cluster: Option<String>,
 }

@@ -7,7 +7,8 @@ use tdb_text::suggest::meant;
 /// The beginnings of URLs of arrays.
 const SCHEMES: [&str; 6] = ["s3", "az", "gs", "https", "http", "file"];
 
-/// The end of a message about a path at which nothing is: what is next to it, or the URL that was probably meant.
+/// The end of a message about a path at which nothing is: what is next to it, or the URL that was
+/// probably meant.
 pub(crate) fn hint_of_place(path: &Path) -> String {
     let Some(text) = path.to_str() else { return String::new() };
     let url = SCHEMES.into_iter().find_map(|scheme| {

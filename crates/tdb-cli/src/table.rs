@@ -33,8 +33,8 @@ pub(crate) enum Rule {
     None,
 }
 
-/// Prints `rows` rows whose cells are made by `cell(row, column)`. Each cell is made twice, first to measure its width,
-/// so that a long result needs no memory.
+/// Prints `rows` rows whose cells are made by `cell(row, column)`. Each cell is made twice, first
+/// to measure its width, so that a long result needs no memory.
 pub(crate) fn write(
     out: &mut dyn Write,
     indent: usize,
@@ -95,8 +95,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A table whose rows come page by page, so that a long one needs no memory: each page is as wide as the widest cell
-/// up to its end.
+/// A table whose rows come page by page, so that a long one needs no memory: each page is as wide
+/// as the widest cell up to its end.
 #[cfg(feature = "sql")]
 #[derive(Debug)]
 pub(crate) struct Pages {

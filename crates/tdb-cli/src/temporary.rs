@@ -1,5 +1,5 @@
-//! Files for what does not fit into memory, for as long as a command runs; and files that take the place of another one
-//! when they are complete.
+//! Files for what does not fit into memory, for as long as a command runs; and files that take the
+//! place of another one when they are complete.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A file in the folder for temporary files that has no name any more: nobody else can open it, and however the process ends, nothing
-/// is left of it.
+/// A file in the folder for temporary files that has no name any more: nobody else can open it, and
+/// however the process ends, nothing is left of it.
 pub(crate) fn unnamed() -> io::Result<File> {
     let folder = std::env::temp_dir();
     let (path, file) = create(|process, number| folder.join(format!("tdb-{process}-{number}")))?;
@@ -37,7 +37,8 @@ fn unname(path: &Path) -> io::Result<()> {
     fs::remove_file(path)
 }
 
-/// Elsewhere the name goes with the last program that has the file open, as soon as the system allows it.
+/// Elsewhere the name goes with the last program that has the file open, as soon as the system
+/// allows it.
 #[cfg(not(unix))]
 fn unname(path: &Path) -> io::Result<()> {
     fs::remove_file(path).or(Ok(()))
@@ -112,7 +113,8 @@ impl Temporary {
         create(beside).map(|(path, file)| Self { path, file })
     }
 
-    /// Makes the file the one at this path, which must be in the same folder. What is there is replaced.
+    /// Makes the file the one at this path, which must be in the same folder. What is there is
+    /// replaced.
     pub(crate) fn replace(self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
         fs::rename(&self.path, path)
@@ -122,7 +124,8 @@ impl Temporary {
 #[cfg(feature = "convert")]
 impl Drop for Temporary {
     fn drop(&mut self) {
-        // If it cannot be removed, it stays where it is. After `replace`, nothing has its name any more.
+        // If it cannot be removed, it stays where it is. After `replace`, nothing has its name any
+        // more.
         let _ = fs::remove_file(&self.path);
     }
 }

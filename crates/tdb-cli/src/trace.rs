@@ -1,5 +1,6 @@
-//! `-v`: what the command asks of storages, call by call, on standard error; `-vv`: also what the client of object stores
-//! says. No other library is listened to: some print whole URLs, with what is secret in them.
+//! `-v`: what the command asks of storages, call by call, on standard error; `-vv`: also what the
+//! client of object stores says. No other library is listened to: some print whole URLs, with what
+//! is secret in them.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,8 +23,9 @@ const TARGET: &str = "tdb::storage";
 /// How much to say of what the command does.
 #[derive(Clone, Copy, Debug, Default, Group)]
 pub(crate) struct VerboseArgs {
-    /// Say on standard error what is read and written: each call of a storage, with its bytes and its time. What the cache
-    /// answers is told too. Twice: also what the client of object stores says.
+    /// Say on standard error what is read and written: each call of a storage, with its bytes and
+    /// its time. What the cache answers is told too. Twice: also what the client of object stores
+    /// says.
     #[arg(short, long, action = ArgAction::Count, global = true)]
     verbose: u8,
 }

@@ -17,8 +17,8 @@ use crate::progress::ProgressArgs;
 
 /// Write the cells from a folder that tdb read --format raw has created.
 ///
-/// A write creates one fragment: either all of its cells take effect, or none. A dense write covers the box given in
-/// the folder's manifest; buffers of coordinates in the folder are ignored.
+/// A write creates one fragment: either all of its cells take effect, or none. A dense write covers
+/// the box given in the folder's manifest; buffers of coordinates in the folder are ignored.
 #[derive(Debug, Group)]
 #[command(after_help = "\
 The folder must contain a manifest.json as tdb read writes it, and little-endian buffers: for each field its values, for fields of \
@@ -32,7 +32,8 @@ pub(crate) struct WriteArgs {
     pub(crate) array: PathBuf,
     /// Folder with the buffers.
     folder: PathBuf,
-    /// Print one JSON object: the array, the number of cells, and the fragment (null if there are no cells).
+    /// Print one JSON object: the array, the number of cells, and the fragment (null if there are
+    /// no cells).
     #[arg(long)]
     json: bool,
     #[command(flatten)]

@@ -6,8 +6,8 @@ use bytemuck::Pod;
 
 use crate::num::to_u64;
 
-/// Memory that was not allocated by this crate, for example pages obtained from the operating system. Its bytes never
-/// move, and their number never changes.
+/// Memory that was not allocated by this crate, for example pages obtained from the operating
+/// system. Its bytes never move, and their number never changes.
 pub trait Memory: Send + Sync {
     /// The bytes.
     fn bytes(&self) -> &[u8];
@@ -50,11 +50,12 @@ impl Buffer {
         Self { words: vec![0; len.div_ceil(8)], brought: None, len }
     }
 
-    /// `len` zero bytes, or `None` if the system does not have that much memory. For sizes that come from a file or a
-    /// query.
+    /// `len` zero bytes, or `None` if the system does not have that much memory. For sizes that
+    /// come from a file or a query.
     #[must_use]
     pub fn try_zeroed(len: usize) -> Option<Self> {
-        // Reserving first and allocating zeroed memory afterwards leaves the pages untouched until they are used.
+        // Reserving first and allocating zeroed memory afterwards leaves the pages untouched until
+        // they are used.
         Vec::<u64>::new().try_reserve_exact(len.div_ceil(8)).ok()?;
         Some(Self::zeroed(len))
     }
@@ -108,8 +109,8 @@ impl Buffer {
         }
     }
 
-    /// Makes the buffer `len` bytes long with unspecified contents: for reused memory that is about to be overwritten.
-    /// Costs nothing if the buffer was ever that long.
+    /// Makes the buffer `len` bytes long with unspecified contents: for reused memory that is about
+    /// to be overwritten. Costs nothing if the buffer was ever that long.
     pub fn reset(&mut self, len: usize) {
         if self.room() < len {
             // The old contents are not kept, so fresh zeroed memory is cheaper than growing.
@@ -180,15 +181,16 @@ impl Buffer {
         bytes.get_mut(..self.len).unwrap_or_default()
     }
 
-    /// The bytes as values of `T`, in this machine's byte order; `None` if the length is not a multiple of the size of
-    /// `T`.
+    /// The bytes as values of `T`, in this machine's byte order; `None` if the length is not a
+    /// multiple of the size of `T`.
     #[inline]
     #[must_use]
     pub fn values<T: Pod>(&self) -> Option<&[T]> {
         bytemuck::try_cast_slice(self.as_slice()).ok()
     }
 
-    /// The bytes as writable values of `T`; `None` if the length is not a multiple of the size of `T`.
+    /// The bytes as writable values of `T`; `None` if the length is not a multiple of the size of
+    /// `T`.
     #[must_use]
     pub fn values_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
         bytemuck::try_cast_slice_mut(self.as_mut_slice()).ok()

@@ -1,4 +1,5 @@
-//! Dates: converts ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic Gregorian calendar.
+//! Dates: converts ticks of a unit since 1970-01-01 to ISO 8601 and back, in the proleptic
+//! Gregorian calendar.
 
 mod moment;
 
@@ -42,8 +43,9 @@ pub fn unit(datatype: Datatype) -> Option<Unit> {
     })
 }
 
-/// A point in time of a date type, as precise as the type's unit: `2020-02-29`, `2020-02-29T12:00:00.001`. Libraries
-/// use the smallest value for "not a time". `None` for types that are not dates.
+/// A point in time of a date type, as precise as the type's unit: `2020-02-29`,
+/// `2020-02-29T12:00:00.001`. Libraries use the smallest value for "not a time". `None` for types
+/// that are not dates.
 pub fn format(datatype: Datatype, ticks: i64) -> Option<String> {
     let unit = unit(datatype)?;
     if ticks == i64::MIN {
@@ -119,8 +121,8 @@ pub enum BadDate {
     TooFar,
 }
 
-/// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`, `2020-02-29 12:30:00.5+01:00`: its first
-/// instant.
+/// The ticks of a date such as `2020-02`, `2020-02-29`, `2020-02-29T12:30`,
+/// `2020-02-29 12:30:00.5+01:00`: its first instant.
 pub fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
     let unit = unit(datatype).ok_or(BadDate::Syntax)?;
     match usual_ticks(unit, text.as_bytes()) {
@@ -129,8 +131,8 @@ pub fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
     }
 }
 
-/// The first and the last tick of what a date names: of a month, a day, an hour, a minute or a second. With a fraction of a
-/// second it is an instant.
+/// The first and the last tick of what a date names: of a month, a day, an hour, a minute or a
+/// second. With a fraction of a second it is an instant.
 ///
 /// ```
 /// use tdb_codec::Datatype;
@@ -142,7 +144,8 @@ pub fn parse(datatype: Datatype, text: &str) -> Result<i64, BadDate> {
 /// ```
 ///
 /// # Errors
-/// A text that is not a date, or names less than a tick, or nothing that 64 bits of the unit can hold.
+/// A text that is not a date, or names less than a tick, or nothing that 64 bits of the unit can
+/// hold.
 pub fn span(datatype: Datatype, text: &str) -> Result<(i64, i64), BadDate> {
     let (first, last) = span_ticks(unit(datatype).ok_or(BadDate::Syntax)?, text)?;
     // The smallest value is not a time.
@@ -154,8 +157,9 @@ pub fn span(datatype: Datatype, text: &str) -> Result<(i64, i64), BadDate> {
     Ok((fit(first)?, fit(last)?))
 }
 
-/// The same as [`first_tick`] for the most frequent kinds of dates, `2020-02-29`, `2020-02-29T12:30:00` and
-/// `2020-02-29 12:30:00.123`, without its numbers of 128 bits; `None` for everything else.
+/// The same as [`first_tick`] for the most frequent kinds of dates, `2020-02-29`,
+/// `2020-02-29T12:30:00` and `2020-02-29 12:30:00.123`, without its numbers of 128 bits; `None` for
+/// everything else.
 fn usual_ticks(unit: Unit, text: &[u8]) -> Option<i64> {
     let (date, clock) = text.split_at_checked(10)?;
     let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *<&[u8; 10]>::try_from(date).ok()? else {
@@ -209,7 +213,8 @@ pub fn span_millis(text: &str) -> Result<(u64, u64), BadDate> {
     Ok((fit(first)?, fit(last)?))
 }
 
-/// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come last.
+/// Days since 1970-01-01. Counts in eras of 400 years that begin on 1 March, so that leap days come
+/// last.
 pub fn days_from_civil(year: i128, month: i128, day: i128) -> i128 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));

@@ -1,4 +1,5 @@
-//! Datatype codes, sizes, physical types and units: one table (specification, "Array schema": datatype).
+//! Datatype codes, sizes, physical types and units: one table (specification, "Array schema":
+//! datatype).
 
 use core::fmt;
 
@@ -96,7 +97,8 @@ impl Physical {
     }
 }
 
-/// The class of a datatype. Filters, fill values and query conditions treat all datatypes of a class alike.
+/// The class of a datatype. Filters, fill values and query conditions treat all datatypes of a
+/// class alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DatatypeClass {
@@ -214,7 +216,8 @@ impl Datatype {
     }
 
     const fn row(self) -> &'static Row {
-        // The table has a row for every code, in code order (tested below), so the fallback is never used.
+        // The table has a row for every code, in code order (tested below), so the fallback is
+        // never used.
         const FALLBACK: Row = row(Datatype::Any, "ANY", Physical::U8, DatatypeClass::Any, "");
         match TABLE.as_slice().split_at_checked(self as usize) {
             Some((_, [row, ..])) => row,
@@ -246,8 +249,8 @@ impl Datatype {
         self.row().class
     }
 
-    /// The gate that introduced it; `None` if every version has it. It is the first version for which every release
-    /// that wrote that version knows the datatype.
+    /// The gate that introduced it; `None` if every version has it. It is the first version for
+    /// which every release that wrote that version knows the datatype.
     #[must_use]
     pub const fn gate(self) -> Option<Gate> {
         match self {
@@ -283,9 +286,9 @@ impl Datatype {
         matches!(self.class(), DatatypeClass::Time)
     }
 
-    /// The little-endian bytes of the default fill value of one value: the type's minimum for signed
-    /// integers, dates and times, maximum for unsigned ones, quiet NaN for floats, `0x80` for `CHAR`, zero
-    /// for everything else.
+    /// The little-endian bytes of the default fill value of one value: the type's minimum for
+    /// signed integers, dates and times, maximum for unsigned ones, quiet NaN for floats, `0x80`
+    /// for `CHAR`, zero for everything else.
     #[must_use]
     pub fn default_fill(self) -> Vec<u8> {
         match self.class() {

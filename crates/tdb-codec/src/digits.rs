@@ -1,8 +1,9 @@
 //! Numbers as they are written: the real that is nearest to them, and the integer that they are.
 //!
-//! Every path from text to a number goes through here, with the characters that were written: a detour through another type
-//! rounds twice. `1.00000017881393432617187499` is nearest to the FLOAT32 1.0000001; its nearest FLOAT64 lies halfway between two of
-//! FLOAT32, and would become 1.0000002.
+//! Every path from text to a number goes through here, with the characters that were written: a
+//! detour through another type rounds twice. `1.00000017881393432617187499` is nearest to the
+//! FLOAT32 1.0000001; its nearest FLOAT64 lies halfway between two of FLOAT32, and would become
+//! 1.0000002.
 
 use core::str::FromStr;
 
@@ -35,8 +36,8 @@ impl Real for f64 {
     }
 }
 
-/// The real that is nearest to a number as it is written, rounded once; of two that are equally near, the even one. Also `inf`,
-/// `infinity` and `nan`, in any case, with a sign.
+/// The real that is nearest to a number as it is written, rounded once; of two that are equally
+/// near, the even one. Also `inf`, `infinity` and `nan`, in any case, with a sign.
 ///
 /// ```
 /// use tdb_codec::digits::{NotReal, nearest};
@@ -55,7 +56,8 @@ pub fn nearest<T: Real>(text: &str) -> Result<T, NotReal> {
     if value.is_boundless() && !is_word() { Err(NotReal::TooLarge) } else { Ok(value) }
 }
 
-/// The bytes of the real that is nearest to a number as it is written, in a type of reals: see [`nearest`].
+/// The bytes of the real that is nearest to a number as it is written, in a type of reals: see
+/// [`nearest`].
 ///
 /// # Errors
 /// Those of [`nearest`].
@@ -66,8 +68,8 @@ pub fn nearest_bytes(datatype: Datatype, text: &str) -> Result<Vec<u8>, NotReal>
     }
 }
 
-/// The integer that a text writes, also with a point or an exponent: `17`, `-1.0`, `2.5e3`. `None` for a number that is no
-/// integer, for one past 128 bits, and for what is no number.
+/// The integer that a text writes, also with a point or an exponent: `17`, `-1.0`, `2.5e3`. `None`
+/// for a number that is no integer, for one past 128 bits, and for what is no number.
 pub fn whole(text: &str) -> Option<i128> {
     let (negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -102,8 +104,8 @@ pub fn is_integer(text: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a type of reals says the same digits for this integer again, or holds it exactly. What is no integer has nothing to
-/// lose: reals are rounded.
+/// Whether a type of reals says the same digits for this integer again, or holds it exactly. What
+/// is no integer has nothing to lose: reals are rounded.
 pub fn keeps_integer(datatype: Datatype, text: &str) -> bool {
     // Every type has room for so many digits.
     const SAFE: usize = 6;

@@ -9,8 +9,8 @@ pub type Result<T> = core::result::Result<T, Error>;
 
 /// What is wrong with a byte sequence, where, and while reading which field.
 ///
-/// `offset` is absolute: sub-readers keep the position in the file (or in the unfiltered payload) they were cut from,
-/// so the offset can be looked up in a hex dump.
+/// `offset` is absolute: sub-readers keep the position in the file (or in the unfiltered payload)
+/// they were cut from, so the offset can be looked up in a hex dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[error("{what} at offset {offset}: {kind}")]
 pub struct Error {
@@ -103,7 +103,8 @@ impl Error {
         Self { what, offset, kind }
     }
 
-    /// The error of a writer that was given a value for the field `what`, which `version` does not have.
+    /// The error of a writer that was given a value for the field `what`, which `version` does not
+    /// have.
     #[must_use]
     pub const fn not_in_version(what: &'static str, version: FormatVersion) -> Self {
         Self::new(what, 0, ErrorKind::NotInVersion { version: version.number() })

@@ -1,8 +1,9 @@
-//! The vocabulary of the TileDB storage format: bounded little-endian reads and writes, datatypes, and the version gate
-//! table. This crate knows no structure larger than a field.
+//! The vocabulary of the TileDB storage format: bounded little-endian reads and writes, datatypes,
+//! and the version gate table. This crate knows no structure larger than a field.
 //!
-//! Every structure of the format is a run of little-endian fields without padding or alignment. A string is a `u32`
-//! (sometimes `u64`) length followed by its bytes; a list is a count followed by its items:
+//! Every structure of the format is a run of little-endian fields without padding or alignment. A
+//! string is a `u32` (sometimes `u64`) length followed by its bytes; a list is a count followed by
+//! its items:
 //!
 //! ```text
 //! offset  0        4        8                 12
@@ -11,9 +12,9 @@
 //!         +--------+--------+-----------------+---
 //! ```
 //!
-//! Bytes from a file are hostile. [`Reader`] therefore never indexes, never trusts a count before it has compared it
-//! with the bytes that are left, and reports every failure with the absolute offset, the field's name and the offending
-//! value:
+//! Bytes from a file are hostile. [`Reader`] therefore never indexes, never trusts a count before
+//! it has compared it with the bytes that are left, and reports every failure with the absolute
+//! offset, the field's name and the offending value:
 //!
 //! ```
 //! use tdb_codec::{ErrorKind, Reader};
@@ -38,7 +39,8 @@
 //! # Ok::<(), tdb_codec::Error>(())
 //! ```
 //!
-//! Differences between format versions are rows of one table, [`Gate`]; no other crate contains a version number:
+//! Differences between format versions are rows of one table, [`Gate`]; no other crate contains a
+//! version number:
 //!
 //! ```
 //! use tdb_codec::{FormatVersion, Gate};
@@ -50,10 +52,11 @@
 //! # Ok::<(), tdb_codec::UnsupportedVersion>(())
 //! ```
 //!
-//! A caller that reads untrusted bytes also sets how much memory they may use: [`Limits`] bounds single allocations,
-//! and a [`Budget`] is charged before a buffer grows and released afterwards.
+//! A caller that reads untrusted bytes also sets how much memory they may use: [`Limits`] bounds
+//! single allocations, and a [`Budget`] is charged before a buffer grows and released afterwards.
 //!
-//! What this crate does not know: any structure larger than a field, filters, files, paths, threads, clocks.
+//! What this crate does not know: any structure larger than a field, filters, files, paths,
+//! threads, clocks.
 #![forbid(unsafe_code)]
 
 mod be;

@@ -12,7 +12,8 @@ pub struct Limits {
     pub tile_bytes: u64,
     /// Largest unfiltered metadata structure (schema, fragment metadata section, …), in bytes.
     pub metadata_bytes: u64,
-    /// The most memory that filters may hold between their steps at any one time, in bytes, over all threads together.
+    /// The most memory that filters may hold between their steps at any one time, in bytes, over
+    /// all threads together.
     pub scratch_bytes: u64,
 }
 
@@ -22,13 +23,15 @@ impl Limits {
 }
 
 impl Default for Limits {
-    /// 4 GiB for a tile (the largest chunk length), 1 GiB for a metadata structure, 1 GiB between filters.
+    /// 4 GiB for a tile (the largest chunk length), 1 GiB for a metadata structure, 1 GiB between
+    /// filters.
     fn default() -> Self {
         Self { tile_bytes: 4 << 30, metadata_bytes: 1 << 30, scratch_bytes: 1 << 30 }
     }
 }
 
-/// The number of bytes that may still be allocated. It is charged before a buffer grows and released afterwards.
+/// The number of bytes that may still be allocated. It is charged before a buffer grows and
+/// released afterwards.
 ///
 /// Shared by reference between the jobs of one operation.
 ///

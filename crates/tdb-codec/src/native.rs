@@ -1,4 +1,5 @@
-//! The ten machine types that all datatypes are stored as, and the one place that dispatches on them.
+//! The ten machine types that all datatypes are stored as, and the one place that dispatches on
+//! them.
 
 use core::cmp::Ordering;
 use core::fmt::Debug;
@@ -26,7 +27,8 @@ pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 's
     /// The value as the nearest `f64`.
     fn to_f64(self) -> f64;
 
-    /// Of integers, how far the value is above `least`, which is not greater than it; `None` for real numbers.
+    /// Of integers, how far the value is above `least`, which is not greater than it; `None` for
+    /// real numbers.
     ///
     /// ```
     /// use tdb_codec::Native;
@@ -102,8 +104,9 @@ pub trait PhysicalVisitor {
 impl Physical {
     /// Runs `visitor` for this machine type.
     ///
-    /// A visitor whose code differs from type to type does not look at [`Native::PHYSICAL`]: all ten variants of that code would be
-    /// compiled for each of the ten types. It matches on the [`Physical`] instead, in a function that is not generic.
+    /// A visitor whose code differs from type to type does not look at [`Native::PHYSICAL`]: all
+    /// ten variants of that code would be compiled for each of the ten types. It matches on the
+    /// [`Physical`] instead, in a function that is not generic.
     ///
     /// ```
     /// use tdb_codec::{Native, Physical, PhysicalVisitor};

@@ -7,7 +7,8 @@ pub fn to_usize(value: u64) -> Option<usize> {
     usize::try_from(value).ok()
 }
 
-/// Converts a `usize` length to a wire integer. Lossless on every supported target (pointers up to 64 bits).
+/// Converts a `usize` length to a wire integer. Lossless on every supported target (pointers up to
+/// 64 bits).
 #[inline]
 #[must_use]
 // `as` is lossless here: usize is at most 64 bits wide on every Rust target.

@@ -230,8 +230,8 @@ impl<'a> Reader<'a> {
         decode(code).ok_or_else(|| start.error(what, ErrorKind::InvalidValue { value: u64::from(code) }))
     }
 
-    /// Reads a `u32` count of items that take at least `min_item_size` bytes each. The bytes that are left bound the
-    /// result, so it is safe to use as a capacity.
+    /// Reads a `u32` count of items that take at least `min_item_size` bytes each. The bytes that
+    /// are left bound the result, so it is safe to use as a capacity.
     ///
     /// # Errors
     /// [`ErrorKind::CountTooLarge`] if the remaining bytes cannot hold that many items.
@@ -241,7 +241,8 @@ impl<'a> Reader<'a> {
         self.bounded(start, count, min_item_size, what)
     }
 
-    /// Reads a `u64` count of items that take at least `min_item_size` bytes each; see [`Self::count_u32`].
+    /// Reads a `u64` count of items that take at least `min_item_size` bytes each; see
+    /// [`Self::count_u32`].
     ///
     /// # Errors
     /// [`ErrorKind::CountTooLarge`] if the remaining bytes cannot hold that many items.
@@ -303,8 +304,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads `count` little-endian `u64`s; `count` is compared with the bytes that are left before any memory is
-    /// allocated.
+    /// Reads `count` little-endian `u64`s; `count` is compared with the bytes that are left before
+    /// any memory is allocated.
     ///
     /// # Errors
     /// [`ErrorKind::UnexpectedEnd`] or [`ErrorKind::Overflow`].
@@ -316,7 +317,8 @@ impl<'a> Reader<'a> {
         Ok(bytes.as_chunks::<8>().0.iter().map(|&bytes| u64::from_le_bytes(bytes)).collect())
     }
 
-    /// A reader over the next `len` bytes, which this reader skips. The sub-reader cannot see past them.
+    /// A reader over the next `len` bytes, which this reader skips. The sub-reader cannot see past
+    /// them.
     ///
     /// # Errors
     /// [`ErrorKind::UnexpectedEnd`] if fewer are left.

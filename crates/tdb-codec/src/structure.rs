@@ -1,4 +1,5 @@
-//! Tables of fields: the byte layout of each structure, for the documentation and for a test that checks it.
+//! Tables of fields: the byte layout of each structure, for the documentation and for a test that
+//! checks it.
 
 use core::fmt;
 
@@ -23,7 +24,8 @@ pub enum Wire {
     Words,
     /// A 64-bit count and that many 64-bit integers.
     List,
-    /// Intervals: the low and the high end, both of fixed size; for strings, two 64-bit lengths and both ends.
+    /// Intervals: the low and the high end, both of fixed size; for strings, two 64-bit lengths and
+    /// both ends.
     Ranges,
     /// Fields that depend on another field; each has one of these names.
     OneOf(&'static [&'static str]),
@@ -138,8 +140,9 @@ impl FieldRow {
 
 /// The table of a structure's fields, in the order of the bytes.
 ///
-/// The table is kept next to the parser and does not drive it. `tdb-array`'s test of all fixtures compares the fields
-/// that the parser records in a [`Trace`](crate::Trace) with the table of that version.
+/// The table is kept next to the parser and does not drive it. `tdb-array`'s test of all fixtures
+/// compares the fields that the parser records in a [`Trace`](crate::Trace) with the table of that
+/// version.
 ///
 /// ```
 /// use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Structure, Trace, Wire};
@@ -236,7 +239,8 @@ impl Structure {
         })
     }
 
-    /// Compares the fields that a parser recorded with the table of `version`: names, order, and lengths.
+    /// Compares the fields that a parser recorded with the table of `version`: names, order, and
+    /// lengths.
     ///
     /// # Errors
     /// The first field that differs.

@@ -1,4 +1,5 @@
-//! A record of the fields a parser read: the offset, length and name of each. It explains a file byte by byte.
+//! A record of the fields a parser read: the offset, length and name of each. It explains a file
+//! byte by byte.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,8 +16,8 @@ pub struct TracedField {
     pub what: &'static str,
 }
 
-/// Records every field that the attached readers read, in reading order. The parsers themselves thus explain a file,
-/// and no layout has to be written down a second time.
+/// Records every field that the attached readers read, in reading order. The parsers themselves
+/// thus explain a file, and no layout has to be written down a second time.
 ///
 /// ```
 /// use tdb_codec::{Reader, Trace};

@@ -6,8 +6,8 @@ use thiserror::Error as ThisError;
 
 /// A storage format version (1 to 23).
 ///
-/// It deliberately has no ordering and cannot be compared with integers: code calls [`FormatVersion::has`], so every
-/// version condition is a named row of [`Gate`].
+/// It deliberately has no ordering and cannot be compared with integers: code calls
+/// [`FormatVersion::has`], so every version condition is a named row of [`Gate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FormatVersion(u32);
 
@@ -31,8 +31,8 @@ impl FormatVersion {
     /// Checks a number read from a file.
     ///
     /// # Errors
-    /// [`UnsupportedVersion`] for 0, for anything newer than [`Self::NEWEST`], and for the numbers of
-    /// experimental builds (high bit set).
+    /// [`UnsupportedVersion`] for 0, for anything newer than [`Self::NEWEST`], and for the numbers
+    /// of experimental builds (high bit set).
     pub const fn parse(number: u32) -> Result<Self, UnsupportedVersion> {
         if number < Self::OLDEST.0 || number > Self::NEWEST.0 {
             return Err(UnsupportedVersion(number));
@@ -72,7 +72,8 @@ impl fmt::Display for FormatVersion {
     }
 }
 
-/// The bit that libtiledb 2.12 to 2.28, when built with experimental features, sets in the version numbers it writes.
+/// The bit that libtiledb 2.12 to 2.28, when built with experimental features, sets in the version
+/// numbers it writes.
 const EXPERIMENTAL: u32 = 1 << 31;
 
 /// Describes a version number, whether or not this build reads it.
@@ -88,7 +89,8 @@ pub(crate) fn version_text(number: u32) -> String {
 
 macro_rules! gates {
     ($($(#[$doc:meta])* $name:ident = $since:literal, $text:literal;)*) => {
-        /// A feature that a format version introduced. Each row is one "new in version N" of the specification.
+        /// A feature that a format version introduced. Each row is one "new in version N" of the
+        /// specification.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Gate {

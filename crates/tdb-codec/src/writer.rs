@@ -125,8 +125,9 @@ impl Writer {
         self.bytes(bytes);
     }
 
-    /// Appends a `u32` placeholder, calls `body`, and then replaces the placeholder with the number of bytes that
-    /// `body` wrote. The placeholder is `u32::MAX`, so if it is never replaced, it is not mistaken for a valid length.
+    /// Appends a `u32` placeholder, calls `body`, and then replaces the placeholder with the number
+    /// of bytes that `body` wrote. The placeholder is `u32::MAX`, so if it is never replaced, it is
+    /// not mistaken for a valid length.
     ///
     /// # Errors
     /// [`ErrorKind::Overflow`] if the body takes 4 GiB or more, or any error that `body` returns.

@@ -22,8 +22,9 @@ pub struct Export {
 }
 
 impl Export {
-    /// Begins a query: its first batch is read here, so that errors come before a file is made. For a read of one box of
-    /// a dense array, `subarray` says which one and in which order; without it, the file cannot become a dense array again.
+    /// Begins a query: its first batch is read here, so that errors come before a file is made. For
+    /// a read of one box of a dense array, `subarray` says which one and in which order; without
+    /// it, the file cannot become a dense array again.
     ///
     /// # Errors
     /// A query that does not fit the array, and errors of reading its first batch.
@@ -55,11 +56,12 @@ impl Export {
         Ok(cells)
     }
 
-    /// Writes all batches to a sink of this format, without finishing it; returns the number of cells.
+    /// Writes all batches to a sink of this format, without finishing it; returns the number of
+    /// cells.
     ///
     /// # Errors
-    /// Errors of the array and of the sink; text that is not UTF-8; a number that its enumeration does not have, in a
-    /// format that does not store it.
+    /// Errors of the array and of the sink; text that is not UTF-8; a number that its enumeration
+    /// does not have, in a format that does not store it.
     pub fn into_sink(self, format: Format, sink: &mut dyn BatchSink) -> Result<u64> {
         check_types(format, &self.schema)?;
         let mut cells = 0u64;
@@ -102,7 +104,8 @@ fn check_types(format: Format, schema: &Schema) -> Result<()> {
     }
 }
 
-/// A number outside of an enumeration is null in Arrow, with the number below it, which Parquet does not store.
+/// A number outside of an enumeration is null in Arrow, with the number below it, which Parquet
+/// does not store.
 fn check_numbers(batch: &RecordBatch) -> Result<()> {
     for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
         let nullable =

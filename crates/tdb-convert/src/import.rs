@@ -15,14 +15,15 @@ use crate::new::OLD_ANONYMOUS;
 use crate::source::Source;
 use crate::spans::Coordinates;
 
-/// Writes the cells of a file into an array, which gets all of them or none; returns their number. `memory` bounds the
-/// cells that are buffered, in addition to a batch of the file.
+/// Writes the cells of a file into an array, which gets all of them or none; returns their number.
+/// `memory` bounds the cells that are buffered, in addition to a batch of the file.
 ///
-/// The cells of a dense array are the given part of it, or the part that the file's metadata names; coordinates in the
-/// file are compared with it.
+/// The cells of a dense array are the given part of it, or the part that the file's metadata names;
+/// coordinates in the file are compared with it.
 ///
 /// # Errors
-/// Errors of the file, which are found while it is read; columns that do not fit the array; errors of writing.
+/// Errors of the file, which are found while it is read; columns that do not fit the array; errors
+/// of writing.
 pub fn append(
     writer: &ArrayWriter,
     mapping: &Mapping,
@@ -48,7 +49,8 @@ pub fn fit(mapping: &Mapping, batch: &RecordBatch, file: &str) -> Result<()> {
 /// Compares the columns of a file with the fields of an array, without reading a row.
 ///
 /// # Errors
-/// A column that the array does not have, one whose type does not fit its field, and a field without a column.
+/// A column that the array does not have, one whose type does not fit its field, and a field
+/// without a column.
 pub fn check(mapping: &Mapping, source: &Source) -> Result<()> {
     let batch = RecordBatch::new_empty(source.schema().clone());
     fit(mapping, &batch, source.name())?;
@@ -149,7 +151,8 @@ fn nothing(source: &mut Source) -> Result<u64> {
     Ok(0)
 }
 
-/// The batch without columns that are not fields of arrays (labels, times of cells), with the names of today.
+/// The batch without columns that are not fields of arrays (labels, times of cells), with the names
+/// of today.
 fn fitted(mapping: &Mapping, batch: &RecordBatch) -> tdb_arrow::Result<RecordBatch> {
     let array = mapping.array_schema();
     let (mut fields, mut columns) = (Vec::new(), Vec::new());

@@ -1,7 +1,7 @@
 //! TileDB arrays as Parquet and Arrow IPC files, and back, in bounded memory.
 //!
-//! [`Export`] writes the cells of a query to a [`BatchSink`], batch by batch; [`Source`] reads a file in the same way,
-//! and [`append`] writes its cells into an array.
+//! [`Export`] writes the cells of a query to a [`BatchSink`], batch by batch; [`Source`] reads a
+//! file in the same way, and [`append`] writes its cells into an array.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -30,31 +30,36 @@
 //!
 //! # What comes back
 //!
-//! A file contains the array's schema, the values of its enumerations and, for a dense array, the place of its cells, as
-//! metadata of the Arrow schema. An array made from the file again has the same schema and the same cells. Exceptions:
+//! A file contains the array's schema, the values of its enumerations and, for a dense array, the
+//! place of its cells, as metadata of the Arrow schema. An array made from the file again has the
+//! same schema and the same cells. Exceptions:
 //!
-//! - Parquet stores nothing for a null: the bytes that an array has under a null come back as zeros.
-//! - Parquet has no numbers outside of an enumeration. An export of such a cell is refused; as numbers
-//!   ([`tdb_arrow::Enumerations::Numbers`]) it is possible.
-//! - Parquet has no seconds and no durations: without the Arrow schema, other software reads these as integers, and pyarrow reads
-//!   seconds so in any case. Seconds that pyarrow writes to a Parquet file are milliseconds there.
-//! - Values of dimension labels, key-value metadata and the history of an array are not part of a file.
+//! - Parquet stores nothing for a null: the bytes that an array has under a null come back as
+//!   zeros.
+//! - Parquet has no numbers outside of an enumeration. An export of such a cell is refused; as
+//!   numbers ([`tdb_arrow::Enumerations::Numbers`]) it is possible.
+//! - Parquet has no seconds and no durations: without the Arrow schema, other software reads these
+//!   as integers, and pyarrow reads seconds so in any case. Seconds that pyarrow writes to a
+//!   Parquet file are milliseconds there.
+//! - Values of dimension labels, key-value metadata and the history of an array are not part of a
+//!   file.
 //!
 //! # Memory
 //!
-//! An export holds a batch of the query and one row group. An import holds a batch of the file and the memory of the
-//! writer. A batch of an Arrow IPC file is read whole: if it is larger than the memory, the import is refused.
+//! An export holds a batch of the query and one row group. An import holds a batch of the file and
+//! the memory of the writer. A batch of an Arrow IPC file is read whole: if it is larger than the
+//! memory, the import is refused.
 //!
 //! # Files that are wrong
 //!
-//! A file may have been made by anybody. Every size in a file is compared with the bytes that are there, or with the
-//! memory, before anything is allocated. If the decoder of another crate panics nevertheless, that is an
-//! [`Error::File`] too.
+//! A file may have been made by anybody. Every size in a file is compared with the bytes that are
+//! there, or with the memory, before anything is allocated. If the decoder of another crate panics
+//! nevertheless, that is an [`Error::File`] too.
 //!
 //! # Features
 //!
-//! The codecs are those of `tdb-array`, on by default. `brotli` reads Parquet files whose pages are compressed with Brotli.
-//! The crate does not open files: it works on readers and writers.
+//! The codecs are those of `tdb-array`, on by default. `brotli` reads Parquet files whose pages are
+//! compressed with Brotli. The crate does not open files: it works on readers and writers.
 #![forbid(unsafe_code)]
 
 mod error;

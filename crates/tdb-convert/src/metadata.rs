@@ -1,5 +1,5 @@
-//! What an Arrow schema says of the array in addition to what `tdb-arrow` stores: the values of its enumerations, and the
-//! part of a dense array that the cells are.
+//! What an Arrow schema says of the array in addition to what `tdb-arrow` stores: the values of its
+//! enumerations, and the part of a dense array that the cells are.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,8 @@ use crate::error::Result;
 
 /// In the metadata of a schema: the order of dense cells, and their range in each dimension.
 pub const SUBARRAY: &str = "tdb:subarray";
-/// In the metadata of a schema: the values of the enumeration whose name follows, as the format stores them.
+/// In the metadata of a schema: the values of the enumeration whose name follows, as the format
+/// stores them.
 const ENUMERATION: &str = "tdb:enumeration_values:";
 
 /// The metadata key of the values of an enumeration.
@@ -29,15 +30,16 @@ pub struct Subarray {
 }
 
 impl Subarray {
-    /// The box of a dense array with this range in each dimension. Its cells are in the order in which the array's tiles
-    /// are stored, so that they can be written again as a stream.
+    /// The box of a dense array with this range in each dimension. Its cells are in the order in
+    /// which the array's tiles are stored, so that they can be written again as a stream.
     #[must_use]
     pub fn new(schema: &ArraySchema, ranges: Vec<Range>) -> Self {
         let order = if schema.tile_order == Layout::ColMajor { Layout::ColMajor } else { Layout::RowMajor };
         Self { order, ranges }
     }
 
-    /// The box of a dense array that has been written; `None` for a sparse array, and if nothing was.
+    /// The box of a dense array that has been written; `None` for a sparse array, and if nothing
+    /// was.
     #[must_use]
     pub fn written(array: &Array) -> Option<Self> {
         let dense = array.schema().array_type == ArrayType::Dense;

@@ -18,11 +18,12 @@ use crate::spans::{Spans, is_text, wide};
 pub(crate) const OLD_ANONYMOUS: &str = "__attr";
 /// Cells of a tile of such an array.
 const ROW_TILE: u64 = 10_000;
-/// The high end of the current domain of text: a byte that is in no text. With an open end, libtiledb 2.30 refuses ranges of
-/// the dimension, and finds no cells in global order.
+/// The high end of the current domain of text: a byte that is in no text. With an open end,
+/// libtiledb 2.30 refuses ranges of the dimension, and finds no cells in global order.
 const AFTER_TEXT: &[u8] = b"\xff";
 
-/// An array that is to be made of a file: its schema, the values of its enumerations, and where its cells belong.
+/// An array that is to be made of a file: its schema, the values of its enumerations, and where its
+/// cells belong.
 #[derive(Clone, Debug)]
 pub struct NewArray {
     schema: ArraySchema,
@@ -52,7 +53,8 @@ impl NewArray {
         Ok(Self { schema, enumerations, subarray: metadata::subarray(arrow)? })
     }
 
-    /// A dense array of the rows of a file, in their order, with a dimension of this name, which counts from 0.
+    /// A dense array of the rows of a file, in their order, with a dimension of this name, which
+    /// counts from 0.
     ///
     /// # Errors
     /// A column whose type the format does not have, or that is called like the dimension.
@@ -69,11 +71,13 @@ impl NewArray {
         Ok(Self { schema, enumerations: Vec::new(), subarray })
     }
 
-    /// A sparse array whose dimensions are columns of the file (see [`dimensions`]), or one that [`Source::numbered`] adds. With the [`Spans`] of the file, they
-    /// become the current domain, which grows with later files.
+    /// A sparse array whose dimensions are columns of the file (see [`dimensions`]), or one that
+    /// [`Source::numbered`] adds. With the [`Spans`] of the file, they become the current domain,
+    /// which grows with later files.
     ///
     /// # Errors
-    /// A column whose type the format does not have, or a schema that breaks another rule of the format.
+    /// A column whose type the format does not have, or a schema that breaks another rule of the
+    /// format.
     pub fn sparse(
         arrow: &Schema,
         dimensions: &[Dimension],
@@ -101,7 +105,8 @@ impl NewArray {
         Ok(Self { schema: compressed(schema), enumerations: Vec::new(), subarray: None })
     }
 
-    /// Takes the values of enumerations that the metadata does not contain from the dictionaries of a file's first batch.
+    /// Takes the values of enumerations that the metadata does not contain from the dictionaries of
+    /// a file's first batch.
     ///
     /// # Errors
     /// Dictionaries that are not the values of an enumeration.
@@ -138,7 +143,8 @@ impl NewArray {
         self.subarray.as_ref()
     }
 
-    /// The options with the values of all enumerations: with them, the array can be created or begun.
+    /// The options with the values of all enumerations: with them, the array can be created or
+    /// begun.
     pub fn create(&self, options: WriteOptions) -> WriteOptions {
         self.enumerations.iter().cloned().fold(options, WriteOptions::enumeration)
     }
@@ -179,16 +185,16 @@ pub fn dimensions<S: AsRef<str>>(arrow: &Schema, names: &[S]) -> Result<Vec<Dime
     Ok(names.iter().map(dimension).collect::<tdb_arrow::Result<_>>()?)
 }
 
-/// Forgets the domain of a dimension of integers or dates, so that [`Spans::of`] takes all its coordinates. Real numbers keep theirs, in
-/// which NaN is not.
+/// Forgets the domain of a dimension of integers or dates, so that [`Spans::of`] takes all its
+/// coordinates. Real numbers keep theirs, in which NaN is not.
 pub fn open_domain(dimension: &mut Dimension) {
     if !dimension.datatype.physical().is_float() {
         dimension.domain = None;
     }
 }
 
-/// Widens the domains of dimensions so that they hold the coordinates of a file. A domain that would be too long for its type is no longer
-/// than the file needs.
+/// Widens the domains of dimensions so that they hold the coordinates of a file. A domain that
+/// would be too long for its type is no longer than the file needs.
 pub fn make_room(dimensions: &mut [Dimension], spans: &Spans) {
     for (dimension, span) in dimensions.iter_mut().zip(&spans.ranges) {
         if let (Some((low, high)), Some(span)) = (&dimension.domain, span) {

@@ -25,8 +25,8 @@ const ROW_GROUP_ROWS: usize = 1 << 20;
 /// The level of Zstandard.
 const ZSTD_LEVEL: i32 = 3;
 
-/// A file that is being written: batches with one schema go in, one after the other. What is dropped before
-/// [`Self::finish`] is not a whole file.
+/// A file that is being written: batches with one schema go in, one after the other. What is
+/// dropped before [`Self::finish`] is not a whole file.
 pub trait BatchSink {
     /// Adds the rows of a batch.
     ///
@@ -45,7 +45,8 @@ pub trait BatchSink {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Zstandard in Parquet files; nothing in Arrow files, whose readers can then map them into memory.
+    /// Zstandard in Parquet files; nothing in Arrow files, whose readers can then map them into
+    /// memory.
     #[default]
     Usual,
     /// None.
@@ -85,7 +86,8 @@ impl SinkOptions {
         self
     }
 
-    /// Sets the bytes of a row group of a Parquet file. A row group is held in memory until it is complete.
+    /// Sets the bytes of a row group of a Parquet file. A row group is held in memory until it is
+    /// complete.
     #[must_use]
     pub const fn row_group(mut self, bytes: usize) -> Self {
         self.row_group = if bytes == 0 { 1 } else { bytes };
@@ -110,7 +112,8 @@ impl SinkOptions {
 /// ```
 ///
 /// # Errors
-/// An error of the output, a type that the format does not have, or a compression that it does not have.
+/// An error of the output, a type that the format does not have, or a compression that it does not
+/// have.
 pub fn sink<'w>(
     format: Format,
     out: impl Write + Send + 'w,
@@ -138,7 +141,8 @@ fn properties(options: &SinkOptions) -> Result<WriterProperties> {
         Compression::Lz4 => Codec::LZ4_RAW,
         Compression::Snappy => Codec::SNAPPY,
     };
-    // Each column holds a page, and the values of its dictionary beside it: a part of a small row group.
+    // Each column holds a page, and the values of its dictionary beside it: a part of a small row
+    // group.
     let page = options.row_group.div_ceil(PAGES).min(PAGE);
     let properties = WriterProperties::builder()
         .set_dictionary_page_size_limit(page)

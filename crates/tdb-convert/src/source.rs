@@ -95,8 +95,8 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// Opens a file. `name` is for messages. A batch takes at most a fraction of `memory` bytes if the format allows to
-    /// choose; a larger batch of an Arrow file is refused.
+    /// Opens a file. `name` is for messages. A batch takes at most a fraction of `memory` bytes if
+    /// the format allows to choose; a larger batch of an Arrow file is refused.
     ///
     /// # Errors
     /// A file of another format, or one that is truncated, damaged or compressed in an unknown way.
@@ -174,7 +174,8 @@ impl Source {
         Ok(self)
     }
 
-    /// Adds a column that numbers the rows, as the last one. After [`Self::only`], and before the first batch.
+    /// Adds a column that numbers the rows, as the last one. After [`Self::only`], and before the
+    /// first batch.
     ///
     /// ```
     /// use std::io::Cursor;
@@ -204,7 +205,8 @@ impl Source {
         self
     }
 
-    /// Leaves out the rows with these numbers, which are in order and count from 0. Before the first batch.
+    /// Leaves out the rows with these numbers, which are in order and count from 0. Before the
+    /// first batch.
     #[must_use]
     pub fn without(mut self, rows: impl Iterator<Item = io::Result<u64>> + Send + 'static) -> Self {
         let rows: Rows = Box::new(rows);
@@ -212,7 +214,8 @@ impl Source {
         self
     }
 
-    /// Whether the rows are numbered, so that they are in the order of an array whose dimension is that column.
+    /// Whether the rows are numbered, so that they are in the order of an array whose dimension is
+    /// that column.
     pub(crate) fn numbers(&self) -> Option<&str> {
         self.numbered.as_ref().map(|numbers| numbers.field.name().as_str())
     }
@@ -281,8 +284,8 @@ impl Iterator for Source {
     }
 }
 
-/// Runs a decoder of another crate. It may panic on bytes that no writer makes: that is an error of the file, whose source is
-/// not used again.
+/// Runs a decoder of another crate. It may panic on bytes that no writer makes: that is an error of
+/// the file, whose source is not used again.
 fn guarded<T>(name: &str, decode: impl FnOnce() -> Result<T, FileProblem>) -> Result<T> {
     match catch_unwind(AssertUnwindSafe(decode)) {
         Ok(Ok(done)) => Ok(done),

@@ -1,5 +1,5 @@
-//! The range of the coordinates in a file, and the number of its rows: read before a new array gets its domain, or an array
-//! grows.
+//! The range of the coordinates in a file, and the number of its rows: read before a new array gets
+//! its domain, or an array grows.
 
 use arrow_array::RecordBatch;
 use tdb_array::schema::{Attribute, Dimension};
@@ -23,22 +23,25 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// What is known without a look at the coordinates: this many rows, and a range in each dimension.
+    /// What is known without a look at the coordinates: this many rows, and a range in each
+    /// dimension.
     #[must_use]
     pub const fn new(rows: u64, ranges: Vec<Option<Range>>) -> Self {
         Self { rows, ranges }
     }
 
-    /// Reads the coordinates of a file that was just opened. A coordinate outside the domain of its dimension is refused.
+    /// Reads the coordinates of a file that was just opened. A coordinate outside the domain of its
+    /// dimension is refused.
     ///
     /// # Errors
-    /// Errors of the file; a dimension without a column, or of another type; a null as a coordinate.
+    /// Errors of the file; a dimension without a column, or of another type; a null as a
+    /// coordinate.
     pub fn of(source: Source, dimensions: &[Dimension]) -> Result<Self> {
         Self::watched(source, dimensions, &mut |_, _| Ok(()))
     }
 
-    /// The same, and shows each coordinate: the number of its row, and its values in the order of the dimensions. Without
-    /// dimensions, nothing is shown.
+    /// The same, and shows each coordinate: the number of its row, and its values in the order of
+    /// the dimensions. Without dimensions, nothing is shown.
     ///
     /// # Errors
     /// As [`Self::of`]; those of `watch`.
@@ -121,8 +124,9 @@ impl Coordinates {
     }
 }
 
-/// The domain of a new dimension of this type that was not given one: wide, so that later files find room. Libraries take
-/// the whole domain for the tile extent if there is none, so its length must fit the type.
+/// The domain of a new dimension of this type that was not given one: wide, so that later files
+/// find room. Libraries take the whole domain for the tile extent if there is none, so its length
+/// must fit the type.
 pub(crate) fn wide(datatype: Datatype) -> Option<Range> {
     use tdb_array::schema::Physical as P;
     fn range<const N: usize>(low: [u8; N], high: [u8; N]) -> Option<Range> {

@@ -1,5 +1,5 @@
-//! A child process exports and imports an array several times as large as the memory that it is given; its resident memory, as
-//! the system counts it, grows by less than that memory.
+//! A child process exports and imports an array several times as large as the memory that it is
+//! given; its resident memory, as the system counts it, grows by less than that memory.
 #![cfg(target_os = "linux")]
 #![expect(
     clippy::unwrap_used,

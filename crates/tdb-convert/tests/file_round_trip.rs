@@ -44,7 +44,8 @@ fn array_of(format: Format, file: Vec<u8>) -> Result<(ArraySchema, Array)> {
     Ok((new.schema().clone(), OpenOptions::new().threads(1).open_storage(storage)?))
 }
 
-/// The schema that the array would have if it were new: the current version, with names as they are now.
+/// The schema that the array would have if it were new: the current version, with names as they are
+/// now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
     let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);

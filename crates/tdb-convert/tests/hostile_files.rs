@@ -1,5 +1,5 @@
-//! Files that end early, and files with other bytes: an error, or other cells, but never a panic, and never more memory than
-//! the file and the limit allow.
+//! Files that end early, and files with other bytes: an error, or other cells, but never a panic,
+//! and never more memory than the file and the limit allow.
 
 #![expect(
     clippy::unwrap_used,
@@ -35,7 +35,8 @@ fn file(name: &str, format: Format, compression: Compression) -> Vec<u8> {
     file
 }
 
-/// Reads a file to its end, and makes the schema of an array of it. The panics of decoders are errors and print nothing.
+/// Reads a file to its end, and makes the schema of an array of it. The panics of decoders are
+/// errors and print nothing.
 fn read(format: Format, file: &[u8]) -> Result<usize, Error> {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

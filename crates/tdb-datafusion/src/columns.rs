@@ -14,8 +14,8 @@ pub(crate) enum Comparable {
     Integer,
     /// Booleans: equal or not.
     Boolean,
-    /// Floating-point numbers. SQL orders NaN after all others (before them if its sign is set); no range of a
-    /// condition contains NaN.
+    /// Floating-point numbers. SQL orders NaN after all others (before them if its sign is set); no
+    /// range of a condition contains NaN.
     Real,
     /// Text and bytes of variable length, compared as unsigned bytes.
     Bytes,
@@ -40,8 +40,9 @@ pub(crate) struct Table {
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
     pub(crate) dense: bool,
-    /// Whether conditions leave out exactly the rows that do not satisfy them. In a dense array they also leave out rows that were never
-    /// written, whose fill values may satisfy them: so only if there are none of these.
+    /// Whether conditions leave out exactly the rows that do not satisfy them. In a dense array
+    /// they also leave out rows that were never written, whose fill values may satisfy them: so
+    /// only if there are none of these.
     pub(crate) selects: bool,
     columns: Vec<Column>,
 }
@@ -51,8 +52,8 @@ impl Table {
     pub(crate) fn of(array: &Array, options: Options) -> tdb_arrow::Result<Self> {
         let mapping = Mapping::of(array, options)?;
         let arrow = mapping.whole_arrow_schema()?;
-        // The metadata of fields is for programs that create arrays from schemas; in plans it would only have to be
-        // identical everywhere.
+        // The metadata of fields is for programs that create arrays from schemas; in plans it would
+        // only have to be identical everywhere.
         let fields = arrow
             .fields()
             .iter()
@@ -69,7 +70,8 @@ impl Table {
         Ok(Self { mapping, schema, dense, selects: !dense || is_written(array), columns })
     }
 
-    /// Whether tables of two states of an array have the same columns and can push down the same filters.
+    /// Whether tables of two states of an array have the same columns and can push down the same
+    /// filters.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         self.schema == other.schema && self.columns == other.columns && self.dense == other.dense
     }
@@ -102,8 +104,8 @@ impl Table {
         self.columns.get(column).map_or(Comparable::Not, |column| column.comparable)
     }
 
-    /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else. False also for reals, of which SQL has its own
-    /// opinion, for booleans and for enumerations.
+    /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else.
+    /// False also for reals, of which SQL has its own opinion, for booleans and for enumerations.
     pub(crate) fn is_equal_by_bytes(&self, name: &str) -> bool {
         let comparable = self.position(name).map(|position| self.comparable(position));
         matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))
@@ -131,8 +133,8 @@ fn is_written(array: &Array) -> bool {
     fragments.any(|fragment| fragment.is_dense() && fragment.non_empty_domain() == Some(bounds.as_slice()))
 }
 
-/// How a field compares. If any fragment lacks the field, or has it with another type, its values cannot be compared:
-/// its cells there contain fill values, which conditions do not see.
+/// How a field compares. If any fragment lacks the field, or has it with another type, its values
+/// cannot be compared: its cells there contain fill values, which conditions do not see.
 fn comparable(array: &Array, name: &str, kind: FieldKind, arrow: &DataType) -> Comparable {
     let schema = array.schema();
     let Some(field) = schema.field(name) else { return Comparable::Not };

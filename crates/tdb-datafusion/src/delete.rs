@@ -1,9 +1,10 @@
 //! `DELETE FROM … WHERE …`.
 //!
-//! DataFusion hands a table the filters of a DELETE statement one by one, and leaves out those that it has turned into
-//! joins (subqueries) or simplified away (`WHERE false`). A table that trusted it would delete too much. Therefore a
-//! rule of the session looks at the statement before DataFusion rewrites it, a table refuses DELETE in a session
-//! without that rule, and a DELETE without any filter is always refused.
+//! DataFusion hands a table the filters of a DELETE statement one by one, and leaves out those that
+//! it has turned into joins (subqueries) or simplified away (`WHERE false`). A table that trusted
+//! it would delete too much. Therefore a rule of the session looks at the statement before
+//! DataFusion rewrites it, a table refuses DELETE in a session without that rule, and a DELETE
+//! without any filter is always refused.
 
 use std::fmt;
 use std::sync::Arc;
@@ -55,7 +56,8 @@ impl AnalyzerRule for WholeFilters {
     }
 }
 
-/// Whether the rows of a DELETE statement are those of the table that pass one filter without subqueries.
+/// Whether the rows of a DELETE statement are those of the table that pass one filter without
+/// subqueries.
 fn check(rows: &LogicalPlan) -> Result<()> {
     let mut below = rows;
     if let LogicalPlan::Filter(filter) = below {

@@ -1,8 +1,8 @@
-//! Filters that other operators of a plan make while it runs: the keys that a join has collected on its other side, and
-//! the worst row that a top-k sort still keeps.
+//! Filters that other operators of a plan make while it runs: the keys that a join has collected on
+//! its other side, and the worst row that a top-k sort still keeps.
 //!
-//! A read takes what such filters say when it begins. So that it learns more as the sort proceeds, a partition is read
-//! in several parts, each with what is known by then.
+//! A read takes what such filters say when it begins. So that it learns more as the sort proceeds,
+//! a partition is read in several parts, each with what is known by then.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -23,8 +23,8 @@ use crate::state::State;
 /// The maximum depth of a filter that is translated: more than operators make.
 const MOST_DEPTH: usize = 64;
 
-/// Filters on the columns of a scan that become stricter while a plan runs. Rows that do not pass them are not needed,
-/// but may be returned.
+/// Filters on the columns of a scan that become stricter while a plan runs. Rows that do not pass
+/// them are not needed, but may be returned.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dynamic {
     filters: Vec<Arc<dyn PhysicalExpr>>,
@@ -33,7 +33,8 @@ pub(crate) struct Dynamic {
 }
 
 impl Dynamic {
-    /// Adds those of the filters that change while a plan runs: they count their states, beginning at 1.
+    /// Adds those of the filters that change while a plan runs: they count their states, beginning
+    /// at 1.
     pub(crate) fn and(&self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) -> Self {
         let more = filters.into_iter().filter(|filter| snapshot_generation(filter) != 0);
         Self { filters: self.filters.iter().cloned().chain(more).collect(), known: Arc::default() }
@@ -51,8 +52,8 @@ impl Dynamic {
         &self.filters
     }
 
-    /// Whether the filters said something before the first row of the scan: then they are those of a join, which knows its other side, and
-    /// stay as they are.
+    /// Whether the filters said something before the first row of the scan: then they are those of
+    /// a join, which knows its other side, and stay as they are.
     pub(crate) fn is_known(&self, state: &State) -> bool {
         *self.known.get_or_init(|| self.now(state).is_some())
     }
@@ -93,8 +94,8 @@ pub(crate) enum Now {
     Where(QueryCondition),
 }
 
-/// A physical filter as the logical expression that it was made of. Parts of other kinds become expressions of which
-/// nothing is known. `None` if the whole is one.
+/// A physical filter as the logical expression that it was made of. Parts of other kinds become
+/// expressions of which nothing is known. `None` if the whole is one.
 fn logical(filter: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Expr> {
     let depth = depth.checked_sub(1)?;
     let inner = |filter: &Arc<dyn PhysicalExpr>| logical(filter, depth).map(Box::new);

@@ -3,8 +3,8 @@
 use datafusion::error::DataFusionError;
 use tdb_array::QueryError;
 
-/// An error of an array. The original error is in the chain of sources; a memory budget that is too small becomes
-/// DataFusion's error for that.
+/// An error of an array. The original error is in the chain of sources; a memory budget that is too
+/// small becomes DataFusion's error for that.
 pub(crate) fn of_array(error: tdb_array::Error) -> DataFusionError {
     match error {
         tdb_array::Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. }) => {

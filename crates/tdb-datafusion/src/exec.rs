@@ -32,8 +32,8 @@ use crate::scan::Scan;
 /// The number of batches that are buffered for the reader.
 const WAITING: usize = 1;
 
-/// Reads an array. Ranges, conditions, columns and limits of the query are pushed down to the read, and its partitions
-/// are read at the same time.
+/// Reads an array. Ranges, conditions, columns and limits of the query are pushed down to the read,
+/// and its partitions are read at the same time.
 #[derive(Clone, Debug)]
 pub struct TdbExec {
     scan: Arc<Scan>,
@@ -69,8 +69,8 @@ impl TdbExec {
         self.limit
     }
 
-    /// The indexes of the columns by which rows are to be sorted, if the order is ascending and consists of columns
-    /// only.
+    /// The indexes of the columns by which rows are to be sorted, if the order is ascending and
+    /// consists of columns only.
     fn sorted_by(order: &[PhysicalSortExpr]) -> Option<Vec<usize>> {
         let place = |part: &PhysicalSortExpr| {
             let column = part.expr.downcast_ref::<Column>()?;
@@ -194,8 +194,8 @@ impl ExecutionPlan for TdbExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         let whole = &self.scan.statistics;
         let statistics = match partition {
-            // All parts have about the same number of rows; the exact number is not known before they are read. Filters that change
-            // leave out an unknown number of rows.
+            // All parts have about the same number of rows; the exact number is not known before
+            // they are read. Filters that change leave out an unknown number of rows.
             Some(_) if self.scan.parts.len() > 1 => {
                 let mut part = whole.as_ref().clone().to_inexact();
                 let share = |all: &usize| all.checked_div(self.scan.parts.len()).unwrap_or(0);
@@ -228,7 +228,8 @@ impl ExecutionPlan for TdbExec {
         self.limit.filter(|_| self.scan.parts.len() <= 1)
     }
 
-    /// Filters that change while the plan runs leave out tiles; the operators that made them filter again.
+    /// Filters that change while the plan runs leave out tiles; the operators that made them filter
+    /// again.
     fn handle_child_pushdown_result(
         &self,
         phase: FilterPushdownPhase,
@@ -250,8 +251,8 @@ impl ExecutionPlan for TdbExec {
         Ok(answer.with_updated_node(Arc::new(node)))
     }
 
-    /// Sparse cells can be returned in row-major order on request: sorted by dimensions that SQL orders in the same way
-    /// as tdb.
+    /// Sparse cells can be returned in row-major order on request: sorted by dimensions that SQL
+    /// orders in the same way as tdb.
     fn try_pushdown_sort(
         &self,
         order: &[PhysicalSortExpr],

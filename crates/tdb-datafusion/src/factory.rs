@@ -1,4 +1,5 @@
-//! Tables by their locations: `CREATE EXTERNAL TABLE … STORED AS TILEDB`, and paths and URLs after `FROM`.
+//! Tables by their locations: `CREATE EXTERNAL TABLE … STORED AS TILEDB`, and paths and URLs after
+//! `FROM`.
 
 use std::sync::Arc;
 
@@ -21,7 +22,8 @@ use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
 /// The name of the format in SQL.
 const FORMAT: &str = "TILEDB";
 
-/// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)` with a session, for local folders.
+/// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION '…' OPTIONS (…)` with a session,
+/// for local folders.
 ///
 /// A [`TdbTableFactory`] does the same for other locations. The options are:
 ///
@@ -86,9 +88,9 @@ impl TdbTableFactory {
         self
     }
 
-    /// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB` with a session, and the rules without which tables of arrays
-    /// refuse `DELETE` and read every cell for aggregates. Also registers the [functions](crate::FUNCTIONS) that tell what an
-    /// array is made of.
+    /// Registers `CREATE EXTERNAL TABLE … STORED AS TILEDB` with a session, and the rules without
+    /// which tables of arrays refuse `DELETE` and read every cell for aggregates. Also registers
+    /// the [functions](crate::FUNCTIONS) that tell what an array is made of.
     pub fn register(self, session: &SessionContext) {
         functions::register(session, &self.places, &self.options);
         let state = session.state_ref();
@@ -101,9 +103,9 @@ impl TdbTableFactory {
 
     /// Makes locations names of tables in a session: `SELECT … FROM 'path/to/array'`.
     ///
-    /// A table that is registered under the name comes first. Each statement opens the array once, however often it
-    /// names it, and sees one state of it. A name without a slash that is no array either is a table that does not
-    /// exist.
+    /// A table that is registered under the name comes first. Each statement opens the array once,
+    /// however often it names it, and sees one state of it. A name without a slash that is no array
+    /// either is a table that does not exist.
     pub fn register_names(self, session: &SessionContext) {
         let tables = session.state().catalog_list().clone();
         session.register_catalog_list(Arc::new(DynamicFileCatalog::new(tables, Arc::new(self))));

@@ -1,4 +1,5 @@
-//! Functions that tell what an array or a group is made of: `SELECT * FROM tiledb_fragments('path/to/array')`.
+//! Functions that tell what an array or a group is made of:
+//! `SELECT * FROM tiledb_fragments('path/to/array')`.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use crate::error::of_array;
 use crate::members::OfGroup;
 use crate::{Locate, Result, TableOptions};
 
-/// The functions, each with what a row is, and its columns. All take the location of an array, `tiledb_members` that of a group, and
-/// show it at the time and with the key of the factory's options; times are those in names of files. `tiledb_metadata` takes either.
+/// The functions, each with what a row is, and its columns. All take the location of an array,
+/// `tiledb_members` that of a group, and show it at the time and with the key of the factory's
+/// options; times are those in names of files. `tiledb_metadata` takes either.
 pub const FUNCTIONS: [(&str, &str, &str); 5] = [
     (
         "tiledb_fragments",
@@ -163,7 +165,8 @@ fn schema(storage: &Arc<dyn WriteStorage>, options: &TableOptions) -> Result<Rec
     ])
 }
 
-/// A value as text: characters as they are, numbers with commas between them, anything else as bytes in hexadecimal.
+/// A value as text: characters as they are, numbers with commas between them, anything else as
+/// bytes in hexadecimal.
 fn text_of(value: &MetadataValue) -> Option<String> {
     use DatatypeClass::{Char, Datetime, Integer, Real, String as Text, Time};
 

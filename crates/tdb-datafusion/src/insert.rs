@@ -1,4 +1,5 @@
-//! `INSERT INTO`: writes rows to a sparse array in one write, which takes effect as a whole or not at all.
+//! `INSERT INTO`: writes rows to a sparse array in one write, which takes effect as a whole or not
+//! at all.
 
 use std::fmt;
 use std::sync::Arc;
@@ -100,7 +101,8 @@ fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
     }
 }
 
-/// Writes batches until it receives `None` as the end mark. If the input ends without it, no rows are committed.
+/// Writes batches until it receives `None` as the end mark. If the input ends without it, no rows
+/// are committed.
 fn write(
     storage: Arc<dyn WriteStorage>,
     options: &TableOptions,

@@ -1,8 +1,9 @@
 //! SQL over TileDB arrays: tables of Apache DataFusion.
 //!
-//! A [`TdbTable`] is a `TableProvider`: its columns are the dimensions and the attributes of an array. Filters become
-//! ranges of dimensions and conditions on cells, so that a query reads only the tiles that it needs. Columns and limits
-//! are pushed down to the read, and its partitions all cost about the same.
+//! A [`TdbTable`] is a `TableProvider`: its columns are the dimensions and the attributes of an
+//! array. Filters become ranges of dimensions and conditions on cells, so that a query reads only
+//! the tiles that it needs. Columns and limits are pushed down to the read, and its partitions all
+//! cost about the same.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -32,16 +33,19 @@
 //! DELETE FROM weather WHERE station = 'OSLO' AND temperature > 60;
 //! ```
 //!
-//! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes locations names of tables:
-//! `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array is made of, and what is in a group:
-//! `SELECT * FROM tiledb_fragments('path/to/weather')` ([`FUNCTIONS`]).
+//! [`TdbTableFactory`] registers the same for arrays in object stores ([`Locate`]), and makes
+//! locations names of tables: `SELECT … FROM 's3://bucket/weather'`. Functions tell what an array
+//! is made of, and what is in a group: `SELECT * FROM tiledb_fragments('path/to/weather')`
+//! ([`FUNCTIONS`]).
 //!
-//! In sessions that [`register`] prepared, comparisons of values of different types are exact, `INSERT` stores what it was given or
-//! fails, and integers that do not fit are errors. In others, they are as in DataFusion, which rounds, cuts and begins again.
+//! In sessions that [`register`] prepared, comparisons of values of different types are exact,
+//! `INSERT` stores what it was given or fails, and integers that do not fit are errors. In others,
+//! they are as in DataFusion, which rounds, cuts and begins again.
 //!
 //! # What is pushed down
 //!
-//! A filter is left to the read alone only if it has exactly the same meaning for every cell as in SQL.
+//! A filter is left to the read alone only if it has exactly the same meaning for every cell as in
+//! SQL.
 //!
 //! | Filter | Dense arrays | Sparse arrays |
 //! |---|---|---|
@@ -54,24 +58,27 @@
 //! | enumerated attributes: `=`, `IN` | DataFusion | condition |
 //! | attributes that an older fragment does not have, lists, blobs | DataFusion | DataFusion |
 //!
-//! In dense arrays, DataFusion filters attributes. Where one fragment has all rows, the read applies the same conditions as in sparse
-//! arrays before, so that rows which do not satisfy them never become batches.
+//! In dense arrays, DataFusion filters attributes. Where one fragment has all rows, the read
+//! applies the same conditions as in sparse arrays before, so that rows which do not satisfy them
+//! never become batches.
 //!
 //! `EXPLAIN` shows what was pushed down, and how many fragments and tiles are read.
 //!
-//! Filters that other operators make while a query runs (the keys of a join's other side, the last row of a top-k sort) leave out
-//! tiles of sparse arrays. In sessions that [`register`] prepared, aggregates without groups are read from statistics of tiles where
-//! these are exact, and groups are made where tiles are decoded.
+//! Filters that other operators make while a query runs (the keys of a join's other side, the last
+//! row of a top-k sort) leave out tiles of sparse arrays. In sessions that [`register`] prepared,
+//! aggregates without groups are read from statistics of tiles where these are exact, and groups
+//! are made where tiles are decoded.
 //!
 //! # Memory
 //!
-//! Each partition reserves its memory from the session's pool before it reads, and stays within it. If the session has
-//! too little memory for one batch, the query fails with `ResourcesExhausted`.
+//! Each partition reserves its memory from the session's pool before it reads, and stays within it.
+//! If the session has too little memory for one batch, the query fails with `ResourcesExhausted`.
 //!
 //! # Features
 //!
-//! Codecs are features of `tdb-array`, on by default. `functions` adds the functions that DataFusion has features for
-//! (dates, strings, regular expressions, mathematics, lists); the program may also choose these itself. `datafusion` is re-exported, because its types are in this
+//! Codecs are features of `tdb-array`, on by default. `functions` adds the functions that
+//! DataFusion has features for (dates, strings, regular expressions, mathematics, lists); the
+//! program may also choose these itself. `datafusion` is re-exported, because its types are in this
 //! crate's signatures. This crate does not know files, byte layouts, or how queries are answered.
 #![forbid(unsafe_code)]
 

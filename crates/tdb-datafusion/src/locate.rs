@@ -10,9 +10,10 @@ use crate::Result;
 
 /// Finds the folder that a location in SQL means.
 ///
-/// This crate itself knows local folders only ([`LocalFolders`]), and needs no crate of object stores. A program that
-/// has those hands them in with [`TdbTableFactory::locate`](crate::TdbTableFactory::locate), with its own options,
-/// credentials and cache: none of these is ever part of a statement.
+/// This crate itself knows local folders only ([`LocalFolders`]), and needs no crate of object
+/// stores. A program that has those hands them in with
+/// [`TdbTableFactory::locate`](crate::TdbTableFactory::locate), with its own options, credentials
+/// and cache: none of these is ever part of a statement.
 pub trait Locate: fmt::Debug + Send + Sync {
     /// The storage at a location: a path or a URL. Nothing is read yet.
     ///

@@ -51,7 +51,8 @@ impl OfGroup {
         // A place that the session does not know has an error of its own.
         self.places.storage(location)?;
         let location = location.strip_prefix("file://").unwrap_or(location);
-        // Looking for members in stores takes requests, which a list of a local group alone should not.
+        // Looking for members in stores takes requests, which a list of a local group alone should
+        // not.
         let stores = nested || location.contains("://");
         let places = Arc::new(Located { places: self.places.clone(), stores });
         let group = self.options.open_options().open_group_in(places, location).map_err(of_array)?;

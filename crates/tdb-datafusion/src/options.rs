@@ -37,7 +37,8 @@ impl Default for TableOptions {
 }
 
 impl TableOptions {
-    /// The state of the array when the table is opened, one thread per partition, the default types of `tdb-arrow`.
+    /// The state of the array when the table is opened, one thread per partition, the default types
+    /// of `tdb-arrow`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -48,7 +49,8 @@ impl TableOptions {
         self
     }
 
-    /// Shows only what was written from this time until the table is opened. Such a table is read-only.
+    /// Shows only what was written from this time until the table is opened. Such a table is
+    /// read-only.
     pub const fn since(mut self, start: u64) -> Self {
         (self.window, self.since) = (None, Some(start));
         self
@@ -60,8 +62,8 @@ impl TableOptions {
         self
     }
 
-    /// Uses at most this many threads in each partition of a query. DataFusion runs partitions at the same time, so one
-    /// thread each is enough unless there are few partitions.
+    /// Uses at most this many threads in each partition of a query. DataFusion runs partitions at
+    /// the same time, so one thread each is enough unless there are few partitions.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self

@@ -1,9 +1,10 @@
-//! What an SQL filter requires of single columns: expressions in which negations are pushed down to the comparisons.
+//! What an SQL filter requires of single columns: expressions in which negations are pushed down to
+//! the comparisons.
 //!
-//! SQL has three truth values, and a row passes a filter only if it is true. With negations at the comparisons, only
-//! "true" has to be distinguished: a conjunction is true if all its parts are, a disjunction if one is, and a
-//! comparison with a null never is. So each [`Predicate`] describes where the expression is *true*, and not where it is
-//! false or unknown.
+//! SQL has three truth values, and a row passes a filter only if it is true. With negations at the
+//! comparisons, only "true" has to be distinguished: a conjunction is true if all its parts are, a
+//! disjunction if one is, and a comparison with a null never is. So each [`Predicate`] describes
+//! where the expression is *true*, and not where it is false or unknown.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
@@ -55,8 +56,8 @@ impl Comparison {
         })
     }
 
-    /// The comparison that is true for two values, neither of them null, if and only if this one is false. SQL has a
-    /// total order of all values, including NaN.
+    /// The comparison that is true for two values, neither of them null, if and only if this one is
+    /// false. SQL has a total order of all values, including NaN.
     const fn negated(self) -> Self {
         match self {
             Self::Less => Self::GreaterOrEqual,
@@ -226,7 +227,8 @@ fn null(inner: &Expr, is: bool, table: &Table) -> Predicate {
     }
 }
 
-/// The column of an expression. A dictionary that is cast to the type of its values has the same values.
+/// The column of an expression. A dictionary that is cast to the type of its values has the same
+/// values.
 fn column_of(expr: &Expr, table: &Table) -> Option<usize> {
     match expr {
         Expr::Column(column) => table.position(&column.name),

@@ -1,4 +1,5 @@
-//! The part of a query's filters that a read can apply: ranges of dimensions, and a condition on cells.
+//! The part of a query's filters that a read can apply: ranges of dimensions, and a condition on
+//! cells.
 
 use core::slice;
 
@@ -76,7 +77,8 @@ impl Pushed {
         let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
         let (condition, exact) = match all(&rest, table) {
             _ if !table.selects => (None, rest.is_empty()),
-            // The next write to a dense array may leave rows unwritten, and DataFusion asks only once: it filters again.
+            // The next write to a dense array may leave rows unwritten, and DataFusion asks only
+            // once: it filters again.
             (condition, exact) => (condition, exact && (!table.dense || rest.is_empty())),
         };
         Self { coordinates, condition, exact, nothing }
@@ -107,8 +109,8 @@ impl Pushed {
     }
 }
 
-/// The coordinates for which a predicate about a single dimension can be true, and whether these are exactly the ones.
-/// `None` if the predicate is about anything else.
+/// The coordinates for which a predicate about a single dimension can be true, and whether these
+/// are exactly the ones. `None` if the predicate is about anything else.
 fn coordinates_of(
     predicate: &Predicate,
     table: &Table,
@@ -148,7 +150,8 @@ fn coordinates_of(
     }
 }
 
-/// A condition that is true at least where all of these are, if there is one, and whether it is true nowhere else.
+/// A condition that is true at least where all of these are, if there is one, and whether it is
+/// true nowhere else.
 fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
     let (mut condition, mut exact) = (None, true);
     let mut add = |part: QueryCondition| {
@@ -162,7 +165,8 @@ fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
             Predicate::Compare { column, comparison, value }
                 if comparison.is_order() && table.comparable(*column) == Comparable::Real =>
             {
-                // In SQL, NaN is larger (or smaller) than everything; a second bound excludes all NaNs.
+                // In SQL, NaN is larger (or smaller) than everything; a second bound excludes all
+                // NaNs.
                 if is_bounded(parts, *column) {
                     add(compare(table.name(*column), *comparison, value));
                 } else {
@@ -213,7 +217,8 @@ fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)>
             let exact = match table.comparable(*column) {
                 Comparable::Integer | Comparable::Bytes => true,
                 Comparable::Boolean | Comparable::Real if !comparison.is_order() => true,
-                // Numbers that the enumeration does not have differ from all its values, but are null in SQL.
+                // Numbers that the enumeration does not have differ from all its values, but are
+                // null in SQL.
                 Comparable::Enumerated if !comparison.is_order() => *comparison == Comparison::Equal,
                 Comparable::Real => return Some((or_nan(*column, *comparison, value, table), false)),
                 _ => return None,
@@ -240,8 +245,8 @@ fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Op
     let exact = match table.comparable(column) {
         Comparable::Integer | Comparable::Bytes | Comparable::Boolean => true,
         Comparable::Enumerated => is_in,
-        // Lists compare bits here, and there are two zeros; DataFusion compares bits for long lists and values for
-        // short ones.
+        // Lists compare bits here, and there are two zeros; DataFusion compares bits for long lists
+        // and values for short ones.
         Comparable::Real if values.contains(&Value::Real(0.0)) => {
             let equal = values.iter().map(|value| compare(name, Comparison::Equal, value));
             return equal.filter(|_| is_in).reduce(QueryCondition::or).map(|any| (any, false));
@@ -253,8 +258,8 @@ fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Op
     Some((if is_in { column.is_in(operands()) } else { column.not_in(operands()) }, exact))
 }
 
-/// A bound of real numbers, which NaNs may satisfy in SQL: those with a sign are less than all numbers, the others
-/// larger.
+/// A bound of real numbers, which NaNs may satisfy in SQL: those with a sign are less than all
+/// numbers, the others larger.
 fn or_nan(column: usize, comparison: Comparison, value: &Value, table: &Table) -> QueryCondition {
     let name = table.name(column);
     compare(name, comparison, value).or(field(name).is_nan())

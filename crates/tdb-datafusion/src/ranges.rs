@@ -22,8 +22,8 @@ pub(crate) enum Coordinates {
 }
 
 impl Coordinates {
-    /// The coordinates that satisfy a comparison with a value, and whether there are no others. `None` if ranges cannot
-    /// express it.
+    /// The coordinates that satisfy a comparison with a value, and whether there are no others.
+    /// `None` if ranges cannot express it.
     pub(crate) fn compare(
         dimension: &Dimension,
         comparison: Comparison,
@@ -73,7 +73,8 @@ impl Coordinates {
         }
     }
 
-    /// The coordinates of a range in metadata; `None` for strings, and for values that are not numbers.
+    /// The coordinates of a range in metadata; `None` for strings, and for values that are not
+    /// numbers.
     pub(crate) fn of_range(dimension: &Dimension, low: &[u8], high: &[u8]) -> Option<Self> {
         let ends = [low, high];
         Some(match dimension.datatype {
@@ -217,7 +218,8 @@ fn of_keys([low, high]: [i128; 2]) -> Intervals<i128> {
     Intervals::between(low, Some(high))
 }
 
-/// Numbers that satisfy the comparison with a value, which is represented by the numbers from `first` to `last`.
+/// Numbers that satisfy the comparison with a value, which is represented by the numbers from
+/// `first` to `last`.
 fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     let before = || Intervals::between(i128::MIN, first.checked_sub(1));
     match comparison {
@@ -230,8 +232,8 @@ fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     }
 }
 
-/// Strings that satisfy the comparison with a string. No string is the last one before another, so the set of smaller
-/// strings also contains the string itself.
+/// Strings that satisfy the comparison with a string. No string is the last one before another, so
+/// the set of smaller strings also contains the string itself.
 fn texts(comparison: Comparison, value: &[u8]) -> Option<(Coordinates, bool)> {
     let value = value.to_vec();
     let set = match comparison {

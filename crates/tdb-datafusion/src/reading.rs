@@ -52,7 +52,8 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
         }
         let read = match part.dynamic.now(&part.scan.state) {
             Some(Now::Nothing) => break,
-            // What becomes stricter later on changes nothing of what the partitions find out together.
+            // What becomes stricter later on changes nothing of what the partitions find out
+            // together.
             Some(Now::Where(condition)) if known => read.condition(condition),
             Some(Now::Where(condition)) => read.narrow(condition),
             None => read,
@@ -65,8 +66,9 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
     Ok(())
 }
 
-/// The reads of a partition, one after the other: several if filters may become stricter in between. A filter that says something before
-/// the first row (`known`) is that of a join, which knows its other side, and stays as it is; that of a sort knows nothing yet.
+/// The reads of a partition, one after the other: several if filters may become stricter in
+/// between. A filter that says something before the first row (`known`) is that of a join, which
+/// knows its other side, and stays as it is; that of a sort knows nothing yet.
 fn parts(part: &Part, known: bool) -> Result<Vec<Read>> {
     if part.dynamic.is_empty() || known {
         return Ok(vec![part.read.clone()]);
@@ -144,7 +146,8 @@ fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(scan.schema.clone(), columns, &options)?)
 }
 
-/// Reserves memory of the session: the share of one of some parts in what is left, or as much as is available.
+/// Reserves memory of the session: the share of one of some parts in what is left, or as much as is
+/// available.
 pub(crate) fn reserve(
     reservation: MemoryReservation,
     parts: usize,
@@ -165,8 +168,9 @@ pub(crate) fn reserve(
     }
 }
 
-/// Begins the read within the reserved memory; if that is too little for a single batch, within a larger reservation
-/// that is enough. A batch may take `least` bytes even where that is more than its share.
+/// Begins the read within the reserved memory; if that is too little for a single batch, within a
+/// larger reservation that is enough. A batch may take `least` bytes even where that is more than
+/// its share.
 fn open(part: &Part, read: Read, reservation: &MemoryReservation, least: &mut usize) -> Result<Batches> {
     // No batch is held yet. If this is too little, the read says how much it needs.
     match read.clone().memory(budget(reservation.size())).prepare() {
@@ -178,7 +182,8 @@ fn open(part: &Part, read: Read, reservation: &MemoryReservation, least: &mut us
         let batch = (memory / OF_BATCH).max(*least);
         let mut read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
         if let Some(limit) = part.limit {
-            // At first no more than the requested rows, with room for those that a condition rejects.
+            // At first no more than the requested rows, with room for those that a condition
+            // rejects.
             let bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(part.scan.row_bytes);
             let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
             read = read.first_batch(budget(bytes.max(64 << 10)));
@@ -197,8 +202,9 @@ fn budget(bytes: usize) -> MemoryBudget {
     MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// Makes room for what was too large for `budget`, which is that of the query or of a batch: the query gets at least `min`, and so may a
-/// batch. More memory is reserved only where the query's share is too small for that.
+/// Makes room for what was too large for `budget`, which is that of the query or of a batch: the
+/// query gets at least `min`, and so may a batch. More memory is reserved only where the query's
+/// share is too small for that.
 fn grow(
     reservation: &MemoryReservation,
     least: &mut usize,

@@ -1,7 +1,8 @@
-//! Tables and scans that other processes open: each names the files that are read, so all processes see one state.
+//! Tables and scans that other processes open: each names the files that are read, so all processes
+//! see one state.
 //!
-//! Descriptions contain no keys and no options of storages. A process that opens one uses those of its own
-//! [`TdbTableFactory`].
+//! Descriptions contain no keys and no options of storages. A process that opens one uses those of
+//! its own [`TdbTableFactory`].
 
 use std::sync::Arc;
 
@@ -97,8 +98,8 @@ impl State {
 }
 
 impl TdbExec {
-    /// Describes what is read. What other operators would tell the scan while a plan runs is left out; these operators
-    /// filter again in any case.
+    /// Describes what is read. What other operators would tell the scan while a plan runs is left
+    /// out; these operators filter again in any case.
     ///
     /// # Errors
     /// As for [`TdbTable::describe`].
@@ -127,8 +128,8 @@ fn sorted(part: &PhysicalSortExpr) -> Option<SortedColumn> {
 }
 
 impl TdbTableFactory {
-    /// Opens a table that another process described, with the storages, the key and the threads of this factory. It
-    /// shows the described state, and is read-only.
+    /// Opens a table that another process described, with the storages, the key and the threads of
+    /// this factory. It shows the described state, and is read-only.
     ///
     /// # Errors
     /// No array there; files that a vacuum has removed in the meantime; any error of opening it.
@@ -141,7 +142,8 @@ impl TdbTableFactory {
     /// Opens what another process described, in order to read it.
     ///
     /// # Errors
-    /// As for [`Self::open_described`]; a description without a partition, or with columns that the array does not have.
+    /// As for [`Self::open_described`]; a description without a partition, or with columns that the
+    /// array does not have.
     pub fn open_scan(&self, scan: &ScanDescription) -> Result<TdbExec> {
         let reads = scan.parts.iter().map(|part| Ok(self.open_read(part)?.selection(scan.selection)));
         let parts: Vec<Read> = reads.collect::<Result<_>>()?;

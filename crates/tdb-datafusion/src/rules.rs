@@ -33,7 +33,8 @@ pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
     theirs
 }
 
-/// Changes the expressions of a plan and of its subqueries, from the innermost ones outwards. Columns keep their names.
+/// Changes the expressions of a plan and of its subqueries, from the innermost ones outwards.
+/// Columns keep their names.
 pub(crate) fn rewrite(
     plan: LogicalPlan,
     change: &dyn Fn(Expr, &DFSchema) -> Result<Transformed<Expr>>,

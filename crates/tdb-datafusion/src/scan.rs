@@ -33,7 +33,8 @@ pub(crate) struct Asked {
     pub(crate) batch_rows: usize,
     /// The memory of the session, if it is limited.
     pub(crate) memory: Option<usize>,
-    /// Of how many rows in 100 the session believes that they pass a filter of which nothing is known.
+    /// Of how many rows in 100 the session believes that they pass a filter of which nothing is
+    /// known.
     pub(crate) selectivity: u8,
 }
 
@@ -68,7 +69,8 @@ impl Scan {
         Ok(Self { parts, whole: None, is_sorted: true, ..self.clone() })
     }
 
-    /// Whether an aggregate asks the array once: what several parts find out of groups would have to be put together.
+    /// Whether an aggregate asks the array once: what several parts find out of groups would have
+    /// to be put together.
     pub(crate) fn asks_once(&self) -> bool {
         self.whole.is_some() || self.parts.len() == 1
     }
@@ -106,8 +108,8 @@ fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>
         return None;
     }
     let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
-        // The rows of a dense array are the cells of its non-empty domain; those of a sparse array are at their own
-        // coordinates.
+        // The rows of a dense array are the cells of its non-empty domain; those of a sparse array
+        // are at their own coordinates.
         let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
         let own = match (of_bounds(dimension, own), of_current_domain(state.array.schema(), index)) {
             (Some(own), Some(current)) => Some(own.and(&current)),
@@ -190,7 +192,8 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     Ok(TdbExec::new(scan, asked.limit, ordering))
 }
 
-/// What a cell takes while its tile is read, besides two copies of its row: keys, and what selects it.
+/// What a cell takes while its tile is read, besides two copies of its row: keys, and what selects
+/// it.
 const BESIDE_ROW: u64 = 100;
 
 /// Whether memory may be too little for whole tiles in each partition. Boxes are cut inside tiles.
@@ -218,9 +221,9 @@ fn describe(scan: &mut Scan, explained: &Explain) {
     scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
 }
 
-/// The indexes of the first dimensions among the columns, as long as SQL orders them in the same way as tdb: not
-/// strings, whose bytes tdb compares as signed in arrays with one dimension, and not floating-point numbers, which may
-/// be NaN.
+/// The indexes of the first dimensions among the columns, as long as SQL orders them in the same
+/// way as tdb: not strings, whose bytes tdb compares as signed in arrays with one dimension, and
+/// not floating-point numbers, which may be NaN.
 fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
     let dimensions = 0..state.array.schema().domain.dimensions.len();
     let places = dimensions.map_while(|dimension| {

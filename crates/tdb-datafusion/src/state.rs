@@ -13,7 +13,8 @@ use crate::columns::Table;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
 
-/// The number of queries whose state is remembered: the last ones, and more than are planned at once.
+/// The number of queries whose state is remembered: the last ones, and more than are planned at
+/// once.
 const QUERIES: usize = 64;
 
 /// An array at one time, and its columns.
@@ -82,8 +83,8 @@ impl States {
         self.lock().current.clone()
     }
 
-    /// The state that a query sees: always the same, even if the query uses the table twice. DataFusion identifies
-    /// queries by their start time.
+    /// The state that a query sees: always the same, even if the query uses the table twice.
+    /// DataFusion identifies queries by their start time.
     pub(crate) fn of_query(&self, session: &dyn Session) -> Arc<State> {
         let began = session.execution_props().query_execution_start_time;
         let mut known = self.lock();

@@ -42,8 +42,9 @@ pub(crate) fn of_scan(
     coordinates: &[Option<Coordinates>],
     explained: &Explain,
 ) -> Statistics {
-    // Where the read applies filters exactly, no operator above it says how many rows pass them. A join has to know which side is small:
-    // the least and the greatest values of tiles tell, or else the session's assumption.
+    // Where the read applies filters exactly, no operator above it says how many rows pass them. A
+    // join has to know which side is small: the least and the greatest values of tiles tell, or
+    // else the session's assumption.
     let filtered = pushed.condition.is_some() && pushed.exact;
     let passing = |count: usize| match filtered {
         true => count.saturating_mul(usize::from(asked.selectivity)) / 100,
@@ -77,7 +78,8 @@ pub(crate) fn of_scan(
             }
         });
         if let Some((min, max)) = set.as_ref().and_then(Coordinates::ends) {
-            // Dense rows have every coordinate of their ranges, unless a condition leaves out some. Sparse rows are somewhere in theirs.
+            // Dense rows have every coordinate of their ranges, unless a condition leaves out some.
+            // Sparse rows are somewhere in theirs.
             let is_exact = state.table.dense && pushed.condition.is_none();
             let exactly = if is_exact { Precision::Exact } else { Precision::Inexact };
             let data_type = state.table.data_type(*column);
@@ -117,8 +119,9 @@ fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
     }
 }
 
-/// The number of cells of a sparse array. It equals the number of rows if no write can have replaced a cell of another
-/// one, nothing was deleted, no fragment contains a history, and none lies outside the current domain.
+/// The number of cells of a sparse array. It equals the number of rows if no write can have
+/// replaced a cell of another one, nothing was deleted, no fragment contains a history, and none
+/// lies outside the current domain.
 fn stored_cells(state: &State) -> Precision<usize> {
     let array = &state.array;
     let fragments = array.fragments();

@@ -25,11 +25,13 @@ use crate::{Result, delete, statistics};
 
 /// A TileDB array as a DataFusion table.
 ///
-/// Its columns are the dimensions and the attributes. The rows of a sparse array are its cells; those of a dense array are the cells
-/// of its non-empty domain, in row-major order, with fill values where nothing was written.
+/// Its columns are the dimensions and the attributes. The rows of a sparse array are its cells;
+/// those of a dense array are the cells of its non-empty domain, in row-major order, with fill
+/// values where nothing was written.
 ///
-/// A table shows the state of the array when the table was created, until [`Self::refresh`] is called or rows are
-/// inserted through the table. A query sees one state from beginning to end, even if it uses the table twice.
+/// A table shows the state of the array when the table was created, until [`Self::refresh`] is
+/// called or rows are inserted through the table. A query sees one state from beginning to end,
+/// even if it uses the table twice.
 #[derive(Debug)]
 pub struct TdbTable {
     states: Arc<States>,
@@ -72,7 +74,8 @@ impl TdbTable {
         self.states.current()
     }
 
-    /// A table that always shows the state which the present query of a session sees. It is read-only.
+    /// A table that always shows the state which the present query of a session sees. It is
+    /// read-only.
     #[must_use]
     pub fn pinned(&self, session: &dyn Session) -> Self {
         Self::of(States::only(self.states.of_query(session)))
@@ -84,8 +87,8 @@ impl TdbTable {
         self.states.current().array.clone()
     }
 
-    /// Opens the array again: queries that begin from now on see what was written since. For a table of an open array
-    /// ([`Self::new`]), this does nothing.
+    /// Opens the array again: queries that begin from now on see what was written since. For a
+    /// table of an open array ([`Self::new`]), this does nothing.
     ///
     /// # Errors
     /// Any error of opening it; a schema with which the table would have other columns.
@@ -125,7 +128,8 @@ impl TableProvider for TdbTable {
         };
         let state = self.states.of_query(session);
         if Handle::try_current().is_err() {
-            // A program that has DataFusion of its own (`datafusion-ffi`) asks from its own runtime, which is unknown here.
+            // A program that has DataFusion of its own (`datafusion-ffi`) asks from its own
+            // runtime, which is unknown here.
             return Ok(Arc::new(scan::plan(&state, asked)?));
         }
         // Planning reads metadata.
@@ -154,8 +158,8 @@ impl TableProvider for TdbTable {
         Some(statistics::of_table(&self.states.current()))
     }
 
-    /// Deletes the rows of a sparse array that satisfy a condition which the format can store. The session must have
-    /// been prepared with [`register`](crate::register).
+    /// Deletes the rows of a sparse array that satisfy a condition which the format can store. The
+    /// session must have been prepared with [`register`](crate::register).
     async fn delete_from(&self, session: &dyn Session, filters: Vec<Expr>) -> Result<Arc<dyn ExecutionPlan>> {
         delete::plan(session, &filters, &self.states)
     }

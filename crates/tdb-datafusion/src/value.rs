@@ -29,8 +29,8 @@ impl Value {
     }
 }
 
-/// A literal as a value of a column of this type. `None` if it is null, NaN, or of another type: DataFusion itself
-/// casts literals to the types of columns where that is lossless.
+/// A literal as a value of a column of this type. `None` if it is null, NaN, or of another type:
+/// DataFusion itself casts literals to the types of columns where that is lossless.
 pub(crate) fn value_of(literal: &ScalarValue, column: &DataType) -> Option<Value> {
     use ScalarValue as S;
     if let S::Dictionary(_, inner) = literal {

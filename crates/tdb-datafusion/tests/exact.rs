@@ -1,4 +1,5 @@
-//! Comparisons, conversions and sums in SQL are those of the values themselves, computed here without DataFusion.
+//! Comparisons, conversions and sums in SQL are those of the values themselves, computed here
+//! without DataFusion.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -91,7 +92,8 @@ async fn joins_and_subqueries_compare_constants_exactly_that_become_known_late()
     let session = both(&own, 2);
     for number in 0..150 {
         let (column, op, literal, truth) = own.comparison(&mut random);
-        // DataFusion makes decimal numbers of reals where neither side is known to be a constant; it fails where they do not fit.
+        // DataFusion makes decimal numbers of reals where neither side is known to be a constant;
+        // it fails where they do not fit.
         if literal.contains("DECIMAL") && column.starts_with('f') {
             continue;
         }

@@ -1,4 +1,5 @@
-//! The least and the greatest values are those of all rows: of several expressions, of infinities and NaN.
+//! The least and the greatest values are those of all rows: of several expressions, of infinities
+//! and NaN.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -15,7 +16,8 @@ use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
 use tdb_datafusion::{TableOptions, register};
 
-/// A session with an array `t` of 400 cells in tiles of 5: `x` from 1, `a` which falls, `k` of four groups, and reals.
+/// A session with an array `t` of 400 cells in tiles of 5: `x` from 1, `a` which falls, `k` of four
+/// groups, and reals.
 fn session(partitions: usize) -> SessionContext {
     let one = |name, datatype| Attribute::new(name, datatype, CellValNum::ONE);
     let schema = ArraySchema::sparse()
@@ -67,7 +69,8 @@ async fn an_extreme_of_an_expression_is_that_of_all_rows_beside_one_of_a_column(
     for partitions in [1, 2, 4] {
         let session = session(partitions);
         for (sql, expected) in [
-            // The greatest x is in the first rows of some parts, and the least of the others in the last.
+            // The greatest x is in the first rows of some parts, and the least of the others in the
+            // last.
             ("SELECT max(a), min(a - x) FROM t WHERE k >= 0", "999 200"),
             ("SELECT min(x), max(x + a), max(-x) FROM t WHERE k >= 0", "1 1000 -1"),
             ("SELECT max(a), min(CAST(a AS SMALLINT)) FROM t WHERE k >= 0", "999 600"),

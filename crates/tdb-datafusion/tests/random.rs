@@ -1,4 +1,5 @@
-//! Results with filters pushed down are the same as those of DataFusion for the same cells in memory.
+//! Results with filters pushed down are the same as those of DataFusion for the same cells in
+//! memory.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -87,7 +88,8 @@ fn more() -> usize {
     std::env::var("TDB_QUESTIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-/// Runs `count` queries on both tables; returns how many plans had ranges, conditions, and no remaining filter.
+/// Runs `count` queries on both tables; returns how many plans had ranges, conditions, and no
+/// remaining filter.
 async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 3] {
     let batch = cells(&table.array());
     let session =
@@ -109,7 +111,8 @@ async fn compare(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize
             }
             let plan = match frame.create_physical_plan().await {
                 Ok(plan) => plan,
-                // DataFusion itself rejects some filters, such as one that overflows while it is simplified.
+                // DataFusion itself rejects some filters, such as one that overflows while it is
+                // simplified.
                 Err(error) => panic!("{name}: question {number}: {filter}: {error}"),
             };
             let shown = displayable(plan.as_ref()).indent(false).to_string();
@@ -148,7 +151,8 @@ async fn a_sparse_array_with_duplicates_and_strings_answers_as_its_cells_in_memo
 #[tokio::test]
 async fn a_dense_array_with_fills_answers_as_its_cells_in_memory() {
     let pushed = compare("dense", table(common::dense()), 13, 300).await;
-    // Each plan shows the box that it reads; conditions would leave out rows that were never written.
+    // Each plan shows the box that it reads; conditions would leave out rows that were never
+    // written.
     assert!(pushed[1] == 0 && pushed[2] > 10, "{pushed:?}");
 }
 
@@ -180,7 +184,8 @@ fn line(random: &mut Random) -> MemoryStorage {
     storage
 }
 
-/// Questions about the first rows in the order of the dimension: joins, sorts and aggregates above a limit.
+/// Questions about the first rows in the order of the dimension: joins, sorts and aggregates above
+/// a limit.
 fn above_a_limit(table: &str, random: &mut Random) -> String {
     let most = [1, 3, 20, 60, 200, 1000][random.below(6)];
     let filter = match random.below(3) {
@@ -232,16 +237,16 @@ async fn what_is_above_a_limit_does_not_choose_its_rows() {
     }
 }
 
-/// A row in which zeros behind the keys have no sign: zeros of both signs are equal, and DataFusion takes the one that it saw first for the
-/// least.
+/// A row in which zeros behind the keys have no sign: zeros of both signs are equal, and DataFusion
+/// takes the one that it saw first for the least.
 fn with_one_zero(row: &str, keys: usize) -> String {
     let values = row.split(" | ").enumerate();
     let values = values.map(|(at, text)| if at >= keys && text == "-0.0" { "0.0" } else { text });
     values.collect::<Vec<_>>().join(" | ")
 }
 
-/// Aggregates that arrays compute themselves where filters leave nothing to DataFusion, of all rows and of groups; returns how often they
-/// did each.
+/// Aggregates that arrays compute themselves where filters leave nothing to DataFusion, of all rows
+/// and of groups; returns how often they did each.
 async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize) -> [usize; 2] {
     use datafusion::functions_aggregate::expr_fn::{avg, count as count_of, count_distinct, max, min, sum};
 
@@ -287,11 +292,13 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
         }
         let some = if keys.is_empty() { 3 } else { 2 };
         let mut chosen: Vec<_> = functions().into_iter().filter(|_| random.below(some) > 0).collect();
-        // Not in groups: there DataFusion forgets what was before a NaN, so that its extremes depend on the order of rows.
+        // Not in groups: there DataFusion forgets what was before a NaN, so that its extremes
+        // depend on the order of rows.
         if keys.is_empty() && number % 2 == 0 {
             chosen.extend([min(ident("real")), max(ident("real"))]);
         }
-        // One `count(DISTINCT …)` makes another plan than several functions, and arrays compute several only of all rows.
+        // One `count(DISTINCT …)` makes another plan than several functions, and arrays compute
+        // several only of all rows.
         if number % 4 == 3 {
             chosen.retain(|_| random.below(12) == 0);
             let first = chosen.len();
@@ -320,8 +327,8 @@ async fn compare_aggregates(name: &str, table: TdbTable, seed: u64, count: usize
             answers.push((found, shown));
         }
         let ((theirs, _), (mine, shown)) = (&answers[0], &answers[1]);
-        // Where a filter makes a real key constant, DataFusion takes rows for sorted by it, and makes a group twice if zeros of both signs
-        // take turns.
+        // Where a filter makes a real key constant, DataFusion takes rows for sorted by it, and
+        // makes a group twice if zeros of both signs take turns.
         if has_real_key && shown.contains("ordering_mode=") {
             continue;
         }

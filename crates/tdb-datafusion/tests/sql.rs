@@ -214,7 +214,8 @@ async fn tiles_of_fragments_that_overlap_are_read_twice_at_most_whatever_the_par
                 ask(&session, &sql.replace("FROM t", "FROM memory").replace("JOIN t", "JOIN memory")).await;
             assert_eq!(found, expected, "{sql} in {partitions} partitions");
             if partitions <= 2 && sql.contains("GROUP") {
-                // 1,600 tiles of three fields; coordinates are decoded a second time, because the query wants them.
+                // 1,600 tiles of three fields; coordinates are decoded a second time, because the
+                // query wants them.
                 assert!(read.tiles <= 2 * 1600 * 3, "{} tiles in {partitions} partitions", read.tiles);
             }
         }
@@ -496,7 +497,8 @@ async fn aggregates_are_read_from_statistics_where_these_are_exact() {
     }
 }
 
-/// Cells of few keys (`a` from 0 to 99), with integers and reals of both signs; the last real may be NaN.
+/// Cells of few keys (`a` from 0 to 99), with integers and reals of both signs; the last real may
+/// be NaN.
 fn keyed(count: i64, nan: bool) -> MemoryStorage {
     let storage = numbers(1);
     let xs: Vec<i64> = (1..count).collect();
@@ -525,7 +527,8 @@ fn nullable_words() -> MemoryStorage {
     storage
 }
 
-/// Asks a session in which arrays compute aggregates, and one in which DataFusion does; returns the sorted rows and the first one's plan.
+/// Asks a session in which arrays compute aggregates, and one in which DataFusion does; returns the
+/// sorted rows and the first one's plan.
 async fn both(storage: &MemoryStorage, partitions: usize, sql: &str) -> (Vec<String>, Vec<String>, String) {
     let (plain, _) = with(session(1), "t", stored(storage));
     let (session, _) = with(session(partitions), "t", stored(storage));
@@ -573,7 +576,8 @@ async fn groups_are_made_by_the_array_where_keys_are_columns() {
             "both",
         ),
         ("SELECT a, count(*) FROM t WHERE a > 3 GROUP BY a HAVING count(*) > 90", "both"),
-        // A join relies on how groups are distributed, and DataFusion decides which reals are equal.
+        // A join relies on how groups are distributed, and DataFusion decides which reals are
+        // equal.
         (
             "SELECT l.a, l.n, r.m FROM (SELECT a, count(*) n FROM t GROUP BY a) l JOIN (SELECT a, max(x) m FROM t WHERE x > 500 GROUP BY a) r ON l.a = r.a",
             "first",
@@ -706,7 +710,8 @@ async fn plans_know_rows_and_extremes_and_say_when_they_are_only_estimates() {
     let x = &part.column_statistics[0];
     assert_eq!((&x.min_value, &x.max_value), (&inexact(0), &inexact(999)));
 
-    // How many rows a condition leaves is estimated from the least and the greatest value of each tile.
+    // How many rows a condition leaves is estimated from the least and the greatest value of each
+    // tile.
     let some = statistics("SELECT x, a FROM t WHERE a >= 99005").await;
     assert_eq!(some.num_rows, Precision::Inexact(995));
     let joined = session

@@ -51,7 +51,8 @@ impl fmt::Display for Color {
 /// Colours from low to high.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ramp {
-    /// From dark violet over green to yellow: for values. Its steps look equally large, also to the colour-blind.
+    /// From dark violet over green to yellow: for values. Its steps look equally large, also to the
+    /// colour-blind.
     #[default]
     Viridis,
     /// From light to dark blue: for counts, under other colours.
@@ -75,7 +76,8 @@ impl Ramp {
 /// Three polynomials.
 struct Polynomials([[f64; 3]; 7]);
 
-/// An approximation of matplotlib's colour map "viridis" (CC0) by polynomials, constant terms first.
+/// An approximation of matplotlib's colour map "viridis" (CC0) by polynomials, constant terms
+/// first.
 const VIRIDIS: Polynomials = Polynomials([
     [0.277_727_327_223_417_7, 0.005_407_344_544_966_578, 0.334_099_805_335_306_1],
     [0.105_093_043_108_577_4, 1.404_613_529_898_575, 1.384_590_162_594_685],

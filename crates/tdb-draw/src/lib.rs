@@ -1,8 +1,8 @@
-//! Pictures of plain numbers: heat maps, densities with footprints, histograms, profiles and timelines, as SVG, as PNG, and
-//! as characters for a terminal.
+//! Pictures of plain numbers: heat maps, densities with footprints, histograms, profiles and
+//! timelines, as SVG, as PNG, and as characters for a terminal.
 //!
-//! A caller bins its data, names the axes, and gets a [`Picture`], or text. Nothing here reads or writes a file, and the
-//! same numbers always become the same bytes.
+//! A caller bins its data, names the axes, and gets a [`Picture`], or text. Nothing here reads or
+//! writes a file, and the same numbers always become the same bytes.
 //!
 //! ```
 //! use tdb_draw::{Axis, Grid, Plane, Ramp, Size};

@@ -33,7 +33,8 @@ fn short_power(value: f64) -> String {
     }
 }
 
-/// Round numbers from `low` to `high`, at most about `most` of them, with their text. None if the interval is empty.
+/// Round numbers from `low` to `high`, at most about `most` of them, with their text. None if the
+/// interval is empty.
 ///
 /// ```
 /// let texts = |low, high| tdb_draw::steps(low, high, 5).into_iter().map(|(_, text)| text).collect::<Vec<_>>();
@@ -80,7 +81,8 @@ pub fn round_step(least: f64) -> f64 {
     digits.map_or_else(|| ten(power.saturating_add(1)), |digit| digit * ten(power))
 }
 
-/// The decimal exponent of a number: that of its first digit. Not a logarithm, whose last bit differs between systems.
+/// The decimal exponent of a number: that of its first digit. Not a logarithm, whose last bit
+/// differs between systems.
 fn exponent(value: f64) -> i32 {
     let text = format!("{value:e}");
     text.split_once('e').and_then(|(_, power)| power.parse().ok()).unwrap_or(0)

@@ -168,7 +168,8 @@ impl Plane {
         picture
     }
 
-    /// The size of the plane in a room: squares if they are asked for, and whole pixels for each cell where they fit.
+    /// The size of the plane in a room: squares if they are asked for, and whole pixels for each
+    /// cell where they fit.
     fn fit(&self, [width, height]: [f64; 2]) -> [f64; 2] {
         let (columns, rows) = (real(self.grid.columns.max(1)), real(self.grid.rows.max(1)));
         if !self.square {

@@ -10,9 +10,10 @@
 //! | per window: bit width | u8: 8, 16, 32 or 64 |
 //! | per window: **unfiltered** length | u32 |
 //!
-//! Data: the windows in order. A window is raw, and its base has no meaning, if its width is that of the type or its
-//! length is not a multiple of the type's size. The filter is active for 16- to 64-bit integers, and for dates and
-//! times since [`Gate::FilterDates`]; for other types it writes no metadata and changes nothing.
+//! Data: the windows in order. A window is raw, and its base has no meaning, if its width is that
+//! of the type or its length is not a multiple of the type's size. The filter is active for 16- to
+//! 64-bit integers, and for dates and times since [`Gate::FilterDates`]; for other types it writes
+//! no metadata and changes nothing.
 //!
 //! Options: max window size u32.
 
@@ -42,7 +43,8 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Reads the block of a filter on `size`-byte integers; the lengths of the windows add up to `len`.
+    /// Reads the block of a filter on `size`-byte integers; the lengths of the windows add up to
+    /// `len`.
     pub(crate) fn parse(size: usize, block: &mut Reader<'a>) -> Kind<Self> {
         let len = block.u32("input length")?;
         let entry = size.saturating_add(5);

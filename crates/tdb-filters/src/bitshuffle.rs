@@ -7,10 +7,11 @@
 //! | part count | u32 |
 //! | per part: length | u32 |
 //!
-//! Data keeps its length. An input whose length is not a multiple of 8 is stored as two parts: the largest multiple of
-//! 8, and the rest. A part that is a multiple of both 8 and the value size is transformed in blocks of 8192 bytes:
-//! with `n` values in a block (rounded down to a multiple of 8; the other values are copied after them), bit `i mod 8`
-//! of byte `(8·b + k)·n/8 + i/8` is bit `k` of byte `b` of value `i`. Other parts are copied.
+//! Data keeps its length. An input whose length is not a multiple of 8 is stored as two parts: the
+//! largest multiple of 8, and the rest. A part that is a multiple of both 8 and the value size is
+//! transformed in blocks of 8192 bytes: with `n` values in a block (rounded down to a multiple of
+//! 8; the other values are copied after them), bit `i mod 8` of byte `(8·b + k)·n/8 + i/8` is bit
+//! `k` of byte `b` of value `i`. Other parts are copied.
 
 use tdb_codec::{Reader, Writer};
 
@@ -31,7 +32,8 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and writes the shuffled bits of `src` to `dst`, which has the same length.
+/// Appends the metadata block, and writes the shuffled bits of `src` to `dst`, which has the same
+/// length.
 pub(crate) fn encode(
     size: usize,
     src: &[u8],

@@ -7,8 +7,8 @@
 //! | part count | u32 |
 //! | per part: length | u32 |
 //!
-//! Data keeps its length. In a part of `n` values, output byte `j·n + i` is byte `j` of value `i`; bytes after the last
-//! whole value are copied. The size is that of the datatype, not of the cell.
+//! Data keeps its length. In a part of `n` values, output byte `j·n + i` is byte `j` of value `i`;
+//! bytes after the last whole value are copied. The size is that of the datatype, not of the cell.
 
 use crate::error::Kind;
 use crate::kernels::{shuffle, unshuffle};
@@ -22,7 +22,8 @@ pub(crate) fn decode(size: usize, block: &mut Reader<'_>, src: &[u8], dst: &mut 
     Ok(())
 }
 
-/// Appends the metadata block, and writes the shuffled bytes of the one part `src` to `dst`, which has the same length.
+/// Appends the metadata block, and writes the shuffled bytes of the one part `src` to `dst`, which
+/// has the same length.
 pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, dst: &mut [u8]) -> Kind<()> {
     block.u32(1);
     block.len_u32(src.len(), "part length")?;

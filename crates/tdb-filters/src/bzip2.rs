@@ -1,7 +1,7 @@
 //! BZIP2 (5): each part is a `BZh` stream.
 //!
-//! Options: compressor = 5, level i32 (block size in 100 kB, 1 to 9; below 1 counts as 1). Framing of
-//! parts: [`crate::compress`].
+//! Options: compressor = 5, level i32 (block size in 100 kB, 1 to 9; below 1 counts as 1). Framing
+//! of parts: [`crate::compress`].
 
 use crate::error::{ErrorKind, Kind};
 
@@ -23,8 +23,8 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Kind<()> {
     use tdb_codec::{to_u64, to_usize};
 
     let mut stream = Decompress::new(false);
-    // The decoder recognises the end of the stream only if it is asked for more than the output, so it gets one more
-    // byte of space.
+    // The decoder recognises the end of the stream only if it is asked for more than the output, so
+    // it gets one more byte of space.
     let mut spare = [0u8; 1];
     loop {
         let (read, written) = (stream.total_in(), stream.total_out());

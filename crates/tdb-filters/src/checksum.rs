@@ -9,8 +9,8 @@
 //! | per metadata part, then per data part: length | u64 |
 //! | … digest | `u8[16]` or `u8[32]` |
 //!
-//! The data, and the metadata of earlier filters after this block, are unchanged; the digests cover them in order. No
-//! options.
+//! The data, and the metadata of earlier filters after this block, are unchanged; the digests cover
+//! them in order. No options.
 
 use tdb_codec::{Reader, Writer, to_u64, to_usize};
 

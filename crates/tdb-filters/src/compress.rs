@@ -9,8 +9,8 @@
 //! | per metadata part, then per data part: original length | u32 |
 //! | … compressed length | u32 |
 //!
-//! Data: the compressed metadata parts, then the compressed data parts. The incoming metadata is no longer in the
-//! chunk's metadata; decoding restores it.
+//! Data: the compressed metadata parts, then the compressed data parts. The incoming metadata is no
+//! longer in the chunk's metadata; decoding restores it.
 
 use tdb_codec::{Physical, Reader, Writer, to_u64, to_usize};
 
@@ -44,8 +44,8 @@ impl Codec {
         }
     }
 
-    /// Writes one compressed part into `out` from `at` on, and returns its end. The bytes of `out` after that end are
-    /// meaningless; they are kept because growing `out` again would zero them.
+    /// Writes one compressed part into `out` from `at` on, and returns its end. The bytes of `out`
+    /// after that end are meaningless; they are kept because growing `out` again would zero them.
     fn encode(self, input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Codecs) -> Kind<usize> {
         match self {
             Self::Gzip { level } => gzip::encode(input, gzip::level(level)?, out, at, codecs),
@@ -94,7 +94,8 @@ impl<'a> Block<'a> {
         Ok(Self { metadata_len: total(metadata)?, data_len: total(data)?, metadata, data })
     }
 
-    /// Decompresses everything in `src` into `metadata` and `data`, which have the lengths of the block.
+    /// Decompresses everything in `src` into `metadata` and `data`, which have the lengths of the
+    /// block.
     pub(crate) fn decode(
         &self,
         codec: Codec,
@@ -147,8 +148,8 @@ fn decode_parts<'s>(
     Ok(src)
 }
 
-/// Appends the block, and writes the compressed parts to the front of `out`; returns their length. The most recent
-/// metadata part comes first; if there is no data, there is no data part.
+/// Appends the block, and writes the compressed parts to the front of `out`; returns their length.
+/// The most recent metadata part comes first; if there is no data, there is no data part.
 pub(crate) fn encode<'a>(
     codec: Codec,
     metadata: impl ExactSizeIterator<Item = &'a [u8]>,

@@ -16,20 +16,22 @@ use tdb_codec::{Datatype, FormatVersion, Gate};
 pub struct TileContext {
     /// Type of the tile's values.
     pub datatype: Datatype,
-    /// Size of a whole cell in bytes. Run-length encoding counts cells of this size, and chunks never split them.
+    /// Size of a whole cell in bytes. Run-length encoding counts cells of this size, and chunks
+    /// never split them.
     pub cell_size: u64,
     /// Version of the schema; decides whether string filters replace the offsets tile.
     pub schema_version: FormatVersion,
     /// Version of the fragment; decides the filters' rule for dates.
     pub fragment_version: FormatVersion,
-    /// Newest version known to the library that wrote the tile, from the headers of the fragment's metadata. It is
-    /// newer than the fragment's version if the library wrote to an older array. Decides type propagation, and the type
-    /// of validity tiles.
+    /// Newest version known to the library that wrote the tile, from the headers of the fragment's
+    /// metadata. It is newer than the fragment's version if the library wrote to an older array.
+    /// Decides type propagation, and the type of validity tiles.
     pub writer_version: FormatVersion,
     /// Whether this is the values tile of a var-length field.
     pub var: bool,
-    /// Whether RLE and dictionary on strings store the strings' lengths. If unset, the schema's version decides. Set it
-    /// to true if the offsets tile has no chunks although the field has cells.
+    /// Whether RLE and dictionary on strings store the strings' lengths. If unset, the schema's
+    /// version decides. Set it to true if the offsets tile has no chunks although the field has
+    /// cells.
     pub string_mode: Option<bool>,
 }
 
@@ -68,10 +70,11 @@ impl TileContext {
         Self::new(Datatype::Uint8, 1, version)
     }
 
-    /// This validity tile, as libtiledb 2.6 to 2.10 filtered it when writing the cells of a dense array in row- or
-    /// column-major order: those releases passed its bytes to the filters as values of the attribute's type. `None` if
-    /// the writer did not do this. In fragments that those releases wrote in global order, in sparse arrays and in
-    /// consolidated fragments, validity tiles are filtered as bytes.
+    /// This validity tile, as libtiledb 2.6 to 2.10 filtered it when writing the cells of a dense
+    /// array in row- or column-major order: those releases passed its bytes to the filters as
+    /// values of the attribute's type. `None` if the writer did not do this. In fragments that
+    /// those releases wrote in global order, in sparse arrays and in consolidated fragments,
+    /// validity tiles are filtered as bytes.
     ///
     /// ```
     /// use tdb_filters::{Datatype, FormatVersion, TileContext};

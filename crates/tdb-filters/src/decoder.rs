@@ -29,14 +29,14 @@ impl Pipeline {
     /// Resolves the pipeline for decoding tiles of `context`.
     ///
     /// # Errors
-    /// If a filter is unknown, is not part of this build, needs a key, or does not accept its input type. The error
-    /// names the filter and its position.
+    /// If a filter is unknown, is not part of this build, needs a key, or does not accept its input
+    /// type. The error names the filter and its position.
     pub fn decoder(&self, context: TileContext) -> Result<Decoder, Error> {
         self.decoder_with_key(context, None)
     }
 
-    /// As [`Self::decoder`]; with a key, for the tiles of an encrypted array. Encryption is then the last filter,
-    /// whether the pipeline contains it (generic tiles) or not (everything else).
+    /// As [`Self::decoder`]; with a key, for the tiles of an encrypted array. Encryption is then
+    /// the last filter, whether the pipeline contains it (generic tiles) or not (everything else).
     ///
     /// # Errors
     /// As [`Self::decoder`].
@@ -46,9 +46,10 @@ impl Pipeline {
 }
 
 impl Decoder {
-    /// Uses `other` for chunks of validity bytes that this decoder rejects, or for which this decoder returns bytes
-    /// other than 0 and 1 and `other` does not. This is for tiles for which nothing records how they were filtered. If
-    /// both reject a chunk, the error is this decoder's; if both return such bytes, the result is this decoder's.
+    /// Uses `other` for chunks of validity bytes that this decoder rejects, or for which this
+    /// decoder returns bytes other than 0 and 1 and `other` does not. This is for tiles for which
+    /// nothing records how they were filtered. If both reject a chunk, the error is this decoder's;
+    /// if both return such bytes, the result is this decoder's.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self { otherwise: Some(Box::new(other)), ..self }
@@ -78,31 +79,31 @@ impl Decoder {
         self.plan.steps.is_empty() && self.otherwise.as_ref().is_none_or(|other| other.is_identity())
     }
 
-    /// Whether the stored data of a chunk is as long as its cells. The positions of chunk headers can then be computed,
-    /// so chunks can be skipped without reading them.
+    /// Whether the stored data of a chunk is as long as its cells. The positions of chunk headers
+    /// can then be computed, so chunks can be skipped without reading them.
     #[must_use]
     pub fn keeps_sizes(&self) -> bool {
         self.plan.keeps_sizes() && self.otherwise.as_ref().is_none_or(|other| other.keeps_sizes())
     }
 
-    /// Whether a filter stores the strings' lengths. The offsets tile is then empty, and chunks are decoded with
-    /// [`Self::decode_string_chunk`].
+    /// Whether a filter stores the strings' lengths. The offsets tile is then empty, and chunks are
+    /// decoded with [`Self::decode_string_chunk`].
     #[must_use]
     pub fn decodes_strings(&self) -> bool {
         self.plan.split_strings().is_some()
     }
 
-    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original length. In a chunk
-    /// without cells, an error of a compressor is ignored: some libraries stored such chunks in a form that they cannot
-    /// read again.
+    /// Decodes one chunk: `metadata` and `data` as stored, `out` as long as the chunk's original
+    /// length. In a chunk without cells, an error of a compressor is ignored: some libraries stored
+    /// such chunks in a form that they cannot read again.
     ///
-    /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are charged to
-    /// `budget` for the time of the call.
+    /// Intermediate buffers live in `scratch`; their sizes come from the chunk's metadata and are
+    /// charged to `budget` for the time of the call.
     ///
     /// # Errors
-    /// If anything about the chunk is wrong; the error names the filter. No input causes a panic, and a chunk that
-    /// decodes to another length than `out`, or that has metadata left over, is rejected. `out` then holds unspecified
-    /// bytes.
+    /// If anything about the chunk is wrong; the error names the filter. No input causes a panic,
+    /// and a chunk that decodes to another length than `out`, or that has metadata left over, is
+    /// rejected. `out` then holds unspecified bytes.
     pub fn decode_chunk(
         &self,
         metadata: &[u8],
@@ -150,13 +151,14 @@ impl Decoder {
         metadata.finish().and_then(|()| data.finish()).map_err(|kind| self.error(kind))
     }
 
-    /// Decodes one chunk of a pipeline that [decodes strings](Self::decodes_strings). Appends the strings' bytes to
-    /// `values`, and to `offsets` the position in `values` where each string begins. Several chunks or tiles can
-    /// therefore be decoded one after another into the same vectors.
+    /// Decodes one chunk of a pipeline that [decodes strings](Self::decodes_strings). Appends the
+    /// strings' bytes to `values`, and to `offsets` the position in `values` where each string
+    /// begins. Several chunks or tiles can therefore be decoded one after another into the same
+    /// vectors.
     ///
     /// # Errors
-    /// As [`Self::decode_chunk`]. The vectors' new elements are then unspecified. The memory by which the vectors grow
-    /// is charged to `budget` before they grow, for the time of the call.
+    /// As [`Self::decode_chunk`]. The vectors' new elements are then unspecified. The memory by
+    /// which the vectors grow is charged to `budget` before they grow, for the time of the call.
     pub fn decode_string_chunk(
         &self,
         metadata: &[u8],
@@ -172,8 +174,8 @@ impl Decoder {
         })
     }
 
-    /// As [`Self::decode_string_chunk`], but strings that are stored once stay so: appends codes, and the strings that they stand
-    /// for. Returns the bytes of all cells' strings together.
+    /// As [`Self::decode_string_chunk`], but strings that are stored once stay so: appends codes,
+    /// and the strings that they stand for. Returns the bytes of all cells' strings together.
     ///
     /// # Errors
     /// As [`Self::decode_string_chunk`].
@@ -360,8 +362,8 @@ impl Data<'_, '_> {
         Ok(())
     }
 
-    /// Lets `work` change the data in place. If the data is still in the chunk, `work` gets the chunk's bytes as its
-    /// source and writes to a new place.
+    /// Lets `work` change the data in place. If the data is still in the chunk, `work` gets the
+    /// chunk's bytes as its source and writes to a new place.
     fn in_place(
         &mut self,
         last_move: bool,
@@ -421,8 +423,8 @@ impl Metadata<'_> {
         Ok(())
     }
 
-    /// Lets `work` read everything that is left and write the metadata of the earlier filters; `work` returns the
-    /// length of that metadata.
+    /// Lets `work` read everything that is left and write the metadata of the earlier filters;
+    /// `work` returns the length of that metadata.
     fn absorb(&mut self, work: impl FnOnce(Reader<'_>, &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
         let bytes = match self.buffered {
             None => self.input,

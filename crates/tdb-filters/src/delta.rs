@@ -6,8 +6,9 @@
 //! | first value | T, if n ≥ 1 |
 //! | differences | `T[n − 1]`, wrapping |
 //!
-//! libtiledb 2.16 writes one difference too many; it is ignored. Options: compressor = **8**, level i32 (ignored),
-//! reinterpret datatype. Framing of parts: [`crate::compress`]. Value types: as [`crate::double_delta`].
+//! libtiledb 2.16 writes one difference too many; it is ignored. Options: compressor = **8**, level
+//! i32 (ignored), reinterpret datatype. Framing of parts: [`crate::compress`]. Value types: as
+//! [`crate::double_delta`].
 
 use tdb_codec::{Reader, to_u64};
 

@@ -9,8 +9,8 @@
 //! | dictionary length in bytes | u32 |
 //! | dictionary: per entry its length (**big-endian**) and its bytes; no count | |
 //!
-//! Data: one id for each cell, **big-endian**. Entries are in order of first appearance. The id width is computed from
-//! the number of *cells*. Options: compressor = **7**, level i32 (ignored).
+//! Data: one id for each cell, **big-endian**. Entries are in order of first appearance. The id
+//! width is computed from the number of *cells*. Options: compressor = **7**, level i32 (ignored).
 
 use std::collections::HashMap;
 
@@ -37,7 +37,8 @@ pub(crate) fn decode(
     strings.finish()
 }
 
-/// Reads the metadata block and appends the strings of `data` as codes: the entries of the dictionary, and the ids.
+/// Reads the metadata block and appends the strings of `data` as codes: the entries of the
+/// dictionary, and the ids.
 pub(crate) fn decode_codes(
     block: &mut Reader<'_>,
     data: &[u8],
@@ -140,7 +141,8 @@ struct Entry {
 }
 
 fn entries(dictionary: &[u8], string_width: usize, charge: &Charge<'_>) -> Kind<Vec<Entry>> {
-    // The list is larger than the dictionary by a constant factor, so it is charged before it grows.
+    // The list is larger than the dictionary by a constant factor, so it is charged before it
+    // grows.
     let max = dictionary.len().checked_div(string_width).unwrap_or(0);
     charge.charge(max.saturating_mul(size_of::<Entry>()))?;
     let mut entries = Vec::new();

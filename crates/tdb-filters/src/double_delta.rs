@@ -9,8 +9,8 @@
 //! | second value | T | if n ≥ 2 |
 //! | bit stream | `u64[ceil((n − 2)(bitsize + 1) / 64)]` | for each further value: sign, magnitude |
 //!
-//! Bits fill each u64 from its most significant end; the words themselves are little-endian. Options:
-//! compressor = 6, level i32 (ignored), and a reinterpret datatype since
+//! Bits fill each u64 from its most significant end; the words themselves are little-endian.
+//! Options: compressor = 6, level i32 (ignored), and a reinterpret datatype since
 //! [`Gate::DoubleDeltaReinterpret`](tdb_codec::Gate::DoubleDeltaReinterpret). Framing of parts:
 //! [`crate::compress`].
 
@@ -95,8 +95,9 @@ pub(crate) fn encode(physical: Physical, input: &[u8], out: &mut Vec<u8>) -> Kin
     Ok(())
 }
 
-/// Number of bits of the largest |double delta|, or of the first |delta| if that is larger, as in libtiledb since 2.29;
-/// at least 1 for three or more values. 63, which means raw for every type, if a difference does not fit `i64`.
+/// Number of bits of the largest |double delta|, or of the first |delta| if that is larger, as in
+/// libtiledb since 2.29; at least 1 for three or more values. 63, which means raw for every type,
+/// if a difference does not fit `i64`.
 fn bits_needed(physical: Physical, input: &[u8]) -> u8 {
     let size = physical.size();
     if input.len() <= size.saturating_mul(2) {
@@ -175,7 +176,8 @@ mod tests {
 
     #[test]
     fn a_wider_bitsize_than_needed_decodes_the_same() {
-        // Bytes that libtiledb 2.29 and later write for a constant step of 10: 4 bits because of the first delta.
+        // Bytes that libtiledb 2.29 and later write for a constant step of 10: 4 bits because of
+        // the first delta.
         let mut part = vec![4, 3, 0, 0, 0, 0, 0, 0, 0];
         part.extend(bytes(&[0, 10]));
         part.extend([0; 8]);

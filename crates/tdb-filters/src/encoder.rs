@@ -24,8 +24,8 @@ impl Pipeline {
         self.encoder_with_key(context, None)
     }
 
-    /// As [`Self::encoder`]; with a key, for the tiles of an encrypted array. The [`Scratch`] used for encoding must
-    /// have a [source of nonces](Scratch::with_nonces).
+    /// As [`Self::encoder`]; with a key, for the tiles of an encrypted array. The [`Scratch`] used
+    /// for encoding must have a [source of nonces](Scratch::with_nonces).
     ///
     /// # Errors
     /// As [`Pipeline::decoder`].
@@ -53,8 +53,8 @@ impl Encoder {
         self.plan.whole_tiles
     }
 
-    /// Whether a filter stores the strings' lengths. Chunks are then encoded with [`Self::encode_string_chunk`], and
-    /// the offsets tile has no chunks.
+    /// Whether a filter stores the strings' lengths. Chunks are then encoded with
+    /// [`Self::encode_string_chunk`], and the offsets tile has no chunks.
     #[must_use]
     pub fn encodes_strings(&self) -> bool {
         self.plan.split_strings().is_some()
@@ -63,9 +63,9 @@ impl Encoder {
     /// Encodes one chunk. Replaces the contents of `metadata_out` and `data_out`.
     ///
     /// # Errors
-    /// If values decrease before positive delta; if an option is out of range; and if a part is not a whole number of
-    /// values before RLE, XOR or a delta filter (libtiledb drops the tail of such parts and loses data; this encoder
-    /// returns an error). The error names the filter.
+    /// If values decrease before positive delta; if an option is out of range; and if a part is not
+    /// a whole number of values before RLE, XOR or a delta filter (libtiledb drops the tail of such
+    /// parts and loses data; this encoder returns an error). The error names the filter.
     pub fn encode_chunk(
         &self,
         input: &[u8],
@@ -84,8 +84,9 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes one chunk straight into its place in a tile, for pipelines that [keep sizes](Self::keeps_sizes): fills
-    /// `data_out`, which is as long as `input`, and replaces the contents of `metadata_out`.
+    /// Encodes one chunk straight into its place in a tile, for pipelines that
+    /// [keep sizes](Self::keeps_sizes): fills `data_out`, which is as long as `input`, and replaces
+    /// the contents of `metadata_out`.
     ///
     /// # Errors
     /// As [`Self::encode_chunk`]; if the pipeline does not keep sizes; if the lengths differ.
@@ -107,7 +108,8 @@ impl Encoder {
         let Scratch { data: [current, next], blocks, codecs, .. } = scratch;
         let mut data = Data::new(input, current, next);
         blocks.clear();
-        // The last filter that moves the data writes it to its final place; only checksums follow it.
+        // The last filter that moves the data writes it to its final place; only checksums follow
+        // it.
         let steps = self.plan.steps.as_slice();
         let moves = steps.iter().filter(|step| !matches!(step.op, Op::Checksum(_))).count();
         data.home = Some((data_out, moves));
@@ -116,11 +118,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// Encodes one chunk of strings: `offsets` contains the position in `values` where each string begins; the first is
+    /// Encodes one chunk of strings: `offsets` contains the position in `values` where each string
+    /// begins; the first is
     /// 0. Replaces the contents of `metadata_out` and `data_out`.
     ///
     /// # Errors
-    /// If the pipeline does not store strings, or if offsets decrease or are past the end of `values`.
+    /// If the pipeline does not store strings, or if offsets decrease or are past the end of
+    /// `values`.
     pub fn encode_string_chunk(
         &self,
         values: &[u8],
@@ -150,8 +154,8 @@ impl Encoder {
 
 /// Applies the filters, first to last, to the data, and writes the metadata of the chunk.
 ///
-/// For libtiledb's first filter, a chunk of no bytes is one data part; after a filter that passes its input on
-/// unchanged, it is no part. The chunk's metadata shows which of the two it is.
+/// For libtiledb's first filter, a chunk of no bytes is one data part; after a filter that passes
+/// its input on unchanged, it is no part. The chunk's metadata shows which of the two it is.
 fn apply(
     steps: &[Step],
     blocks: &mut Blocks,
@@ -179,16 +183,16 @@ fn apply(
     Ok(())
 }
 
-/// A chunk's data, which moves through two buffers. The buffers never shrink: making them longer again for the next
-/// filter would zero bytes that it is about to overwrite.
+/// A chunk's data, which moves through two buffers. The buffers never shrink: making them longer
+/// again for the next filter would zero bytes that it is about to overwrite.
 struct Data<'a> {
     input: &'a [u8],
     current: &'a mut Vec<u8>,
     next: &'a mut Vec<u8>,
     /// Length in the current buffer, once a filter has moved the data there.
     moved: Option<usize>,
-    /// The final place of the data, if it is known, and the number of filters that still have to move the data. At 0
-    /// the data is in its final place.
+    /// The final place of the data, if it is known, and the number of filters that still have to
+    /// move the data. At 0 the data is in its final place.
     home: Option<(&'a mut [u8], usize)>,
 }
 
@@ -229,7 +233,8 @@ impl<'a> Data<'a> {
         }
     }
 
-    /// Lets `work` write to the front of a buffer and return a length; the data is then the first bytes of that length.
+    /// Lets `work` write to the front of a buffer and return a length; the data is then the first
+    /// bytes of that length.
     fn overwrite(&mut self, work: impl FnOnce(&[u8], &mut Vec<u8>) -> Kind<usize>) -> Kind<()> {
         let src = match self.moved {
             None => self.input,
@@ -287,8 +292,8 @@ fn run(op: &Op, part: bool, blocks: &mut Blocks, data: &mut Data<'_>, codecs: &m
         Op::ByteShuffle { size } => {
             data.same_size(|src, out| byteshuffle::encode(size, src, &mut block, out))?;
         }
-        // Narrow values are scattered to as many places as they have bits, a few bytes each. This is faster in a cached
-        // buffer than in the final place.
+        // Narrow values are scattered to as many places as they have bits, a few bytes each. This
+        // is faster in a cached buffer than in the final place.
         Op::BitShuffle { size } if size < 8 => {
             let work = |src: &[u8], out: &mut Vec<u8>| {
                 bitshuffle::encode(size, src, &mut block, room(out, 0, src.len()), codecs.planes())?;

@@ -11,9 +11,10 @@
 //! | … IV | `u8[12]` |
 //! | … tag | `u8[16]` |
 //!
-//! Data: the encrypted metadata parts, then the encrypted data parts. There is no associated data. No options. Only the
-//! pipelines of generic tiles contain the filter. All other tiles of an encrypted array are encrypted after their
-//! pipeline, although the pipeline does not contain the filter.
+//! Data: the encrypted metadata parts, then the encrypted data parts. There is no associated data.
+//! No options. Only the pipelines of generic tiles contain the filter. All other tiles of an
+//! encrypted array are encrypted after their pipeline, although the pipeline does not contain the
+//! filter.
 
 use core::fmt;
 
@@ -88,7 +89,8 @@ impl Cipher {
         Ok(Self { aes: Box::new(Aes256Gcm::new(&key.0.into())) })
     }
 
-    /// Decrypts `src` into `data`, which has the same length; `data` is unchanged if the tag is wrong.
+    /// Decrypts `src` into `data`, which has the same length; `data` is unchanged if the tag is
+    /// wrong.
     fn decrypt(&self, nonce: [u8; NONCE], tag: [u8; TAG], src: &[u8], data: &mut [u8]) -> Option<()> {
         use aes_gcm::{AeadInOut, aead::inout::InOutBuf};
 
@@ -148,7 +150,8 @@ impl<'a> Block<'a> {
         Ok(Self { metadata_len: total(metadata)?, data_len: total(data)?, metadata, data })
     }
 
-    /// Decrypts everything in `src` into `metadata` and `data`, which have the lengths of the block.
+    /// Decrypts everything in `src` into `metadata` and `data`, which have the lengths of the
+    /// block.
     pub(crate) fn decode(
         &self,
         cipher: &Cipher,
@@ -217,8 +220,8 @@ fn decrypt_parts(
     Ok(())
 }
 
-/// Appends the block, and writes the encrypted parts to the front of `out`; returns their length. The most recent
-/// metadata part comes first; if there is no data, there is no data part.
+/// Appends the block, and writes the encrypted parts to the front of `out`; returns their length.
+/// The most recent metadata part comes first; if there is no data, there is no data part.
 pub(crate) fn encode<'a>(
     cipher: &Cipher,
     nonces: Option<&mut Nonces>,

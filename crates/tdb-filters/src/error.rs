@@ -23,7 +23,8 @@ pub struct Error {
     pub filter: &'static str,
     /// Wire code of the filter.
     pub code: u8,
-    /// Position in the pipeline, counted from 1 in encoding order; 0 if no single filter is at fault.
+    /// Position in the pipeline, counted from 1 in encoding order; 0 if no single filter is at
+    /// fault.
     pub position: usize,
     /// Number of filters in the pipeline.
     pub count: usize,
@@ -35,8 +36,8 @@ pub struct Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A filter that this build knows by name but cannot run. There is none today; it is meant for filters of newer
-    /// formats.
+    /// A filter that this build knows by name but cannot run. There is none today; it is meant for
+    /// filters of newer formats.
     #[error("is not supported yet")]
     Unsupported,
     /// A filter code that the format does not define, or no longer defines.
@@ -78,7 +79,8 @@ pub enum ErrorKind {
         /// What is wrong with them.
         reason: &'static str,
     },
-    /// A field of the filter's chunk metadata is wrong; offsets are relative to the start of that metadata.
+    /// A field of the filter's chunk metadata is wrong; offsets are relative to the start of that
+    /// metadata.
     #[error("has bad chunk metadata: {0}")]
     Metadata(tdb_codec::Error),
     /// A header inside the filter's data is wrong; offsets are relative to the start of the part.

@@ -1,4 +1,5 @@
-//! All filters of the format, and the options that each stores in a pipeline (docs/format/filters.md).
+//! All filters of the format, and the options that each stores in a pipeline
+//! (docs/format/filters.md).
 
 use tdb_codec::{Datatype, ErrorKind, FormatVersion, Gate, Reader, Result, Writer, to_u64};
 
@@ -6,8 +7,8 @@ use crate::registry;
 
 /// A filter and its options.
 ///
-/// `level` is stored unchanged, whatever its value. No decoder reads it; the comment of each field says how an encoder
-/// uses it.
+/// `level` is stored unchanged, whatever its value. No decoder reads it; the comment of each field
+/// says how an encoder uses it.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Filter {
@@ -152,7 +153,8 @@ impl ByteWidth {
     }
 }
 
-/// Options of [`Filter::WebP`]. The extents are computed from the dimensions' tile extents when the schema is created.
+/// Options of [`Filter::WebP`]. The extents are computed from the dimensions' tile extents when the
+/// schema is created.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WebP {
     /// 0 to 100; lossy encoding only.
@@ -232,8 +234,8 @@ impl Filter {
         }
     }
 
-    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was removed from the format, and
-    /// `"unknown"` for codes that the format never defined.
+    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was removed from
+    /// the format, and `"unknown"` for codes that the format never defined.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -262,8 +264,9 @@ impl Filter {
         }
     }
 
-    /// The gate that introduced the filter for values of this type; `None` if every version has it. It is the first
-    /// version for which every release that wrote that version knows the filter and its options.
+    /// The gate that introduced the filter for values of this type; `None` if every version has it.
+    /// It is the first version for which every release that wrote that version knows the filter and
+    /// its options.
     #[must_use]
     pub const fn gate(&self, datatype: Datatype) -> Option<Gate> {
         match self {
@@ -308,7 +311,8 @@ impl Filter {
         }
     }
 
-    /// Reads one filter: code, option length, options. Further option bytes that the filter does not need are skipped.
+    /// Reads one filter: code, option length, options. Further option bytes that the filter does
+    /// not need are skipped.
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let code = reader.u8("filter type")?;
         let len = reader.u32("filter options length")?;
@@ -424,8 +428,8 @@ fn reinterpret(options: &mut Reader<'_>) -> Result<Option<Datatype>> {
     Ok(Some(datatype).filter(|&datatype| datatype != Datatype::Any))
 }
 
-/// Writes the reinterpret datatype if the version stores one. If it does not and a type is set, that is an error,
-/// because the type would be lost.
+/// Writes the reinterpret datatype if the version stores one. If it does not and a type is set,
+/// that is an error, because the type would be lost.
 fn write_reinterpret(writer: &mut Writer, reinterpret: Option<Datatype>, stored: bool) -> Result<()> {
     let datatype = reinterpret.unwrap_or(Datatype::Any);
     if stored {

@@ -1,12 +1,13 @@
 //! GZIP (1): each part is a zlib stream (RFC 1950, header `78 xx`, Adler-32), not a gzip file.
 //!
-//! Options: compressor = 1, level i32 (0 to 9; negative = 6). Framing of parts: [`crate::compress`].
+//! Options: compressor = 1, level i32 (0 to 9; negative = 6). Framing of parts:
+//! [`crate::compress`].
 //!
-//! Levels are those of zlib, as in libtiledb. zlib-rs follows zlib-ng, whose level 1 is a different strategy with
-//! output up to 2.1 times as large as zlib's. Level 1 is therefore encoded at level 2, whose output is within 4 % of
-//! zlib's level 1 on eight kinds of data (the header is then `78 5e` instead of `78 01`; no decoder checks it). The
-//! output of levels 0, 5 to 9 and the default is at most 3 % larger than zlib's, and that of levels 2, 3 and 4 at most
-//! 11 %.
+//! Levels are those of zlib, as in libtiledb. zlib-rs follows zlib-ng, whose level 1 is a different
+//! strategy with output up to 2.1 times as large as zlib's. Level 1 is therefore encoded at level
+//! 2, whose output is within 4 % of zlib's level 1 on eight kinds of data (the header is then
+//! `78 5e` instead of `78 01`; no decoder checks it). The output of levels 0, 5 to 9 and the
+//! default is at most 3 % larger than zlib's, and that of levels 2, 3 and 4 at most 11 %.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;

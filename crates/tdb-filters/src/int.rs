@@ -24,8 +24,8 @@ macro_rules! with_uint {
     };
 }
 
-/// Runs `$body` with `$T` as the machine integer of a `Physical`; floats count as unsigned integers of their size
-/// (integer filters are never resolved for floats).
+/// Runs `$body` with `$T` as the machine integer of a `Physical`; floats count as unsigned integers
+/// of their size (integer filters are never resolved for floats).
 macro_rules! with_int {
     ($physical:expr, $T:ident, $body:expr) => {
         match $physical {

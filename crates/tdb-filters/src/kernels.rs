@@ -1,11 +1,13 @@
 //! The inner loops of filters, compiled for the vector units of the machine they run on.
 //!
-//! Every kernel is written once, in plain and safe Rust that vectorises, and compiled several times: for the target's
-//! base features, and on x86-64 for AVX2 and for AVX-512. Which one runs is chosen at run time. If the compiler does
-//! not find the right instructions for a level, that level has a separate body, which is tested against the plain one.
+//! Every kernel is written once, in plain and safe Rust that vectorises, and compiled several
+//! times: for the target's base features, and on x86-64 for AVX2 and for AVX-512. Which one runs is
+//! chosen at run time. If the compiler does not find the right instructions for a level, that level
+//! has a separate body, which is tested against the plain one.
 //!
-//! This is the only module of the published crates where `unsafe` is allowed. Its only unsafe operation is in
-//! [`kernel`]: the call of a function that needs the CPU features that [`Level::detect`] has found.
+//! This is the only module of the published crates where `unsafe` is allowed. Its only unsafe
+//! operation is in [`kernel`]: the call of a function that needs the CPU features that
+//! [`Level::detect`] has found.
 
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -16,8 +18,8 @@ pub(crate) enum Level {
     Plain,
     /// x86-64-v3: 256-bit integers, and the bit manipulations that come with them.
     Avx2,
-    /// x86-64-v4, byte permutations across a 512-bit register (VBMI) and 8×8 bit matrices (GFNI): Ice Lake,
-    /// Zen 4 and later.
+    /// x86-64-v4, byte permutations across a 512-bit register (VBMI) and 8×8 bit matrices (GFNI):
+    /// Ice Lake, Zen 4 and later.
     Avx512,
 }
 
@@ -48,7 +50,8 @@ impl Level {
         macro_rules! have {
             ($($feature:tt),*) => { true $(&& std::arch::is_x86_feature_detected!($feature))* };
         }
-        // These lists must contain every feature in the lists of `kernel!`: this makes its calls sound.
+        // These lists must contain every feature in the lists of `kernel!`: this makes its calls
+        // sound.
         let avx2 = have!("avx2", "bmi1", "bmi2", "lzcnt", "popcnt");
         let avx512 = have!(
             "avx512f",
@@ -85,9 +88,10 @@ impl Level {
 /// }
 /// ```
 ///
-/// `plain` must be an `#[inline(always)]` function with the same arguments; it is inlined into each level that has no
-/// separate body, so it is compiled with that level's features. The bodies named by `avx2` and `avx512` are safe
-/// functions marked `#[inline]` and `#[target_feature(enable = …)]` with a subset of the level's list.
+/// `plain` must be an `#[inline(always)]` function with the same arguments; it is inlined into each
+/// level that has no separate body, so it is compiled with that level's features. The bodies named
+/// by `avx2` and `avx512` are safe functions marked `#[inline]` and `#[target_feature(enable = …)]`
+/// with a subset of the level's list.
 macro_rules! kernel {
     ($(#[$meta:meta])* $vis:vis fn $name:ident $(<$(const $gen:ident : $ty:ty),+>)? (
         $($arg:ident : $argty:ty),* $(,)?
@@ -105,7 +109,8 @@ macro_rules! kernel {
             $name::at $(::<$($gen),+>)? ($crate::kernels::Level::detect(), $($arg),*)
         }
 
-        /// The same kernel at a given level. If the machine does not have that level, `at` uses the machine's best one.
+        /// The same kernel at a given level. If the machine does not have that level, `at` uses the
+        /// machine's best one.
         $vis mod $name {
             #[allow(unused_imports, reason = "not every kernel uses an item of its module")]
             use super::*;
@@ -127,8 +132,8 @@ macro_rules! kernel {
 
                     match level.min($crate::kernels::Level::detect()) {
                         $crate::kernels::Level::Plain => {}
-                        // SAFETY: `detect` returns this level only on machines that have every feature that
-                        // `avx2` enables.
+                        // SAFETY: `detect` returns this level only on machines that have every
+                        // feature that `avx2` enables.
                         $crate::kernels::Level::Avx2 => return unsafe { avx2 $(::<$($gen),+>)? ($($arg),*) },
                         // SAFETY: as above, for the features that `avx512` enables.
                         $crate::kernels::Level::Avx512 => return unsafe { avx512 $(::<$($gen),+>)? ($($arg),*) },

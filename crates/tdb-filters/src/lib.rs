@@ -23,14 +23,14 @@
 //! }
 //! ```
 //!
-//! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back, last filter first. A
-//! chunk has two sides: *data*, and *metadata*, where filters store what they need to undo their work. There are two
-//! kinds of filters:
+//! A writer cuts a tile into chunks and sends each through the pipeline; a reader sends it back,
+//! last filter first. A chunk has two sides: *data*, and *metadata*, where filters store what they
+//! need to undo their work. There are two kinds of filters:
 //!
-//! * Most put a block in front of the existing metadata. The last filter's block therefore comes first, and decoding
-//!   reads each block from the front.
-//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and the only metadata that
-//!   remains is their own block.
+//! * Most put a block in front of the existing metadata. The last filter's block therefore comes
+//!   first, and decoding reads each block from the front.
+//! * Compressors (and encryption) also transform the metadata: it becomes part of the data, and the
+//!   only metadata that remains is their own block.
 //!
 //! Three filters on the values 100, 101, 103, 106 (`u32`):
 //!
@@ -43,8 +43,9 @@
 //!                    8→14, 12→17, 16→14 bytes]              ([1 part…], [1 window…], data)
 //! ```
 //!
-//! A schema stores a [`Pipeline`]. What a filter does depends on the type it sees, so a pipeline is resolved once for
-//! each kind of tile. The result is a [`Decoder`] or an [`Encoder`] for any number of chunks:
+//! A schema stores a [`Pipeline`]. What a filter does depends on the type it sees, so a pipeline is
+//! resolved once for each kind of tile. The result is a [`Decoder`] or an [`Encoder`] for any
+//! number of chunks:
 //!
 //! ```
 //! use tdb_codec::{Budget, Datatype, FormatVersion};
@@ -66,28 +67,32 @@
 //! # Ok::<(), tdb_filters::Error>(())
 //! ```
 //!
-//! Chunks are not trusted. Every filter decodes into a slice of exactly the size it has to fill; intermediate sizes are
-//! charged to a [`Budget`] before memory grows; no input causes a panic; and a chunk with bytes left over is rejected.
+//! Chunks are not trusted. Every filter decodes into a slice of exactly the size it has to fill;
+//! intermediate sizes are charged to a [`Budget`] before memory grows; no input causes a panic; and
+//! a chunk with bytes left over is rejected.
 //!
-//! A pipeline with a filter that this build does not know still parses and writes. Only resolving it fails, with the
-//! filter's name and position. The table of filters is [`registry`].
+//! A pipeline with a filter that this build does not know still parses and writes. Only resolving
+//! it fails, with the filter's name and position. The table of filters is [`registry`].
 //!
 //! # How a chunk is decoded
 //!
-//! [`Pipeline::decoder`] fixes the types that each filter sees, and drops filters that do nothing to that type. Running
-//! the pipeline backwards moves data between the chunk, two scratch buffers and the output. The last move goes straight
-//! into the caller's slice, and filters that keep lengths (positive delta, XOR, checksums) work in place. A chunk with
-//! one compressor is therefore decompressed directly into the output.
+//! [`Pipeline::decoder`] fixes the types that each filter sees, and drops filters that do nothing
+//! to that type. Running the pipeline backwards moves data between the chunk, two scratch buffers
+//! and the output. The last move goes straight into the caller's slice, and filters that keep
+//! lengths (positive delta, XOR, checksums) work in place. A chunk with one compressor is therefore
+//! decompressed directly into the output.
 //!
 //! # Features
 //!
-//! Each codec that needs a dependency is a feature: `gzip`, `zstd` (the C library), `lz4`, `bzip2`, `checksum`,
-//! `encryption` and `webp`, all on by default. Two are off by default: `zstd-rust` (Zstandard without C; if both
-//! features are on, the C library is used) and `webp-lossy` (writes lossy images; needs C). All crates that depend on
-//! this one pass these features on. To build a program without C, turn off the default features of `tdb-array` or
-//! `tdb-cli` and enable `zstd-rust` instead of `zstd`.
+//! Each codec that needs a dependency is a feature: `gzip`, `zstd` (the C library), `lz4`, `bzip2`,
+//! `checksum`, `encryption` and `webp`, all on by default. Two are off by default: `zstd-rust`
+//! (Zstandard without C; if both features are on, the C library is used) and `webp-lossy` (writes
+//! lossy images; needs C). All crates that depend on this one pass these features on. To build a
+//! program without C, turn off the default features of `tdb-array` or `tdb-cli` and enable
+//! `zstd-rust` instead of `zstd`.
 //!
-//! What this crate does not know: chunk headers, tiles, field names, nullability, files, threads, its caller.
+//! What this crate does not know: chunk headers, tiles, field names, nullability, files, threads,
+//! its caller.
 // Only the module `kernels` may use `unsafe`, and it allows the lint item by item.
 #![deny(unsafe_code)]
 

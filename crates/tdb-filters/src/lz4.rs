@@ -1,7 +1,7 @@
 //! LZ4 (3): each part is a raw LZ4 block, without frame or size.
 //!
-//! Options: compressor = 3, level i32 (ignored). Framing of parts: [`crate::compress`]. Blocks are decoded by `lz4_flex` and
-//! written by `block`.
+//! Options: compressor = 3, level i32 (ignored). Framing of parts: [`crate::compress`]. Blocks are
+//! decoded by `lz4_flex` and written by `block`.
 
 #[cfg(feature = "lz4")]
 mod block;

@@ -36,8 +36,8 @@ pub(crate) fn each_part(
     }
 }
 
-/// Removes the first `length` bytes from the front of `data`, and of `src` if the source is separate; `None` if `data`
-/// is shorter. `src` and `data` have the same length.
+/// Removes the first `length` bytes from the front of `data`, and of `src` if the source is
+/// separate; `None` if `data` is shorter. `src` and `data` have the same length.
 pub(crate) fn take_part<'s, 'd>(
     src: &mut Option<&'s [u8]>,
     data: &mut &'d mut [u8],

@@ -4,7 +4,8 @@ use tdb_codec::{FormatVersion, Reader, Result, Writer};
 
 use crate::{Filter, registry};
 
-/// A list of filters in encoding order: the first one gets the cells, the last one produces the stored bytes.
+/// A list of filters in encoding order: the first one gets the cells, the last one produces the
+/// stored bytes.
 ///
 /// | Field | Type |
 /// |---|---|
@@ -30,8 +31,8 @@ use crate::{Filter, registry};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pipeline {
-    /// Largest size of a chunk in bytes. Writers since libtiledb 2.0 use 65536 regardless of it, except that 0 means
-    /// one chunk for each tile. Readers ignore it.
+    /// Largest size of a chunk in bytes. Writers since libtiledb 2.0 use 65536 regardless of it,
+    /// except that 0 means one chunk for each tile. Readers ignore it.
     pub max_chunk_size: u32,
     /// The filters, in encoding order.
     pub filters: Vec<Filter>,
@@ -54,8 +55,9 @@ impl Pipeline {
         Self { max_chunk_size: Self::DEFAULT_CHUNK_SIZE, filters }
     }
 
-    /// The bytes of a chunk as writers since libtiledb 2.0 cut it; `None` where a tile is one chunk. `strings` says whether its tiles are
-    /// the values of texts of variable length, which RLE and dictionaries take as a whole. Chunks may be of any size all the same.
+    /// The bytes of a chunk as writers since libtiledb 2.0 cut it; `None` where a tile is one
+    /// chunk. `strings` says whether its tiles are the values of texts of variable length, which
+    /// RLE and dictionaries take as a whole. Chunks may be of any size all the same.
     #[must_use]
     pub fn usual_chunk(&self, strings: bool) -> Option<u32> {
         let takes_tiles = |filter: &Filter| match filter {
@@ -67,15 +69,16 @@ impl Pipeline {
         (!is_whole).then_some(Self::DEFAULT_CHUNK_SIZE)
     }
 
-    /// About how many tenths of a nanosecond it takes to decode a byte: the sum of the filters' in [`crate::registry`].
+    /// About how many tenths of a nanosecond it takes to decode a byte: the sum of the filters' in
+    /// [`crate::registry`].
     #[must_use]
     pub fn effort(&self) -> u16 {
         let of = |filter: &Filter| registry::by_code(filter.code()).map_or(0, |row| row.effort);
         self.filters.iter().map(of).fold(0, u16::saturating_add)
     }
 
-    /// Whether values may come back changed: numbers with fewer digits, lossy images. What a fragment says of its values, such as their
-    /// extremes, is about those that were written then.
+    /// Whether values may come back changed: numbers with fewer digits, lossy images. What a
+    /// fragment says of its values, such as their extremes, is about those that were written then.
     #[must_use]
     pub fn changes_values(&self) -> bool {
         self.filters.iter().any(|filter| match filter {
@@ -85,9 +88,10 @@ impl Pipeline {
         })
     }
 
-    /// Reads a pipeline. Codes that the format does not define become [`Filter::Unknown`]. The layout differs between
-    /// versions only in a reinterpret byte, and the options' length also shows whether it is present; `version` is a
-    /// parameter only for symmetry with [`Self::write`].
+    /// Reads a pipeline. Codes that the format does not define become [`Filter::Unknown`]. The
+    /// layout differs between versions only in a reinterpret byte, and the options' length also
+    /// shows whether it is present; `version` is a parameter only for symmetry with
+    /// [`Self::write`].
     ///
     /// # Errors
     /// If the bytes end early or an option is not allowed; the error contains the file offset.

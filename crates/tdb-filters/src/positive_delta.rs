@@ -8,9 +8,10 @@
 //! | per window: base (its first value) | T |
 //! | per window: length | u32 |
 //!
-//! Data keeps its length: each window has a 0, then the difference of each value to the previous one. A window whose
-//! length is not a multiple of the value size is copied. The filter is active for integers of every width, `BOOL`,
-//! `BLOB` and `GEOM_*` as bytes, and dates and times since [`Gate::FilterDates`].
+//! Data keeps its length: each window has a 0, then the difference of each value to the previous
+//! one. A window whose length is not a multiple of the value size is copied. The filter is active
+//! for integers of every width, `BOOL`, `BLOB` and `GEOM_*` as bytes, and dates and times since
+//! [`Gate::FilterDates`].
 //!
 //! Options: max window size u32.
 
@@ -33,8 +34,8 @@ pub(crate) fn integers(datatype: Datatype, fragment_version: FormatVersion) -> O
     }
 }
 
-/// Reads the metadata block and turns differences into values: from `src` into `dst`, which has the same length, or in
-/// `dst` itself.
+/// Reads the metadata block and turns differences into values: from `src` into `dst`, which has the
+/// same length, or in `dst` itself.
 pub(crate) fn decode(
     size: usize,
     block: &mut Reader<'_>,
@@ -69,7 +70,8 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and writes the differences of `src` to `out`, which has the same length.
+/// Appends the metadata block, and writes the differences of `src` to `out`, which has the same
+/// length.
 pub(crate) fn encode(
     physical: Physical,
     max_window: usize,

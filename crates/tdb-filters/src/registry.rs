@@ -1,4 +1,5 @@
-//! The table of filters. Code that iterates over all filters (names, tests, benches) uses this table.
+//! The table of filters. Code that iterates over all filters (names, tests, benches) uses this
+//! table.
 
 use crate::filter::{ByteWidth, PixelFormat, ScaleFloat, WebP};
 use crate::{Filter, Pipeline};
@@ -17,8 +18,9 @@ pub struct Row {
     pub feature: Option<&'static str>,
     /// Whether this build has that feature.
     pub available: bool,
-    /// About how many tenths of a nanosecond it takes to decode a byte (`cargo xtask compare filters` with one thread, and
-    /// `docs/filter-speed.md`): enough to tell whether work is worth a second thread.
+    /// About how many tenths of a nanosecond it takes to decode a byte
+    /// (`cargo xtask compare filters` with one thread, and `docs/filter-speed.md`): enough to tell
+    /// whether work is worth a second thread.
     pub effort: u16,
     /// Makes a filter with ordinary options.
     pub sample: fn() -> Filter,

@@ -5,8 +5,8 @@
 //! | per run: cell | `u8[cell size]` |
 //! | per run: length | u16, **big-endian** |
 //!
-//! A cell here is the whole cell, not one value of the datatype; metadata parts use the same size. Options: compressor
-//! = 4, level i32 (ignored). Framing of parts: [`crate::compress`].
+//! A cell here is the whole cell, not one value of the datatype; metadata parts use the same size.
+//! Options: compressor = 4, level i32 (ignored). Framing of parts: [`crate::compress`].
 
 use tdb_codec::to_u64;
 

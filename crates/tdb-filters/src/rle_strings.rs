@@ -7,10 +7,12 @@
 //! | run-length width `a` | u8: 1, 2, 4 or 8 |
 //! | string-length width `b` | u8: 1, 2, 4 or 8 |
 //!
-//! Data, per run: run length (`a` bytes, **big-endian**), string length (`b` bytes, **big-endian**), string.
+//! Data, per run: run length (`a` bytes, **big-endian**), string length (`b` bytes,
+//! **big-endian**), string.
 //!
-//! libtiledb ignores the tile's last run when it computes `b`, so the last length may be truncated to its low bytes.
-//! The true length is then the rest of the data, and the decoder uses it if everything else is consistent.
+//! libtiledb ignores the tile's last run when it computes `b`, so the last length may be truncated
+//! to its low bytes. The true length is then the rest of the data, and the decoder uses it if
+//! everything else is consistent.
 
 use tdb_codec::{Reader, Writer, to_u64, write_be_uint};
 

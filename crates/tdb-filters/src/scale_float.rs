@@ -7,10 +7,11 @@
 //! | part count | u32 |
 //! | per part: **encoded** length | u32 |
 //!
-//! Data: signed little-endian integers of the option's width. Encoding computes `round((value − offset) / scale)` in
-//! the input's own precision and rounds halves away from zero; decoding computes `scale · integer + offset` in `f64`,
-//! from the integer converted to the input's type. Any type of 4 or 8 bytes is read as `f32` or `f64`. Values that do
-//! not fit the integer are an error (in libtiledb the result is undefined).
+//! Data: signed little-endian integers of the option's width. Encoding computes
+//! `round((value − offset) / scale)` in the input's own precision and rounds halves away from zero;
+//! decoding computes `scale · integer + offset` in `f64`, from the integer converted to the input's
+//! type. Any type of 4 or 8 bytes is read as `f32` or `f64`. Values that do not fit the integer are
+//! an error (in libtiledb the result is undefined).
 //!
 //! Options: scale f64, offset f64, byte width u64 (1, 2, 4 or 8).
 
@@ -74,8 +75,8 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and writes the integers for the floats in `src` to the front of `out`; returns their
-/// length in bytes.
+/// Appends the metadata block, and writes the integers for the floats in `src` to the front of
+/// `out`; returns their length in bytes.
 pub(crate) fn encode(
     float: Float,
     options: ScaleFloat,

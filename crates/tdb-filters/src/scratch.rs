@@ -8,8 +8,8 @@ use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
 use crate::kernels::Planes;
 
-/// Buffers and codec contexts, reused for each chunk. Each worker owns one. It is [`Send`], and it is not tied to a
-/// decoder, tile or field.
+/// Buffers and codec contexts, reused for each chunk. Each worker owns one. It is [`Send`], and it
+/// is not tied to a decoder, tile or field.
 ///
 /// ```
 /// fn is_send<T: Send>() {}
@@ -30,8 +30,9 @@ impl Scratch {
         Self::default()
     }
 
-    /// Gives an encoder its source of nonces, for pipelines that encrypt. `nonces` must never return the same value
-    /// twice under one key, in any process: use 12 random bytes of the operating system.
+    /// Gives an encoder its source of nonces, for pipelines that encrypt. `nonces` must never
+    /// return the same value twice under one key, in any process: use 12 random bytes of the
+    /// operating system.
     #[must_use]
     pub fn with_nonces(mut self, nonces: impl FnMut() -> [u8; 12] + Send + 'static) -> Self {
         self.codecs.nonces = Some(Box::new(nonces));
@@ -118,8 +119,8 @@ impl Codecs {
     }
 }
 
-/// The `len` bytes of `buffer` from `at` on. The buffer grows only if it is too short: its contents are about to be
-/// overwritten, and zeroing it for each chunk would take as long as some filters.
+/// The `len` bytes of `buffer` from `at` on. The buffer grows only if it is too short: its contents
+/// are about to be overwritten, and zeroing it for each chunk would take as long as some filters.
 pub(crate) fn room(buffer: &mut Vec<u8>, at: usize, len: usize) -> &mut [u8] {
     let end = at.saturating_add(len);
     if buffer.len() < end {
@@ -147,7 +148,8 @@ impl<'b> Charge<'b> {
         Ok(())
     }
 
-    /// Makes `buffer` at least `len` bytes long, after charging `len`, and returns exactly `len` bytes.
+    /// Makes `buffer` at least `len` bytes long, after charging `len`, and returns exactly `len`
+    /// bytes.
     pub(crate) fn grow<'v>(&self, buffer: &'v mut Vec<u8>, len: usize) -> Kind<&'v mut [u8]> {
         self.charge(len)?;
         Ok(room(buffer, 0, len))

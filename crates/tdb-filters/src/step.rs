@@ -31,7 +31,8 @@ impl Step {
         matches!(self.op, Op::Compress(_)) && self.position == error.position
     }
 
-    /// Whether libtiledb passes the input of this step on unchanged. In that case, empty data is lost when decoding.
+    /// Whether libtiledb passes the input of this step on unchanged. In that case, empty data is
+    /// lost when decoding.
     pub(crate) const fn views(&self) -> bool {
         self.behind_idle || matches!(self.op, Op::Checksum(_))
     }
@@ -84,9 +85,10 @@ impl Op {
         }
     }
 
-    /// Whether empty data counts as a part here, as it does in libtiledb. It does not count where libtiledb cannot read
-    /// such a part: if a value is missing (delta filters), or if libtiledb's list of buffers has no entry left (after
-    /// metadata that became part of the data, or before a filter that passes its input on unchanged).
+    /// Whether empty data counts as a part here, as it does in libtiledb. It does not count where
+    /// libtiledb cannot read such a part: if a value is missing (delta filters), or if libtiledb's
+    /// list of buffers has no entry left (after metadata that became part of the data, or before a
+    /// filter that passes its input on unchanged).
     pub(crate) const fn lists_nothing(&self, metadata: bool, next_views: bool) -> bool {
         match self {
             Self::Compress(Codec::Delta { .. } | Codec::DoubleDelta { .. }) => false,
@@ -117,8 +119,8 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// Resolves `pipeline` for tiles of `context`; filters that do nothing to them are left out. With a key, encryption
-    /// is the last step whether or not the pipeline contains it.
+    /// Resolves `pipeline` for tiles of `context`; filters that do nothing to them are left out.
+    /// With a key, encryption is the last step whether or not the pipeline contains it.
     pub(crate) fn new(pipeline: &Pipeline, context: &TileContext, key: Option<&Key>) -> Result<Self, Error> {
         let appended =
             key.filter(|_| pipeline.filters.last() != Some(&Filter::Aes256Gcm)).map(|_| &Filter::Aes256Gcm);
@@ -131,8 +133,8 @@ impl Plan {
             let (name, code) = (filter.name(), filter.code());
             let op = resolve(filter, datatype, context, key)
                 .and_then(|op| match op {
-                    // Not allowed even after a filter that does nothing: libtiledb refuses to create such a schema, and
-                    // crashes when reading one.
+                    // Not allowed even after a filter that does nothing: libtiledb refuses to
+                    // create such a schema, and crashes when reading one.
                     Some(op) if op.holds_strings() && index > 0 => Err(ErrorKind::NotFirst),
                     op => Ok(op),
                 })

@@ -1,5 +1,5 @@
-//! The hash function of dictionaries. There are many short strings, and with the standard hash function, hashing takes
-//! longer than everything else.
+//! The hash function of dictionaries. There are many short strings, and with the standard hash
+//! function, hashing takes longer than everything else.
 
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
@@ -27,8 +27,8 @@ impl BuildHasher for Keyed {
     }
 }
 
-/// Folds 16 bytes at a time into 64 bits: the two halves are mixed with key and state and multiplied, and both halves
-/// of the product are used.
+/// Folds 16 bytes at a time into 64 bits: the two halves are mixed with key and state and
+/// multiplied, and both halves of the product are used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StringHasher {
     state: u64,

@@ -1,5 +1,5 @@
-//! The common part of RLE and DICTIONARY on var-length strings: the strings' lengths are in the data, and the offsets
-//! tile has no chunks.
+//! The common part of RLE and DICTIONARY on var-length strings: the strings' lengths are in the
+//! data, and the offsets tile has no chunks.
 //!
 //! Both begin their chunk metadata with:
 //!
@@ -11,7 +11,8 @@
 //! | encoded data bytes | u32 |
 //! | original offsets bytes (8 × cells) | u32 |
 //!
-//! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as given by the rest of the metadata.
+//! All integers inside the data are **big-endian**, of 1, 2, 4 or 8 bytes as given by the rest of
+//! the metadata.
 
 use tdb_codec::{ErrorKind as FormatError, Reader, Writer, read_be_uint, to_u32, to_u64, to_usize};
 
@@ -81,7 +82,8 @@ pub(crate) const fn width_for(max: u64) -> usize {
     }
 }
 
-/// Reads a big-endian integer as a length. A value that does not fit a `usize` is longer than the bytes that follow.
+/// Reads a big-endian integer as a length. A value that does not fit a `usize` is longer than the
+/// bytes that follow.
 pub(crate) fn read_uint(reader: &mut Reader<'_>, width: usize, what: &'static str) -> Kind<usize> {
     let bytes = reader.take(width, what).map_err(ErrorKind::Data)?;
     Ok(read_be_uint(bytes).and_then(to_usize).unwrap_or(usize::MAX))
@@ -153,8 +155,9 @@ impl<'a> Strings<'a> {
         Self { values, filled, end, offsets, left: Left::all(head) }
     }
 
-    /// Makes room for so many bytes, and for more that are promised: bytes in their places cost less than a vector that grows string
-    /// by string. Memory is touched only as strings come, because promises may be wrong.
+    /// Makes room for so many bytes, and for more that are promised: bytes in their places cost
+    /// less than a vector that grows string by string. Memory is touched only as strings come,
+    /// because promises may be wrong.
     fn make_room(&mut self, bytes: usize) {
         let needed = self.filled.saturating_add(bytes);
         if self.values.len() < needed {
@@ -166,8 +169,8 @@ impl<'a> Strings<'a> {
     /// Appends the first `len` bytes of `source` once.
     #[inline]
     pub(crate) fn push_one(&mut self, source: &[u8], len: usize) -> Kind<()> {
-        // Most strings are short, and a copy of constant length costs less than a call. There is room for it as long as at least
-        // that many bytes are left.
+        // Most strings are short, and a copy of constant length costs less than a call. There is
+        // room for it as long as at least that many bytes are left.
         if let Some(wide) = source.first_chunk::<WIDE>()
             && len <= WIDE
             && let Some(cells_left) = self.left.cells.checked_sub(1)
@@ -229,7 +232,8 @@ impl Runs for Strings<'_> {
     }
 }
 
-/// Strings as codes: each string once for each place where it is stored, and for each cell which one it has.
+/// Strings as codes: each string once for each place where it is stored, and for each cell which
+/// one it has.
 ///
 /// ```
 /// let coded = tdb_filters::CodedStrings { values: b"redblue".to_vec(), starts: vec![0, 3], codes: vec![1, 0, 0] };

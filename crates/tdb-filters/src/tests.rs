@@ -1,4 +1,5 @@
-//! Tests of whole pipelines: the reference's worked examples, round trips over the registry, hostile bytes.
+//! Tests of whole pipelines: the reference's worked examples, round trips over the registry,
+//! hostile bytes.
 
 #[cfg(feature = "checksum")]
 mod in_place;
@@ -64,7 +65,8 @@ fn gzip_absorbs_the_metadata_before_it_as_in_the_reference() {
     let (metadata, data) = encode(&pipeline, context(Datatype::Uint32), &hundreds()).unwrap();
     assert_eq!(metadata.len(), 32);
     assert_eq!(metadata[..8], hex("02000000 01000000"));
-    // Two metadata parts of 8 and 12 bytes, a data part of 16; any zlib encoder may choose the lengths.
+    // Two metadata parts of 8 and 12 bytes, a data part of 16; any zlib encoder may choose the
+    // lengths.
     assert_eq!((metadata[8], metadata[16], metadata[24]), (8, 12, 16));
     assert_eq!(data[..4], hex("789c6364"));
     let decoder = pipeline.decoder(context(Datatype::Uint32)).unwrap();
@@ -279,8 +281,8 @@ fn whole_numbers_survive_scaling_in_front_of_every_filter() {
                             assert!(decode(&decoder, &metadata, &data[..len], input.len()).is_err());
                         }
                     }
-                    // An 8-byte metadata part is not a whole number of values of some types, and an image has a fixed
-                    // size.
+                    // An 8-byte metadata part is not a whole number of values of some types, and an
+                    // image has a fixed size.
                     Err(error) => assert_eq!(error.position, 2, "{error}"),
                 }
             }
@@ -438,7 +440,8 @@ fn strings_round_trip_through_pipelines_and_join_up() {
             assert_eq!(back, [b"xy", values, values].concat());
             assert_eq!(starts, [0, 2, 4, 6, 9, 9, 11, 13, 15, 18, 18]);
             assert_eq!(budget.available(), 100_000);
-            // Codes of a second chunk go on after those of the first one, and no more of them exist than strings are stored.
+            // Codes of a second chunk go on after those of the first one, and no more of them exist
+            // than strings are stored.
             let mut coded = CodedStrings::default();
             for chunk in 1..=2usize {
                 let found = decoder.decode_coded_chunk(&metadata, &data, &mut coded, &mut scratch, &budget);

@@ -1,5 +1,5 @@
-//! Checks for newly created pipelines. Pipelines from files are not checked: they can be parsed and written with any
-//! options, and decoding rejects only what it cannot do.
+//! Checks for newly created pipelines. Pipelines from files are not checked: they can be parsed and
+//! written with any options, and decoding rejects only what it cannot do.
 
 use tdb_codec::{Datatype, DatatypeClass, to_u64};
 
@@ -34,7 +34,8 @@ impl Filter {
     /// Zstandard frames. `level` is −7 to 22.
     ///
     /// # Errors
-    /// If the level is outside that range; libtiledb would then use another level than the one it stores.
+    /// If the level is outside that range; libtiledb would then use another level than the one it
+    /// stores.
     pub fn zstd(level: i32) -> Result<Self, Error> {
         Self::Zstd { level }.checked()
     }
@@ -98,7 +99,8 @@ impl Filter {
     /// Lossy images with a quality from 0 to 100, in tiles of `y_extent` rows of `x_extent` bytes.
     ///
     /// # Errors
-    /// If a row is empty or is not a whole number of pixels of `format`, or if the quality is out of range.
+    /// If a row is empty or is not a whole number of pixels of `format`, or if the quality is out
+    /// of range.
     pub fn webp_lossy(
         quality: f32,
         format: PixelFormat,
@@ -161,8 +163,8 @@ impl Filter {
     /// Checks that the filter is meant for values of `datatype`.
     fn check_type(&self, datatype: Datatype) -> Kind<()> {
         match self {
-            // Decoding accepts any type that has the size of a float, as libtiledb does. Encoding integers as if they
-            // were floats would destroy them.
+            // Decoding accepts any type that has the size of a float, as libtiledb does. Encoding
+            // integers as if they were floats would destroy them.
             Self::ScaleFloat(_) if !datatype.physical().is_float() => Err(ErrorKind::InputType { datatype }),
             Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window }
                 if u64::from(*max_window) < to_u64(datatype.size()) =>
@@ -175,8 +177,8 @@ impl Filter {
 }
 
 impl Pipeline {
-    /// Checks that the pipeline makes sense for tiles of `context`. Call it when creating a schema: libtiledb may
-    /// reject, or crash on, a file with a pipeline that fails this check.
+    /// Checks that the pipeline makes sense for tiles of `context`. Call it when creating a schema:
+    /// libtiledb may reject, or crash on, a file with a pipeline that fails this check.
     ///
     /// ```
     /// use tdb_filters::{Datatype, Filter, FormatVersion, Pipeline, TileContext};
@@ -191,9 +193,10 @@ impl Pipeline {
     /// ```
     ///
     /// # Errors
-    /// If an option is out of range; if a filter does not accept its input type, or would misread it; if a filter that
-    /// stores strings is not the first; if the pipeline contains encryption, which belongs to the array; if a filter is
-    /// unknown or not part of this build. The error contains the filter and its position.
+    /// If an option is out of range; if a filter does not accept its input type, or would misread
+    /// it; if a filter that stores strings is not the first; if the pipeline contains encryption,
+    /// which belongs to the array; if a filter is unknown or not part of this build. The error
+    /// contains the filter and its position.
     pub fn validate(&self, context: TileContext) -> Result<(), Error> {
         let count = self.filters.len();
         let mut datatype = context.datatype;
@@ -338,7 +341,8 @@ mod tests {
 
     #[test]
     fn what_a_file_holds_is_decoded_even_if_no_one_should_make_it() {
-        // An empty window in the options does not matter: the chunk's metadata contains the lengths of its windows.
+        // An empty window in the options does not matter: the chunk's metadata contains the lengths
+        // of its windows.
         let odd = Pipeline::new(vec![Filter::PositiveDelta { max_window: 0 }]);
         assert!(odd.validate(context(Datatype::Int32)).is_err());
         assert!(odd.decoder(context(Datatype::Int32)).is_ok());

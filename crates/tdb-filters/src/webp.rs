@@ -7,10 +7,11 @@
 //! | part count | u32 = 1 |
 //! | encoded length | u32 |
 //!
-//! Data: a RIFF/WebP file. The whole tile is one chunk; the option `y extent` is the number of rows, `x extent` is the
-//! number of bytes in a row, and pixels have 3 or 4 bytes in the order of the option `format`. Lossless images are read
-//! and written exactly. Reading lossy images gives the same pixels as libtiledb; writing them needs the C library that
-//! libtiledb uses, enabled by the feature `webp-lossy`.
+//! Data: a RIFF/WebP file. The whole tile is one chunk; the option `y extent` is the number of
+//! rows, `x extent` is the number of bytes in a row, and pixels have 3 or 4 bytes in the order of
+//! the option `format`. Lossless images are read and written exactly. Reading lossy images gives
+//! the same pixels as libtiledb; writing them needs the C library that libtiledb uses, enabled by
+//! the feature `webp-lossy`.
 //!
 //! Options: quality f32, format u8, lossless u8, y extent u16, x extent u16, 2 bytes of padding.
 
@@ -73,7 +74,8 @@ impl Image {
     }
 }
 
-/// Reads the metadata block and decodes the image in `src` into `out`, which has [`Image::len`] bytes.
+/// Reads the metadata block and decodes the image in `src` into `out`, which has [`Image::len`]
+/// bytes.
 #[cfg(feature = "webp")]
 pub(crate) fn decode(
     image: Image,
@@ -88,7 +90,8 @@ pub(crate) fn decode(
     if lengths.len() != 1 {
         return Err(ErrorKind::InvalidValue { value: to_u64(lengths.len()) });
     }
-    // "RIFF", then the length of the rest. It is checked here because the decoder does not read past the image.
+    // "RIFF", then the length of the rest. It is checked here because the decoder does not read
+    // past the image.
     let promised = src.get(4..8).and_then(<[u8]>::first_chunk).map(|&length| u32::from_le_bytes(length));
     if promised.map(|length| u64::from(length).saturating_add(8)) != Some(to_u64(src.len())) {
         return Err(ErrorKind::CorruptStream { reason: "a WebP file of the wrong length" });
@@ -108,7 +111,8 @@ pub(crate) fn decode(
     if stored == image.depth {
         decoder.read_image(out).map_err(corrupt)?;
     } else {
-        // The file has no alpha and the format has it (all pixels are opaque), or the other way round.
+        // The file has no alpha and the format has it (all pixels are opaque), or the other way
+        // round.
         let len = (image.len / image.depth).saturating_mul(stored);
         charge.charge(len)?;
         let mut pixels = vec![0; len];
@@ -147,8 +151,8 @@ pub(crate) fn encode(image: Image, src: &[u8], block: &mut Writer, out: &mut Vec
     Ok(())
 }
 
-/// Appends the image as libwebp encodes it with its default settings and this quality, which are the settings that
-/// libtiledb uses.
+/// Appends the image as libwebp encodes it with its default settings and this quality, which are
+/// the settings that libtiledb uses.
 #[cfg(feature = "webp-lossy")]
 fn encode_lossy(image: Image, quality: f32, pixels: &[u8], out: &mut Vec<u8>) -> Kind<()> {
     // libwebp does not reject a NaN.

@@ -7,8 +7,8 @@
 //! | part count | u32 |
 //! | per part: length | u32 |
 //!
-//! Data keeps its length. Values are as wide as the input type. A part must be a whole number of values: libtiledb
-//! drops the tail of other parts, so they are an error here. No options.
+//! Data keeps its length. Values are as wide as the input type. A part must be a whole number of
+//! values: libtiledb drops the tail of other parts, so they are an error here. No options.
 
 use tdb_codec::{Reader, Writer, to_u64};
 
@@ -16,7 +16,8 @@ use crate::error::{ErrorKind, Kind};
 use crate::kernels::{xor_previous, xor_scan, xor_scan_in_place};
 use crate::parts::{read_lengths, take_part};
 
-/// Reads the metadata block and undoes the XOR: from `src` into `dst`, which has the same length, or in `dst` itself.
+/// Reads the metadata block and undoes the XOR: from `src` into `dst`, which has the same length,
+/// or in `dst` itself.
 pub(crate) fn decode(
     size: usize,
     block: &mut Reader<'_>,
@@ -35,7 +36,8 @@ pub(crate) fn decode(
     Ok(())
 }
 
-/// Appends the metadata block, and writes the XOR of the one part `src` to `out`, which has the same length.
+/// Appends the metadata block, and writes the XOR of the one part `src` to `out`, which has the
+/// same length.
 pub(crate) fn encode(size: usize, src: &[u8], block: &mut Writer, out: &mut [u8]) -> Kind<()> {
     whole(size, src)?;
     block.u32(1);

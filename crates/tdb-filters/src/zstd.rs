@@ -1,11 +1,11 @@
 //! ZSTD (2): each part is one Zstandard frame with its content size, without a prefix.
 //!
-//! Options: compressor = 2, level i32 (−7 to 22; below −7 counts as 3; −1 is zstd's own fast level −1).
-//! Framing of parts: [`crate::compress`].
+//! Options: compressor = 2, level i32 (−7 to 22; below −7 counts as 3; −1 is zstd's own fast level
+//! −1). Framing of parts: [`crate::compress`].
 //!
-//! There are two implementations: the C library (feature `zstd`), and a crate in safe Rust (feature `zstd-rust`), which
-//! reads frames of every level, writes levels up to 4, and writes higher levels as 4. With both features the C library
-//! is used.
+//! There are two implementations: the C library (feature `zstd`), and a crate in safe Rust (feature
+//! `zstd-rust`), which reads frames of every level, writes levels up to 4, and writes higher levels
+//! as 4. With both features the C library is used.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;

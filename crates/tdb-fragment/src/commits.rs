@@ -75,8 +75,9 @@ impl CommitKind {
         (Self::ConsolidatedMetadata, ".meta"),
     ];
 
-    /// The kind of a file and its name without the suffix; `None` for other files. All names of the format begin with
-    /// `__`: other programs leave files such as `._NAME.con` (macOS, on disks that lack extended attributes) beside them.
+    /// The kind of a file and its name without the suffix; `None` for other files. All names of the
+    /// format begin with `__`: other programs leave files such as `._NAME.con` (macOS, on disks
+    /// that lack extended attributes) beside them.
     ///
     /// ```
     /// use tdb_fragment::CommitKind;
@@ -89,7 +90,8 @@ impl CommitKind {
         name.rsplit('/').next()?.starts_with("__").then(|| Self::by_suffix(name))?
     }
 
-    /// As [`Self::of`], whatever the name begins with: for a file that somebody named, and that may be a copy.
+    /// As [`Self::of`], whatever the name begins with: for a file that somebody named, and that may
+    /// be a copy.
     #[must_use]
     pub fn by_suffix(name: &str) -> Option<(Self, &str)> {
         Self::TABLE.iter().find_map(|(kind, suffix)| Some((*kind, name.strip_suffix(suffix)?)))
@@ -105,14 +107,15 @@ impl CommitKind {
 /// One record of a consolidated commits file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRecord<'a> {
-    /// Array-relative path of the commit file that it replaces, for example `__commits/__10_10_…_22.wrt`.
+    /// Array-relative path of the commit file that it replaces, for example
+    /// `__commits/__10_10_…_22.wrt`.
     pub path: String,
     /// For deletes, the whole `.del` file (a generic tile) and its offset in this file.
     pub delete: Option<(u64, &'a [u8])>,
 }
 
-/// Reads a `.con` file: records of a path and a newline; after a path that ends in `.del`, a `u64` size and the
-/// delete file itself, which may contain newlines.
+/// Reads a `.con` file: records of a path and a newline; after a path that ends in `.del`, a `u64`
+/// size and the delete file itself, which may contain newlines.
 ///
 /// ```
 /// let file = b"__commits/__1_1_a_22.wrt\n__commits/__2_2_b_22.del\n\x03\0\0\0\0\0\0\0a\nb";
@@ -154,11 +157,13 @@ pub fn parse_consolidated_commits_from(mut reader: Reader<'_>) -> Result<Vec<Com
     Ok(records)
 }
 
-/// The `.con` file with these records, which [`parse_consolidated_commits`] reads, for an array of `version`.
+/// The `.con` file with these records, which [`parse_consolidated_commits`] reads, for an array of
+/// `version`.
 ///
 /// # Errors
-/// [`ErrorKind::NotInVersion`] for a delete file in a version without delete files; an error if a path contains a
-/// newline, or if a path ends in `.del` and has no delete file, or the other way round.
+/// [`ErrorKind::NotInVersion`] for a delete file in a version without delete files; an error if a
+/// path contains a newline, or if a path ends in `.del` and has no delete file, or the other way
+/// round.
 pub fn write_consolidated_commits(records: &[CommitRecord<'_>], version: FormatVersion) -> Result<Vec<u8>> {
     const WHAT: &str = "consolidated commit";
     let mut writer = Writer::new();
@@ -211,8 +216,9 @@ pub fn parse_path_lines_from(mut reader: Reader<'_>) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file contains array-relative
-/// paths of commits in every version; a vacuum file contains lines from [`vacuum_line`].
+/// The ignore or vacuum file with these lines, which [`parse_path_lines`] reads. An ignore file
+/// contains array-relative paths of commits in every version; a vacuum file contains lines from
+/// [`vacuum_line`].
 ///
 /// # Errors
 /// If a path is empty or contains a newline.
@@ -228,8 +234,9 @@ pub fn write_path_lines(lines: &[String]) -> Result<Vec<u8>> {
     Ok(writer.into_vec())
 }
 
-/// The line for `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder) in a vacuum file of `version`:
-/// from version 19 on, a `/` and the path; before that, the whole URI. Group metadata uses whole URIs in all versions.
+/// The line for `path` (`__fragments/…`, `__meta/…`, or a name in the array's folder) in a vacuum
+/// file of `version`: from version 19 on, a `/` and the path; before that, the whole URI. Group
+/// metadata uses whole URIs in all versions.
 ///
 /// ```
 /// use tdb_codec::FormatVersion;
@@ -250,8 +257,9 @@ pub fn vacuum_line(path: &str, array_uri: &str, version: FormatVersion) -> Strin
     }
 }
 
-/// The array-relative path of a vacuum file's line. Lines are absolute URIs before version 19 and array-relative paths
-/// with the prefix `/` from version 19 on. Arrays can be moved, so only the part from the last known folder on is used.
+/// The array-relative path of a vacuum file's line. Lines are absolute URIs before version 19 and
+/// array-relative paths with the prefix `/` from version 19 on. Arrays can be moved, so only the
+/// part from the last known folder on is used.
 #[must_use]
 pub fn vacuum_target(line: &str) -> &str {
     let (parents, name) = line.rsplit_once('/').unwrap_or(("", line));

@@ -138,8 +138,8 @@ impl Comparison {
 ///
 /// The table of its fields is "condition node" in [`STRUCTURES`](crate::STRUCTURES).
 ///
-/// **Delete files contain the negation of the condition that the user deleted by**: a cell stays if and only if the
-/// stored condition is true. The operand null has no data.
+/// **Delete files contain the negation of the condition that the user deleted by**: a cell stays if
+/// and only if the stored condition is true. The operand null has no data.
 ///
 /// ```
 /// use tdb_fragment::{Comparison, Condition};
@@ -172,8 +172,8 @@ pub enum Condition {
     },
 }
 
-/// The largest depth of a tree that is read: conditions are evaluated recursively, and a file must not exhaust the
-/// stack.
+/// The largest depth of a tree that is read: conditions are evaluated recursively, and a file must
+/// not exhaust the stack.
 const MAX_DEPTH: usize = 64;
 /// Number of bytes of the smallest node.
 const MIN_NODE: usize = 10;
@@ -182,7 +182,8 @@ impl Condition {
     /// Reads the payload of a `.del` file.
     ///
     /// # Errors
-    /// If the payload is truncated, bytes are left over, a code is unknown, or the tree is over 64 levels deep.
+    /// If the payload is truncated, bytes are left over, a code is unknown, or the tree is over 64
+    /// levels deep.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
@@ -248,9 +249,10 @@ impl Condition {
     /// The payload that [`Self::parse`] reads, for a delete file of `version`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] if `version` has no delete files; an error for a condition that [`Self::parse`]
-    /// would reject: an expression without children, NOT with several children, a comparison with a wrong number of
-    /// operands, or a tree over 64 levels deep; and for a name of 4 GiB or more.
+    /// [`ErrorKind::NotInVersion`] if `version` has no delete files; an error for a condition that
+    /// [`Self::parse`] would reject: an expression without children, NOT with several children, a
+    /// comparison with a wrong number of operands, or a tree over 64 levels deep; and for a name of
+    /// 4 GiB or more.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         let mut writer = Writer::new();
         self.write_to(&mut writer, version)?;

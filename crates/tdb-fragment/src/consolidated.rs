@@ -38,8 +38,8 @@ pub struct ConsolidatedFooter<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Reads the payload of a `.meta` file: `u32` count; count × (`u64` length, name, `u64` offset); the footers, one
-/// directly after another. Offsets are relative to the start of the payload.
+/// Reads the payload of a `.meta` file: `u32` count; count × (`u64` length, name, `u64` offset);
+/// the footers, one directly after another. Offsets are relative to the start of the payload.
 ///
 /// # Errors
 /// If the payload is truncated, or an offset is past the end.
@@ -57,7 +57,8 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
         entries.push(ConsolidatedFooter { name, offset, bytes });
     }
     reader.take(reader.remaining(), "consolidated footers")?;
-    // Each footer ends where the next one begins; footers with extra bytes are accepted, as in fragment files.
+    // Each footer ends where the next one begins; footers with extra bytes are accepted, as in
+    // fragment files.
     let mut starts: Vec<u64> = entries.iter().map(|entry| entry.offset).collect();
     starts.sort_unstable();
     for entry in &mut entries {
@@ -69,8 +70,8 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
 }
 
 /// The payload of a `.meta` file of `version` with these footers (in the form that
-/// [`Footer::to_bytes`](crate::Footer::to_bytes) returns), each with its fragment's name: a name without a path from
-/// version 9 on, before that a URI.
+/// [`Footer::to_bytes`](crate::Footer::to_bytes) returns), each with its fragment's name: a name
+/// without a path from version 9 on, before that a URI.
 ///
 /// ```
 /// use tdb_codec::{FormatVersion, Reader};
@@ -84,8 +85,8 @@ pub fn parse_consolidated_footers(mut reader: Reader<'_>) -> Result<Vec<Consolid
 /// ```
 ///
 /// # Errors
-/// [`ErrorKind::NotInVersion`] if a name has the form of the other versions; an error if there are more than 2³²
-/// footers.
+/// [`ErrorKind::NotInVersion`] if a name has the form of the other versions; an error if there are
+/// more than 2³² footers.
 pub fn write_consolidated_footers(footers: &[(&str, &[u8])], version: FormatVersion) -> Result<Vec<u8>> {
     const COUNT: &str = "consolidated footer count";
     let mut writer = Writer::new();
@@ -120,7 +121,8 @@ mod tests {
         let again: Vec<_> = read.iter().map(|entry| (entry.name.as_str(), entry.bytes)).collect();
         assert_eq!(again, footers);
         for len in 0..payload.len() {
-            // The length of a footer is not stored, so only its parser can detect missing bytes in the last one.
+            // The length of a footer is not stored, so only its parser can detect missing bytes in
+            // the last one.
             let read = parse_consolidated_footers(Reader::new(&payload[..len]));
             assert_eq!(read.is_ok(), len + 3 >= payload.len(), "{len}");
         }

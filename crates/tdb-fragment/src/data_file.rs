@@ -30,12 +30,12 @@ pub enum DataFile {
 }
 
 impl DataFile {
-    /// The file's name in a fragment of `version` written with `schema`; `None` for a field that the schema does not
-    /// have.
+    /// The file's name in a fragment of `version` written with `schema`; `None` for a field that
+    /// the schema does not have.
     ///
-    /// Up to version 7, files have the unchanged name of the field; in version 8, the name is percent-encoded (with
-    /// four codes that are wrong by the rules of URLs, but are used on disk); from version 9 on, files have the field's
-    /// index in the fragment's own schema.
+    /// Up to version 7, files have the unchanged name of the field; in version 8, the name is
+    /// percent-encoded (with four codes that are wrong by the rules of URLs, but are used on disk);
+    /// from version 9 on, files have the field's index in the fragment's own schema.
     #[must_use]
     pub fn name(self, schema: &ArraySchema, version: FormatVersion) -> Option<String> {
         let (kind, part) = match self {
@@ -62,7 +62,8 @@ impl DataFile {
     }
 }
 
-/// The encoding of field names in version 8. The last four rows are what libtiledb 2.2.3 to 2.2.9 actually write.
+/// The encoding of field names in version 8. The last four rows are what libtiledb 2.2.3 to 2.2.9
+/// actually write.
 const ENCODED: [(char, &str); 24] = [
     ('!', "%21"),
     ('#', "%23"),

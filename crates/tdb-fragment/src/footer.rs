@@ -55,8 +55,8 @@ static OPTIONAL: Structure = Structure::new(
     ],
 );
 
-/// An optional section of a version 23 footer, stored unparsed: no released library writes version 23, and readers skip
-/// identifiers that they do not know.
+/// An optional section of a version 23 footer, stored unparsed: no released library writes version
+/// 23, and readers skip identifiers that they do not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionalSection {
     /// The kind of section: [`Self::GLOBAL_ORDER_BOUNDS`], or a newer kind.
@@ -66,10 +66,12 @@ pub struct OptionalSection {
 }
 
 impl OptionalSection {
-    /// The section with the offsets of [`Section::GlobalOrderMins`] and [`Section::GlobalOrderMaxes`].
+    /// The section with the offsets of [`Section::GlobalOrderMins`] and
+    /// [`Section::GlobalOrderMaxes`].
     pub const GLOBAL_ORDER_BOUNDS: u64 = 0;
 
-    /// The section with the offsets of the bounds of each dimension: all minimums, then all maximums.
+    /// The section with the offsets of the bounds of each dimension: all minimums, then all
+    /// maximums.
     #[must_use]
     pub fn global_order_bounds(mins: &[u64], maxes: &[u64]) -> Self {
         let mut writer = Writer::new();
@@ -78,19 +80,23 @@ impl OptionalSection {
     }
 }
 
-/// The footer: the ranges that the fragment covers, the sizes of its files, and the offsets of its sections.
+/// The footer: the ranges that the fragment covers, the sizes of its files, and the offsets of its
+/// sections.
 ///
-/// The table of its fields is "footer" in [`STRUCTURES`](crate::STRUCTURES). The offsets of the sections are in
-/// [`SectionOffsets`]; all other fields are here.
+/// The table of its fields is "footer" in [`STRUCTURES`](crate::STRUCTURES). The offsets of the
+/// sections are in [`SectionOffsets`]; all other fields are here.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Footer {
-    /// Version of the fragment. This version is authoritative, unlike the one in the fragment's name.
+    /// Version of the fragment. This version is authoritative, unlike the one in the fragment's
+    /// name.
     pub version: FormatVersion,
-    /// Name of the schema file that the fragment was written with; `None` before version 10 (`__array_schema.tdb`).
+    /// Name of the schema file that the fragment was written with; `None` before version 10
+    /// (`__array_schema.tdb`).
     pub schema_name: Option<String>,
     /// Whether the fragment is dense: it contains whole space tiles, without coordinates.
     pub dense: bool,
-    /// The non-empty domain: one interval for each dimension; `None` if the fragment is marked as empty.
+    /// The non-empty domain: one interval for each dimension; `None` if the fragment is marked as
+    /// empty.
     pub non_empty_domain: Option<Vec<Range>>,
     /// Number of data tiles of a sparse fragment; 0 for dense ones.
     pub sparse_tile_num: u64,
@@ -125,9 +131,9 @@ impl Footer {
         head(&mut Reader::with_offset(bytes, offset))
     }
 
-    /// Reads the footer in `bytes`, which begin at `offset` of the file. `schema` is the schema whose name is in the
-    /// footer ([`Self::parse_head`]). Bytes after the last field are accepted: footers of version 11 written by later
-    /// libraries have 8 of them.
+    /// Reads the footer in `bytes`, which begin at `offset` of the file. `schema` is the schema
+    /// whose name is in the footer ([`Self::parse_head`]). Bytes after the last field are accepted:
+    /// footers of version 11 written by later libraries have 8 of them.
     ///
     /// ```
     /// use tdb_codec::{CellValNum, Datatype};
@@ -230,8 +236,8 @@ impl Footer {
         })
     }
 
-    /// Byte range of a section in the metadata file: from its offset to the next section or the footer.
-    /// `None` if this version does not have the section.
+    /// Byte range of a section in the metadata file: from its offset to the next section or the
+    /// footer. `None` if this version does not have the section.
     ///
     /// # Errors
     /// If the offset is at or past the footer.
@@ -245,11 +251,12 @@ impl Footer {
         Ok(Some(start..end))
     }
 
-    /// Number of data tiles: for sparse fragments, the number in the footer; for dense ones, the number of space tiles
-    /// that the non-empty domain overlaps.
+    /// Number of data tiles: for sparse fragments, the number in the footer; for dense ones, the
+    /// number of space tiles that the non-empty domain overlaps.
     ///
     /// # Errors
-    /// If the non-empty domain of a dense fragment is outside the array's domain, or has more tiles than fit a `u64`.
+    /// If the non-empty domain of a dense fragment is outside the array's domain, or has more tiles
+    /// than fit a `u64`.
     pub fn tile_count(&self, schema: &ArraySchema) -> Result<u64> {
         if !self.dense {
             return Ok(self.sparse_tile_num);
@@ -263,8 +270,8 @@ impl Footer {
         Ok(count)
     }
 
-    /// For each dimension, the first and last index of the space tiles that a dense fragment covers. Data tile `i` is
-    /// the `i`-th of this grid in the schema's tile order.
+    /// For each dimension, the first and last index of the space tiles that a dense fragment
+    /// covers. Data tile `i` is the `i`-th of this grid in the schema's tile order.
     ///
     /// # Errors
     /// If the non-empty domain is outside the array's domain, or a dimension is not integral.

@@ -76,8 +76,8 @@ impl LegacyMetadata {
     /// ```
     ///
     /// # Errors
-    /// If the payload is truncated, bytes are left over, a count is more than the payload can contain, or the version
-    /// is another one.
+    /// If the payload is truncated, bytes are left over, a count is more than the payload can
+    /// contain, or the version is another one.
     pub fn parse(payload: &[u8], schema: &ArraySchema) -> Result<Self> {
         Self::parse_from(Reader::new(payload), schema)
     }
@@ -146,13 +146,13 @@ impl LegacyMetadata {
         })
     }
 
-    /// The payload that [`Self::parse`] reads, for a fragment of `version` written with `schema`. The layouts of
-    /// versions 1 and 2 differ only in the version number; how `__coords.tdb` is cut also differs, but is not part of
-    /// this payload.
+    /// The payload that [`Self::parse`] reads, for a fragment of `version` written with `schema`.
+    /// The layouts of versions 1 and 2 differ only in the version number; how `__coords.tdb` is cut
+    /// also differs, but is not part of this payload.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] for a version that has a footer instead; an error if the number of lists does not
-    /// match the schema.
+    /// [`ErrorKind::NotInVersion`] for a version that has a footer instead; an error if the number
+    /// of lists does not match the schema.
     pub fn to_bytes(&self, version: FormatVersion, schema: &ArraySchema) -> Result<Vec<u8>> {
         const WHAT: &str = "fragment metadata";
         if version.has(Gate::FragmentFooter) {

@@ -1,8 +1,9 @@
 //! The description of a TileDB fragment: its name, whether it is committed, and its metadata file.
 //!
-//! Every write creates one immutable *fragment*: a folder of data files (one for each field) and a file
-//! `__fragment_metadata.tdb`, which contains the position of each tile and the ranges it covers. Since format version
-//! 3, that file is a list of generic tiles (crate `tdb-tile`) followed by a plain footer with their offsets:
+//! Every write creates one immutable *fragment*: a folder of data files (one for each field) and a
+//! file `__fragment_metadata.tdb`, which contains the position of each tile and the ranges it
+//! covers. Since format version 3, that file is a list of generic tiles (crate `tdb-tile`) followed
+//! by a plain footer with their offsets:
 //!
 //! ```text
 //! +--------+--------------+-----+-----------------+--------+---------------+
@@ -12,9 +13,9 @@
 //! +--------+--------------------------------------+  offsets of every section
 //! ```
 //!
-//! Read the footer first ([`FooterLocation`], [`Footer::parse`]), then the sections that a query needs:
-//! [`Footer::section`] returns the range of each, and there is a parser for each payload ([`RTree`],
-//! [`parse_u64_list`], [`TileValues`], …).
+//! Read the footer first ([`FooterLocation`], [`Footer::parse`]), then the sections that a query
+//! needs: [`Footer::section`] returns the range of each, and there is a parser for each payload
+//! ([`RTree`], [`parse_u64_list`], [`TileValues`], …).
 //!
 //! Names contain the time range that a fragment covers:
 //!
@@ -27,7 +28,8 @@
 //! # Ok::<(), tdb_fragment::NameError>(())
 //! ```
 //!
-//! What this crate does not know: which fragments of an array are visible, cell order, queries, files.
+//! What this crate does not know: which fragments of an array are visible, cell order, queries,
+//! files.
 #![forbid(unsafe_code)]
 
 use tdb_codec::Structure;
@@ -67,8 +69,8 @@ pub use stats::{
 };
 pub use update::Update;
 
-/// The tables of this crate's structures, one for each parser, including those of their parts. The pages in
-/// `docs/format` show them.
+/// The tables of this crate's structures, one for each parser, including those of their parts. The
+/// pages in `docs/format` show them.
 pub static STRUCTURES: [&Structure; 20] = [
     &legacy::TABLE,
     &footer::TABLE,

@@ -9,8 +9,8 @@ use crate::Slots;
 
 /// How to find the footer of a metadata file.
 ///
-/// From version 10 on, and before that if a dimension is of variable length, the file's last 8 bytes are the footer's
-/// length. Otherwise, the length follows from the schema and the version.
+/// From version 10 on, and before that if a dimension is of variable length, the file's last 8
+/// bytes are the footer's length. Otherwise, the length follows from the schema and the version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FooterLocation {
     /// The footer is this many bytes long and ends with the file.
@@ -20,12 +20,12 @@ pub enum FooterLocation {
 }
 
 impl FooterLocation {
-    /// How to find the footer of a fragment of `version`, which is the version in its name. `schema` is the array's
-    /// `__array_schema.tdb`, which versions before 10 always use.
+    /// How to find the footer of a fragment of `version`, which is the version in its name.
+    /// `schema` is the array's `__array_schema.tdb`, which versions before 10 always use.
     ///
     /// # Errors
-    /// [`ErrorKind::UnsupportedVersion`] for versions 1 and 2, which have no footer, and if the schema is needed but is
-    /// `None`.
+    /// [`ErrorKind::UnsupportedVersion`] for versions 1 and 2, which have no footer, and if the
+    /// schema is needed but is `None`.
     pub fn of(version: FormatVersion, schema: Option<&ArraySchema>) -> Result<Self> {
         if version.has(Gate::SchemaFolder) {
             return Ok(Self::LengthAtEnd);
@@ -93,8 +93,8 @@ impl FooterLocation {
         }
     }
 
-    /// The footer's range, and its bytes if `tail` (the last bytes of the file) contains all of them; otherwise `None`,
-    /// and the range must be read.
+    /// The footer's range, and its bytes if `tail` (the last bytes of the file) contains all of
+    /// them; otherwise `None`, and the range must be read.
     ///
     /// # Errors
     /// As [`Self::range`].

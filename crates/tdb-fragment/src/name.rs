@@ -5,7 +5,8 @@ use core::fmt;
 use tdb_codec::{FormatVersion, Gate};
 use thiserror::Error as ThisError;
 
-/// Version assumed for names of the first era, which do not contain it: the metadata file distinguishes 1 from 2.
+/// Version assumed for names of the first era, which do not contain it: the metadata file
+/// distinguishes 1 from 2.
 const FIRST_ERA: u32 = 2;
 /// Version assumed for names of the second era: the footer distinguishes 3 from 4.
 const SECOND_ERA: u32 = 4;
@@ -17,16 +18,17 @@ const UUID_DIGITS: usize = 32;
 #[error("\"{0}\" is not a timestamped name")]
 pub struct NameError(pub String);
 
-/// Whether a name read from a file can only refer to a file in the folder where it is looked up: it has no separators,
-/// and it is not a name such as `..` that refers to another folder. Names of schemas, enumerations and data files come
-/// from files that are not trusted.
+/// Whether a name read from a file can only refer to a file in the folder where it is looked up: it
+/// has no separators, and it is not a name such as `..` that refers to another folder. Names of
+/// schemas, enumerations and data files come from files that are not trusted.
 #[must_use]
 pub fn is_plain_name(name: &str) -> bool {
     !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0'])
 }
 
-/// Whether a name in a folder of the format begins with a dot. Other programs leave such files there: macOS its
-/// `.DS_Store`, and a `._NAME` beside each file on disks that lack extended attributes. They are not part of the array.
+/// Whether a name in a folder of the format begins with a dot. Other programs leave such files
+/// there: macOS its `.DS_Store`, and a `._NAME` beside each file on disks that lack extended
+/// attributes. They are not part of the array.
 ///
 /// ```
 /// assert!(tdb_fragment::is_hidden_name("._1_1_a") && !tdb_fragment::is_hidden_name("__1_1_a"));
@@ -44,25 +46,27 @@ pub fn is_hidden_name(name: &str) -> bool {
 /// | versions 3–4, and schemas and metadata of every version | `__t1_t2_uuid` |
 /// | version 5 on | `__t1_t2_uuid_v` |
 ///
-/// Times are milliseconds since 1970-01-01 UTC, in decimal and without leading zeros. A suffix (`.wrt`, …) is ignored.
+/// Times are milliseconds since 1970-01-01 UTC, in decimal and without leading zeros. A suffix
+/// (`.wrt`, …) is ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimestampedName {
     /// The first and the last millisecond that the object covers, inclusive.
     pub timestamps: (u64, u64),
     /// The unique part.
     pub uuid: String,
-    /// The version in the name (era 3), or the newest one of its era (a guess); `None` if this build does not read the
-    /// version in the name.
+    /// The version in the name (era 3), or the newest one of its era (a guess); `None` if this
+    /// build does not read the version in the name.
     pub version: Option<FormatVersion>,
     /// Whether the name itself contains the version.
     pub states_version: bool,
-    /// The wall-clock time at which a fragment of versions 1 and 2 was consolidated; it is not related to the times of
-    /// its cells.
+    /// The wall-clock time at which a fragment of versions 1 and 2 was consolidated; it is not
+    /// related to the times of its cells.
     pub consolidated_at: Option<u64>,
 }
 
 impl TimestampedName {
-    /// A name in the current form: with a version for fragments and commits, without one for schemas and metadata.
+    /// A name in the current form: with a version for fragments and commits, without one for
+    /// schemas and metadata.
     pub fn new(timestamps: (u64, u64), uuid: impl Into<String>, version: Option<FormatVersion>) -> Self {
         let (uuid, states_version) = (uuid.into(), version.is_some());
         Self { timestamps, uuid, version, states_version, consolidated_at: None }
@@ -84,8 +88,9 @@ impl TimestampedName {
         Self { states_version, ..Self::new(timestamps, uuid, Some(version)) }
     }
 
-    /// A unique part that sorts so many places behind the one of this name; `None` if there is none, or if this one does not
-    /// have the usual form. Other writers leave more room between their names.
+    /// A unique part that sorts so many places behind the one of this name; `None` if there is
+    /// none, or if this one does not have the usual form. Other writers leave more room between
+    /// their names.
     ///
     /// ```
     /// use tdb_fragment::TimestampedName;
@@ -138,7 +143,8 @@ impl TimestampedName {
     }
 }
 
-/// The name in the form of its era. A name of versions 1 and 2 contains only the last of the two times.
+/// The name in the form of its era. A name of versions 1 and 2 contains only the last of the two
+/// times.
 impl fmt::Display for TimestampedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, last) = self.timestamps;

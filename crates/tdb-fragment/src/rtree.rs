@@ -34,7 +34,8 @@ const FANOUT: u32 = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     bytes: Vec<u8>,
-    /// Start of each interval (for each MBR and dimension); empty if all dimensions are of fixed size.
+    /// Start of each interval (for each MBR and dimension); empty if all dimensions are of fixed
+    /// size.
     starts: Vec<usize>,
     count: usize,
 }
@@ -44,8 +45,8 @@ type Sizes = Vec<Option<usize>>;
 
 /// An R-tree over the data tiles of a sparse fragment. Leaf `i` is the MBR of data tile `i`.
 ///
-/// The table of its fields is "R-tree" in [`STRUCTURES`](crate::STRUCTURES). The root is the first level. Dense
-/// fragments have a tree without levels.
+/// The table of its fields is "R-tree" in [`STRUCTURES`](crate::STRUCTURES). The root is the first
+/// level. Dense fragments have a tree without levels.
 ///
 /// ```
 /// use tdb_codec::{Datatype, FormatVersion};
@@ -103,7 +104,8 @@ impl Level {
             None => {
                 let min = sizes.iter().map(|size| size.map_or(16, |size| size.saturating_mul(2))).sum();
                 let count = reader.count_u64(min, "MBR count")?;
-                // A trace records all MBRs of a level as one field, as for dimensions of fixed size.
+                // A trace records all MBRs of a level as one field, as for dimensions of fixed
+                // size.
                 let mut walk = reader.untraced();
                 let mut starts = Vec::with_capacity(count.saturating_mul(sizes.len()));
                 let base = walk.remaining();
@@ -177,8 +179,8 @@ impl RTree {
     /// Reads the payload of the R-tree section of a fragment of `version`.
     ///
     /// # Errors
-    /// If the payload is truncated, bytes are left over, the fanout is below 2, or the counts of the levels do not
-    /// match each other.
+    /// If the payload is truncated, bytes are left over, the fanout is below 2, or the counts of
+    /// the levels do not match each other.
     pub fn parse(payload: &[u8], version: FormatVersion, domain: &Domain) -> Result<Self> {
         Self::parse_from(Reader::new(payload), version, domain)
     }
@@ -228,8 +230,9 @@ impl RTree {
         Ok(Self { levels, fanout, sizes })
     }
 
-    /// Builds a tree over the MBRs of all data tiles in order (each has one [`Range`] for each dimension), as libtiledb
-    /// does: the fanout is 10, and each parent is the union of up to 10 consecutive children.
+    /// Builds a tree over the MBRs of all data tiles in order (each has one [`Range`] for each
+    /// dimension), as libtiledb does: the fanout is 10, and each parent is the union of up to 10
+    /// consecutive children.
     ///
     /// # Errors
     /// If the ranges of a leaf do not match the domain.
@@ -313,8 +316,8 @@ impl RTree {
         self.node(self.levels.len().checked_sub(1)?, tile)
     }
 
-    /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, in ascending order. The
-    /// search starts at the root, so it skips whole subtrees.
+    /// Data tiles whose MBR satisfies `overlaps(dimension, low, high)` in every dimension, in
+    /// ascending order. The search starts at the root, so it skips whole subtrees.
     pub fn search(&self, overlaps: impl Fn(usize, &[u8], &[u8]) -> bool) -> Vec<usize> {
         let mut found: Vec<usize> = Vec::new();
         for (depth, level) in self.levels.iter().enumerate() {

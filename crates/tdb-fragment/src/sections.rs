@@ -88,7 +88,8 @@ enum Count {
 
 type Row = (fn(usize) -> Section, Gate, Count);
 
-/// The table of sections: the footer's offsets in wire order, each with the gate that introduced it.
+/// The table of sections: the footer's offsets in wire order, each with the gate that introduced
+/// it.
 const TABLE: [Row; 11] = [
     (|_| Section::RTree, Gate::FragmentFooter, Count::Once),
     (Section::TileOffsets, Gate::FragmentFooter, Count::PerField),
@@ -103,8 +104,8 @@ const TABLE: [Row; 11] = [
     (|_| Section::ProcessedConditions, Gate::DeleteFiles, Count::Once),
 ];
 
-/// Whether metadata files of a version end in the section of processed conditions although the footer has no offset for
-/// it: it follows all other sections.
+/// Whether metadata files of a version end in the section of processed conditions although the
+/// footer has no offset for it: it follows all other sections.
 #[must_use]
 pub const fn has_unlisted_conditions(version: FormatVersion) -> bool {
     version.has(Gate::DeleteMetadata) && !version.has(Gate::DeleteFiles)
@@ -135,8 +136,9 @@ impl Count {
 }
 
 impl SectionOffsets {
-    /// Collects the offset of every section that a fragment of `version` has, by calling `offset` for each. The calls
-    /// are in the footer's order, which is also the order in which libtiledb writes the sections.
+    /// Collects the offset of every section that a fragment of `version` has, by calling `offset`
+    /// for each. The calls are in the footer's order, which is also the order in which libtiledb
+    /// writes the sections.
     ///
     /// # Errors
     /// The first error that `offset` returns.

@@ -42,13 +42,15 @@ impl Slots {
         false
     }
 
-    /// Number of slots in the lists about variable-length data: up to version 4, only attributes have such slots.
+    /// Number of slots in the lists about variable-length data: up to version 4, only attributes
+    /// have such slots.
     #[must_use]
     pub fn var_len(&self, version: FormatVersion) -> usize {
         if version.has(Gate::DimensionFiles) { self.len() } else { self.attributes }
     }
 
-    /// The slot of an attribute or dimension. Up to version 4 dimensions share the coordinates slot.
+    /// The slot of an attribute or dimension. Up to version 4 dimensions share the coordinates
+    /// slot.
     #[must_use]
     pub const fn field(&self, kind: FieldKind) -> usize {
         match kind {

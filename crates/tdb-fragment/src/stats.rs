@@ -75,7 +75,8 @@ pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
 .since(Gate::DeleteMetadata)
 .code("parse_names", "write_names");
 
-/// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null counts.
+/// Reads `u64 n` and `n` × `u64`: tile offsets, var offsets, var sizes, validity offsets, null
+/// counts.
 ///
 /// ```
 /// use tdb_codec::Reader;
@@ -86,7 +87,8 @@ pub(crate) static PROCESSED_CONDITIONS: Structure = Structure::new(
 /// ```
 ///
 /// # Errors
-/// If the payload is truncated, bytes are left over, or a count is more than the payload can contain.
+/// If the payload is truncated, bytes are left over, or a count is more than the payload can
+/// contain.
 pub fn parse_u64_list(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<u64>> {
     let count = reader.count_u64(8, what)?;
     let values = reader.u64s(count, what)?;
@@ -148,12 +150,12 @@ pub fn parse_names(mut reader: Reader<'_>, what: &'static str) -> Result<Vec<Str
     Ok(names)
 }
 
-/// Minimum or maximum values of a field's tiles: the `u64` length of the fixed part, the `u64` length of the var part,
-/// and both parts.
+/// Minimum or maximum values of a field's tiles: the `u64` length of the fixed part, the `u64`
+/// length of the var part, and both parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TileValues {
-    /// For fixed-size fields, the values one directly after another; for var-length fields, `u64` starts of the values
-    /// in `var`.
+    /// For fixed-size fields, the values one directly after another; for var-length fields, `u64`
+    /// starts of the values in `var`.
     pub fixed: Vec<u8>,
     /// The values of a var-length field.
     pub var: Vec<u8>,
@@ -226,8 +228,8 @@ pub struct FieldStatistics {
     pub null_count: u64,
 }
 
-/// Reads the fragment statistics section: for each of `slots` field slots `u64` min size, min, `u64` max size, max,
-/// 8-byte sum, `u64` null count.
+/// Reads the fragment statistics section: for each of `slots` field slots `u64` min size, min,
+/// `u64` max size, max, 8-byte sum, `u64` null count.
 ///
 /// ```
 /// use tdb_codec::Reader;

@@ -1,4 +1,5 @@
-//! Updates: a condition and the new values for its cells (`.upd` files, version 16 on, experimental).
+//! Updates: a condition and the new values for its cells (`.upd` files, version 16 on,
+//! experimental).
 
 use tdb_codec::{FieldRow, FormatVersion, Gate, Reader, Result, Structure, Wire, Writer, to_u64};
 
@@ -28,8 +29,8 @@ static VALUE: Structure = Structure::new(
 ///
 /// The table of its fields is "update" in [`STRUCTURES`](crate::STRUCTURES).
 ///
-/// No released library returns the new values: in libtiledb 2.30, the cells of an update disappear like those of a
-/// delete. A name has a `u64` length here and a `u32` length inside the condition.
+/// No released library returns the new values: in libtiledb 2.30, the cells of an update disappear
+/// like those of a delete. A name has a `u64` length here and a `u32` length inside the condition.
 ///
 /// ```
 /// use tdb_codec::FormatVersion;
@@ -114,8 +115,8 @@ mod tests {
 
     #[test]
     fn the_update_that_libtiledb_writes_reads_back() {
-        // Written by libtiledb 2.30.0 with `sm.allow_updates_experimental`: set a to 9 where a < 7. The condition is
-        // stored negated.
+        // Written by libtiledb 2.30.0 with `sm.allow_updates_experimental`: set a to 9 where a < 7.
+        // The condition is stored negated.
         let bytes = b"\x01\x03\x01\0\0\0a\x04\0\0\0\0\0\0\0\x07\0\0\0\
             \x01\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0a\x04\0\0\0\0\0\0\0\x09\0\0\0";
         let update = Update::parse(bytes).unwrap();

@@ -1,8 +1,10 @@
-//! Maintenance of TileDB arrays: verification, consolidation of many files into few, and removal of replaced files.
+//! Maintenance of TileDB arrays: verification, consolidation of many files into few, and removal of
+//! replaced files.
 //!
-//! [`verify`] reads every file of an array and compares what the files state about cells with the cells. A
-//! [`Consolidation`] combines many fragments, footers, commit or metadata files into few; a [`Vacuum`] removes what was
-//! replaced. Each is first a [`MaintenancePlan`], which is then carried out.
+//! [`verify`] reads every file of an array and compares what the files state about cells with the
+//! cells. A [`Consolidation`] combines many fragments, footers, commit or metadata files into few;
+//! a [`Vacuum`] removes what was replaced. Each is first a [`MaintenancePlan`], which is then
+//! carried out.
 //!
 //! ```
 //! use tdb_maintain::verify;
@@ -13,10 +15,11 @@
 //! assert!(found.problems.is_empty());
 //! ```
 //!
-//! This crate does not know byte layouts, nor how one fragment is written, which is the task of `tdb-write`.
+//! This crate does not know byte layouts, nor how one fragment is written, which is the task of
+//! `tdb-write`.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change in any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 mod lossy;

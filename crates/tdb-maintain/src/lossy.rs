@@ -2,7 +2,8 @@
 
 use tdb_filters::{Filter, Pipeline};
 
-/// Whether some values of the right type cannot be written: those that decrease, or whose differences are too large.
+/// Whether some values of the right type cannot be written: those that decrease, or whose
+/// differences are too large.
 pub(crate) fn refuses_values(pipeline: &Pipeline) -> bool {
     let refuses =
         |filter: &Filter| matches!(filter, Filter::PositiveDelta { .. } | Filter::DoubleDelta { .. });

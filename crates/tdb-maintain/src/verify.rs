@@ -1,26 +1,29 @@
-//! Verification of a whole array: every structure is parsed, every chunk of every tile is decoded, every checksum is
-//! compared, and what is stated about cells is compared with them.
+//! Verification of a whole array: every structure is parsed, every chunk of every tile is decoded,
+//! every checksum is compared, and what is stated about cells is compared with them.
 //!
-//! This reads everything, not only what a query needs: every schema, enumeration, commit, vacuum and metadata file,
-//! every section, every chunk of every data file, and file sizes against footers (`commits`, `data`, `files`). It
-//! continues after a problem.
+//! This reads everything, not only what a query needs: every schema, enumeration, commit, vacuum
+//! and metadata file, every section, every chunk of every data file, and file sizes against footers
+//! (`commits`, `data`, `files`). It continues after a problem.
 //!
 //! Then it compares what is stated about cells with the cells:
 //!
-//! - cells of a sparse fragment are in the order that it states, with the same comparison that checks writes in global
-//!   order (`write::GlobalOrder`); no coordinates appear twice where the array forbids it; versions of a cell are
-//!   newest first (`cells`);
-//! - each cell is in its tile's rectangle and in the fragment's non-empty domain, each rectangle is in the one above
-//!   it, and the domain is that of the tiles (`rectangles`);
-//! - statistics of tiles and fragments are those that the writer would compute from the cells (`statistics`).
+//! - cells of a sparse fragment are in the order that it states, with the same comparison that
+//!   checks writes in global order (`write::GlobalOrder`); no coordinates appear twice where the
+//!   array forbids it; versions of a cell are newest first (`cells`);
+//! - each cell is in its tile's rectangle and in the fragment's non-empty domain, each rectangle is
+//!   in the one above it, and the domain is that of the tiles (`rectangles`);
+//! - statistics of tiles and fragments are those that the writer would compute from the cells
+//!   (`statistics`).
 //!
-//! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of the previous one:
-//! because of the order, equal coordinates are next to each other. Of each kind of problem the first eight of a
-//! fragment are shown and the others counted, so the report is bounded too (`report`).
+//! One tile of all dimensions, or of one attribute, is in memory at a time, with the last cell of
+//! the previous one: because of the order, equal coordinates are next to each other. Of each kind
+//! of problem the first eight of a fragment are shown and the others counted, so the report is
+//! bounded too (`report`).
 //!
-//! What is odd but harmless is a note: codes past the end of an enumeration (`codes`), an orphaned fragment, a file that no footer mentions, bytes that nothing refers
-//! to (`unused`), a rectangle that is larger than its cells need. A fault that some releases of libtiledb are known to
-//! write is a note if a row of the table in `known` allows it, by version, type or value.
+//! What is odd but harmless is a note: codes past the end of an enumeration (`codes`), an orphaned
+//! fragment, a file that no footer mentions, bytes that nothing refers to (`unused`), a rectangle
+//! that is larger than its cells need. A fault that some releases of libtiledb are known to write
+//! is a note if a row of the table in `known` allows it, by version, type or value.
 
 use core::mem;
 use std::collections::{HashMap, HashSet};
@@ -61,9 +64,10 @@ pub use report::{Problem, Verification};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
 
-/// Verifies a whole array, at all times: schemas, enumerations, commit and metadata files, and every committed fragment
-/// down to the last chunk; also that order, rectangles and statistics match the cells. It continues after a problem as
-/// far as possible. What this build does not support is reported like damage, each with its own message.
+/// Verifies a whole array, at all times: schemas, enumerations, commit and metadata files, and
+/// every committed fragment down to the last chunk; also that order, rectangles and statistics
+/// match the cells. It continues after a problem as far as possible. What this build does not
+/// support is reported like damage, each with its own message.
 ///
 /// ```no_run
 /// use tdb_array::{LocalStorage, verify};
@@ -81,8 +85,8 @@ pub fn verify_with(storage: impl Storage + 'static, key: Option<Key>) -> Verific
     verify_watched(storage, key, |_| ())
 }
 
-/// Verifies a whole array, with the key of an encrypted one, and tells `watch` after each file how many bytes of files
-/// are checked; see [`verify`].
+/// Verifies a whole array, with the key of an encrypted one, and tells `watch` after each file how
+/// many bytes of files are checked; see [`verify`].
 pub fn verify_watched(
     storage: impl Storage + 'static,
     key: Option<Key>,
@@ -373,13 +377,14 @@ impl Verifier {
         self.report.notes.push(Problem { path, offset: None, what: what.to_owned() });
     }
 
-    /// Records the error, if there is one, and returns whether it makes sense to continue with the file.
+    /// Records the error, if there is one, and returns whether it makes sense to continue with the
+    /// file.
     fn check<T>(&mut self, result: Result<T>) -> (Option<T>, bool) {
         match result {
             Ok(value) => (Some(value), true),
             Err(error) => {
-                // The next tile may be fine if one tile is damaged, but not if the file is missing or its filters are
-                // not supported.
+                // The next tile may be fine if one tile is damaged, but not if the file is missing
+                // or its filters are not supported.
                 let hopeless = match &error {
                     Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
                     Error::Unsupported { .. } => true,

@@ -1,18 +1,20 @@
-//! Reads 100 arrays at once on a tokio runtime of two threads, and measures how long other tasks have to wait.
+//! Reads 100 arrays at once on a tokio runtime of two threads, and measures how long other tasks
+//! have to wait.
 //!
-//! A timer task on the same runtime ticks every 10 ms. The program fails if more than one in 100 ticks is late by more than 50 ms.
+//! A timer task on the same runtime ticks every 10 ms. The program fails if more than one in 100
+//! ticks is late by more than 50 ms.
 //!
 //! ```sh
 //! cargo run --release -p tdb-object-store --example many
 //! cargo run --release -p tdb-object-store --example many -- s3://bucket/array
 //! ```
 //!
-//! Batches are decoded while they are polled, some milliseconds each. By default, a thread of tokio checks which timers
-//! are due after it has polled 61 tasks: with 100 tasks that decode, that takes some tenths of a second. So this
-//! program sets `event_interval` to check after each task.
+//! Batches are decoded while they are polled, some milliseconds each. By default, a thread of tokio
+//! checks which timers are due after it has polled 61 tasks: with 100 tasks that decode, that takes
+//! some tenths of a second. So this program sets `event_interval` to check after each task.
 //!
-//! Without a URL it writes 100 arrays of 200,000 cells each into a store in memory. With a URL, 100 tasks read that
-//! array.
+//! Without a URL it writes 100 arrays of 200,000 cells each into a store in memory. With a URL, 100
+//! tasks read that array.
 
 use std::error::Error;
 use std::sync::Arc;

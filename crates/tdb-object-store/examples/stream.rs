@@ -1,4 +1,5 @@
-//! Counts the cells of an array in a store, batch by batch within 64 MiB, on a tokio runtime with one thread:
+//! Counts the cells of an array in a store, batch by batch within 64 MiB, on a tokio runtime with
+//! one thread:
 //!
 //! ```sh
 //! cargo run -p tdb-object-store --example stream -- s3://bucket/array

@@ -1,8 +1,9 @@
 //! Counts the attempts of requests that failed and are made again.
 //!
-//! Clients of stores repeat requests that a server refuses for the moment or whose connection breaks, and say nothing
-//! about it. So every client gets a service that sees each attempt. Who asked is known from the task that waits: the
-//! tally of an opened array is in scope while its requests are answered.
+//! Clients of stores repeat requests that a server refuses for the moment or whose connection
+//! breaks, and say nothing about it. So every client gets a service that sees each attempt. Who
+//! asked is known from the task that waits: the tally of an opened array is in scope while its
+//! requests are answered.
 
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ tokio::task_local! {
     static TALLY: Arc<dyn Tally>;
 }
 
-/// Waits for a future; attempts of its requests that fail are reported to the tally, if there is one.
+/// Waits for a future; attempts of its requests that fail are reported to the tally, if there is
+/// one.
 pub(crate) async fn reported<T>(tally: Option<Arc<dyn Tally>>, future: impl Future<Output = T>) -> T {
     match tally {
         Some(tally) => TALLY.scope(tally, future).await,

@@ -17,15 +17,17 @@ use crate::attempts::reported;
 use crate::published::each;
 use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
 
-/// A folder of an object store, to read arrays asynchronously: the argument of `OpenOptions::open_async`.
+/// A folder of an object store, to read arrays asynchronously: the argument of
+/// `OpenOptions::open_async`.
 ///
-/// Requests are made on the caller's own runtime. It must be a tokio runtime, with its timer and its I/O enabled if the
-/// store is a server. Nothing blocks, and no thread is started. Requests are tasks of that runtime: they go on while nobody
-/// polls the future that waits for them, and dropping it cancels them.
+/// Requests are made on the caller's own runtime. It must be a tokio runtime, with its timer and
+/// its I/O enabled if the store is a server. Nothing blocks, and no thread is started. Requests are
+/// tasks of that runtime: they go on while nobody polls the future that waits for them, and
+/// dropping it cancels them.
 ///
-/// The client of a store belongs to the runtime that uses it first, because its connections are tasks of that runtime.
-/// So one client must not also serve an [`ObjectStorage`], whose requests are made on another runtime, nor several
-/// runtimes if one of them may stop running.
+/// The client of a store belongs to the runtime that uses it first, because its connections are
+/// tasks of that runtime. So one client must not also serve an [`ObjectStorage`], whose requests
+/// are made on another runtime, nor several runtimes if one of them may stop running.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -83,7 +85,8 @@ impl AsyncStorage for AwaitedStorage {
         let (inner, count) = (self.inner.clone(), requests.len());
         let answers = reported(self.tally.clone(), async move { inner.answers(requests).await });
         Box::pin(async move {
-            // A caller may leave its future for as long as it likes. Its requests hold permits, for which others wait.
+            // A caller may leave its future for as long as it likes. Its requests hold permits, for
+            // which others wait.
             match Handle::try_current() {
                 Ok(runtime) => {
                     let answered = Task(runtime.spawn(answers)).await;

@@ -7,8 +7,8 @@ use tdb_storage::storage::without_secrets;
 
 /// The error of a store as an I/O error of the matching kind.
 ///
-/// Clients name the URL of a request that failed, with the user name and the password in it. Such an error is replaced by its text
-/// without them.
+/// Clients name the URL of a request that failed, with the user name and the password in it. Such
+/// an error is replaced by its text without them.
 pub(crate) fn io_error(error: object_store::Error) -> io::Error {
     use object_store::Error as Store;
     let kind = match &error {

@@ -1,15 +1,17 @@
 //! A lease: the right to change what exists only once in an array.
 //!
-//! The lease is a file. It is created where there is none, and replaced by a process that knows its version, as with
-//! `WriteStorage::swap_file`. It states who holds it and until when. Its holder renews it while it works, and removes
-//! it at the end. If the holder dies, the lease expires, and a waiting process takes it over by replacing exactly the
-//! version that it read, so that only one of several succeeds.
+//! The lease is a file. It is created where there is none, and replaced by a process that knows its
+//! version, as with `WriteStorage::swap_file`. It states who holds it and until when. Its holder
+//! renews it while it works, and removes it at the end. If the holder dies, the lease expires, and
+//! a waiting process takes it over by replacing exactly the version that it read, so that only one
+//! of several succeeds.
 //!
-//! Whether a lease has expired is judged by the clock of the waiting process: if two clocks differ by more than half a
-//! minute, a lease may be taken over that is still held. Its holder notices this only when it renews the lease.
+//! Whether a lease has expired is judged by the clock of the waiting process: if two clocks differ
+//! by more than half a minute, a lease may be taken over that is still held. Its holder notices
+//! this only when it renews the lease.
 //!
-//! It binds only those that use it: tdb's own evolutions, consolidations and vacuums. libtiledb has no such lease, and
-//! a request that was sent before a lease expired may arrive afterwards.
+//! It binds only those that use it: tdb's own evolutions, consolidations and vacuums. libtiledb has
+//! no such lease, and a request that was sent before a lease expired may arrive afterwards.
 
 use core::time::Duration;
 use std::io;
@@ -120,7 +122,8 @@ async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
         Err(error) => return Err(error),
     };
     let until = serde_json::from_slice::<serde_json::Value>(&bytes).ok();
-    // A lease that cannot be parsed lasts as long as any other, counted from the time it was written.
+    // A lease that cannot be parsed lasts as long as any other, counted from the time it was
+    // written.
     let until = until.and_then(|value| value.get("until")?.as_u64()).unwrap_or_else(|| {
         let lasts = u64::try_from(LASTS.as_millis()).unwrap_or(u64::MAX);
         u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0).saturating_add(lasts)
@@ -140,7 +143,8 @@ async fn keep(inner: &Inner, owner: &str, mut version: UpdateVersion, mut end: o
             Err(_) => {}
         }
     }
-    // Remove only our own lease: the time between this check and the removal is shorter than a lease lasts.
+    // Remove only our own lease: the time between this check and the removal is shorter than a
+    // lease lasts.
     let Ok(path) = inner.path(KEY) else { return };
     if let Ok(found) = inner.store.head(&path).await
         && found.e_tag == version.e_tag

@@ -1,4 +1,5 @@
-//! Names in folders of a store. A store has no folders: keys that contain `/` represent files in folders.
+//! Names in folders of a store. A store has no folders: keys that contain `/` represent files in
+//! folders.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -14,12 +15,12 @@ use tdb_storage::storage::{Entry, Reply, Request, named};
 use crate::error::io_error;
 use crate::store::Inner;
 
-/// The maximum number of objects below a folder that are listed at once, instead of listing each of its folders. Every
-/// store returns at least this many per page, so this is one request.
+/// The maximum number of objects below a folder that are listed at once, instead of listing each of
+/// its folders. Every store returns at least this many per page, so this is one request.
 const PAGE: usize = 1000;
 
-/// The minimum number of listings in one call at which all objects are listed with one request: the folder's own
-/// listing, and some of folders in it.
+/// The minimum number of listings in one call at which all objects are listed with one request: the
+/// folder's own listing, and some of folders in it.
 const SEVERAL: usize = 3;
 
 /// Everything below a folder: entries by name, by folder.
@@ -67,7 +68,8 @@ impl Inner {
     /// Removes everything below a folder.
     pub(crate) async fn remove_folder(&self, key: &str) -> io::Result<()> {
         let prefix = self.path(key)?;
-        // Collect all names first: a store that limits its requests has none left for removals while it lists.
+        // Collect all names first: a store that limits its requests has none left for removals
+        // while it lists.
         let objects = self.store.list(Some(&prefix)).map_ok(|object| object.location);
         let objects: Vec<Path> = objects.try_collect().await.map_err(io_error)?;
         let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
@@ -75,7 +77,8 @@ impl Inner {
         if removed.is_empty() { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
     }
 
-    /// Everything below this folder, if many of the requests are listings in it and it is small enough for one request.
+    /// Everything below this folder, if many of the requests are listings in it and it is small
+    /// enough for one request.
     pub(crate) async fn all_below(&self, requests: &[Request]) -> Option<Below> {
         let listings = requests.iter().filter(|request| matches!(request, Request::List(_))).count();
         let whole =
@@ -91,7 +94,8 @@ impl Inner {
         while let Some(object) = objects.next().await {
             count = count.saturating_add(1);
             if count >= PAGE {
-                // The next object may be on another page. Later calls do not wait for another attempt.
+                // The next object may be on another page. Later calls do not wait for another
+                // attempt.
                 self.is_large.store(true, Ordering::Relaxed);
                 return None;
             }

@@ -11,9 +11,11 @@ use crate::awaited::{AwaitedStorage, BlockingThreads};
 use crate::store::ObjectStorage;
 use crate::url::{self, LocationError, is_url};
 
-/// Turns locations into storages: paths, `file://` URLs, and URLs of stores, all with the same options.
+/// Turns locations into storages: paths, `file://` URLs, and URLs of stores, all with the same
+/// options.
 ///
-/// It also implements [`Places`] for groups, so that members in stores are found wherever the group is.
+/// It also implements [`Places`] for groups, so that members in stores are found wherever the group
+/// is.
 ///
 /// ```
 /// use tdb_object_store::Locations;
@@ -65,9 +67,9 @@ impl Locations {
         Ok(self)
     }
 
-    /// Uses a cache for all stores, but not for paths. Cached data is identified by the URL of the store, the folder,
-    /// and all options, including those of the environment: what was read with some credentials is not available with
-    /// others.
+    /// Uses a cache for all stores, but not for paths. Cached data is identified by the URL of the
+    /// store, the folder, and all options, including those of the environment: what was read with
+    /// some credentials is not available with others.
     #[must_use]
     pub fn cached(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
@@ -84,8 +86,8 @@ impl Locations {
     /// The storage for a location. Nothing is read yet.
     ///
     /// # Errors
-    /// A URL that no store of this build supports, or a store that cannot be used, for instance because credentials or
-    /// a region are missing.
+    /// A URL that no store of this build supports, or a store that cannot be used, for instance
+    /// because credentials or a region are missing.
     pub fn storage(&self, location: &str) -> Result<Arc<dyn WriteStorage>, LocationError> {
         Ok(match local_path(location) {
             Some(path) => Arc::new(LocalStorage::new(path)),

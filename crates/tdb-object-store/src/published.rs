@@ -1,9 +1,9 @@
 //! Published arrays on web servers: a manifest replaces listings.
 //!
-//! Web servers return files by name. If there is a manifest, listings and sizes come from it, so that a server needs to
-//! answer only plain GET requests: no listings (PROPFIND) and no HEAD. The manifest is read when the array's folder is
-//! listed, which happens whenever an array is opened, and kept until the next time. Without a manifest, the server is
-//! asked for WebDAV listings.
+//! Web servers return files by name. If there is a manifest, listings and sizes come from it, so
+//! that a server needs to answer only plain GET requests: no listings (PROPFIND) and no HEAD. The
+//! manifest is read when the array's folder is listed, which happens whenever an array is opened,
+//! and kept until the next time. Without a manifest, the server is asked for WebDAV listings.
 
 use core::ops::Range;
 use std::io;
@@ -22,10 +22,11 @@ use crate::store::Inner;
 
 /// How a folder on a web server is read.
 pub(crate) struct Web {
-    /// Lists folders, if the server can: a store with few retries, because servers that cannot list answer as if they
-    /// had failed.
+    /// Lists folders, if the server can: a store with few retries, because servers that cannot list
+    /// answer as if they had failed.
     lister: Arc<dyn ObjectStore>,
-    /// The manifest; the inner `None` means that there is none, the outer one that it was not looked for yet.
+    /// The manifest; the inner `None` means that there is none, the outer one that it was not
+    /// looked for yet.
     manifest: Mutex<Option<Option<Arc<Manifest>>>>,
     /// Whether the server was seen to send whole files when parts were requested.
     sends_all: AtomicBool,
@@ -113,7 +114,8 @@ impl Inner {
         }
     }
 
-    /// A range of a published file, with a GET for the range, or taken from the whole file if the server sends that.
+    /// A range of a published file, with a GET for the range, or taken from the whole file if the
+    /// server sends that.
     pub(crate) async fn published_range(
         &self,
         web: &Web,
@@ -143,8 +145,8 @@ impl Inner {
         part(found, range.clone()).await
     }
 
-    /// The error of a range request that failed. Servers reject a range that begins beyond the end in different ways;
-    /// the size of the file then shows whether it is still the same file.
+    /// The error of a range request that failed. Servers reject a range that begins beyond the end
+    /// in different ways; the size of the file then shows whether it is still the same file.
     async fn shorter(
         &self,
         manifest: &Manifest,
@@ -164,8 +166,8 @@ impl Inner {
     }
 }
 
-/// The bytes in a range of a file, from a response that contains at least these. What comes before is dropped as it
-/// arrives, and the end is not waited for, so no more than the range is ever held.
+/// The bytes in a range of a file, from a response that contains at least these. What comes before
+/// is dropped as it arrives, and the end is not waited for, so no more than the range is ever held.
 async fn part(found: GetResult, range: Range<u64>) -> io::Result<Bytes> {
     let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the response of the server ended early");
     let wanted = range.end.checked_sub(range.start).ok_or_else(ended)?;

@@ -1,8 +1,9 @@
 //! The crate's own runtime, for blocking calls.
 //!
-//! It is started when it is first needed, by any thread, and lives as long as the process. Callers pass a future and
-//! wait for the answer on a channel, so they may be on any thread, including a worker of another runtime: nothing ever
-//! runs on the caller's runtime. A forked child process has none of its parent's threads, so it starts its own runtime.
+//! It is started when it is first needed, by any thread, and lives as long as the process. Callers
+//! pass a future and wait for the answer on a channel, so they may be on any thread, including a
+//! worker of another runtime: nothing ever runs on the caller's runtime. A forked child process has
+//! none of its parent's threads, so it starts its own runtime.
 
 use std::future::Future;
 use std::io;
@@ -21,7 +22,8 @@ struct Own {
 
 static OWN: Mutex<Option<Own>> = Mutex::new(None);
 
-/// The runtime of this process, which the crate's own blocking calls use. Others may run what is asynchronous on it, too.
+/// The runtime of this process, which the crate's own blocking calls use. Others may run what is
+/// asynchronous on it, too.
 ///
 /// # Errors
 /// The system gives no threads.
@@ -34,7 +36,8 @@ pub fn handle() -> io::Result<Handle> {
     let runtime =
         Builder::new_multi_thread().worker_threads(THREADS).thread_name("tdb store").enable_all().build()?;
     let handle = runtime.handle().clone();
-    // Threads of a parent process do not exist here: dropping its runtime would wait for them forever.
+    // Threads of a parent process do not exist here: dropping its runtime would wait for them
+    // forever.
     if let Some(inherited) = own.replace(Own { process, runtime }) {
         core::mem::forget(inherited);
     }

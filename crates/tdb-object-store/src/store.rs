@@ -32,20 +32,21 @@ use crate::{lease, listing};
 /// Default number of simultaneous requests of one call.
 pub const REQUESTS: usize = 64;
 
-/// Maximum number of simultaneous requests of a process for parts of arrays, for all its blocking queries together. Each
-/// [`AwaitedStorage`](crate::AwaitedStorage) may make as many for itself.
+/// Maximum number of simultaneous requests of a process for parts of arrays, for all its blocking
+/// queries together. Each [`AwaitedStorage`](crate::AwaitedStorage) may make as many for itself.
 pub const PROCESS_REQUESTS: usize = 128;
 
 /// The maximum length of the end of a file that is requested together with the file's size.
 const SMALL: u64 = 1 << 20;
 
-/// Permits of the blocking callers. They run on a runtime that never stops, so each of them comes back.
+/// Permits of the blocking callers. They run on a runtime that never stops, so each of them comes
+/// back.
 static AT_ONCE: Semaphore = Semaphore::const_new(PROCESS_REQUESTS);
 
 /// A folder of an object store, for reading and writing arrays.
 ///
-/// Calls wait for their answers on the crate's own runtime, so they may be made from any thread. Clones share what is
-/// known about the store.
+/// Calls wait for their answers on the crate's own runtime, so they may be made from any thread.
+/// Clones share what is known about the store.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -77,7 +78,8 @@ pub(crate) struct Inner {
     shown: String,
     pub(crate) hints: FetchHints,
     pub(crate) requests: usize,
-    /// Permits of asynchronous callers, whose runtime may stop running, or stop for a while: nobody else waits for these.
+    /// Permits of asynchronous callers, whose runtime may stop running, or stop for a while: nobody
+    /// else waits for these.
     pub(crate) own_permits: Option<Semaphore>,
     /// Sizes from a listing of everything.
     pub(crate) sizes: Mutex<HashMap<String, u64>>,
@@ -277,8 +279,8 @@ impl Inner {
             let (bytes, meta) = self.get(key).await?;
             return Ok((meta.size, bytes));
         }
-        // A size from a listing may be out of date, but the response contains the size, too. If no size is known, most
-        // files of which so little is requested are not longer than that.
+        // A size from a listing may be out of date, but the response contains the size, too. If no
+        // size is known, most files of which so little is requested are not longer than that.
         let first = match self.known_size(key) {
             Some(size) => size.saturating_sub(max)..size,
             None if max <= SMALL => 0..max,
@@ -423,8 +425,8 @@ impl Storage for ObjectStorage {
     }
 }
 
-/// After a crash an object exists either as a whole or not at all, and objects are durable as soon as they exist:
-/// folders and syncing have no meaning here.
+/// After a crash an object exists either as a whole or not at all, and objects are durable as soon
+/// as they exist: folders and syncing have no meaning here.
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for ObjectStorage {
     fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
@@ -445,19 +447,22 @@ impl WriteStorage for ObjectStorage {
         Ok(Box::new(ObjectWriter::new(self.inner.uploads.client(&self.inner.store)?, path)))
     }
 
-    /// A put on the condition that the object does not exist. Stores without conditional puts return an error.
+    /// A put on the condition that the object does not exist. Stores without conditional puts
+    /// return an error.
     fn put_file(&self, key: &str, bytes: &[u8], _: Durability) -> io::Result<()> {
         self.put(key, bytes, PutMode::Create).map(drop)
     }
 
-    /// The version is the entity tag of an object, together with the version number if the store has one.
+    /// The version is the entity tag of an object, together with the version number if the store
+    /// has one.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         let (inner, key) = (self.inner.clone(), key.to_owned());
         let (bytes, meta) = wait(async move { inner.get(&key).await })?;
         Ok((bytes, file_version(&UpdateVersion { e_tag: meta.e_tag, version: meta.version })?))
     }
 
-    /// A put on the condition that the object has the given version. Stores without conditional puts return an error.
+    /// A put on the condition that the object has the given version. Stores without conditional
+    /// puts return an error.
     fn swap_file(
         &self,
         key: &str,
@@ -473,9 +478,9 @@ impl WriteStorage for ObjectStorage {
         self.put(key, bytes, PutMode::Overwrite).map(drop)
     }
 
-    /// A lease: an object that only one process can create, renewed while it is held, and taken over if its holder is
-    /// dead. Stores without conditional puts have no lease: there only one process may evolve or maintain an array at a
-    /// time.
+    /// A lease: an object that only one process can create, renewed while it is held, and taken
+    /// over if its holder is dead. Stores without conditional puts have no lease: there only one
+    /// process may evolve or maintain an array at a time.
     fn lock(&self) -> io::Result<StorageLock> {
         lease::take(self.inner.clone())
     }

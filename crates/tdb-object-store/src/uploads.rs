@@ -1,8 +1,9 @@
 //! What uploads need: time, and room on the way.
 //!
-//! A request has a time limit, which includes its body. Clients allow 30 seconds, after which a read that hangs is made again. An
-//! upload through a slow connection takes longer without hanging: if all files of a fragment are sent at once, each of them gets a
-//! share of the connection. So uploads have a client with a longer limit, and few bytes are on the way at once.
+//! A request has a time limit, which includes its body. Clients allow 30 seconds, after which a
+//! read that hangs is made again. An upload through a slow connection takes longer without hanging:
+//! if all files of a fragment are sent at once, each of them gets a share of the connection. So
+//! uploads have a client with a longer limit, and few bytes are on the way at once.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +22,8 @@ const UNIT: usize = 1 << 20;
 /// Units of room: eight parts of large files, or many small files.
 const ROOM: usize = 128;
 
-/// Who sends takes permits for as many units. Uploads run on a runtime that never stops, so each permit comes back.
+/// Who sends takes permits for as many units. Uploads run on a runtime that never stops, so each
+/// permit comes back.
 static FREE: Semaphore = Semaphore::const_new(ROOM);
 
 type Store = Arc<dyn ObjectStore>;

@@ -58,7 +58,8 @@ pub enum LocationError {
         /// The option's name.
         key: String,
     },
-    /// A URL of a web server with a query. It would have to be sent with the name of every file, which no client does.
+    /// A URL of a web server with a query. It would have to be sent with the name of every file,
+    /// which no client does.
     #[error(
         "{location} has a query (the part from \"?\" on), which cannot be sent with each of an array's files: give what it \
          grants as options of the store, or use a URL without it"
@@ -73,7 +74,8 @@ pub enum LocationError {
         /// The option's name.
         key: String,
     },
-    /// The store cannot be used as requested, for instance because credentials or a region are missing.
+    /// The store cannot be used as requested, for instance because credentials or a region are
+    /// missing.
     #[error("cannot use the store of {location}: {source}")]
     Store {
         /// The URL, without credentials.
@@ -90,8 +92,8 @@ const LISTING_RETRIES: usize = 2;
 /// Schemes that libtiledb and other programs spell differently.
 const SPELLINGS: [(&str, &str); 3] = [("gcs", "gs"), ("azure", "az"), ("s3n", "s3")];
 
-/// Whether a location is a URL, and not a path of the local file system: it has a scheme of at least two letters, so
-/// `C:\data` is a path.
+/// Whether a location is a URL, and not a path of the local file system: it has a scheme of at
+/// least two letters, so `C:\data` is a path.
 #[must_use]
 pub fn is_url(location: &str) -> bool {
     location.split_once("://").is_some_and(|(scheme, _)| {
@@ -99,19 +101,22 @@ pub fn is_url(location: &str) -> bool {
     })
 }
 
-/// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`, `gs://bucket/path`,
-/// `https://host/path`.
+/// The storage of the array at a URL: `s3://bucket/path`, `az://container/path`,
+/// `gs://bucket/path`, `https://host/path`.
 ///
-/// In buckets and containers, `?`, `#` and `%` are characters of names, as libtiledb takes them. URLs of web servers are
-/// percent-encoded. The query of an `https://` URL of Azure is a shared access signature; other servers' URLs have none.
+/// In buckets and containers, `?`, `#` and `%` are characters of names, as libtiledb takes them.
+/// URLs of web servers are percent-encoded. The query of an `https://` URL of Azure is a shared
+/// access signature; other servers' URLs have none.
 ///
-/// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`, `azure_storage_account_name`,
-/// `google_service_account`…); options that are not given are taken from the environment (`AWS_…`, `AZURE_…`,
-/// `GOOGLE_…`). Public buckets need `aws_skip_signature=true` or the corresponding option. An endpoint with plain HTTP
-/// is allowed if it is given explicitly.
+/// Options are those of the `object_store` crate (`aws_region`, `aws_endpoint`,
+/// `azure_storage_account_name`, `google_service_account`…); options that are not given are taken
+/// from the environment (`AWS_…`, `AZURE_…`, `GOOGLE_…`). Public buckets need
+/// `aws_skip_signature=true` or the corresponding option. An endpoint with plain HTTP is allowed if
+/// it is given explicitly.
 ///
 /// # Errors
-/// A URL that no store of this build supports, an option that the store does not have, or missing credentials.
+/// A URL that no store of this build supports, an option that the store does not have, or missing
+/// credentials.
 pub fn open<K: AsRef<str>, V: Into<String>>(
     location: &str,
     options: impl IntoIterator<Item = (K, V)>,
@@ -194,7 +199,8 @@ fn no_place(url: &Url, location: String, error: &dyn core::fmt::Display) -> Loca
     if !known.any(|url| ObjectStoreScheme::parse(&url).is_ok()) {
         return LocationError::Scheme { scheme };
     }
-    // The error about a path names the path alone; the other one names the whole URL, with its secrets.
+    // The error about a path names the path alone; the other one names the whole URL, with its
+    // secrets.
     let why = if url.has_host() { error.to_string() } else { "it names no bucket".to_owned() };
     LocationError::Place { location, why }
 }
@@ -263,8 +269,8 @@ impl Resolved {
         Ok(Client { store, pages: None })
     }
 
-    /// The origin of the files: the store, the folder, and all options, so that other endpoints and other credentials
-    /// are different origins, too. It contains only a hash of these.
+    /// The origin of the files: the store, the folder, and all options, so that other endpoints and
+    /// other credentials are different origins, too. It contains only a hash of these.
     pub(crate) fn origin(&self) -> Origin {
         // If an option is given twice, the last value is used; the order of options has no meaning.
         let known = self.options.iter().filter(|(key, _)| knows(&self.kind, key));
@@ -275,8 +281,8 @@ impl Resolved {
     }
 }
 
-/// The client for listings of a web server. Servers that cannot list answer as if they had failed; the few retries
-/// avoid repeating such requests for minutes.
+/// The client for listings of a web server. Servers that cannot list answer as if they had failed;
+/// the few retries avoid repeating such requests for minutes.
 #[cfg(feature = "http")]
 fn lister(url: &Url, options: &[(String, String)]) -> object_store::Result<Option<Arc<dyn ObjectStore>>> {
     let retry = RetryConfig { max_retries: LISTING_RETRIES, ..RetryConfig::default() };
@@ -319,8 +325,9 @@ fn is_web(location: &str) -> bool {
     ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// A URL in which the characters of names stand for themselves: only those of web servers have queries, fragments and
-/// percent-encoded characters. A parser of URLs also drops tabs and newlines, and spaces at the end.
+/// A URL in which the characters of names stand for themselves: only those of web servers have
+/// queries, fragments and percent-encoded characters. A parser of URLs also drops tabs and
+/// newlines, and spaces at the end.
 fn escaped(location: &str) -> Cow<'_, str> {
     let is_special = |c: char| matches!(c, '%' | '?' | '#' | ' ') || c.is_ascii_control();
     if is_web(location) || !location.contains(is_special) {
@@ -337,8 +344,8 @@ fn escaped(location: &str) -> Cow<'_, str> {
     Cow::Owned(url)
 }
 
-/// Whether an option of a store says at which server the store, or one of its services, is: it has many names, such as
-/// `aws_endpoint`, `endpoint_url`, `aws_endpoint_url_s3` and `google_base_url`.
+/// Whether an option of a store says at which server the store, or one of its services, is: it has
+/// many names, such as `aws_endpoint`, `endpoint_url`, `aws_endpoint_url_s3` and `google_base_url`.
 fn is_endpoint(kind: &ObjectStoreScheme, key: &str) -> bool {
     (key.contains("endpoint") || key.ends_with("base_url")) && knows(kind, key)
 }

@@ -14,14 +14,15 @@ use crate::error::{io_error, is_unsupported};
 use crate::runtime::{Begun, begin, start, wait};
 use crate::uploads::room;
 
-/// Bytes of a part. Stores require at least 5 MiB and at most 10,000 parts: this allows objects of up to 160 GB.
+/// Bytes of a part. Stores require at least 5 MiB and at most 10,000 parts: this allows objects of
+/// up to 160 GB.
 const PART: usize = 16 << 20;
 
 /// How often a put is made again that got no answer.
 const REPEATS: usize = 2;
 
-/// An object that is written front to back: with one request if it is small, otherwise in parts. While one part is
-/// being sent, the next one is collected.
+/// An object that is written front to back: with one request if it is small, otherwise in parts.
+/// While one part is being sent, the next one is collected.
 pub(crate) struct ObjectWriter {
     store: Arc<dyn ObjectStore>,
     path: Path,
@@ -113,8 +114,9 @@ impl Tally for Failed {
     }
 }
 
-/// Puts a small object. Nobody else creates it in the meantime, because names of data files are unique: if an attempt failed
-/// without an answer, and the object then exists with our size, that attempt made it.
+/// Puts a small object. Nobody else creates it in the meantime, because names of data files are
+/// unique: if an attempt failed without an answer, and the object then exists with our size, that
+/// attempt made it.
 async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io::Result<()> {
     use object_store::Error as Store;
     let _room = room(bytes.len()).await?;
@@ -137,8 +139,9 @@ async fn put(store: Arc<dyn ObjectStore>, path: Path, bytes: bytes::Bytes) -> io
                 let is_own = store.head(&path).await.is_ok_and(|found| has_size(found.size));
                 return if is_own { Ok(()) } else { Err(io_error(error)) };
             }
-            // Clients repeat a put on a condition if the server refused it for the moment, but not if the time was up or the
-            // connection broke. Many failed attempts are those of a client that gave up.
+            // Clients repeat a put on a condition if the server refused it for the moment, but not
+            // if the time was up or the connection broke. Many failed attempts are those of a
+            // client that gave up.
             Store::Generic { .. } if (1..=REPEATS).contains(&failed.count()) && repeats.next().is_some() => {}
             _ => return Err(io_error(error)),
         }
@@ -228,8 +231,9 @@ impl FileWriter for ObjectWriter {
 }
 
 impl Drop for ObjectWriter {
-    /// Discards the parts of an object that will not be finished. An object that was ended but not finished may still
-    /// be created, so this waits for that request: a removal afterwards does not come too early.
+    /// Discards the parts of an object that will not be finished. An object that was ended but not
+    /// finished may still be created, so this waits for that request: a removal afterwards does not
+    /// come too early.
     fn drop(&mut self) {
         match core::mem::replace(&mut self.upload, Upload::None) {
             Upload::None | Upload::Ended(Err(_)) => {}

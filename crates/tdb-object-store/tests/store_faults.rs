@@ -1,5 +1,5 @@
-//! Stores that fail at any request of a change: the old state stays or the new one is complete, and nothing is left
-//! over that a vacuum does not find.
+//! Stores that fail at any request of a change: the old state stays or the new one is complete, and
+//! nothing is left over that a vacuum does not find.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use core::fmt;
@@ -166,7 +166,8 @@ fn cells(writer: &ArrayWriter, from: i32) -> Result<()> {
     writer.write().column(WriteColumn::fixed("x", &x)).column(WriteColumn::fixed("a", &a)).commit().map(drop)
 }
 
-/// An array of three fragments, two of which were consolidated, as were their commits; with metadata.
+/// An array of three fragments, two of which were consolidated, as were their commits; with
+/// metadata.
 fn base() -> Arc<InMemory> {
     let store = Arc::new(InMemory::new());
     let storage = ObjectStorage::new(store.clone(), "a").unwrap();
@@ -252,7 +253,8 @@ fn a_change_that_fails_at_any_request_leaves_the_old_state_or_the_new_one_and_no
     }
 }
 
-/// Runs a change on a store whose requests fail from one on; also returns how many requests were made.
+/// Runs a change on a store whose requests fail from one on; also returns how many requests were
+/// made.
 fn run(store: &Arc<InMemory>, change: Change, how: How, left: usize) -> (Result<()>, usize) {
     let failing = Arc::new(Failing { store: store.clone(), how, left: AtomicUsize::new(left) });
     let storage = ObjectStorage::new(failing.clone(), "a").unwrap();

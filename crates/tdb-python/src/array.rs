@@ -58,7 +58,8 @@ impl Array {
         Ok(to_json(self.0.schema(), &found).to_string())
     }
 
-    /// The values of an enumeration, as a column, and whether they have an order; `None` if there is no such enumeration.
+    /// The values of an enumeration, as a column, and whether they have an order; `None` if there
+    /// is no such enumeration.
     fn enumeration(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Parts, bool)>> {
         let Some(found) = watch::run(py, || self.0.enumeration(name))? else { return Ok(None) };
         Ok(Some((enumeration_parts(&found), found.ordered)))

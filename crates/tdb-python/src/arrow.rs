@@ -17,8 +17,8 @@ use crate::{schema, watch};
 /// An inclusive range of a dimension.
 type Range = (String, Value, Value);
 
-/// The schema of a new array for a table. Dimensions are those of `described`, a schema without attributes; if there is
-/// none, the metadata of the table must contain the schema of an array.
+/// The schema of a new array for a table. Dimensions are those of `described`, a schema without
+/// attributes; if there is none, the metadata of the table must contain the schema of an array.
 fn schema_for(
     arrow: &Schema,
     described: Option<&str>,
@@ -60,7 +60,8 @@ fn append(
     ranges: Vec<Range>,
     (memory, duplicates): (usize, Duplicates),
 ) -> Result<(u64, Vec<String>), Failure> {
-    // Ctrl-C ends the write before the next batch. What was written counts only when all is committed.
+    // Ctrl-C ends the write before the next batch. What was written counts only when all is
+    // committed.
     let batches = batches.map(|batch| {
         watch::look().map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         batch
@@ -82,8 +83,8 @@ fn append(
     Ok((cells, if cells > 0 { stream.commit()? } else { Vec::new() }))
 }
 
-/// Creates an array for a table or a stream with its cells: it is there once all are written, and nothing is if anything fails.
-/// Returns what [`write_arrow`] returns.
+/// Creates an array for a table or a stream with its cells: it is there once all are written, and
+/// nothing is if anything fails. Returns what [`write_arrow`] returns.
 #[pyfunction]
 #[pyo3(signature = (place, data, described, filters, ranges, memory, enumerations=true, duplicates_name="refuse", time=None))]
 #[expect(clippy::too_many_arguments, reason = "they are keywords of one Python function")]
@@ -122,8 +123,8 @@ pub(crate) fn from_arrow(
     })
 }
 
-/// Writes a table or a stream to an array, and returns the number of cells and the names of the fragments. For dense arrays, the
-/// cells are those of the ranges, in row-major order.
+/// Writes a table or a stream to an array, and returns the number of cells and the names of the
+/// fragments. For dense arrays, the cells are those of the ranges, in row-major order.
 #[pyfunction]
 #[pyo3(signature = (place, data, ranges, memory, duplicates_name="refuse", time=None))]
 pub(crate) fn write_arrow(

@@ -12,7 +12,8 @@ use crate::errors::Failure;
 use crate::memory::Memory;
 use crate::watch;
 
-/// A column for Python: name, datatype, values per cell (`None`: any number), values, offsets, validity.
+/// A column for Python: name, datatype, values per cell (`None`: any number), values, offsets,
+/// validity.
 pub(crate) type Parts = (String, &'static str, Option<u32>, Memory, Option<Memory>, Option<Memory>);
 
 /// The cells of a result, or of a batch.
@@ -59,7 +60,8 @@ impl Cells {
         cells.as_ref().map_or(0, tdb_array::Cells::len)
     }
 
-    /// The number of cells along each dimension, for dense results in row- or column-major order; and the order.
+    /// The number of cells along each dimension, for dense results in row- or column-major order;
+    /// and the order.
     fn shape(&self) -> (Option<Vec<usize>>, &'static str) {
         let cells = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match cells.as_ref() {
@@ -76,7 +78,8 @@ impl Cells {
         Ok(cells.into_columns().into_iter().map(parts).collect())
     }
 
-    /// The cells that satisfy the condition as a record batch. They are copied once, unless `take` is set.
+    /// The cells that satisfy the condition as a record batch. They are copied once, unless `take`
+    /// is set.
     fn to_arrow(&self, py: Python<'_>, array: &crate::array::Array, take: bool) -> PyResult<PyRecordBatch> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cells = if take { held.take() } else { held.clone() };

@@ -1,7 +1,7 @@
 //! Arrays as tables of the Python package `datafusion`.
 //!
-//! That package has its own copy of DataFusion. The two pass tables through the interface of `datafusion-ffi`, which is the same
-//! for all releases of one major version.
+//! That package has its own copy of DataFusion. The two pass tables through the interface of
+//! `datafusion-ffi`, which is the same for all releases of one major version.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,8 +16,8 @@ use tdb_datafusion::datafusion::prelude::SessionContext;
 
 use crate::array::Array;
 
-/// The functions that conditions may contain. DataFusion looks them up here as long as a table is used, so it lives as long as the
-/// process.
+/// The functions that conditions may contain. DataFusion looks them up here as long as a table is
+/// used, so it lives as long as the process.
 static FUNCTIONS: OnceLock<Arc<SessionContext>> = OnceLock::new();
 
 /// An array as a table: read only, in the state in which the array is open.
@@ -33,7 +33,8 @@ impl Table {
         Ok(Self(Arc::new(table)))
     }
 
-    /// What `SessionContext.register_table` of the package `datafusion` asks for. Newer releases pass their session.
+    /// What `SessionContext.register_table` of the package `datafusion` asks for. Newer releases
+    /// pass their session.
     #[pyo3(signature = (session=None))]
     fn __datafusion_table_provider__<'py>(
         &self,

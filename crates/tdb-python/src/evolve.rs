@@ -11,7 +11,8 @@ use crate::errors::Failure;
 use crate::place::Place;
 use crate::watch;
 
-/// Changes the schema as the JSON says, and returns the name of the new one. The keys are those of the Python function.
+/// Changes the schema as the JSON says, and returns the name of the new one. The keys are those of
+/// the Python function.
 #[pyfunction]
 #[pyo3(signature = (place, json, time=None))]
 pub(crate) fn evolve(py: Python<'_>, place: &Place, json: &str, time: Option<u64>) -> PyResult<String> {

@@ -37,7 +37,8 @@ pub(crate) fn group_members(
     })
 }
 
-/// Changes a group: adds members (location, name, whether the path is relative to the group), then removes names.
+/// Changes a group: adds members (location, name, whether the path is relative to the group), then
+/// removes names.
 #[pyfunction]
 #[pyo3(signature = (place, add, remove, time=None))]
 pub(crate) fn group_update(

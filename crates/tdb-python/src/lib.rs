@@ -1,12 +1,14 @@
 //! The extension module `tdb._tdb` of the Python package `tdb`.
 //!
-//! The package has two layers. This module wraps the public interfaces of `tdb-array`, `tdb-arrow`, `tdb-text` and
-//! `tdb-object-store` one to one; the Python files in `python/tdb` make of it what people call. Neither has logic of
-//! arrays. Schemas, fragments, histories and plans pass between the two as JSON, in the notation of the command `tdb`.
+//! The package has two layers. This module wraps the public interfaces of `tdb-array`, `tdb-arrow`,
+//! `tdb-text` and `tdb-object-store` one to one; the Python files in `python/tdb` make of it what
+//! people call. Neither has logic of arrays. Schemas, fragments, histories and plans pass between
+//! the two as JSON, in the notation of the command `tdb`.
 //!
-//! No call holds the interpreter's lock while it reads or writes. A read on the main thread looks for signals, so that
-//! Ctrl-C ends it (`watch`). Memory of results is given to numpy without a copy (`memory`). Threads of queries end with
-//! the query, and the runtime for object stores is started again in a forked process, so `fork` is safe.
+//! No call holds the interpreter's lock while it reads or writes. A read on the main thread looks
+//! for signals, so that Ctrl-C ends it (`watch`). Memory of results is given to numpy without a
+//! copy (`memory`). Threads of queries end with the query, and the runtime for object stores is
+//! started again in a forked process, so `fork` is safe.
 #![forbid(unsafe_code)]
 
 mod array;

@@ -28,7 +28,8 @@ fn stored(name: &str) -> Result<Stored, Failure> {
     }
 }
 
-/// Makes a plan and, unless it is a dry run, carries it out. Ctrl-C ends it after a part; nothing is damaged then.
+/// Makes a plan and, unless it is a dry run, carries it out. Ctrl-C ends it after a part; nothing
+/// is damaged then.
 fn run(
     py: Python<'_>,
     place: &Place,
@@ -102,7 +103,8 @@ pub(crate) fn vacuum(
     run(py, place, dry_run, move |object| vacuum.plan(object))
 }
 
-/// Writes the manifest that readers on web servers need. Returns when, and the number and the bytes of the files, as JSON.
+/// Writes the manifest that readers on web servers need. Returns when, and the number and the bytes
+/// of the files, as JSON.
 #[pyfunction]
 pub(crate) fn publish(py: Python<'_>, place: &Place) -> PyResult<String> {
     let made = watch::run(py, || -> Result<_, Failure> {
@@ -112,7 +114,8 @@ pub(crate) fn publish(py: Python<'_>, place: &Place) -> PyResult<String> {
     Ok(said.to_string())
 }
 
-/// Checks a whole array. Returns problems and notes (file, offset, what is wrong) and what was checked, as JSON.
+/// Checks a whole array. Returns problems and notes (file, offset, what is wrong) and what was
+/// checked, as JSON.
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, place: &Place) -> PyResult<String> {
     let found = watch::run(py, || -> Result<_, Failure> {

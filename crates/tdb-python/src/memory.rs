@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tdb_array::Buffer;
 
-/// Bytes that were made for Python. numpy makes an array of this object that refers to the memory and keeps the object.
+/// Bytes that were made for Python. numpy makes an array of this object that refers to the memory
+/// and keeps the object.
 ///
 /// Nothing in Rust looks at the bytes again, so the array may be written to.
 #[pyclass(module = "tdb._tdb", frozen)]

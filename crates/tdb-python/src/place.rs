@@ -14,7 +14,8 @@ const KEY_BYTES: usize = 32;
 /// The prefix of environment variables that are options of stores.
 const PREFIX: &str = "TDB_STORE_";
 
-/// A location, the options of its store, and a key. Options and key are never shown, and never leave the process.
+/// A location, the options of its store, and a key. Options and key are never shown, and never
+/// leave the process.
 #[pyclass(module = "tdb._tdb", frozen)]
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
@@ -91,8 +92,8 @@ fn environment() -> impl Iterator<Item = (String, String)> {
 
 #[pymethods]
 impl Place {
-    /// A location with options for its store, as pairs of names and values, and a key of 32 bytes. Options in the environment
-    /// apply, too, unless one of the same name is given.
+    /// A location with options for its store, as pairs of names and values, and a key of 32 bytes.
+    /// Options in the environment apply, too, unless one of the same name is given.
     #[new]
     #[pyo3(signature = (uri, options, key=None, threads=None))]
     fn new(

@@ -31,7 +31,8 @@ impl From<tdb_array::Read> for Read {
 }
 
 impl Read {
-    /// The query whose cells are rows of a table: cells of a dense array that do not satisfy the condition are none.
+    /// The query whose cells are rows of a table: cells of a dense array that do not satisfy the
+    /// condition are none.
     fn of_rows(&self) -> tdb_array::Read {
         let finds = self.0.has_condition();
         self.0.clone().selection(finds)
@@ -64,7 +65,8 @@ impl Read {
         self.0.clone().fields(names).into()
     }
 
-    /// The same query of a range of a dimension. Each end is a value and whether the value itself is left out.
+    /// The same query of a range of a dimension. Each end is a value and whether the value itself
+    /// is left out.
     fn range(&self, dimension: String, low: Option<(Value, bool)>, high: Option<(Value, bool)>) -> Self {
         self.0.clone().range::<Coordinate>(dimension, (bound(low), bound(high))).into()
     }
@@ -92,7 +94,8 @@ impl Read {
         Ok(self.0.clone().condition(with_dates.map_err(error)?).into())
     }
 
-    /// The same query, unless one of its ranges lies wholly outside of the domain, or of the current domain.
+    /// The same query, unless one of its ranges lies wholly outside of the domain, or of the
+    /// current domain.
     fn refuse_outside(&self) -> Result<Self, Failure> {
         Ok(self.0.clone().refuse_outside()?.into())
     }
@@ -150,8 +153,9 @@ impl Read {
         Ok(PyRecordBatch::new(batch))
     }
 
-    /// Aggregates in the notation of the command, such as `count, mean(a)`: for each what was asked for, the datatype,
-    /// the value's bytes (`None`: there is no value), and whether it does not fit the type.
+    /// Aggregates in the notation of the command, such as `count, mean(a)`: for each what was asked
+    /// for, the datatype, the value's bytes (`None`: there is no value), and whether it does not
+    /// fit the type.
     fn aggregate(&self, py: Python<'_>, list: &str) -> PyResult<Vec<Aggregated>> {
         let wanted = Aggregate::parse(list).map_err(|error| {
             Failure::from(tdb_array::Error::from(tdb_array::QueryError::Aggregate(error)))
@@ -205,8 +209,8 @@ impl Read {
     }
 }
 
-/// A reader whose batches are read as a call each, so that Ctrl-C ends it. The thread may or may not hold the
-/// interpreter's lock.
+/// A reader whose batches are read as a call each, so that Ctrl-C ends it. The thread may or may
+/// not hold the interpreter's lock.
 struct Watching(tdb_arrow::BatchReader);
 
 impl Iterator for Watching {

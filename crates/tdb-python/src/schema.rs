@@ -55,7 +55,8 @@ pub(crate) fn create(py: Python<'_>, place: &Place, json: &str, time: Option<u64
     })
 }
 
-/// The number of a date, in the unit of its datatype. The date is a text of schemas in JSON, which is exact in every unit.
+/// The number of a date, in the unit of its datatype. The date is a text of schemas in JSON, which
+/// is exact in every unit.
 #[pyfunction]
 pub(crate) fn ticks_of_text(datatype: &str, text: &str) -> Result<i64, Failure> {
     let wrong = |what: String| Failure::Argument(what);

@@ -11,7 +11,8 @@ use crate::memory::Memory;
 
 /// The number of bits of a hash: as many slots as fit the cache of a core, each with four bytes.
 const HASH_BITS: u32 = 16;
-/// Of so many cells one in [`REPEATED`] has to repeat an earlier one, or nothing looks for repetitions any more.
+/// Of so many cells one in [`REPEATED`] has to repeat an earlier one, or nothing looks for
+/// repetitions any more.
 const WINDOW: usize = 1 << 16;
 const REPEATED: usize = 8;
 
@@ -32,7 +33,8 @@ impl Kind {
         }
     }
 
-    /// Bytes that are not text are kept, so that nothing is lost: as surrogates if they should be UTF-8.
+    /// Bytes that are not text are kept, so that nothing is lost: as surrogates if they should be
+    /// UTF-8.
     fn object(&self, py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
         Ok(match self {
             Self::Bytes => PyBytes::new(py, bytes).into_any().unbind(),
@@ -55,10 +57,12 @@ fn decoded(
     Ok(PyString::from_encoded_object(&bytes, Some(encoding), Some(errors))?.into_any().unbind())
 }
 
-/// Finds earlier cells with the same bytes, so that cells share objects: making one takes several times as long as counting one
-/// reference more, and most columns of texts repeat themselves. Gives up where they do not.
+/// Finds earlier cells with the same bytes, so that cells share objects: making one takes several
+/// times as long as counting one reference more, and most columns of texts repeat themselves. Gives
+/// up where they do not.
 struct Repeats {
-    /// The number of a cell with this hash, plus one; 0: none. A cell stays while others repeat it, so that its bytes stay in the cache.
+    /// The number of a cell with this hash, plus one; 0: none. A cell stays while others repeat it,
+    /// so that its bytes stay in the cache.
     slots: Vec<u32>,
     /// Cells of the present window that were looked for, and that repeated an earlier one.
     asked: usize,
@@ -117,7 +121,8 @@ fn hash(bytes: &[u8]) -> usize {
     usize::try_from(mixed >> (u64::BITS - HASH_BITS)).unwrap_or(0)
 }
 
-/// Texts (`str` in this encoding) or `bytes` as an array of objects. Cells are between offsets, or have a size in bytes.
+/// Texts (`str` in this encoding) or `bytes` as an array of objects. Cells are between offsets, or
+/// have a size in bytes.
 #[pyfunction]
 #[pyo3(signature = (data, offsets, size, encoding))]
 pub(crate) fn unpack_texts<'py>(
@@ -169,8 +174,9 @@ fn objects<'a>(
     Ok(found)
 }
 
-/// A column of texts or bytes for a write: values back to back, an offset for each cell and one more, and a byte for each
-/// cell that is 0 where the cell is null. Texts are encoded; without an encoding they become UTF-8.
+/// A column of texts or bytes for a write: values back to back, an offset for each cell and one
+/// more, and a byte for each cell that is 0 where the cell is null. Texts are encoded; without an
+/// encoding they become UTF-8.
 #[pyfunction]
 #[pyo3(signature = (values, encoding=None))]
 pub(crate) fn pack_texts(

@@ -1,8 +1,9 @@
 //! Calls without the interpreter's lock, which Ctrl-C ends.
 //!
-//! Python handles signals on its main thread, between two instructions: while a call into Rust runs there, Ctrl-C waits.
-//! So the thread that called looks for signals itself, whenever it asks the storage for something. If a signal raised an
-//! exception, this and all further requests of the call fail, and the call ends with that exception.
+//! Python handles signals on its main thread, between two instructions: while a call into Rust runs
+//! there, Ctrl-C waits. So the thread that called looks for signals itself, whenever it asks the
+//! storage for something. If a signal raised an exception, this and all further requests of the
+//! call fail, and the call ends with that exception.
 
 use std::cell::RefCell;
 use std::io;
@@ -39,7 +40,8 @@ pub(crate) fn run<T: Send, E: Into<Failure> + Send>(
     let result = py.detach(work);
     match CALL.replace(before).and_then(|call| call.raised) {
         Some(raised) => {
-            // A call inside of another one, such as the batches that a write takes from a read, ends that one, too.
+            // A call inside of another one, such as the batches that a write takes from a read,
+            // ends that one, too.
             CALL.with_borrow_mut(|outer| {
                 if let Some(outer) = outer {
                     outer.raised = Some(raised.clone_ref(py));

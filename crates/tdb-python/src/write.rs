@@ -90,8 +90,9 @@ fn filled(known: &Enumeration, (name, data, offsets, _): &Given<'_>) -> Result<E
     Ok(Enumeration { ordered: known.ordered, ..made })
 }
 
-/// Creates an array with its first cells, if there are any: it is there once all are written, and nothing is if anything fails.
-/// `enumerations` are columns with the values of enumerations, which are exact.
+/// Creates an array with its first cells, if there are any: it is there once all are written, and
+/// nothing is if anything fails. `enumerations` are columns with the values of enumerations, which
+/// are exact.
 #[pyfunction]
 #[pyo3(signature = (place, json, enumerations, given, ranges, duplicates_name="refuse", time=None))]
 #[expect(clippy::too_many_arguments, reason = "a function of Python, with keywords")]
@@ -123,8 +124,8 @@ pub(crate) fn create_filled(
     })
 }
 
-/// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense arrays. `label` names a
-/// dimension label whose values are written.
+/// Writes cells, and returns the name of the new fragment. Ranges are inclusive, and only for dense
+/// arrays. `label` names a dimension label whose values are written.
 #[pyfunction]
 #[pyo3(signature = (place, given, ranges, order_name=None, duplicates_name="refuse", time=None, label=None))]
 #[expect(clippy::too_many_arguments, reason = "a function of Python, with keywords")]
@@ -150,7 +151,8 @@ pub(crate) fn write(
     })
 }
 
-/// Changes key-value metadata of an array or a group: puts values (key, datatype, bytes), removes keys.
+/// Changes key-value metadata of an array or a group: puts values (key, datatype, bytes), removes
+/// keys.
 #[pyfunction]
 #[pyo3(signature = (place, put, remove, time=None))]
 pub(crate) fn write_metadata(
@@ -184,10 +186,11 @@ pub(crate) fn kind_of(place: &Place, storage: &dyn WriteStorage) -> Result<Objec
     object_type(storage).map_err(|error| Failure::Io(place.location().to_owned(), error))
 }
 
-/// Deletes the cells that satisfy a condition. Returns the cells of the array, and those that the delete removes.
+/// Deletes the cells that satisfy a condition. Returns the cells of the array, and those that the
+/// delete removes.
 ///
-/// A delete also removes cells for which the condition is unknown, because they are null; it is refused if there are any,
-/// unless `unknown_too` is set.
+/// A delete also removes cells for which the condition is unknown, because they are null; it is
+/// refused if there are any, unless `unknown_too` is set.
 #[pyfunction]
 #[pyo3(signature = (place, condition, unknown_too=false, time=None))]
 pub(crate) fn delete(

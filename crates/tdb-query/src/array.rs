@@ -17,9 +17,10 @@ use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindo
 
 /// A TileDB array, opened for reading at one point of its history.
 ///
-/// Clones are cheap: they share what was read of the array. A query holds a clone, so it outlives the value it was
-/// made from, and can be sent to other threads and tasks. Everything about an array except its cells (schema,
-/// metadata, fragments) is a method of its [`Snapshot`], to which an array dereferences.
+/// Clones are cheap: they share what was read of the array. A query holds a clone, so it outlives
+/// the value it was made from, and can be sent to other threads and tasks. Everything about an
+/// array except its cells (schema, metadata, fragments) is a method of its [`Snapshot`], to which
+/// an array dereferences.
 #[derive(Clone, Debug)]
 pub struct Array(Snapshot);
 
@@ -51,7 +52,8 @@ impl Array {
     /// Opens the array in a local folder as it is now; see [`OpenOptions::new`].
     ///
     /// # Errors
-    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build
+    /// does not support.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self> {
         OpenOptions::new().open(path)
     }
@@ -64,8 +66,9 @@ impl Array {
         OpenOptions::new().window(window).open(path)
     }
 
-    /// Runs a function that reads anything of the array except its cells (its metadata, an enumeration, the array of
-    /// a label), for callers that await the result. `ask` may be called several times.
+    /// Runs a function that reads anything of the array except its cells (its metadata, an
+    /// enumeration, the array of a label), for callers that await the result. `ask` may be called
+    /// several times.
     ///
     /// ```
     /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
@@ -86,10 +89,12 @@ impl Array {
         run_async(self, ask, |snapshot, ask| ask(&Self(snapshot.clone()))).await
     }
 
-    /// Opens the array of a dimension label, in the same window; `None` if the schema has no label of that name.
+    /// Opens the array of a dimension label, in the same window; `None` if the schema has no label
+    /// of that name.
     ///
     /// # Errors
-    /// A label whose array is not inside the folder of this array, or any error of opening an array.
+    /// A label whose array is not inside the folder of this array, or any error of opening an
+    /// array.
     pub fn label(&self, name: &str) -> Result<Option<Self>> {
         let label = self.schema().labels.iter().find(|label| label.name == name);
         label.map(|label| open_label(self, label).map(Self)).transpose()
@@ -109,27 +114,28 @@ impl Array {
 pub struct OpenOptions(SnapshotOptions);
 
 impl OpenOptions {
-    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
-    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
-    /// unless it chose a later timestamp itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the
+    /// machine has, default limits. As in libtiledb, data written with a later timestamp is not
+    /// seen. What this process wrote is seen, unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self(SnapshotOptions::new())
     }
 
-    /// Sees only what was written in this window, which may extend into the future: [`TimeWindow::ALL`] sees
-    /// everything. Where there is no clock, as in a browser, this is the only way to choose the time.
+    /// Sees only what was written in this window, which may extend into the future:
+    /// [`TimeWindow::ALL`] sees everything. Where there is no clock, as in a browser, this is the
+    /// only way to choose the time.
     pub fn window(self, window: TimeWindow) -> Self {
         Self(self.0.window(window))
     }
 
-    /// Sees only what was written from `start` until now; if `start` is in the future, everything written from then
-    /// on.
+    /// Sees only what was written from `start` until now; if `start` is in the future, everything
+    /// written from then on.
     pub fn since(self, start: u64) -> Self {
         Self(self.0.since(start))
     }
 
-    /// Uses at most this many threads. Each query starts them and ends them when it is done; with 1, no thread is
-    /// started.
+    /// Uses at most this many threads. Each query starts them and ends them when it is done; with
+    /// 1, no thread is started.
     pub fn threads(self, threads: usize) -> Self {
         Self(self.0.threads(threads))
     }
@@ -139,8 +145,8 @@ impl OpenOptions {
         Self(self.0.limits(limits))
     }
 
-    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted arrays are not
-    /// encrypted; everything else is AES-256-GCM.
+    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted
+    /// arrays are not encrypted; everything else is AES-256-GCM.
     pub fn key(self, key: Key) -> Self {
         Self(self.0.key(key))
     }
@@ -148,7 +154,8 @@ impl OpenOptions {
     /// Opens the array in a local folder.
     ///
     /// # Errors
-    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build
+    /// does not support.
     pub fn open(self, path: impl Into<PathBuf>) -> Result<Array> {
         self.open_storage(LocalStorage::new(path))
     }
@@ -161,10 +168,10 @@ impl OpenOptions {
         self.0.open_storage(storage).map(Array)
     }
 
-    /// Opens the array in an asynchronous storage. Nothing blocks: what is read of the array later is awaited, too
-    /// ([`Read::collect_async`](crate::Read::collect_async), [`Array::run_async`]). It starts no threads, unless
-    /// [`Self::threads`] is set, and works under any executor that the storage works under. Dropping the future
-    /// cancels the requests.
+    /// Opens the array in an asynchronous storage. Nothing blocks: what is read of the array later
+    /// is awaited, too ([`Read::collect_async`](crate::Read::collect_async), [`Array::run_async`]).
+    /// It starts no threads, unless [`Self::threads`] is set, and works under any executor that the
+    /// storage works under. Dropping the future cancels the requests.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -172,8 +179,8 @@ impl OpenOptions {
         self.0.open_async(Arc::new(storage)).await.map(Array)
     }
 
-    /// Has `spawner` run work that takes the processor for a while, for callers that await it. Without a spawner,
-    /// this work runs while futures are polled.
+    /// Has `spawner` run work that takes the processor for a while, for callers that await it.
+    /// Without a spawner, this work runs while futures are polled.
     pub fn spawner(self, spawner: Arc<dyn Spawn>) -> Self {
         Self(self.0.spawner(spawner))
     }
@@ -208,7 +215,8 @@ impl OpenOptions {
         self.0.open_group_in(places, location)
     }
 
-    /// The key-value metadata of the array or group in a local folder, without opening its fragments or members.
+    /// The key-value metadata of the array or group in a local folder, without opening its
+    /// fragments or members.
     ///
     /// # Errors
     /// The folder contains neither an array nor a group, or a metadata file is damaged.
@@ -216,7 +224,8 @@ impl OpenOptions {
         self.0.metadata(path)
     }
 
-    /// The key-value metadata of the array or group in a storage, without opening its fragments or members.
+    /// The key-value metadata of the array or group in a storage, without opening its fragments or
+    /// members.
     ///
     /// # Errors
     /// As [`Self::metadata`].

@@ -6,7 +6,8 @@ use crate::{Error, Result, Snapshot};
 /// The function to run, with its arguments.
 type Work<A, T> = (Snapshot, A, fn(&Snapshot, &A) -> Result<T>);
 
-/// Runs a function on an array and its arguments, again and again until everything it reads has arrived.
+/// Runs a function on an array and its arguments, again and again until everything it reads has
+/// arrived.
 pub(crate) async fn run_async<A: Send + 'static, T: Send + 'static>(
     snapshot: &Snapshot,
     asked: A,

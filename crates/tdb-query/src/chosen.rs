@@ -1,4 +1,5 @@
-//! Which cells count of tiles that may hold cells of other fragments: what is known before they are read.
+//! Which cells count of tiles that may hold cells of other fragments: what is known before they are
+//! read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,8 @@ use crate::buffers::index_of;
 /// Approximate bytes that are held for a tile, besides its bits.
 pub(crate) const TILE: u64 = 64;
 
-/// The cells that count of all contested tiles of a query. Of other tiles nothing is known, and nothing needs to be.
+/// The cells that count of all contested tiles of a query. Of other tiles nothing is known, and
+/// nothing needs to be.
 #[derive(Debug, Default)]
 pub(crate) struct Chosen {
     tiles: BTreeMap<(usize, usize), Cells>,
@@ -21,7 +23,8 @@ pub(crate) struct Chosen {
 pub(crate) struct Cells {
     /// How many there are.
     count: usize,
-    /// A bit for each cell of the tile, the first one the lowest; `None` if none of them counts, or all do.
+    /// A bit for each cell of the tile, the first one the lowest; `None` if none of them counts, or
+    /// all do.
     bits: Option<Vec<u64>>,
 }
 
@@ -29,7 +32,8 @@ pub(crate) struct Cells {
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     pub(crate) cells: Arc<Chosen>,
-    /// Whether they are exactly what the plan asks for. Otherwise it asks for some of them, those in its ranges that satisfy its condition.
+    /// Whether they are exactly what the plan asks for. Otherwise it asks for some of them, those
+    /// in its ranges that satisfy its condition.
     pub(crate) exact: bool,
 }
 
@@ -89,8 +93,8 @@ impl Chosen {
 }
 
 impl Cells {
-    /// Adds cells of a tile of so many: the selected ones, or all; without those that are gone, and if there are flags, only those whose
-    /// flag is set. No cell may be added twice.
+    /// Adds cells of a tile of so many: the selected ones, or all; without those that are gone, and
+    /// if there are flags, only those whose flag is set. No cell may be added twice.
     pub(crate) fn add(
         &mut self,
         (all, selected): (usize, Option<&[u32]>),

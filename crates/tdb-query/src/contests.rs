@@ -1,11 +1,12 @@
 //! Which fragments may have cells with the same coordinates, as far as their footers tell.
 //!
-//! A fragment is *alone* if no other fragment of a query can have cells with its coordinates: of its cells, none is an older
-//! version of another. The others are *contested*: of several cells with the same coordinates, only the newest counts. Fragments
-//! that were appended along a dimension, or written region by region, are alone, and so is the only one that a range meets.
+//! A fragment is *alone* if no other fragment of a query can have cells with its coordinates: of
+//! its cells, none is an older version of another. The others are *contested*: of several cells
+//! with the same coordinates, only the newest counts. Fragments that were appended along a
+//! dimension, or written region by region, are alone, and so is the only one that a range meets.
 //!
-//! A fragment that holds a cell twice (libtiledb writes such fragments with its checks switched off) returns both where it is alone,
-//! as libtiledb does.
+//! A fragment that holds a cell twice (libtiledb writes such fragments with its checks switched
+//! off) returns both where it is alone, as libtiledb does.
 
 use std::sync::Arc;
 
@@ -31,8 +32,8 @@ pub(crate) struct Rivals {
 /// A fragment with more rivals than this is contested as a whole.
 const MOST_RIVALS: usize = 64;
 
-/// How many pairs of fragments are compared, for each fragment. With more, all fragments are contested: comparing would take
-/// longer than it saves.
+/// How many pairs of fragments are compared, for each fragment. With more, all fragments are
+/// contested: comparing would take longer than it saves.
 const MOST_PAIRS: usize = 64;
 
 impl Contests {
@@ -59,7 +60,8 @@ impl Contests {
         !self.contested.is_empty()
     }
 
-    /// Whether no other fragment can have cells with a fragment's coordinates, and it holds no older versions itself.
+    /// Whether no other fragment can have cells with a fragment's coordinates, and it holds no
+    /// older versions itself.
     pub(crate) fn is_alone(&self, fragment: usize) -> bool {
         !self.contested.get(fragment).copied().unwrap_or(false)
     }
@@ -137,9 +139,11 @@ fn each(
     }
 }
 
-/// Passes on the pairs of fragments whose domains overlap. False if there are too many pairs to compare.
+/// Passes on the pairs of fragments whose domains overlap. False if there are too many pairs to
+/// compare.
 fn compare(dimensions: &[Dimension], domains: &[Domain<'_>], mut meet: impl FnMut(usize, usize)) -> bool {
-    // Cells with NaN lie outside what their fragment says of a real dimension, so such a dimension proves nothing.
+    // Cells with NaN lie outside what their fragment says of a real dimension, so such a dimension
+    // proves nothing.
     let proving = dimensions.iter().enumerate().filter(|(_, own)| !own.datatype.physical().is_float());
     let lines: Vec<Vec<(u64, u64)>> =
         proving.map(|(index, dimension)| line(dimension, domains, index)).collect();

@@ -13,14 +13,14 @@ pub struct DeleteCounts {
     pub cells: u64,
     /// The cells that satisfy the condition.
     pub satisfying: u64,
-    /// The cells that the delete removes: in addition to those that satisfy the condition, those for which it is
-    /// unknown.
+    /// The cells that the delete removes: in addition to those that satisfy the condition, those
+    /// for which it is unknown.
     pub removed: u64,
 }
 
 impl DeleteCounts {
-    /// The cells that would be removed although they do not satisfy the condition: they are null or NaN in one of its
-    /// fields, or older than that field.
+    /// The cells that would be removed although they do not satisfy the condition: they are null or
+    /// NaN in one of its fields, or older than that field.
     #[must_use]
     pub const fn unknown(&self) -> u64 {
         self.removed.saturating_sub(self.satisfying)
@@ -28,10 +28,11 @@ impl DeleteCounts {
 }
 
 impl Array {
-    /// Counts the cells that a delete by this condition would remove from the array as it was opened.
+    /// Counts the cells that a delete by this condition would remove from the array as it was
+    /// opened.
     ///
-    /// The format stores which cells stay: those that satisfy the negated condition. A cell for which the condition is
-    /// unknown satisfies neither, and is removed.
+    /// The format stores which cells stay: those that satisfy the negated condition. A cell for
+    /// which the condition is unknown satisfies neither, and is removed.
     ///
     /// ```
     /// use tdb_array::{Array, field};

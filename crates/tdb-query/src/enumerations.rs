@@ -7,8 +7,8 @@ use crate::buffers::lengths_to_offsets;
 use crate::{Array, Column, OrInternal, Result};
 
 impl Array {
-    /// The values that the cells of an enumerated attribute's column represent, as a column; `None` if the column's
-    /// attribute has no enumeration. A number outside the enumeration becomes null.
+    /// The values that the cells of an enumerated attribute's column represent, as a column; `None`
+    /// if the column's attribute has no enumeration. A number outside the enumeration becomes null.
     ///
     /// # Errors
     /// A missing or damaged enumeration file.

@@ -1,4 +1,5 @@
-//! A query after it was checked: the fields and cells it returns, their order, and the memory it may use.
+//! A query after it was checked: the fields and cells it returns, their order, and the memory it
+//! may use.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use crate::share::BatchScope;
 use crate::storage::{Ahead, Needs};
 use crate::{OrInternal, QueryError, Result, Snapshot};
 
-/// A read without a memory budget keeps at most this much of what it has decoded and may need again.
+/// A read without a memory budget keeps at most this much of what it has decoded and may need
+/// again.
 pub(crate) const MOST_KEPT: u64 = 256 << 20;
 /// Overhead of keeping a piece, in addition to its bytes.
 pub(crate) const PIECE: u64 = 192;
@@ -28,7 +30,8 @@ pub(crate) const TIMESTAMPS: &str = "__timestamps";
 pub(crate) struct Plan {
     pub(crate) array: Snapshot,
     pub(crate) fields: Vec<FieldKind>,
-    /// The intervals of each dimension: merged, or in the order they were asked for if results come in that order.
+    /// The intervals of each dimension: merged, or in the order they were asked for if results come
+    /// in that order.
     pub(crate) ranges: Vec<RangeSet>,
     pub(crate) order: Layout,
     /// What cells must satisfy.
@@ -41,12 +44,15 @@ pub(crate) struct Plan {
     pub(crate) scanned: Vec<FieldKind>,
     /// Where the column of the cells' timestamps goes, if they were asked for.
     pub(crate) timestamps: Option<usize>,
-    /// Columns of coordinates that become columns of labels: the column's place, and the label's number in the schema.
+    /// Columns of coordinates that become columns of labels: the column's place, and the label's
+    /// number in the schema.
     pub(crate) labels: Vec<(usize, usize)>,
-    /// Which of the fragments in the ranges may have cells with the same coordinates; none if an earlier query found out that no cell is
-    /// there twice. The parts that are cut from a plan have its contests.
+    /// Which of the fragments in the ranges may have cells with the same coordinates; none if an
+    /// earlier query found out that no cell is there twice. The parts that are cut from a plan have
+    /// its contests.
     pub(crate) contests: Arc<Contests>,
-    /// Which cells count of those tiles that may hold cells of other fragments, if it was found before.
+    /// Which cells count of those tiles that may hold cells of other fragments, if it was found
+    /// before.
     pub(crate) chosen: Option<Choice>,
     /// The part of the query that a read covers; all of it by default.
     pub(crate) share: BatchScope,
@@ -58,11 +64,13 @@ impl Plan {
         fragment_of(self.array.fragments(), number)
     }
 
-    /// Fetches what a step is going to read if the query's memory has room for it, and returns whether it did.
+    /// Fetches what a step is going to read if the query's memory has room for it, and returns
+    /// whether it did.
     ///
-    /// What does not fit is read tile by tile. A step of an asynchronous query fetches everything in any case: it is
-    /// run again for each answer that was missing, and holds all answers until it is done. Reading tile by tile would
-    /// therefore take as much memory, and would decode all earlier tiles again for each further one.
+    /// What does not fit is read tile by tile. A step of an asynchronous query fetches everything
+    /// in any case: it is run again for each answer that was missing, and holds all answers until
+    /// it is done. Reading tile by tile would therefore take as much memory, and would decode all
+    /// earlier tiles again for each further one.
     pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
         let fits = self.share.fetch(ahead.missing(needs)) || self.array.context().deferred.is_some();
         if fits {
@@ -83,8 +91,8 @@ impl Plan {
             && self.chosen.as_ref().is_some_and(|chosen| chosen.is_decided(fragment, tile))
     }
 
-    /// Whether a fragment may have cells in the ranges, according to its footer. If it has none, nothing else of it
-    /// is read.
+    /// Whether a fragment may have cells in the ranges, according to its footer. If it has none,
+    /// nothing else of it is read.
     pub(crate) fn meets(&self, fragment: &Fragment) -> bool {
         meets(&self.ranges, &self.array.schema().domain.dimensions, fragment)
     }
@@ -106,8 +114,8 @@ impl Plan {
             && self.ranges.iter().all(RangeSet::is_all)
     }
 
-    /// Remembers for later queries that no cell of the array is there twice, if this query compared all cells with each other, and found
-    /// so many that are `older` versions of others: none.
+    /// Remembers for later queries that no cell of the array is there twice, if this query compared
+    /// all cells with each other, and found so many that are `older` versions of others: none.
     pub(crate) fn note_older(&self, older: usize) {
         let compares = self.contests.any() && self.is_of_all_cells();
         if older == 0 && compares && self.array.context().has_all_answers() {
@@ -126,8 +134,9 @@ impl Plan {
         Self { contests: Arc::new(contests), ..self }
     }
 
-    /// A query for these fields of the cells in some ranges: for each dimension those that were asked for, or `None`
-    /// for the whole dimension. If no order is given, it is the array's default.
+    /// A query for these fields of the cells in some ranges: for each dimension those that were
+    /// asked for, or `None` for the whole dimension. If no order is given, it is the array's
+    /// default.
     pub(crate) fn new(
         array: &Snapshot,
         fields: Vec<FieldKind>,
@@ -164,7 +173,8 @@ impl Plan {
         })
     }
 
-    /// The same query with a condition. Of sparse arrays, what it says of dimensions becomes ranges.
+    /// The same query with a condition. Of sparse arrays, what it says of dimensions becomes
+    /// ranges.
     pub(crate) fn with_condition(self, condition: Option<Program>) -> Result<Self> {
         let schema = self.array.schema();
         if schema.array_type == ArrayType::Sparse
@@ -174,7 +184,8 @@ impl Plan {
             let plan =
                 intervals.try_fold(self.clone(), |plan, (dimension, to)| plan.narrowed(dimension, &to))?;
             let mut sets = plan.ranges.iter().zip(&schema.domain.dimensions);
-            // Ranges without any coordinate cannot be asked for; a condition can be such that no cell satisfies it.
+            // Ranges without any coordinate cannot be asked for; a condition can be such that no
+            // cell satisfies it.
             if sets.all(|(set, dimension)| set.len(dimension) != Some(0)) {
                 return Ok(Self { condition: (!rest.is_empty()).then_some(rest), ..plan });
             }

@@ -35,8 +35,8 @@ use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, QueryError,
 
 /// A query: which fields of which cells, in which order.
 ///
-/// By default it reads the whole array: all attributes of a dense array, all dimensions and attributes of a sparse
-/// one.
+/// By default it reads the whole array: all attributes of a dense array, all dimensions and
+/// attributes of a sparse one.
 ///
 /// ```no_run
 /// use tdb_array::{Array, Layout};
@@ -53,10 +53,11 @@ pub struct Read {
     fields: Option<Vec<String>>,
     ranges: Vec<(String, Vec<Wanted>)>,
     labels: Vec<(String, Wanted)>,
-    /// The ranges of all dimensions, already checked: those of a part, or of a query that was described. Others may
-    /// have been added.
+    /// The ranges of all dimensions, already checked: those of a part, or of a query that was
+    /// described. Others may have been added.
     resolved: Option<Arc<Ranges>>,
-    /// If the query is a part that is made of tiles: which ones, and what it has in common with the others.
+    /// If the query is a part that is made of tiles: which ones, and what it has in common with the
+    /// others.
     tiles: Option<TilePart>,
     /// A condition on the cells of such a part.
     narrowed: Option<QueryCondition>,
@@ -104,21 +105,25 @@ impl Read {
         &self.array
     }
 
-    /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the result's columns. Sparse
-    /// arrays also have the field `__timestamps`: when each cell was written, in milliseconds since 1970.
+    /// Asks for these fields: attributes, dimensions and dimension labels, in the order of the
+    /// result's columns. Sparse arrays also have the field `__timestamps`: when each cell was
+    /// written, in milliseconds since 1970.
     pub fn fields<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.fields = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Asks for the cells in a range of a dimension: integers for integral, date and time dimensions (in the
-    /// dimension's unit), floats for real ones, strings for string ones. An open end means the end of the domain.
+    /// Asks for the cells in a range of a dimension: integers for integral, date and time
+    /// dimensions (in the dimension's unit), floats for real ones, strings for string ones. An open
+    /// end means the end of the domain.
     ///
-    /// Each further call for the same dimension adds a range. The result has the cells whose coordinate is, in each
-    /// dimension, in one of its ranges; a dimension without ranges is read whole. Cells of sparse arrays are returned
-    /// once, even if several ranges contain them. Dense arrays in row- or column-major order return each dimension's
-    /// ranges in the order they were added, and a cell once for each range that contains it: 6 and 2 to 3 return the
-    /// rows 6, 2, 3. Global order does not depend on the order of ranges and returns every cell once.
+    /// Each further call for the same dimension adds a range. The result has the cells whose
+    /// coordinate is, in each dimension, in one of its ranges; a dimension without ranges is read
+    /// whole. Cells of sparse arrays are returned once, even if several ranges contain them. Dense
+    /// arrays in row- or column-major order return each dimension's ranges in the order they were
+    /// added, and a cell once for each range that contains it: 6 and 2 to 3 return the rows 6,
+    /// 2, 3.
+    /// Global order does not depend on the order of ranges and returns every cell once.
     pub fn range<V: Into<Coordinate> + Clone>(
         mut self,
         dimension: impl Into<String>,
@@ -128,8 +133,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in several ranges of a dimension, like one call of [`Self::range`] for each; but an empty
-    /// list returns no cells.
+    /// Asks for the cells in several ranges of a dimension, like one call of [`Self::range`] for
+    /// each; but an empty list returns no cells.
     pub fn ranges<V: Into<Coordinate> + Clone, R: RangeBounds<V>>(
         mut self,
         dimension: impl Into<String>,
@@ -140,8 +145,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells at these coordinates of a dimension, in any order. Each is a range of one coordinate; an
-    /// empty list returns no cells.
+    /// Asks for the cells at these coordinates of a dimension, in any order. Each is a range of one
+    /// coordinate; an empty list returns no cells.
     ///
     /// Many points cost little more than few: tiles and cells are found by binary search.
     pub fn points<V: Into<Coordinate>>(
@@ -154,8 +159,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in a range of a dimension label's values: those at the positions whose label is in the
-    /// range. Ranges of labels are added to the ranges of their dimension.
+    /// Asks for the cells in a range of a dimension label's values: those at the positions whose
+    /// label is in the range. Ranges of labels are added to the ranges of their dimension.
     pub fn label_range<V: Into<Coordinate> + Clone>(
         mut self,
         label: impl Into<String>,
@@ -165,8 +170,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's little-endian
-    /// bytes; `None` is an open end.
+    /// Asks for the cells in an inclusive range of a dimension label's values, given as the label's
+    /// little-endian bytes; `None` is an open end.
     pub fn label_range_bytes(
         mut self,
         label: impl Into<String>,
@@ -177,7 +182,8 @@ impl Read {
         self
     }
 
-    /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes; `None` is an open end.
+    /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes;
+    /// `None` is an open end.
     pub fn range_bytes(
         mut self,
         dimension: impl Into<String>,
@@ -188,16 +194,16 @@ impl Read {
         self
     }
 
-    /// Asks for an order: row-major, column-major, global, or unordered (whatever is cheapest). The default is
-    /// row-major for dense arrays and unordered for sparse ones.
+    /// Asks for an order: row-major, column-major, global, or unordered (whatever is cheapest). The
+    /// default is row-major for dense arrays and unordered for sparse ones.
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// Asks for the cells that satisfy a condition, in addition to conditions given before. A sparse read returns no
-    /// other cells; a dense read returns the fill value in place of every other cell (null, if the attribute's fill
-    /// value is null).
+    /// Asks for the cells that satisfy a condition, in addition to conditions given before. A
+    /// sparse read returns no other cells; a dense read returns the fill value in place of every
+    /// other cell (null, if the attribute's fill value is null).
     ///
     /// ```
     /// use tdb_array::{Array, field};
@@ -223,10 +229,11 @@ impl Read {
         self.condition.is_some()
     }
 
-    /// Has a dense result say which of its cells are selected ([`Cells::selected`]): those that some fragment covers and that
-    /// satisfy the condition. All others have fill values, which a written cell may have as well.
-    /// [`Cells::into_selected`] leaves only the selected ones. What a consolidation of dense fragments filled in counts as
-    /// written, because its fragment covers it. All cells of a sparse result are selected.
+    /// Has a dense result say which of its cells are selected ([`Cells::selected`]): those that
+    /// some fragment covers and that satisfy the condition. All others have fill values, which a
+    /// written cell may have as well. [`Cells::into_selected`] leaves only the selected ones. What
+    /// a consolidation of dense fragments filled in counts as written, because its fragment covers
+    /// it. All cells of a sparse result are selected.
     ///
     /// ```
     /// use tdb_array::{Array, field};
@@ -245,8 +252,9 @@ impl Read {
         self
     }
 
-    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means. Where statistics of
-    /// fragments and tiles give the exact answer, no data file is read; the rest is read tile by tile.
+    /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means.
+    /// Where statistics of fragments and tiles give the exact answer, no data file is read; the
+    /// rest is read tile by tile.
     ///
     /// Fields and order of the query do not matter. A cell in several ranges counts once.
     ///
@@ -264,15 +272,17 @@ impl Read {
     /// As [`Self::collect`], and an aggregate that the type of its field does not support.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Vec<AggregateValue>> {
         let memory = Allowance::new(self.memory, self.batch_memory);
-        // In global order ranges are merged, so that no cell counts twice, and dense regions are parts of tiles.
+        // In global order ranges are merged, so that no cell counts twice, and dense regions are
+        // parts of tiles.
         let plan = self.order(Layout::GlobalOrder).fields([""; 0]).ready(memory)?;
         crate::aggregate::run(plan, aggregates.into_iter().collect(), memory)
     }
 
-    /// Limits the memory that the query uses: for [`Self::collect`] including its result, for [`Self::batches`]
-    /// including the batch that is being made, for [`Self::aggregate`] including the cells that must be looked at
-    /// together. The budget covers everything the query holds: results, keys and columns that are being put in order,
-    /// stored and decoded bytes in every thread, offset lists and R-trees, and the states of decoders.
+    /// Limits the memory that the query uses: for [`Self::collect`] including its result, for
+    /// [`Self::batches`] including the batch that is being made, for [`Self::aggregate`] including
+    /// the cells that must be looked at together. The budget covers everything the query holds:
+    /// results, keys and columns that are being put in order, stored and decoded bytes in every
+    /// thread, offset lists and R-trees, and the states of decoders.
     ///
     /// Without a budget, `collect` takes what the result needs, and `batches` stays within 1 GiB.
     pub const fn memory(mut self, budget: MemoryBudget) -> Self {
@@ -280,20 +290,22 @@ impl Read {
         self
     }
 
-    /// Limits what the cells of one batch take while it is made, even if the budget leaves more for them:
-    /// [`Self::batches`] are then smaller and arrive sooner. For [`Self::aggregate`] it limits the cells that are
-    /// looked at together. The working memory of threads is not part of it. Where tiles are read one after the other and one takes more
-    /// than this, it is a batch of its own.
+    /// Limits what the cells of one batch take while it is made, even if the budget leaves more for
+    /// them: [`Self::batches`] are then smaller and arrive sooner. For [`Self::aggregate`] it
+    /// limits the cells that are looked at together. The working memory of threads is not part of
+    /// it. Where tiles are read one after the other and one takes more than this, it is a batch of
+    /// its own.
     pub const fn batch_memory(mut self, max: MemoryBudget) -> Self {
         self.batch_memory = Some(max);
         self
     }
 
-    /// For a caller that may need the first cells only: the cells of the first batch of [`Self::batches`] take no more
-    /// than this while it is made, if that is enough for any cell, and those of each further batch up to four times as
-    /// much as the batch before, until they reach [`Self::batch_memory`] or the budget. A caller that drops the
-    /// iterator early has then read little more than it has used, and one that does not loses little. It has no effect
-    /// on sorted reads of arrays with real dimensions.
+    /// For a caller that may need the first cells only: the cells of the first batch of
+    /// [`Self::batches`] take no more than this while it is made, if that is enough for any cell,
+    /// and those of each further batch up to four times as much as the batch before, until they
+    /// reach [`Self::batch_memory`] or the budget. A caller that drops the iterator early has then
+    /// read little more than it has used, and one that does not loses little. It has no effect on
+    /// sorted reads of arrays with real dimensions.
     ///
     /// ```
     /// use tdb_array::{Array, MemoryBudget};
@@ -310,9 +322,10 @@ impl Read {
         self
     }
 
-    /// Asks [`Self::collect`] for codes where a field of a sparse array stores its strings once each (`DICTIONARY`), or once a run
-    /// (`RLE`): the column then has these strings, and for each cell the number of its string
-    /// ([`Column::codes`](tdb_cells::Column::codes)). Fields that store every string stay as they are.
+    /// Asks [`Self::collect`] for codes where a field of a sparse array stores its strings once
+    /// each (`DICTIONARY`), or once a run (`RLE`): the column then has these strings, and for each
+    /// cell the number of its string ([`Column::codes`](tdb_cells::Column::codes)). Fields that
+    /// store every string stay as they are.
     ///
     /// ```
     /// use tdb_array::schema::{Dimension, Filter, Pipeline};
@@ -337,8 +350,9 @@ impl Read {
         self
     }
 
-    /// Uses at most this many threads for the query, instead of as many as the array was opened with. A part that is made of tiles
-    /// ([`Self::tile_partitions`]) may use those of the other parts while these wait for it.
+    /// Uses at most this many threads for the query, instead of as many as the array was opened
+    /// with. A part that is made of tiles ([`Self::tile_partitions`]) may use those of the other
+    /// parts while these wait for it.
     pub fn threads(self, threads: usize) -> Self {
         Self { array: self.array.with_threads(threads).into(), ..self }
     }
@@ -352,8 +366,9 @@ impl Read {
     /// Runs the query and collects all its cells.
     ///
     /// # Errors
-    /// A field or range that does not fit the array, a damaged file, or something this build does not support.
-    /// [`QueryError::OverBudget`] if there is a budget, and the result does not fit it.
+    /// A field or range that does not fit the array, a damaged file, or something this build does
+    /// not support. [`QueryError::OverBudget`] if there is a budget, and the result does not fit
+    /// it.
     pub fn collect(self) -> Result<Cells> {
         let (memory, codes) = (self.memory, self.codes);
         let mut plan = self.ready(Allowance::new(memory, None))?;
@@ -384,8 +399,8 @@ impl Read {
         explain(&self.plan()?, memory)
     }
 
-    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in pieces that fit the memory
-    /// budget.
+    /// Runs the query batch by batch: all that [`Self::collect`] returns, in the same order, in
+    /// pieces that fit the memory budget.
     ///
     /// ```
     /// use tdb_array::Array;
@@ -401,8 +416,9 @@ impl Read {
     /// ```
     ///
     /// # Errors
-    /// A field or range that does not fit the array, damaged metadata, or a budget that is too small for any batch
-    /// ([`QueryError::BudgetTooSmall`]). The iterator returns errors that are found later.
+    /// A field or range that does not fit the array, damaged metadata, or a budget that is too
+    /// small for any batch ([`QueryError::BudgetTooSmall`]). The iterator returns errors that are
+    /// found later.
     pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
         let sizes = BatchSizes { max: self.batch_memory, first: self.first_batch };
@@ -447,7 +463,8 @@ impl Read {
         Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
     }
 
-    /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without ranges.
+    /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without
+    /// ranges.
     fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
         let array = self.array.clone();
         let schema = array.schema();

@@ -28,15 +28,16 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// The name that libtiledb 1.x used for an attribute without a name, and for its file. Later versions reserve this
-/// name.
+/// The name that libtiledb 1.x used for an attribute without a name, and for its file. Later
+/// versions reserve this name.
 pub const OLD_ANONYMOUS: &str = "__attr";
 
-/// Largest number of values in a fixed-size cell. Such a cell is buffered whole (the fill value of old schemas is built
-/// from the count), so a hostile count must not determine an allocation.
+/// Largest number of values in a fixed-size cell. Such a cell is buffered whole (the fill value of
+/// old schemas is built from the count), so a hostile count must not determine an allocation.
 const MAX_VALUES_PER_CELL: u32 = 1 << 24;
 
-/// One attribute of an array. The table of its fields is "attribute" in [`STRUCTURES`](crate::STRUCTURES).
+/// One attribute of an array. The table of its fields is "attribute" in
+/// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
     /// Name; empty (or `__attr` in arrays of libtiledb 1.x) for the anonymous attribute.
@@ -47,7 +48,8 @@ pub struct Attribute {
     pub cell_val_num: CellValNum,
     /// Filters of the attribute's values.
     pub filters: Pipeline,
-    /// Little-endian value of cells that were never written: a whole cell, or one element for var-length attributes.
+    /// Little-endian value of cells that were never written: a whole cell, or one element for
+    /// var-length attributes.
     pub fill_value: Vec<u8>,
     /// Whether cells may be null.
     pub nullable: bool,
@@ -89,7 +91,8 @@ impl Attribute {
         self
     }
 
-    /// The same attribute with another value for cells that were never written: the little-endian bytes of a cell.
+    /// The same attribute with another value for cells that were never written: the little-endian
+    /// bytes of a cell.
     #[must_use]
     pub fn with_fill(mut self, value: impl Into<Vec<u8>>) -> Self {
         self.fill_value = value.into();
@@ -206,7 +209,8 @@ pub(crate) fn fill_len_is_right(len: usize, datatype: Datatype, cell_val_num: Ce
     }
 }
 
-/// The default fill value of a whole cell: repeated for multi-value cells, one element for var-length cells.
+/// The default fill value of a whole cell: repeated for multi-value cells, one element for
+/// var-length cells.
 fn default_fill_cell(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let one = datatype.default_fill();
     match cell_val_num {

@@ -10,8 +10,9 @@ use crate::{
 
 /// Builds an [`ArraySchema`], or returns an error with the reason if it is invalid.
 ///
-/// The defaults are those of libtiledb: row-major orders, a capacity of 10,000, Zstandard for coordinates and offsets,
-/// RLE for validity, and the whole domain as the tile extent of a dimension without one (not in Hilbert order).
+/// The defaults are those of libtiledb: row-major orders, a capacity of 10,000, Zstandard for
+/// coordinates and offsets, RLE for validity, and the whole domain as the tile extent of a
+/// dimension without one (not in Hilbert order).
 ///
 /// ```
 /// use tdb_codec::{CellValNum, Datatype, Layout};
@@ -140,7 +141,8 @@ impl SchemaBuilder {
         self
     }
 
-    /// Returns the schema, after filling in the tile extents that were not set, and those of images (WebP) that are 0.
+    /// Returns the schema, after filling in the tile extents that were not set, and those of images
+    /// (WebP) that are 0.
     ///
     /// # Errors
     /// The first rule that is broken ([`ArraySchema::check_new`]).
@@ -160,8 +162,8 @@ impl SchemaBuilder {
     }
 }
 
-/// Sets the tile extent of a dimension that has none to the whole domain: its number of cells, or the difference of the
-/// ends of a real domain.
+/// Sets the tile extent of a dimension that has none to the whole domain: its number of cells, or
+/// the difference of the ends of a real domain.
 fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
     if dimension.tile_extent.is_some() {
         return Ok(());

@@ -227,8 +227,9 @@ impl ArraySchema {
     }
 
     fn check_names(&self) -> Result<(), SchemaProblem> {
-        // An attribute and a dimension may have the same name in old arrays (lookup finds the attribute), and anonymous
-        // fields all have the empty name; within each kind, names are unique.
+        // An attribute and a dimension may have the same name in old arrays (lookup finds the
+        // attribute), and anonymous fields all have the empty name; within each kind, names are
+        // unique.
         let mut seen = HashSet::new();
         for name in self.domain.dimensions.iter().map(|dimension| &dimension.name) {
             if !seen.insert(name) {
@@ -285,7 +286,8 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
         let fits = match (dimension.extent_cells(), dimension.last_ordinal()) {
             // An extent may be at most one more than the distance between the ends.
             (Some(cells), Some(last)) => cells > 0 && cells.wrapping_sub(1) <= last,
-            // For reals, it may be infinite, 0 or NaN: all cells are then in a few tiles, or in one.
+            // For reals, it may be infinite, 0 or NaN: all cells are then in a few tiles, or in
+            // one.
             _ => Range::compare(dimension.datatype, extent, &vec![0; size]) != Ordering::Less,
         };
         if extent.len() != size || !fits {

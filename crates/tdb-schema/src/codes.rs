@@ -44,7 +44,8 @@ impl Codes {
         self.values
     }
 
-    /// The first cell, from this one on, whose code is past the end and not the fill value. Without validity, no cell is null.
+    /// The first cell, from this one on, whose code is past the end and not the fill value. Without
+    /// validity, no cell is null.
     ///
     /// ```
     /// use tdb_codec::{CellValNum, Datatype};

@@ -1,4 +1,5 @@
-//! A dimension: name, type, domain, tile extent, filters (specification, "Array schema": dimension).
+//! A dimension: name, type, domain, tile extent, filters (specification, "Array schema":
+//! dimension).
 
 use core::ops::RangeInclusive;
 
@@ -31,7 +32,8 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// One dimension of an array's domain. The table of its fields is "dimension" in [`STRUCTURES`](crate::STRUCTURES).
+/// One dimension of an array's domain. The table of its fields is "dimension" in
+/// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dimension {
     /// Name, unique among dimensions and attributes.
@@ -40,19 +42,20 @@ pub struct Dimension {
     pub datatype: Datatype,
     /// [`CellValNum::Var`] for strings, otherwise one.
     pub cell_val_num: CellValNum,
-    /// Filters of the dimension's data files; empty means the schema's coords filters (from version 5).
+    /// Filters of the dimension's data files; empty means the schema's coords filters (from version
+    /// 5).
     pub filters: Pipeline,
     /// Little-endian `low, high`, inclusive; `None` for strings.
     pub domain: Option<(Vec<u8>, Vec<u8>)>,
-    /// Little-endian tile extent; `None` if the array has none in this dimension. The extent of a real dimension may be
-    /// infinite, 0 or NaN: if no extent is given, libtiledb uses the length of the domain, which can overflow, and is 0
-    /// for a single point.
+    /// Little-endian tile extent; `None` if the array has none in this dimension. The extent of a
+    /// real dimension may be infinite, 0 or NaN: if no extent is given, libtiledb uses the length
+    /// of the domain, which can overflow, and is 0 for a single point.
     pub tile_extent: Option<Vec<u8>>,
 }
 
 impl Dimension {
-    /// A dimension of numbers with an inclusive domain and no tile extent. Dates and times are 64-bit numbers; set
-    /// their type with [`Self::with_datatype`].
+    /// A dimension of numbers with an inclusive domain and no tile extent. Dates and times are
+    /// 64-bit numbers; set their type with [`Self::with_datatype`].
     ///
     /// ```
     /// use tdb_codec::Datatype;
@@ -204,9 +207,9 @@ impl Dimension {
         Ok(())
     }
 
-    /// The distance of a coordinate from the domain's low end, for integral types (including dates and times); `None`
-    /// for reals and strings, or if `value` has the wrong length. For coordinates below the low end, the distance wraps
-    /// around to a large number.
+    /// The distance of a coordinate from the domain's low end, for integral types (including dates
+    /// and times); `None` for reals and strings, or if `value` has the wrong length. For
+    /// coordinates below the low end, the distance wraps around to a large number.
     #[must_use]
     pub fn ordinal(&self, value: &[u8]) -> Option<u64> {
         let (low, _) = self.domain.as_ref()?;
@@ -224,8 +227,8 @@ impl Dimension {
         Some(bits.to_le_bytes().get(..self.datatype.size())?.to_vec())
     }
 
-    /// Distance between the ends of a real domain, in the dimension's own precision: infinite if it is more than the
-    /// largest finite number. `None` for other types.
+    /// Distance between the ends of a real domain, in the dimension's own precision: infinite if it
+    /// is more than the largest finite number. `None` for other types.
     #[must_use]
     pub(crate) fn real_length(&self) -> Option<Vec<u8>> {
         let (low, high) = self.domain.as_ref()?;
@@ -242,8 +245,8 @@ impl Dimension {
         self.ordinal(&self.domain.as_ref()?.1)
     }
 
-    /// Whether the number of coordinates of an integral dimension fits its type. Where a dimension has no tile extent, libtiledb takes that
-    /// number for it.
+    /// Whether the number of coordinates of an integral dimension fits its type. Where a dimension
+    /// has no tile extent, libtiledb takes that number for it.
     #[must_use]
     pub fn fits_its_type(&self) -> bool {
         let bits = u32::try_from(self.datatype.size().saturating_mul(8)).unwrap_or(0);
@@ -259,7 +262,8 @@ impl Dimension {
             return None;
         }
         let extent = integer_bits(self, self.tile_extent.as_ref()?)?;
-        // Extents are stored in the dimension's type, so the sign extension of narrow types is removed.
+        // Extents are stored in the dimension's type, so the sign extension of narrow types is
+        // removed.
         let bits = u32::try_from(self.datatype.size().saturating_mul(8)).ok()?;
         Some(if bits >= 64 { extent } else { extent & ((1u64 << bits) - 1) })
     }

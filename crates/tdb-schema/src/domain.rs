@@ -14,7 +14,8 @@ pub(crate) static TABLE: Structure = Structure::new(
     ],
 );
 
-/// The dimensions of an array, in order. The table of its fields is "domain" in [`STRUCTURES`](crate::STRUCTURES).
+/// The dimensions of an array, in order. The table of its fields is "domain" in
+/// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Domain {
     /// The dimensions; in row-major order, the first one changes slowest.

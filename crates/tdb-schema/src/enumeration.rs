@@ -1,4 +1,5 @@
-//! Enumerations: lists of named values; an integer attribute contains indices into one (version 20 on).
+//! Enumerations: lists of named values; an integer attribute contains indices into one (version 20
+//! on).
 
 use std::collections::HashSet;
 
@@ -30,8 +31,8 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// The format version of this structure itself; only 0 exists.
 const STRUCTURE_VERSION: u32 = 0;
 
-/// An enumeration: the payload of a file in `__schema/__enumerations`. The table of its fields is in
-/// [`STRUCTURES`](crate::STRUCTURES).
+/// An enumeration: the payload of a file in `__schema/__enumerations`. The table of its fields is
+/// in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Enumeration {
     /// The name by which attributes refer to the enumeration.
@@ -70,8 +71,8 @@ impl Enumeration {
     /// ```
     ///
     /// # Errors
-    /// If this build does not know the structure version, the payload is truncated, bytes are left over, or offsets
-    /// decrease or are past the end of the data.
+    /// If this build does not know the structure version, the payload is truncated, bytes are left
+    /// over, or offsets decrease or are past the end of the data.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
@@ -123,8 +124,8 @@ impl Enumeration {
     /// The payload that [`Self::parse`] reads, for an array of `version`.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] if `version` has no enumerations; an error if the offsets do not match the cell val
-    /// num, or if a name is 4 GiB or more.
+    /// [`ErrorKind::NotInVersion`] if `version` has no enumerations; an error if the offsets do not
+    /// match the cell val num, or if a name is 4 GiB or more.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         if !version.has(Gate::Enumerations) {
             return Err(Error::not_in_version("enumeration", version));
@@ -187,7 +188,8 @@ impl Enumeration {
         Ok(enumeration)
     }
 
-    /// Checks that all values are different, as a new enumeration requires. Reading one does not require it.
+    /// Checks that all values are different, as a new enumeration requires. Reading one does not
+    /// require it.
     ///
     /// # Errors
     /// [`SchemaProblem::EnumerationValues`].
@@ -200,8 +202,8 @@ impl Enumeration {
         }
     }
 
-    /// Checks that this enumeration may replace `old`: it must have the same properties and begin with the same values.
-    /// The extended enumeration is stored in a separate file.
+    /// Checks that this enumeration may replace `old`: it must have the same properties and begin
+    /// with the same values. The extended enumeration is stored in a separate file.
     ///
     /// # Errors
     /// [`SchemaProblem::EnumerationValues`].
@@ -350,7 +352,8 @@ mod tests {
     #[test]
     fn hostile_sizes_trailing_bytes_and_unknown_codes_are_refused_where_they_stand() {
         let good = sample().to_bytes(FormatVersion::CURRENT).unwrap();
-        // version, name, file name; then type at 25, cell val num at 26, ordered at 30, data length at 31
+        // version, name, file name; then type at 25, cell val num at 26, ordered at 30, data length
+        // at 31
         for (at, byte, what, kind) in [
             (0, 1, "enumeration version", ErrorKind::UnsupportedVersion { version: 1 }),
             (25, 200, "enumeration datatype", ErrorKind::InvalidValue { value: 200 }),

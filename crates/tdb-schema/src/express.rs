@@ -1,4 +1,5 @@
-//! Features of a schema that an older format version cannot store, or that libraries of that version do not know.
+//! Features of a schema that an older format version cannot store, or that libraries of that
+//! version do not know.
 
 use tdb_codec::{ArrayType, DataOrder, Datatype, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
@@ -6,8 +7,8 @@ use tdb_filters::{Filter, Pipeline};
 use crate::{ArraySchema, Attribute, Dimension, Enumeration, SchemaProblem};
 
 impl ArraySchema {
-    /// Checks that a schema file of `version` can store this schema. Properties without effect are ignored, for example
-    /// the validity filters of an array without nullable attributes.
+    /// Checks that a schema file of `version` can store this schema. Properties without effect are
+    /// ignored, for example the validity filters of an array without nullable attributes.
     ///
     /// # Errors
     /// [`SchemaProblem::NotInVersion`] with the first property that would be lost.
@@ -31,11 +32,13 @@ impl ArraySchema {
         Ok(())
     }
 
-    /// Checks that every release that wrote arrays of `version` knows the datatypes, filters, orders and domains of
-    /// this schema. Given later features, some releases crash, and others read wrong values.
+    /// Checks that every release that wrote arrays of `version` knows the datatypes, filters,
+    /// orders and domains of this schema. Given later features, some releases crash, and others
+    /// read wrong values.
     ///
     /// # Errors
-    /// [`SchemaProblem::DatatypeNotInVersion`] and similar errors, with the first feature that came later.
+    /// [`SchemaProblem::DatatypeNotInVersion`] and similar errors, with the first feature that came
+    /// later.
     pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         if self.cell_order == Layout::Hilbert {
             require(version, Gate::HilbertOrder, "order of cells", "hilbert")?;
@@ -61,7 +64,8 @@ impl ArraySchema {
         self.check_tile_cells(version)?;
         self.check_file_names(version)?;
         self.attributes.iter().try_for_each(|attribute| attribute.check_known(version))?;
-        // Pipelines that no field uses are stored too, and libraries do not open an array with a filter that they do not know.
+        // Pipelines that no field uses are stored too, and libraries do not open an array with a
+        // filter that they do not know.
         let coordinates = self.domain.dimensions.first().map_or(Datatype::Uint8, |first| first.datatype);
         require_filters(version, &self.coords_filters, coordinates, "coords")?;
         require_filters(version, &self.offsets_filters, Datatype::Uint64, "offsets")?;
@@ -71,9 +75,10 @@ impl ArraySchema {
         self.labels.iter().try_for_each(|label| require_datatype(version, label.datatype, &label.name))
     }
 
-    /// The same schema in another version, without what that version cannot store and what makes no difference: filters that no
-    /// field uses are left out if libraries of the version do not know them, and where dimensions have no filters of their own,
-    /// those that all dimensions have become the filters of coordinates.
+    /// The same schema in another version, without what that version cannot store and what makes no
+    /// difference: filters that no field uses are left out if libraries of the version do not know
+    /// them, and where dimensions have no filters of their own, those that all dimensions have
+    /// become the filters of coordinates.
     #[must_use]
     pub fn in_version(&self, version: FormatVersion) -> Self {
         let mut schema = Self { version, ..self.clone() };
@@ -137,7 +142,8 @@ impl ArraySchema {
         dimension: &Dimension,
         version: FormatVersion,
     ) -> Result<(), SchemaProblem> {
-        // Up to version 4 a domain has one type of fixed size, and one pipeline for all coordinates.
+        // Up to version 4 a domain has one type of fixed size, and one pipeline for all
+        // coordinates.
         let first = self.domain.dimensions.first();
         let own_type = first.is_some_and(|first| first.datatype != dimension.datatype);
         for (what, said) in [
@@ -192,7 +198,8 @@ impl Enumeration {
     /// Checks that every release that wrote arrays of `version` can read this enumeration.
     ///
     /// # Errors
-    /// [`SchemaProblem::EnumerationValues`] if it has no name, and otherwise as [`ArraySchema::check_known`].
+    /// [`SchemaProblem::EnumerationValues`] if it has no name, and otherwise as
+    /// [`ArraySchema::check_known`].
     pub fn check_known(&self, version: FormatVersion) -> Result<(), SchemaProblem> {
         if self.name.is_empty() {
             let reason = "has an empty name, with which libtiledb reads none; give it a name";
@@ -262,7 +269,8 @@ fn require_filters(
     }
 }
 
-/// Returns an error if a filter that stores strings has others beside it in a version whose libraries refuse that.
+/// Returns an error if a filter that stores strings has others beside it in a version whose
+/// libraries refuse that.
 fn require_chain(
     version: FormatVersion,
     pipeline: &Pipeline,

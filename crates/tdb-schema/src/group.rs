@@ -31,7 +31,8 @@ static MEMBER: Structure = Structure::new(
     ],
 );
 
-/// The layout of a group's file, or of one member in it. This number is separate from the format version.
+/// The layout of a group's file, or of one member in it. This number is separate from the format
+/// version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GroupVersion {
     /// 1: only the newest file is used; it contains all members.
@@ -49,8 +50,8 @@ impl GroupVersion {
         Self::TABLE.iter().find(|row| row.1 == self).map_or(0, |row| row.0)
     }
 
-    /// The version according to the name of a file in `__group`: `__t1_t2_uuid` and `__t1_t2_uuid_1` are version 1,
-    /// every other name counts as version 2, as in libtiledb.
+    /// The version according to the name of a file in `__group`: `__t1_t2_uuid` and
+    /// `__t1_t2_uuid_1` are version 1, every other name counts as version 2, as in libtiledb.
     ///
     /// ```
     /// use tdb_schema::GroupVersion;
@@ -226,8 +227,8 @@ impl GroupDetails {
     /// Reads the payload of a file in `__group`.
     ///
     /// # Errors
-    /// If the payload is truncated, bytes are left over, a version, an object type or a flag is not defined by the
-    /// format, or a count is more than the payload can contain.
+    /// If the payload is truncated, bytes are left over, a version, an object type or a flag is not
+    /// defined by the format, or a count is more than the payload can contain.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
@@ -264,7 +265,8 @@ pub struct GroupMembers {
 }
 
 impl GroupMembers {
-    /// Applies one file: members replace earlier members with the same key, and deleted members remove them.
+    /// Applies one file: members replace earlier members with the same key, and deleted members
+    /// remove them.
     pub fn apply(&mut self, details: GroupDetails) {
         for member in details.members {
             if member.deleted {

@@ -6,8 +6,8 @@ use tdb_filters::{Filter, WebP};
 use crate::{ArraySchema, Attribute, Domain, SchemaProblem};
 
 impl ArraySchema {
-    /// Sets the extents of WebP in all attributes to those of the tile, as libtiledb does when an array is created. What cannot have
-    /// WebP stays as it is.
+    /// Sets the extents of WebP in all attributes to those of the tile, as libtiledb does when an
+    /// array is created. What cannot have WebP stays as it is.
     ///
     /// # Errors
     /// [`SchemaProblem::Filters`]: a tile that is too large for the filter's options.
@@ -41,8 +41,8 @@ impl ArraySchema {
 }
 
 impl Attribute {
-    /// Sets the extents of WebP to those of the tiles of a dense array: as many rows as the first dimension's extent, each of as many
-    /// bytes as the second one's.
+    /// Sets the extents of WebP to those of the tiles of a dense array: as many rows as the first
+    /// dimension's extent, each of as many bytes as the second one's.
     ///
     /// # Errors
     /// As for [`ArraySchema::set_image_extents`].

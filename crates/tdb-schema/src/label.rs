@@ -22,8 +22,8 @@ pub(crate) static TABLE: Structure = Structure::new(
 )
 .since(Gate::DimensionLabels);
 
-/// A dimension label (version 18 on). The label's values are in a 1-D dense array below the array's folder. The table
-/// of its fields is "dimension label" in [`STRUCTURES`](crate::STRUCTURES).
+/// A dimension label (version 18 on). The label's values are in a 1-D dense array below the array's
+/// folder. The table of its fields is "dimension label" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
 pub struct DimensionLabel {
     /// Index of the dimension that it labels.

@@ -1,8 +1,8 @@
-//! The structures that describe a TileDB array: schema, enumerations, current domain and key-value metadata; and those
-//! of a group.
+//! The structures that describe a TileDB array: schema, enumerations, current domain and key-value
+//! metadata; and those of a group.
 //!
-//! A schema file is one generic tile (crate `tdb-tile`); [`ArraySchema::parse`] reads its unfiltered payload. The
-//! payload contains, in this order (specification, "Array schema"):
+//! A schema file is one generic tile (crate `tdb-tile`); [`ArraySchema::parse`] reads its
+//! unfiltered payload. The payload contains, in this order (specification, "Array schema"):
 //!
 //! ```text
 //! u32  format version          decides which of the fields below exist
@@ -35,9 +35,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are positive, domains are not
-//! inverted, names are unique, and dense arrays have integral dimensions of one type. Code that uses the schema can
-//! therefore do arithmetic on them.
+//! A [`schema`](ArraySchema) that was parsed has passed [`ArraySchema::check`]: extents are
+//! positive, domains are not inverted, names are unique, and dense arrays have integral dimensions
+//! of one type. Code that uses the schema can therefore do arithmetic on them.
 //!
 //! What this crate does not know: fragments, positions of tiles, timestamps of schemas, files.
 #![forbid(unsafe_code)]
@@ -77,7 +77,7 @@ pub use metadata::{ArrayMetadata, MetadataEntry, MetadataValue};
 pub use range::Range;
 pub use schema::{ArraySchema, EnumerationName, Field, FieldKind};
 
-/// The tables of this crate's structures, one for each parser, including those of their parts. The pages in
-/// `docs/format` show them.
+/// The tables of this crate's structures, one for each parser, including those of their parts. The
+/// pages in `docs/format` show them.
 pub static STRUCTURES: [&Structure; 4] =
     [&schema::TABLE, &enumeration::TABLE, &metadata::TABLE, &group::TABLE];

@@ -1,4 +1,5 @@
-//! Array metadata: key-value pairs in addition to the cells (specification, "Metadata"). Groups use the same files.
+//! Array metadata: key-value pairs in addition to the cells (specification, "Metadata"). Groups use
+//! the same files.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ impl MetadataValue {
     }
 }
 
-/// One record of a metadata file. The table of its fields is "metadata record" in [`STRUCTURES`](crate::STRUCTURES).
+/// One record of a metadata file. The table of its fields is "metadata record" in
+/// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetadataEntry {
     /// The key; it can be any bytes.

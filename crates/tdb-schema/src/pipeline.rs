@@ -1,4 +1,5 @@
-//! The table of filter pipelines, which are parts of schemas; their parser is `tdb_filters::Pipeline`.
+//! The table of filter pipelines, which are parts of schemas; their parser is
+//! `tdb_filters::Pipeline`.
 
 use tdb_codec::{FieldRow, Structure, Wire};
 

@@ -25,7 +25,8 @@ impl Range {
     /// `u64 total length, u64 length of low, low, high` (specification, "MBR").
     ///
     /// # Errors
-    /// If the input ends too early, or the length of a string's low end is more than the total length.
+    /// If the input ends too early, or the length of a string's low end is more than the total
+    /// length.
     pub fn parse(reader: &mut Reader<'_>, dimension: &Dimension, what: &'static str) -> Result<Self> {
         if dimension.is_var() {
             let start = *reader;
@@ -54,8 +55,8 @@ impl Range {
         writer.bytes(&self.high);
     }
 
-    /// Orders two coordinates of a dimension: numerically, or bytewise (unsigned, shorter prefix first) for strings.
-    /// Values of a fixed-size type with different lengths compare equal.
+    /// Orders two coordinates of a dimension: numerically, or bytewise (unsigned, shorter prefix
+    /// first) for strings. Values of a fixed-size type with different lengths compare equal.
     #[must_use]
     pub fn compare(datatype: Datatype, a: &[u8], b: &[u8]) -> Ordering {
         struct Compare<'a>(&'a [u8], &'a [u8]);

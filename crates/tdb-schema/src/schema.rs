@@ -60,8 +60,8 @@ pub struct EnumerationName {
     pub file_name: String,
 }
 
-/// An array schema: the contents of one schema file. The front page of the crate shows the order of the fields in the
-/// file.
+/// An array schema: the contents of one schema file. The front page of the crate shows the order of
+/// the fields in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArraySchema {
     /// Format version of the schema, which decides the version of fragments written with it.
@@ -76,7 +76,8 @@ pub struct ArraySchema {
     pub cell_order: Layout,
     /// Number of cells in a sparse data tile.
     pub capacity: u64,
-    /// Filters of coordinates: of `__coords` before version 5, and of dimensions without filters from version 5 on.
+    /// Filters of coordinates: of `__coords` before version 5, and of dimensions without filters
+    /// from version 5 on.
     pub coords_filters: Pipeline,
     /// Filters of the offsets of var-length fields.
     pub offsets_filters: Pipeline,
@@ -138,7 +139,8 @@ impl Field<'_> {
 }
 
 impl ArraySchema {
-    /// A schema of the current version with libtiledb's defaults: row-major, capacity 10,000, no filters.
+    /// A schema of the current version with libtiledb's defaults: row-major, capacity 10,000, no
+    /// filters.
     #[must_use]
     pub fn new(array_type: ArrayType, domain: Domain) -> Self {
         Self {
@@ -194,8 +196,8 @@ impl ArraySchema {
     /// ```
     ///
     /// # Errors
-    /// If this build does not read the version, the payload is truncated, bytes are left over, a code is unknown, or
-    /// the schema contradicts itself ([`Self::check`]).
+    /// If this build does not read the version, the payload is truncated, bytes are left over, a
+    /// code is unknown, or the schema contradicts itself ([`Self::check`]).
     pub fn parse(payload: &[u8]) -> Result<Self> {
         Self::parse_from(Reader::new(payload))
     }
@@ -270,8 +272,8 @@ impl ArraySchema {
     ///
     /// # Errors
     /// If the schema breaks a rule ([`Self::check`]) or uses a feature that `version` does not have
-    /// ([`Self::check_version`]), if `version` cannot store a filter option, or if a name or list is too long for its
-    /// length field.
+    /// ([`Self::check_version`]), if `version` cannot store a filter option, or if a name or list
+    /// is too long for its length field.
     pub fn to_bytes(&self, version: FormatVersion) -> Result<Vec<u8>> {
         self.check()?;
         self.check_version(version)?;
@@ -328,8 +330,9 @@ impl ArraySchema {
         self.domain.dimensions.iter().position(|dimension| dimension.name == name)
     }
 
-    /// The field with this name; an attribute takes precedence over a dimension with the same name. The anonymous
-    /// attribute is found by the empty name, also in arrays of 1.x, whose schemas call it [`OLD_ANONYMOUS`].
+    /// The field with this name; an attribute takes precedence over a dimension with the same name.
+    /// The anonymous attribute is found by the empty name, also in arrays of 1.x, whose schemas
+    /// call it [`OLD_ANONYMOUS`].
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field<'_>> {
         let named = |name: &str| self.attributes.iter().position(|attribute| attribute.name == name);
@@ -341,9 +344,10 @@ impl ArraySchema {
         }
     }
 
-    /// The filters of a field's values in a fragment of `version`. Before [`Gate::UnfilteredOldDimensions`] these are
-    /// not always the field's own filters: schemas from before dimension files do not contain filters for dimensions,
-    /// and the library that wrote the fragment decides which filters are used.
+    /// The filters of a field's values in a fragment of `version`. Before
+    /// [`Gate::UnfilteredOldDimensions`] these are not always the field's own filters: schemas from
+    /// before dimension files do not contain filters for dimensions, and the library that wrote the
+    /// fragment decides which filters are used.
     #[must_use]
     pub fn filters_in<'a>(&'a self, field: &Field<'a>, version: FormatVersion) -> &'a Pipeline {
         let inherits = matches!(field.kind, FieldKind::Dimension(_))
@@ -369,8 +373,9 @@ impl ArraySchema {
             }
             FieldKind::Dimension(index) => {
                 let dimension = self.domain.dimensions.get(index)?;
-                // Dimensions in schemas before version 5 have no pipeline, not even an inherited one: the newest
-                // fragments in such arrays contain unfiltered coordinates (`Gate::UnfilteredOldDimensions`).
+                // Dimensions in schemas before version 5 have no pipeline, not even an inherited
+                // one: the newest fragments in such arrays contain unfiltered coordinates
+                // (`Gate::UnfilteredOldDimensions`).
                 let inherits = dimension.filters.filters.is_empty() && self.version.has(Gate::DimensionFiles);
                 Field {
                     kind,

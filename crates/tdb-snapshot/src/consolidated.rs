@@ -1,6 +1,8 @@
-//! Reads footers from consolidated fragment metadata, so that opening an array with many fragments reads few files.
+//! Reads footers from consolidated fragment metadata, so that opening an array with many fragments
+//! reads few files.
 //!
-//! These files only save reads: if one cannot be read, or does not list a fragment, that fragment's own file is read.
+//! These files only save reads: if one cannot be read, or does not list a fragment, that fragment's
+//! own file is read.
 
 use std::collections::HashMap;
 use std::ops::Range;

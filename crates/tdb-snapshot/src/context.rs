@@ -27,7 +27,8 @@ pub struct Context {
     pub counters: Arc<Counters>,
     /// How many threads may work at once.
     pub threads: usize,
-    /// Whether tiles are read chunk by chunk, where they have chunks: for a query whose memory has no room for whole tiles.
+    /// Whether tiles are read chunk by chunk, where they have chunks: for a query whose memory has
+    /// no room for whole tiles.
     pub by_chunk: bool,
     /// The limits of what a file may request at once.
     pub limits: Limits,
@@ -45,12 +46,14 @@ impl Context {
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
     }
 
-    /// Whether everything that was asked for has arrived. What is found out before that need not be true.
+    /// Whether everything that was asked for has arrived. What is found out before that need not be
+    /// true.
     pub fn has_all_answers(&self) -> bool {
         self.deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting())
     }
 
-    /// Whether the storage answers each request at once, so that it need not be told beforehand what is read, and nobody awaits its answers.
+    /// Whether the storage answers each request at once, so that it need not be told beforehand
+    /// what is read, and nobody awaits its answers.
     pub fn is_near(&self) -> bool {
         self.ahead.is_none() && self.deferred.is_none()
     }
@@ -68,8 +71,8 @@ impl Context {
         Self { storage, ahead, deferred: Some(deferred), ..self }
     }
 
-    /// Fetches what a step is going to read, if the storage wants to know it. `collect` lists it, and is called only
-    /// in that case.
+    /// Fetches what a step is going to read, if the storage wants to know it. `collect` lists it,
+    /// and is called only in that case.
     pub fn need(&self, collect: impl FnOnce(&mut Needs) -> Result<()>) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
         let mut needs = Needs::default();
@@ -97,7 +100,8 @@ impl Context {
         self.storage.read(key).map_err(|error| Error::io(self.describe(key), error))
     }
 
-    /// The unfiltered payload of the generic tile at the beginning of `bytes`, which are at `offset` of file `key`.
+    /// The unfiltered payload of the generic tile at the beginning of `bytes`, which are at
+    /// `offset` of file `key`.
     pub fn generic_tile(&self, key: &str, bytes: &[u8], offset: u64) -> Result<Vec<u8>> {
         Ok(self.versioned_tile(key, bytes, offset)?.1)
     }

@@ -8,8 +8,8 @@ use crate::{Error, Result};
 
 /// A delete condition.
 ///
-/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells that an update concerns and never looks at
-/// the new values, so this is how every reader sees an array with updates.
+/// Updates (`.upd`) are in this list too: libtiledb 2.30 drops the cells that an update concerns
+/// and never looks at the new values, so this is how every reader sees an array with updates.
 #[derive(Debug)]
 pub struct Delete {
     /// When cells were deleted.

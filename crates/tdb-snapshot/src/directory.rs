@@ -59,7 +59,8 @@ impl FragmentEntry {
 pub(crate) struct DeleteEntry {
     /// When cells were deleted.
     pub time: u64,
-    /// The array-relative path of its file. It identifies the delete, even after it was consolidated.
+    /// The array-relative path of its file. It identifies the delete, even after it was
+    /// consolidated.
     pub path: String,
     /// The file that contains it.
     pub key: String,
@@ -74,8 +75,8 @@ impl DeleteEntry {
     }
 }
 
-/// The only files of an array that are to be used: the keys of its schema, of its fragments' folders, and of its
-/// deletes.
+/// The only files of an array that are to be used: the keys of its schema, of its fragments'
+/// folders, and of its deletes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactFiles {
     /// The schema.
@@ -89,7 +90,8 @@ pub struct ExactFiles {
 /// The contents of an array's folder, according to listings and commit files.
 #[derive(Debug)]
 pub struct Directory {
-    /// Keys of all schema files: `__array_schema.tdb` first, then `__schema/*` in byte order of their names.
+    /// Keys of all schema files: `__array_schema.tdb` first, then `__schema/*` in byte order of
+    /// their names.
     pub schemas: Vec<String>,
     /// All committed fragments, oldest first: by first timestamp, then by key.
     pub fragments: Vec<FragmentEntry>,
@@ -120,9 +122,11 @@ impl Directory {
 
     fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
         if let Some(ahead) = ahead {
-            // This may be another attempt, because something that was fetched before no longer exists.
+            // This may be another attempt, because something that was fetched before no longer
+            // exists.
             ahead.forget();
-            // Old arrays do not have all of these: listing a folder that does not exist costs a request, but no time.
+            // Old arrays do not have all of these: listing a folder that does not exist costs a
+            // request, but no time.
             let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
             let files = folders.map(|folder| Request::List(folder.to_owned())).into();
             ahead.prepare(&Needs { files, ..Needs::default() });
@@ -152,8 +156,8 @@ impl Directory {
         Ok(Self { schemas, fragments, vacuums, deletes, metadata, has_lock, root_meta, has_fragment_meta })
     }
 
-    /// The keys of all schema files, as in `schemas`. This is all that a writer needs, even if there are many
-    /// fragments.
+    /// The keys of all schema files, as in `schemas`. This is all that a writer needs, even if
+    /// there are many fragments.
     pub fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
         // Both are requested at once, so that a slow storage needs to be waited for only once.
         let asked = ["", SCHEMA_FOLDER].map(|folder| Request::List(folder.to_owned()));
@@ -164,8 +168,8 @@ impl Directory {
         schemas(storage, &root, || named)
     }
 
-    /// The schema of an array that is opened until `end`: the last file, in byte order of names, that was written by
-    /// then; the first file if none was.
+    /// The schema of an array that is opened until `end`: the last file, in byte order of names,
+    /// that was written by then; the first file if none was.
     pub(crate) fn latest_schema(&self, storage: &dyn Storage, end: u64) -> Result<&str> {
         let mut latest = None;
         for key in &self.schemas {
@@ -177,8 +181,8 @@ impl Directory {
         Ok(latest.or(self.schemas.first()).map_or(OLD_SCHEMA, String::as_str))
     }
 
-    /// Removes all fragments and deletes except those with these keys. Returns the keys that do not exist. A fragment
-    /// that was consolidated exists until it is vacuumed.
+    /// Removes all fragments and deletes except those with these keys. Returns the keys that do not
+    /// exist. A fragment that was consolidated exists until it is vacuumed.
     pub(crate) fn keep_only(&mut self, files: &ExactFiles) -> Vec<String> {
         let fragments: HashSet<&str> = files.fragments.iter().map(String::as_str).collect();
         let deletes: HashSet<&str> = files.deletes.iter().map(String::as_str).collect();
@@ -194,8 +198,9 @@ impl Directory {
 
     /// The fragments visible in `window`, oldest first.
     ///
-    /// Fragments of dense arrays, and those of versions before 15, must be inside the window; others need only
-    /// overlap it. Fragments that a visible consolidated one replaces are left out.
+    /// Fragments of dense arrays, and those of versions before 15, must be inside the window;
+    /// others need only overlap it. Fragments that a visible consolidated one replaces are left
+    /// out.
     pub fn visible(&self, window: TimeWindow, dense: bool) -> Vec<FragmentEntry> {
         let sees = |name: &TimestampedName| Self::sees(window, dense, name);
         let replaced: HashSet<&str> = self
@@ -220,8 +225,8 @@ impl Directory {
     }
 }
 
-/// The keys of all schema files, given the entries in an array's root, and those in its schema folder if it has one.
-/// There is at least one.
+/// The keys of all schema files, given the entries in an array's root, and those in its schema
+/// folder if it has one. There is at least one.
 fn schemas(
     storage: &dyn Storage,
     root: &[Entry],
@@ -265,8 +270,8 @@ fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
 /// How many attempts are made to read an array that is being vacuumed.
 const ATTEMPTS: usize = 5;
 
-/// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was listed a moment
-/// ago.
+/// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was
+/// listed a moment ago.
 pub(crate) fn retry_if_vacuumed<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
@@ -285,9 +290,9 @@ pub(crate) const METADATA_TAIL: u64 = 64 << 10;
 /// A system may list more names than this in several parts, and files may come and go in between.
 const ONE_PART: usize = 200;
 
-/// The contents of the commit files at one moment. A commit file that is added while they are listed belongs to
-/// another write and may be missed. But a file that replaces others must not be seen without them, nor they without
-/// it.
+/// The contents of the commit files at one moment. A commit file that is added while they are
+/// listed belongs to another write and may be missed. But a file that replaces others must not be
+/// seen without them, nor they without it.
 fn settled_commits(
     storage: &dyn Storage,
     ahead: Option<&Ahead>,
@@ -303,7 +308,8 @@ fn settled_commits(
             let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
             let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
             let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
-            // The metadata file shows whether an old fragment is complete; opening the fragment needs it too.
+            // The metadata file shows whether an old fragment is complete; opening the fragment
+            // needs it too.
             let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
             files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
             ahead.prepare(&Needs { files, ..Needs::default() });
@@ -338,8 +344,8 @@ struct Commits {
 
 /// Committed fragments, vacuum files and condition files of all format versions.
 fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
-    // Commit paths that are in a `.con` file and in no `.ign` file. A delete inside a `.con` is used even if it is
-    // ignored, as in libtiledb.
+    // Commit paths that are in a `.con` file and in no `.ign` file. A delete inside a `.con` is
+    // used even if it is ignored, as in libtiledb.
     let mut ignored = HashSet::new();
     let mut listed = Vec::new();
     let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
@@ -389,7 +395,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     }
     listed.retain(|path| !ignored.contains(path));
 
-    // The fragment folder of each commit path. A path that is both in a `.con` and a separate file is used once.
+    // The fragment folder of each commit path. A path that is both in a `.con` and a separate file
+    // is used once.
     let mut folders: HashSet<String> = HashSet::new();
     let root_folders: HashSet<&str> =
         root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
@@ -399,9 +406,9 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
         match CommitKind::of(name) {
             Some((CommitKind::Write, stem)) => {
                 let folder = join(FRAGMENTS, stem);
-                // If fragments with consolidated commits are vacuumed before their commit files, libtiledb leaves
-                // these commit files there, and then no libtiledb opens the array. An ignored path whose fragment no
-                // longer exists was replaced.
+                // If fragments with consolidated commits are vacuumed before their commit files,
+                // libtiledb leaves these commit files there, and then no libtiledb opens the array.
+                // An ignored path whose fragment no longer exists was replaced.
                 if !ignored.contains(path) || has_metadata(storage, &folder)? {
                     folders.insert(folder);
                 }
@@ -416,7 +423,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     for name in root_folders {
         let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
         if candidate && !folders.contains(name) {
-            // Versions up to 4 have no commit file: the metadata file shows that the fragment is complete.
+            // Versions up to 4 have no commit file: the metadata file shows that the fragment is
+            // complete.
             let old = TimestampedName::parse(name).is_ok_and(|parsed| !parsed.states_version);
             if old && has_metadata(storage, name)? {
                 folders.insert(name.to_owned());
@@ -426,7 +434,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     for folder in folders {
         fragments.push(FragmentEntry::new(storage, folder)?);
     }
-    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here the key decides.
+    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here
+    // the key decides.
     fragments
         .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
     // A delete that is both in a `.con` and in a separate file is used once.
@@ -442,7 +451,8 @@ pub fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
     old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
 }
 
-/// Whether a fragment's folder has its metadata file now. This requests its size, which no cache answers.
+/// Whether a fragment's folder has its metadata file now. This requests its size, which no cache
+/// answers.
 fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
     let key = join(folder, FRAGMENT_METADATA);
     match storage.size(&key) {

@@ -109,15 +109,16 @@ impl Fragment {
         })
     }
 
-    /// A fragment whose footer is in consolidated metadata: its own file is read when a section is needed. `None` if
-    /// the footer cannot belong to this fragment.
+    /// A fragment whose footer is in consolidated metadata: its own file is read when a section is
+    /// needed. `None` if the footer cannot belong to this fragment.
     pub(crate) fn from_consolidated(
         entry: &FragmentEntry,
         bytes: &[u8],
         schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
     ) -> Option<Self> {
         let (version, name) = Footer::parse_head(bytes, 0).ok()?;
-        // In older versions the position of the footer depends on the schema, and names have another form.
+        // In older versions the position of the footer depends on the schema, and names have
+        // another form.
         if version != entry.version() || !version.has(Gate::SchemaFolder) {
             return None;
         }
@@ -239,14 +240,15 @@ impl Fragment {
         self.footer.dense
     }
 
-    /// The non-empty domain that is stored in it, one interval per dimension; `None` if it is empty. See
-    /// [`Self::bounds`].
+    /// The non-empty domain that is stored in it, one interval per dimension; `None` if it is
+    /// empty. See [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<&[Range]> {
         self.footer.non_empty_domain.as_deref()
     }
 
-    /// Number of cells: for a sparse fragment the stored cells, for a dense one the cells of the non-empty domain.
+    /// Number of cells: for a sparse fragment the stored cells, for a dense one the cells of the
+    /// non-empty domain.
     #[must_use]
     pub fn cell_count(&self) -> u64 {
         if !self.footer.dense {
@@ -261,8 +263,8 @@ impl Fragment {
         })
     }
 
-    /// Sum of the sizes of its data files and its metadata file. The latter is left out if the footer came from
-    /// consolidated metadata and the file was not read.
+    /// Sum of the sizes of its data files and its metadata file. The latter is left out if the
+    /// footer came from consolidated metadata and the file was not read.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
@@ -303,9 +305,9 @@ impl Fragment {
         Ok(Some((range.start, bytes)))
     }
 
-    /// The format version of the library that wrote the fragment, whatever the version of the array: the headers of
-    /// the sections of its metadata contain it. `slot` is the slot of a field that is going to be read, so that no
-    /// section is read for this alone.
+    /// The format version of the library that wrote the fragment, whatever the version of the
+    /// array: the headers of the sections of its metadata contain it. `slot` is the slot of a field
+    /// that is going to be read, so that no section is read for this alone.
     #[doc(hidden)]
     pub fn writer_version(&self, context: &Context, slot: usize) -> Result<FormatVersion> {
         if self.writer.get().is_none() {
@@ -334,8 +336,9 @@ impl Fragment {
             Some(list) => list,
             None => self.stored_list(context, section)?,
         };
-        // libtiledb 2.2 lists half as many again if it wrote nullable attributes in global order: the tiles of a
-        // dense fragment follow from its domain, and entries after these belong to no tile.
+        // libtiledb 2.2 lists half as many again if it wrote nullable attributes in global order:
+        // the tiles of a dense fragment follow from its domain, and entries after these belong to
+        // no tile.
         if self.footer.dense
             && let Some(count) = self.footer.tile_count(&self.schema).ok().and_then(to_usize)
         {
@@ -393,7 +396,8 @@ impl Fragment {
         self.system_file(context, DataFile::DeleteTimestamps, self.footer.slots.delete_timestamps())
     }
 
-    /// The files with the delete timestamps of cells and the conditions that deleted them, with their slots.
+    /// The files with the delete timestamps of cells and the conditions that deleted them, with
+    /// their slots.
     #[doc(hidden)]
     pub fn delete_files(&self, context: &Context) -> Vec<(Result<TileFile>, usize)> {
         let Some(slot) = self.footer.slots.delete_timestamps() else { return Vec::new() };

@@ -17,7 +17,8 @@ mod walk;
 
 pub use walk::{Found, Visited};
 
-/// A TileDB group, opened at one point of its history: named arrays and groups, and key-value metadata.
+/// A TileDB group, opened at one point of its history: named arrays and groups, and key-value
+/// metadata.
 ///
 /// ```no_run
 /// use tdb_array::Group;
@@ -78,7 +79,8 @@ impl SnapshotOptions {
         Ok(Group { context, options, window, places, location, version, members, metadata })
     }
 
-    /// The key-value metadata of the array or group in a local folder, without opening its fragments or members.
+    /// The key-value metadata of the array or group in a local folder, without opening its
+    /// fragments or members.
     ///
     /// # Errors
     /// The folder contains neither an array nor a group, or a metadata file is damaged.
@@ -86,7 +88,8 @@ impl SnapshotOptions {
         self.metadata_storage(crate::LocalStorage::new(path))
     }
 
-    /// The key-value metadata of the array or group in a storage, without opening its fragments or members.
+    /// The key-value metadata of the array or group in a storage, without opening its fragments or
+    /// members.
     ///
     /// # Errors
     /// As [`Self::metadata`].
@@ -98,8 +101,8 @@ impl SnapshotOptions {
     }
 }
 
-/// The members that are left in `window`. The name of the newest file shows whether that file alone is the list, or
-/// whether all files are applied one after another.
+/// The members that are left in `window`. The name of the newest file shows whether that file alone
+/// is the list, or whether all files are applied one after another.
 pub fn members(
     context: &Context,
     files: &TimedFiles,
@@ -161,9 +164,9 @@ impl Group {
         self.members.iter()
     }
 
-    /// The location of a member: relative URIs are relative to the group, local ones become paths, others stay as
-    /// they are. If the group's URL has a signature, it also grants access to the relative ones, so it is part of their
-    /// locations: show [`location_without_secrets`] of it.
+    /// The location of a member: relative URIs are relative to the group, local ones become paths,
+    /// others stay as they are. If the group's URL has a signature, it also grants access to the
+    /// relative ones, so it is part of their locations: show [`location_without_secrets`] of it.
     #[must_use]
     pub fn location_of(&self, member: &GroupMember) -> String {
         if !member.relative {
@@ -185,7 +188,8 @@ impl Group {
     #[must_use]
     pub fn look(&self, member: &GroupMember) -> Found {
         let location = self.location_of(member);
-        // Without a scheme or a root, an absolute URI would be relative to the program's working directory.
+        // Without a scheme or a root, an absolute URI would be relative to the program's working
+        // directory.
         let placed = member.relative || location.starts_with('/') || location.contains("://");
         let Some(storage) = self.places.storage(&location).filter(|_| placed) else {
             return Found::Elsewhere;

@@ -26,8 +26,8 @@ mod event;
 
 pub use event::{Event, EventKind, History, State};
 
-/// Everything that happened to an array, in order of time, as far as its files still show it. What cannot be read is
-/// in the list with its error.
+/// Everything that happened to an array, in order of time, as far as its files still show it. What
+/// cannot be read is in the list with its error.
 ///
 /// ```
 /// use tdb_array::{EventKind, LocalStorage, history};
@@ -179,8 +179,8 @@ impl Log<'_> {
                 opened.push((fragment, self.events.len().saturating_sub(1)));
             }
         }
-        // Only a dense fragment hides everything inside its domain; if it lacks a field, its cells have the fill
-        // value.
+        // Only a dense fragment hides everything inside its domain; if it lacks a field, its cells
+        // have the fill value.
         for (index, (older, event)) in opened.iter().enumerate() {
             let newer = opened.iter().skip(index.saturating_add(1));
             let hides = |newer: &Fragment| dense && newer.is_dense() && covers(newer, older);
@@ -213,7 +213,8 @@ impl Log<'_> {
         Ok(())
     }
 
-    /// Opens a fragment and adds it. A damaged fragment is marked as damaged, unless it is not used anyway.
+    /// Opens a fragment and adds it. A damaged fragment is marked as damaged, unless it is not used
+    /// anyway.
     fn fragment(&mut self, entry: &FragmentEntry, state: State) -> Option<Fragment> {
         let opened = Fragment::open(self.context, entry.clone(), &|name| self.schemas.named(name));
         match opened {

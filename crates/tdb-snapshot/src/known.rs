@@ -1,4 +1,5 @@
-//! What queries found out about an array, which spares later queries of the same snapshot the search.
+//! What queries found out about an array, which spares later queries of the same snapshot the
+//! search.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +10,8 @@ pub struct Known {
 }
 
 impl Known {
-    /// Remembers that no two cells have the same coordinates: no cell is an older version of another.
+    /// Remembers that no two cells have the same coordinates: no cell is an older version of
+    /// another.
     pub fn note_no_cell_twice(&self) {
         self.no_cell_twice.store(true, Ordering::Relaxed);
     }

@@ -1,9 +1,10 @@
 //! A TileDB array at one point of its history, and single tiles of its fields.
 //!
-//! [`SnapshotOptions::open_storage`] lists the array's folders and reads the commit files, the newest schema in the
-//! window, and the footers of the visible fragments: from the last 64 KiB of each metadata file, which contain all
-//! sections of most fragments, or from the file of consolidated footers. The [`Snapshot`] it returns describes the
-//! array; sections of fragments ([`fragment`]) and tiles ([`tiles`]) are read when they are needed.
+//! [`SnapshotOptions::open_storage`] lists the array's folders and reads the commit files, the
+//! newest schema in the window, and the footers of the visible fragments: from the last 64 KiB of
+//! each metadata file, which contain all sections of most fragments, or from the file of
+//! consolidated footers. The [`Snapshot`] it returns describes the array; sections of fragments
+//! ([`fragment`]) and tiles ([`tiles`]) are read when they are needed.
 //!
 //! ```
 //! use tdb_snapshot::SnapshotOptions;
@@ -25,12 +26,11 @@
 //! | [`context`], [`worker`] | the state of an open array, and of a thread |
 //! | [`snapshot`], [`group`] | an array, and a group, at a time |
 //!
-//! This crate does not know which cells a query wants, in which order, or how anything is written. Its bytes
-//! come from any [`Storage`](tdb_storage::Storage).
+//! This crate does not know which cells a query wants, in which order, or how anything is written.
+//! Its bytes come from any [`Storage`](tdb_storage::Storage).
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them.
-//! Everything
-//! else here may change with any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
 mod consolidated;

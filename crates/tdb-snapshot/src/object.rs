@@ -11,7 +11,8 @@ use crate::{Error, Result};
 /// The file that marks a folder as a key-value object, up to libtiledb 1.6.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 
-/// The type of a storage's root. [`ObjectType::Invalid`] is a folder that is neither an array nor a group.
+/// The type of a storage's root. [`ObjectType::Invalid`] is a folder that is neither an array nor a
+/// group.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] if there is no such folder; any I/O error of the storage.
@@ -30,7 +31,8 @@ fn kind_of(root: &[Entry]) -> ObjectType {
     }
 }
 
-/// The listing of a storage's root. Its type must be one of `wanted`; otherwise the error says what it is.
+/// The listing of a storage's root. Its type must be one of `wanted`; otherwise the error says what
+/// it is.
 pub fn list_root(storage: &dyn Storage, wanted: &[ObjectType]) -> Result<(Vec<Entry>, ObjectType)> {
     root_of(storage, storage.list(""), wanted)
 }

@@ -21,8 +21,8 @@ use crate::stats::{Counted, Counters, QueryStats};
 use crate::storage::{Ahead, LocalStorage, Request, Storage};
 use crate::{ConditionTarget, Error, QueryError, Result, TimeWindow, clock, parallel};
 
-/// A TileDB array at one point of its history: its schema, its visible fragments, its deletes, and its storage.
-/// Programs use an `Array`, which is a snapshot whose cells can be read.
+/// A TileDB array at one point of its history: its schema, its visible fragments, its deletes, and
+/// its storage. Programs use an `Array`, which is a snapshot whose cells can be read.
 ///
 /// Clones are cheap: they share what was read of the array.
 #[derive(Clone, Debug)]
@@ -40,50 +40,54 @@ pub struct Snapshot {
     known: Arc<Known>,
 }
 
-/// Options for opening an array or a group. Programs use `OpenOptions`, which open arrays whose cells can be read.
+/// Options for opening an array or a group. Programs use `OpenOptions`, which open arrays whose
+/// cells can be read.
 #[derive(Clone, Debug)]
 #[must_use = "options do nothing until an array is opened with them"]
 pub struct SnapshotOptions {
     start: u64,
     /// `None` is the present time.
     end: Option<u64>,
-    /// `None` means as many threads as the machine has for callers that block, and none for asynchronous callers.
+    /// `None` means as many threads as the machine has for callers that block, and none for
+    /// asynchronous callers.
     threads: Option<usize>,
     limits: Limits,
     key: Option<Key>,
     spawner: Option<Arc<dyn Spawn>>,
 }
 
-/// The input of each attempt to open an array: settings, the files to use, what was fetched so far, and the counters.
+/// The input of each attempt to open an array: settings, the files to use, what was fetched so far,
+/// and the counters.
 type Opening = (SnapshotOptions, Option<ExactFiles>, Arc<Deferred>, Arc<Counters>);
 
 /// The most missing files that an error names.
 const NAMED_GONE: usize = 3;
 
 impl SnapshotOptions {
-    /// The default options: the array as it is at the moment of opening, as many threads as the machine has, default
-    /// limits. As in libtiledb, data written with a later timestamp is not seen. What this process wrote is seen,
-    /// unless it chose a later timestamp itself.
+    /// The default options: the array as it is at the moment of opening, as many threads as the
+    /// machine has, default limits. As in libtiledb, data written with a later timestamp is not
+    /// seen. What this process wrote is seen, unless it chose a later timestamp itself.
     pub fn new() -> Self {
         Self { start: 0, end: None, threads: None, limits: Limits::default(), key: None, spawner: None }
     }
 
-    /// Sees only what was written in this window, which may extend into the future: [`TimeWindow::ALL`] sees
-    /// everything. Where there is no clock, as in a browser, this is the only way to choose the time.
+    /// Sees only what was written in this window, which may extend into the future:
+    /// [`TimeWindow::ALL`] sees everything. Where there is no clock, as in a browser, this is the
+    /// only way to choose the time.
     pub fn window(mut self, window: TimeWindow) -> Self {
         (self.start, self.end) = (window.start, Some(window.end));
         self
     }
 
-    /// Sees only what was written from `start` until now; if `start` is in the future, everything written from then
-    /// on.
+    /// Sees only what was written from `start` until now; if `start` is in the future, everything
+    /// written from then on.
     pub fn since(mut self, start: u64) -> Self {
         (self.start, self.end) = (start, None);
         self
     }
 
-    /// Uses at most this many threads. Each query starts them and ends them when it is done; with 1, no thread is
-    /// started.
+    /// Uses at most this many threads. Each query starts them and ends them when it is done; with
+    /// 1, no thread is started.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
@@ -95,8 +99,8 @@ impl SnapshotOptions {
         self
     }
 
-    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted arrays are not
-    /// encrypted; everything else is AES-256-GCM.
+    /// Opens an encrypted array with its key. The commit files, names and footers of encrypted
+    /// arrays are not encrypted; everything else is AES-256-GCM.
     pub fn key(mut self, key: Key) -> Self {
         self.key = Some(key);
         self
@@ -111,7 +115,8 @@ impl SnapshotOptions {
     /// Opens the array in a local folder.
     ///
     /// # Errors
-    /// The folder contains no array, a file is damaged, or the array uses something that this build does not support.
+    /// The folder contains no array, a file is damaged, or the array uses something that this build
+    /// does not support.
     pub fn open(self, path: impl Into<PathBuf>) -> Result<Snapshot> {
         self.open_storage(LocalStorage::new(path))
     }
@@ -167,8 +172,8 @@ impl SnapshotOptions {
         storage: Arc<dyn AsyncStorage>,
         files: Option<ExactFiles>,
     ) -> Result<Snapshot> {
-        // The window is fixed here: what is written while the array is opened must not be seen by one attempt and
-        // missed by another.
+        // The window is fixed here: what is written while the array is opened must not be seen by
+        // one attempt and missed by another.
         let threads = self.threads.unwrap_or(1);
         let options = self.clone().window(self.time_window()?).threads(threads);
         let counters = Arc::<Counters>::default();
@@ -186,7 +191,8 @@ impl SnapshotOptions {
         done.map_err(|error| Error::io(place, error))?.1
     }
 
-    /// Opens the array in a storage as if it contained only these files, whatever else is in the window.
+    /// Opens the array in a storage as if it contained only these files, whatever else is in the
+    /// window.
     ///
     /// # Errors
     /// As [`Self::open`], and [`Error::FilesGone`] if one of them does not exist.
@@ -217,8 +223,8 @@ impl SnapshotOptions {
             None => directory.latest_schema(&*context.storage, window.end)?.to_owned(),
         };
         let schemas = Schemas::new(&context);
-        // It is not known yet whether the array is dense: all fragments that overlap the window may be visible. The footer of
-        // a single one is read from its own file.
+        // It is not known yet whether the array is dense: all fragments that overlap the window may
+        // be visible. The footer of a single one is read from its own file.
         let overlapping = directory.visible(window, false);
         let consolidated = match overlapping.len() {
             0 | 1 => Vec::new(),
@@ -285,7 +291,8 @@ fn keep_only(directory: &mut Directory, files: &ExactFiles, context: &Context) -
     Err(Error::FilesGone { path: context.describe(""), names, count })
 }
 
-/// The most schemas that are fetched together when an array is opened: few arrays evolve more often.
+/// The most schemas that are fetched together when an array is opened: few arrays evolve more
+/// often.
 const MOST_SCHEMAS: usize = 16;
 
 /// The keys of the schemas that fragments may have: all of them, unless there are many.
@@ -406,15 +413,15 @@ impl Snapshot {
         others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
     }
 
-    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do not open such an
-    /// array without it; other versions ignore it.
+    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do
+    /// not open such an array without it; other versions ignore it.
     #[must_use]
     pub fn has_lock_file(&self) -> bool {
         self.directory.has_lock
     }
 
-    /// Keys of the update files in the window. They are read as libtiledb reads them: the cells that an update
-    /// concerns are dropped, and its new values are not used.
+    /// Keys of the update files in the window. They are read as libtiledb reads them: the cells
+    /// that an update concerns are dropped, and its new values are not used.
     pub fn updates(&self) -> impl Iterator<Item = &str> {
         let paths = self.deletes.iter().map(|delete| delete.path.as_str());
         paths.filter(|path| path.ends_with(CommitKind::Update.suffix()))

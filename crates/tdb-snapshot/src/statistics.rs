@@ -1,4 +1,5 @@
-//! Statistics of tiles and fragments, as far as readers can trust them (docs/format/fragment-metadata.md).
+//! Statistics of tiles and fragments, as far as readers can trust them
+//! (docs/format/fragment-metadata.md).
 //!
 //! | | trusted |
 //! |---|---|
@@ -9,8 +10,9 @@
 //! | other strings | nothing: libtiledb counts none of their nulls |
 //! | all others | null counts of fixed-size cells of sparse fragments |
 //!
-//! A sum that would pass its limit becomes the limit, and adding stops, but libtiledb adds the cells of a dense tile run by run: the next
-//! run begins at the limit, and may lead away from it. So a sum says nothing about itself; the extremes and the number of cells do.
+//! A sum that would pass its limit becomes the limit, and adding stops, but libtiledb adds the
+//! cells of a dense tile run by run: the next run begins at the limit, and may lead away from it.
+//! So a sum says nothing about itself; the extremes and the number of cells do.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -156,8 +158,8 @@ impl Shape {
         }
     }
 
-    /// Whether a tile's sum proves that none of its `cells` is a NaN: a NaN would have made it NaN, unless adding had stopped
-    /// before. The extremes are those of its other values.
+    /// Whether a tile's sum proves that none of its `cells` is a NaN: a NaN would have made it NaN,
+    /// unless adding had stopped before. The extremes are those of its other values.
     fn proves_numbers(&self, sum: [u8; 8], (low, high): (&[u8], &[u8]), cells: u64) -> bool {
         let sum = f64::from_le_bytes(sum);
         sum.is_finite() && sum.abs() < f64::MAX && self.stays_below_limit(low, high, cells)
@@ -185,8 +187,9 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
         return Believed { extremes: same, sums: same, nulls: true };
     }
     let fixed = !field.is_var();
-    // In dense fragments libtiledb takes var-length values from the wrong place, even if there are no nulls: the
-    // fixture `2.30.0/fragments_dense` has tiles with extremes of zeros. It also counts nulls of the wrong cells.
+    // In dense fragments libtiledb takes var-length values from the wrong place, even if there are
+    // no nulls: the fixture `2.30.0/fragments_dense` has tiles with extremes of zeros. It also
+    // counts nulls of the wrong cells.
     let late = rule.extremes && version.has(Gate::NullableStringStatistics);
     let spoilt = fragment.is_dense() && (!fixed || field.nullable && !late);
     let extremes = same && rule.extremes && !spoilt;
@@ -195,7 +198,8 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
 }
 
 impl Statistics {
-    /// The statistics of a field of the fragment's own schema. Sections that cannot be trusted are not read.
+    /// The statistics of a field of the fragment's own schema. Sections that cannot be trusted are
+    /// not read.
     pub fn load(context: &Context, fragment: &Fragment, field: &Field<'_>) -> Result<Self> {
         let believed = believed(fragment, field);
         let shape = Shape::of(field);
@@ -291,7 +295,8 @@ impl Statistics {
 }
 
 impl Whole {
-    /// The statistics of all fields of a fragment, by slot; `None` if there are none that can be trusted.
+    /// The statistics of all fields of a fragment, by slot; `None` if there are none that can be
+    /// trusted.
     pub fn load(context: &Context, fragment: &Fragment) -> Result<Option<Vec<FieldStatistics>>> {
         let version = fragment.version();
         if !version.has(Gate::TrustedTileStatistics) || !version.has(Gate::FragmentStatistics) {
@@ -307,8 +312,9 @@ impl Whole {
     pub fn of(all: &[FieldStatistics], fragment: &Fragment, field: &Field<'_>) -> Option<Self> {
         let mut believed = believed(fragment, field);
         let shape = Shape::of(field);
-        // The statistics of the whole fragment do not show whether a tile has a NaN or a sum that stopped. libtiledb
-        // also skips values after a tile of nulls when it combines the extremes of fixed-size strings.
+        // The statistics of the whole fragment do not show whether a tile has a NaN or a sum that
+        // stopped. libtiledb also skips values after a tile of nulls when it combines the extremes
+        // of fixed-size strings.
         believed.extremes &= shape.number && !shape.float || !shape.number && !shape.nullable;
         let found = all.get(fragment.footer().slots.field(field.kind))?.clone();
         Some(Self { believed, shape, found, cells: fragment.cell_count(), dense: fragment.is_dense() })
@@ -385,7 +391,8 @@ mod tests {
     #[test]
     fn sums_are_believed_where_no_order_of_adding_reaches_their_limit() {
         assert_eq!(sum(INTEGERS, -3, 5, 40, 100), Some(40));
-        // What libtiledb makes of MAX, MAX and -7, where the first two are a run: it stops at MAX, and goes on from there.
+        // What libtiledb makes of MAX, MAX and -7, where the first two are a run: it stops at MAX,
+        // and goes on from there.
         assert_eq!(sum(INTEGERS, -7, i64::MAX, i64::MAX - 7, 3), None);
         assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 4), Some(9));
         assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 5), None);
@@ -408,7 +415,8 @@ mod tests {
         assert!(extremes(-1.0, 2.0, 5.0, 10));
         assert!(!extremes(-1.0, 2.0, f64::NAN, 10));
         assert!(!extremes(-1.0, f64::INFINITY, f64::MAX, 10));
-        // 1e308 and 1e308 reach the limit, a NaN after them is not seen, and -1e308 of the next run leads away.
+        // 1e308 and 1e308 reach the limit, a NaN after them is not seen, and -1e308 of the next run
+        // leads away.
         assert!(!extremes(-1e308, 1e308, 7e307, 4));
         assert!(extremes(-1e307, 1e307, 7e306, 4));
     }

@@ -39,8 +39,8 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
-/// How many bytes zstd decodes in the time that these take with filters of this effort: what is compared with the bytes that are worth a
-/// second thread.
+/// How many bytes zstd decodes in the time that these take with filters of this effort: what is
+/// compared with the bytes that are worth a second thread.
 #[must_use]
 pub fn work(effort: u16, bytes: usize) -> usize {
     const ZSTD: usize = 9;
@@ -73,7 +73,8 @@ pub struct FieldTiles {
     pub cell_val_num: CellValNum,
     fixed: Coded,
     values: Option<(Coded, Arc<Vec<u64>>)>,
-    /// For fields whose filters may store the strings' lengths: how to decode values that contain them.
+    /// For fields whose filters may store the strings' lengths: how to decode values that contain
+    /// them.
     strings: Option<Decoder>,
     validity: Option<ValidityTiles>,
     coords: CoordsPart,
@@ -81,8 +82,8 @@ pub struct FieldTiles {
 }
 
 impl FieldTiles {
-    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema. `None` if that schema
-    /// has no such field, or one of another type.
+    /// The tiles of a column's field in a fragment: found by name in the fragment's own schema.
+    /// `None` if that schema has no such field, or one of another type.
     pub fn of_column(
         context: &Context,
         fragment: &Fragment,
@@ -100,7 +101,8 @@ impl FieldTiles {
         file.map(|file| Self::system(context, fragment, (file, slot), "__timestamps")).transpose()
     }
 
-    /// The delete timestamp of each cell of a fragment, if it has them, as a field of one `u64` per cell.
+    /// The delete timestamp of each cell of a fragment, if it has them, as a field of one `u64` per
+    /// cell.
     pub fn delete_timestamps(context: &Context, fragment: &Fragment) -> Result<Option<Self>> {
         let Some(slot) = fragment.footer().slots.delete_timestamps() else { return Ok(None) };
         let file = fragment.delete_timestamps_file(context)?;
@@ -141,14 +143,16 @@ impl FieldTiles {
         Ok(())
     }
 
-    /// [`work`] for so many bytes of its tiles, but not less than they are: they are looked at or copied, too.
+    /// [`work`] for so many bytes of its tiles, but not less than they are: they are looked at or
+    /// copied, too.
     pub fn work(&self, bytes: usize) -> usize {
         let values = self.values.as_ref().map_or(&self.fixed, |(values, _)| values);
         let effort = self.fixed.decoder.effort().max(values.decoder.effort());
         work(effort, bytes).max(bytes)
     }
 
-    /// Bytes of the values of a tile of a var-length field; 0 for others, and for tiles that the fragment does not list.
+    /// Bytes of the values of a tile of a var-length field; 0 for others, and for tiles that the
+    /// fragment does not list.
     pub fn var_size(&self, tile: usize) -> u64 {
         self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied().unwrap_or(0)
     }
@@ -168,8 +172,8 @@ impl FieldTiles {
         self.validity.is_some()
     }
 
-    /// Decodes a tile of a fixed-size field into `out`, which has exactly the size of its cells. Only chunks whose
-    /// byte range `wanted` accepts are decoded; the rest of `out` is not changed.
+    /// Decodes a tile of a fixed-size field into `out`, which has exactly the size of its cells.
+    /// Only chunks whose byte range `wanted` accepts are decoded; the rest of `out` is not changed.
     pub fn decode_fixed(
         &self,
         context: &Context,
@@ -208,8 +212,8 @@ impl FieldTiles {
         }
     }
 
-    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field. Returns the byte of the tile at
-    /// which `out` begins, a multiple of the cell size `size`.
+    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field. Returns the byte
+    /// of the tile at which `out` begins, a multiple of the cell size `size`.
     pub fn decode_fixed_part(
         &self,
         context: &Context,
@@ -228,9 +232,9 @@ impl FieldTiles {
         self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
     }
 
-    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to `show`, or, where no
-    /// filter changed them, perhaps no more than the bytes of `runs`, which are all that the caller takes. `false` if
-    /// the tile must be decoded whole.
+    /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to
+    /// `show`, or, where no filter changed them, perhaps no more than the bytes of `runs`, which
+    /// are all that the caller takes. `false` if the tile must be decoded whole.
     pub fn visit_fixed(
         &self,
         context: &Context,

@@ -40,9 +40,9 @@ impl TimedFiles {
                         storage.read(&key).map_err(|error| Error::io(storage.describe(&key), error))?;
                     let lines = parse_path_lines(&bytes)
                         .map_err(|error| Error::corrupt(storage.describe(&key), error))?;
-                    // Lines of groups are absolute URIs in every version. Only the name in them is used, so that a
-                    // group that was moved still knows which files a consolidated one replaces; libtiledb compares
-                    // whole URIs.
+                    // Lines of groups are absolute URIs in every version. Only the name in them is
+                    // used, so that a group that was moved still knows which files a consolidated
+                    // one replaces; libtiledb compares whole URIs.
                     let target = |line: &String| {
                         join(folder, vacuum_target(line).rsplit('/').next().unwrap_or_default())
                     };
@@ -58,8 +58,8 @@ impl TimedFiles {
         Ok(loaded)
     }
 
-    /// Keys of the files that are used in `window`, oldest first: those completely inside it that no vacuum file
-    /// inside it lists.
+    /// Keys of the files that are used in `window`, oldest first: those completely inside it that
+    /// no vacuum file inside it lists.
     pub fn visible(&self, window: TimeWindow) -> impl Iterator<Item = &str> {
         let replaced: HashSet<&str> = self
             .vacuums

@@ -9,7 +9,8 @@ use tdb_filters::{CodedStrings, Scratch};
 use crate::Result;
 use crate::buffers::{VarTile, unfilled};
 
-/// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur only once.
+/// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur
+/// only once.
 #[derive(Debug, Default)]
 pub struct Tools {
     /// Buffers and codec states for filters.
@@ -61,8 +62,8 @@ impl Tools {
 /// The most spare buffers of a thread: enough for the columns of a tile that are used together.
 const MOST_SPARE: usize = 8;
 
-/// The tools of a thread. Creating them costs more than everything else in a small query: they are lent out of a few
-/// that the process keeps.
+/// The tools of a thread. Creating them costs more than everything else in a small query: they are
+/// lent out of a few that the process keeps.
 #[derive(Debug)]
 pub struct Worker(Tools);
 
@@ -74,8 +75,8 @@ const MOST: usize = 4;
 const LARGEST: usize = 256 << 10;
 
 impl Worker {
-    /// Makes the workers of threads that share some jobs: where there are fewer jobs than threads, each may start others for the
-    /// chunks of a tile.
+    /// Makes the workers of threads that share some jobs: where there are fewer jobs than threads,
+    /// each may start others for the chunks of a tile.
     pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
         let each = threads.checked_div(jobs).unwrap_or(1);
         move || {
@@ -88,7 +89,8 @@ impl Worker {
 
 impl Default for Worker {
     fn default() -> Self {
-        // Never wait: if the lock is held (by another thread, or since before a fork), new tools are created instead.
+        // Never wait: if the lock is held (by another thread, or since before a fork), new tools
+        // are created instead.
         let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.pop());
         Self(idle.unwrap_or_default())
     }

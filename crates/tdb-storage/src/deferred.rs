@@ -1,10 +1,11 @@
 //! Storages that answer later, and how synchronous code runs on them.
 //!
-//! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it runs as a step that is
-//! repeated as often as needed ([`drive`]). Each request of the step is looked up among the answers received so far
-//! ([`Deferred`]). If an answer is missing, the step fails; all requests announced so far are sent to the storage
-//! together, and the step runs again from its beginning, with the same answers as before. So the same code serves
-//! synchronous and asynchronous callers, nothing blocks, and dropping the future cancels the requests.
+//! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it
+//! runs as a step that is repeated as often as needed ([`drive`]). Each request of the step is
+//! looked up among the answers received so far ([`Deferred`]). If an answer is missing, the step
+//! fails; all requests announced so far are sent to the storage together, and the step runs again
+//! from its beginning, with the same answers as before. So the same code serves synchronous and
+//! asynchronous callers, nothing blocks, and dropping the future cancels the requests.
 
 use core::fmt::Debug;
 use core::future::Future;
@@ -23,10 +24,11 @@ use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, Stor
 /// The answers to some requests, in the order of the requests, once they have arrived.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
 
-/// Read access to the files of one array for callers that must not block. Keys are those of [`Storage`].
+/// Read access to the files of one array for callers that must not block. Keys are those of
+/// [`Storage`].
 pub trait AsyncStorage: Debug + Send + Sync {
-    /// Answers many requests, in the order given. If one fails, the others are still answered. Dropping the future
-    /// cancels them.
+    /// Answers many requests, in the order given. If one fails, the others are still answered.
+    /// Dropping the future cancels them.
     fn fetch(&self, requests: Vec<Request>) -> Fetching;
 
     /// How requests are best grouped.
@@ -37,8 +39,8 @@ pub trait AsyncStorage: Debug + Send + Sync {
     /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests it repeats; `None` if it does neither (the
-    /// default).
+    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests
+    /// it repeats; `None` if it does neither (the default).
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
         let _ = tally;
         None
@@ -65,19 +67,21 @@ impl<S: AsyncStorage + ?Sized> AsyncStorage for Arc<S> {
     }
 }
 
-/// Runs CPU-heavy work, such as decoding, where it does not delay other tasks: on a pool of threads for blocking work,
-/// for instance.
+/// Runs CPU-heavy work, such as decoding, where it does not delay other tasks: on a pool of threads
+/// for blocking work, for instance.
 pub trait Spawn: Debug + Send + Sync {
     /// Runs a job soon. If the job is dropped instead, its query fails.
     fn spawn(&self, job: Box<dyn FnOnce() + Send>);
 }
 
-/// A storage that has every answer immediately, for asynchronous callers: for instance one in memory.
+/// A storage that has every answer immediately, for asynchronous callers: for instance one in
+/// memory.
 #[derive(Clone, Debug)]
 pub struct AtOnce<S>(Arc<S>);
 
 impl<S: Storage> AtOnce<S> {
-    /// Answers from `storage`. It is called while the future is polled, so its calls must not take long.
+    /// Answers from `storage`. It is called while the future is polled, so its calls must not take
+    /// long.
     pub fn new(storage: S) -> Self {
         Self(Arc::new(storage))
     }
@@ -103,7 +107,8 @@ impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
     }
 }
 
-/// An [`AsyncStorage`] as the [`Storage`] of one step: it has the answers received so far, and fails if one is missing.
+/// An [`AsyncStorage`] as the [`Storage`] of one step: it has the answers received so far, and
+/// fails if one is missing.
 #[derive(Debug)]
 pub struct Deferred {
     storage: Arc<dyn AsyncStorage>,
@@ -116,8 +121,8 @@ type Answer = Result<Reply, Arc<io::Error>>;
 
 #[derive(Debug, Default)]
 struct Log {
-    /// The answers to each request, in the order it was made: a caller that lists a folder twice wants to see what
-    /// changed.
+    /// The answers to each request, in the order it was made: a caller that lists a folder twice
+    /// wants to see what changed.
     answers: HashMap<Request, Vec<Answer>>,
     /// How often the step has made each request so far.
     asked: HashMap<Request, usize>,
@@ -218,7 +223,8 @@ impl Storage for Deferred {
 
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         let log = &mut *self.log();
-        // After a request without an answer, the step may ask for other things than it will once the answer is known.
+        // After a request without an answer, the step may ask for other things than it will once
+        // the answer is known.
         let first = log.wanted.is_empty();
         let mut answer = |request: &Request| {
             let asked = log.asked.entry(request.clone()).or_default();
@@ -252,9 +258,9 @@ impl Storage for Deferred {
     }
 }
 
-/// Runs a step, whose reads `deferred` answers, again and again until all its requests are answered: then its result is
-/// valid. Each run gets `carried`, and must do the same with it each time. With `spawner`, the step runs there;
-/// without, while the future is polled.
+/// Runs a step, whose reads `deferred` answers, again and again until all its requests are
+/// answered: then its result is valid. Each run gets `carried`, and must do the same with it each
+/// time. With `spawner`, the step runs there; without, while the future is polled.
 ///
 /// # Errors
 /// If the spawner drops a step.

@@ -1,8 +1,8 @@
 //! Where the bytes of TileDB arrays are read from and written to.
 //!
-//! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where that is faster. A
-//! [`WriteStorage`] writes whole files, once. [`LocalStorage`] and [`MemoryStorage`] implement both traits; a program
-//! may provide its own implementation.
+//! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where
+//! that is faster. A [`WriteStorage`] writes whole files, once. [`LocalStorage`] and
+//! [`MemoryStorage`] implement both traits; a program may provide its own implementation.
 //!
 //! ```
 //! use tdb_storage::{ByteRange, MemoryStorage, Storage};
@@ -21,11 +21,11 @@
 //! | [`stats`] | counters of what reading costs |
 //! | [`testing`] | a conformance suite for storages; storages for tests that are slow or fail |
 //!
-//! This crate does not know what is in the files, nor which files an array has. It is the only library of the workspace
-//! that opens files.
+//! This crate does not know what is in the files, nor which files an array has. It is the only
+//! library of the workspace that opens files.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change in any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 pub mod deferred;

@@ -13,21 +13,22 @@ use crate::storage::{
     ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer,
 };
 
-/// What was done through an opened array: by one query (`Read::collect_with_stats`), or since it was opened
-/// (`Array::stats`).
+/// What was done through an opened array: by one query (`Read::collect_with_stats`), or since it
+/// was opened (`Array::stats`).
 ///
-/// The counters belong to the array, and are updated once per tile. Queries that run on the same array at the same time
-/// are counted together; open the array twice to count them separately.
+/// The counters belong to the array, and are updated once per tile. Queries that run on the same
+/// array at the same time are counted together; open the array twice to count them separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueryStats {
     /// Reads from the storage, including listings; reads answered by a cache are not counted.
     pub requests: u64,
-    /// Calls to the storage, each of which may make many requests at once; small reads of an open file count one by one. If one
-    /// thread makes all calls, this is the number of waits.
+    /// Calls to the storage, each of which may make many requests at once; small reads of an open
+    /// file count one by one. If one thread makes all calls, this is the number of waits.
     pub rounds: u64,
-    /// Attempts of requests that failed, because a server was too busy or a connection broke, so that the request was made
-    /// again. They are not counted as requests. Only storages that know about them report them.
+    /// Attempts of requests that failed, because a server was too busy or a connection broke, so
+    /// that the request was made again. They are not counted as requests. Only storages that know
+    /// about them report them.
     pub retries: u64,
     /// Bytes the storage delivered.
     pub bytes_read: u64,
@@ -41,14 +42,16 @@ pub struct QueryStats {
     pub chunks: u64,
     /// Bytes of cells decoded; where no filter changed a tile, those that were read.
     pub bytes_decoded: u64,
-    /// Bytes of cells (values, validity, codes of strings) that were moved after they were decoded: out of a tile into the
-    /// result, aside until they are collected, or to another order. Each move counts. What is decoded where it stays was not
-    /// moved; offsets of strings are computed anew; and a buffer that grows or shrinks does not count.
+    /// Bytes of cells (values, validity, codes of strings) that were moved after they were decoded:
+    /// out of a tile into the result, aside until they are collected, or to another order. Each
+    /// move counts. What is decoded where it stays was not moved; offsets of strings are computed
+    /// anew; and a buffer that grows or shrinks does not count.
     pub bytes_copied: u64,
-    /// Cells whose coordinates were compared with the ranges, or whose timestamps with the time window.
+    /// Cells whose coordinates were compared with the ranges, or whose timestamps with the time
+    /// window.
     pub cells_tested: u64,
-    /// Time spent reading sections of fragment metadata (offsets, R-trees). It is also contained in the times of the
-    /// other stages.
+    /// Time spent reading sections of fragment metadata (offsets, R-trees). It is also contained in
+    /// the times of the other stages.
     pub sections: Duration,
     /// Time spent finding cells: R-trees, coordinates. Sparse arrays only.
     pub select: Duration,
@@ -137,7 +140,8 @@ impl Counters {
         self.bytes_decoded.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }
 
-    /// Counts bytes of cells that were moved after they were decoded. Callers add up the cells of a tile or a column first.
+    /// Counts bytes of cells that were moved after they were decoded. Callers add up the cells of a
+    /// tile or a column first.
     pub fn copied(&self, bytes: usize) {
         self.bytes_copied.fetch_add(to_u64(bytes), Ordering::Relaxed);
     }
@@ -213,8 +217,8 @@ pub struct Clock<'a> {
     start: Option<Instant>,
 }
 
-/// The current time, to measure how long something takes; `None` in WebAssembly without a host, where reading the clock
-/// panics.
+/// The current time, to measure how long something takes; `None` in WebAssembly without a host,
+/// where reading the clock panics.
 fn start() -> Option<Instant> {
     (!cfg!(all(target_family = "wasm", target_os = "unknown"))).then(Instant::now)
 }
@@ -227,8 +231,9 @@ impl Drop for Clock<'_> {
     }
 }
 
-/// A storage whose requests are counted and whose replies are checked for their length: if a storage returns fewer
-/// bytes than requested without an error, later bytes must not be taken for the missing ones.
+/// A storage whose requests are counted and whose replies are checked for their length: if a
+/// storage returns fewer bytes than requested without an error, later bytes must not be taken for
+/// the missing ones.
 #[derive(Debug)]
 pub struct Counted {
     storage: Box<dyn Storage>,

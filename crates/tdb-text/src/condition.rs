@@ -8,7 +8,8 @@ use tdb_schema::{ArraySchema, Field};
 use crate::parse::date_span;
 use crate::value::{cell_text, escape_bytes, hex_text};
 
-/// Parses a condition, with dates of date fields in quotes: they mean all that is inside of them, such as the seconds of a day.
+/// Parses a condition, with dates of date fields in quotes: they mean all that is inside of them,
+/// such as the seconds of a day.
 ///
 /// # Errors
 /// What is wrong, and where in the text.
@@ -16,8 +17,9 @@ pub fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, Conditi
     with_dates(QueryCondition::parse(text)?, schema)
 }
 
-/// The condition with ticks instead of texts where a field of dates is compared. A text such as `2020-02` is all of what it
-/// names: `<` is before it, `<=` up to its end, `>` after it, `>=` from its beginning on, `=` and `in` inside of it.
+/// The condition with ticks instead of texts where a field of dates is compared. A text such as
+/// `2020-02` is all of what it names: `<` is before it, `<=` up to its end, `>` after it, `>=` from
+/// its beginning on, `=` and `in` inside of it.
 ///
 /// # Errors
 /// A text that is not a date of the field's unit.
@@ -31,8 +33,8 @@ pub fn with_dates(condition: QueryCondition, schema: &ArraySchema) -> Result<Que
     })
 }
 
-/// A condition as stored in a file: `a <= 20 and (b = 3 or b = 4)`. The file does not contain the types of the
-/// operands; those of fields that the schema does not have are shown in hexadecimal.
+/// A condition as stored in a file: `a <= 20 and (b = 3 or b = 4)`. The file does not contain the
+/// types of the operands; those of fields that the schema does not have are shown in hexadecimal.
 pub fn text(condition: &Condition, schema: Option<&ArraySchema>) -> String {
     let text = |child: &Condition| text(child, schema);
     match condition {

@@ -1,8 +1,9 @@
 //! Documents in JSON whose numbers are what is written.
 //!
-//! `serde_json` makes a number of 64 bits of all digits, which are nobody's choice but the reader's: what becomes of them depends on
-//! the type of the field, which the reader of a document does not know yet. Its feature `arbitrary_precision` keeps digits, but not
-//! the sign of `-0`, and changes `serde_json` for whole programs.
+//! `serde_json` makes a number of 64 bits of all digits, which are nobody's choice but the
+//! reader's: what becomes of them depends on the type of the field, which the reader of a document
+//! does not know yet. Its feature `arbitrary_precision` keeps digits, but not the sign of `-0`, and
+//! changes `serde_json` for whole programs.
 
 use core::fmt;
 
@@ -183,7 +184,8 @@ impl From<Value> for Json {
     }
 }
 
-/// For printing: numbers are those of 64 bits that are nearest, or their digits as a text where there are none.
+/// For printing: numbers are those of 64 bits that are nearest, or their digits as a text where
+/// there are none.
 impl From<&Json> for Value {
     fn from(value: &Json) -> Self {
         match value {

@@ -1,4 +1,5 @@
-//! Values, dates, filters, conditions and schemas of TileDB arrays as people write them: as text and as JSON.
+//! Values, dates, filters, conditions and schemas of TileDB arrays as people write them: as text
+//! and as JSON.
 //!
 //! ```
 //! use serde_json::json;
@@ -21,8 +22,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The command and the Python package share this notation, so that both understand what the other prints. The crate
-//! knows nothing of files, of byte layouts, or of how queries are answered.
+//! The command and the Python package share this notation, so that both understand what the other
+//! prints. The crate knows nothing of files, of byte layouts, or of how queries are answered.
 #![forbid(unsafe_code)]
 
 pub mod condition;

@@ -30,7 +30,8 @@ pub fn unescape(text: &str) -> Result<Vec<u8>> {
     quotes::unescape(text, Colons::Plain)
 }
 
-/// An integer of an integral type; `None` if the text is not an integer, or the type is floating-point.
+/// An integer of an integral type; `None` if the text is not an integer, or the type is
+/// floating-point.
 pub fn parse_integer(datatype: Datatype, text: &str) -> Result<Option<Vec<u8>>> {
     let physical = datatype.physical();
     let Ok(value) = text.parse::<i128>() else { return Ok(None) };

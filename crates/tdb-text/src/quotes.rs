@@ -9,7 +9,8 @@ pub enum Colons {
     Separate,
 }
 
-/// The length of the value in quotes at the beginning of a text, if the text or a separator follows its end.
+/// The length of the value in quotes at the beginning of a text, if the text or a separator follows
+/// its end.
 pub fn length(text: &str) -> Option<usize> {
     let mut chars = text.char_indices();
     let (_, quote) = chars.next().filter(|(_, c)| matches!(c, '\'' | '"'))?;
@@ -31,7 +32,8 @@ pub fn inside(text: &str) -> Option<&str> {
     (length(text)? == text.len()).then(|| text.get(1..text.len().saturating_sub(1)))?
 }
 
-/// A string with `\xNN` for any byte, `\n`, `\r`, `\t`, and a backslash before characters with a special meaning.
+/// A string with `\xNN` for any byte, `\n`, `\r`, `\t`, and a backslash before characters with a
+/// special meaning.
 pub fn unescape(text: &str, colons: Colons) -> Result<Vec<u8>, String> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;

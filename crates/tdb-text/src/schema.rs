@@ -53,9 +53,9 @@ pub struct Described {
     pub enumerations: Vec<Enumeration>,
 }
 
-/// Parses a schema. Omitted properties have the same defaults as in libtiledb, except that attributes of texts and
-/// bytes are of variable length, where libtiledb makes cells of one byte; `version` replaces the format version in
-/// the schema.
+/// Parses a schema. Omitted properties have the same defaults as in libtiledb, except that
+/// attributes of texts and bytes are of variable length, where libtiledb makes cells of one byte;
+/// `version` replaces the format version in the schema.
 pub fn parse(at: &At<'_>, version: Option<FormatVersion>) -> Result<Described> {
     at.object(&[&KEYS[..], &["enumerations"], &OF_THE_ARRAY[..]].concat())?;
     let kind = at.need("type")?.parsed("type (dense or sparse)", array_type)?;

@@ -2,8 +2,8 @@
 
 use strsim::damerau_levenshtein;
 
-/// The known word that differs least from `word`, if it differs little: by one change, or in one of three characters.
-/// Upper and lower case are the same here.
+/// The known word that differs least from `word`, if it differs little: by one change, or in one of
+/// three characters. Upper and lower case are the same here.
 pub fn meant<'w>(word: &str, known: impl IntoIterator<Item = &'w str>) -> Option<&'w str> {
     let word = word.to_lowercase();
     let len = word.chars().count();

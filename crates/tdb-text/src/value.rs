@@ -23,8 +23,8 @@ pub fn is_single(datatype: Datatype, cell_val_num: CellValNum) -> bool {
     is_text(datatype) || cell_val_num == CellValNum::ONE
 }
 
-/// A cell as text for display: strings with unprintable bytes as `\xNN`, and in quotes if they could be mistaken for
-/// something else; dates as dates; several values as `[1, 2]`.
+/// A cell as text for display: strings with unprintable bytes as `\xNN`, and in quotes if they
+/// could be mistaken for something else; dates as dates; several values as `[1, 2]`.
 pub fn cell_text(datatype: Datatype, cell_val_num: CellValNum, cell: &[u8]) -> String {
     if is_text(datatype) {
         let text = text_of(datatype, cell).map_or_else(|| escape_bytes(cell), |text| escape(&text));

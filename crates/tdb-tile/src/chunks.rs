@@ -20,7 +20,8 @@ pub const CHUNK_HEADER_LEN: usize = 12;
 /// | … metadata length | u32 |
 /// | … metadata, data | bytes |
 ///
-/// Tiles without chunks, chunks without bytes and chunks over 64 KiB are all normal. Parsing allocates nothing.
+/// Tiles without chunks, chunks without bytes and chunks over 64 KiB are all normal. Parsing
+/// allocates nothing.
 ///
 /// ```
 /// use tdb_tile::TileChunks;
@@ -87,12 +88,14 @@ impl<'a> TileChunks<'a> {
     /// Checks the framing of `bytes`, which are the whole tile, at file offset `base_offset`.
     ///
     /// # Errors
-    /// If the headers describe more bytes than there are, or if bytes are left after the last chunk.
+    /// If the headers describe more bytes than there are, or if bytes are left after the last
+    /// chunk.
     pub fn parse(bytes: &'a [u8], base_offset: u64) -> Result<Self> {
         Self::parse_from(Reader::with_offset(bytes, base_offset))
     }
 
-    /// Checks the framing with a reader from the caller, for example a traced one, which must end with the tile.
+    /// Checks the framing with a reader from the caller, for example a traced one, which must end
+    /// with the tile.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -102,8 +105,8 @@ impl<'a> TileChunks<'a> {
         Ok(tile)
     }
 
-    /// Reads the tile at the position of `reader`, and leaves the reader at the end of the tile: for consecutive tiles
-    /// whose offsets are not known.
+    /// Reads the tile at the position of `reader`, and leaves the reader at the end of the tile:
+    /// for consecutive tiles whose offsets are not known.
     ///
     /// # Errors
     /// If the headers describe more bytes than there are.
@@ -126,14 +129,15 @@ impl<'a> TileChunks<'a> {
         self.count
     }
 
-    /// Whether there are no chunks, as in the offsets tiles of fields whose filters store the strings' lengths.
+    /// Whether there are no chunks, as in the offsets tiles of fields whose filters store the
+    /// strings' lengths.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Length of the unfiltered tile in bytes, according to the chunk headers. Not trusted until it has been compared
-    /// with the length that follows from the schema or the fragment.
+    /// Length of the unfiltered tile in bytes, according to the chunk headers. Not trusted until it
+    /// has been compared with the length that follows from the schema or the fragment.
     #[must_use]
     pub const fn original_len(&self) -> u64 {
         self.original_len
@@ -159,7 +163,8 @@ impl<'a> TileChunks<'a> {
         })
     }
 
-    /// One job for each chunk: each owns its part of `out`, so they can run in any order and on any thread.
+    /// One job for each chunk: each owns its part of `out`, so they can run in any order and on any
+    /// thread.
     ///
     /// # Errors
     /// If `out` is not [`Self::original_len`] bytes long.
@@ -191,7 +196,8 @@ impl<'a> TileChunks<'a> {
         self.jobs(out)?.try_for_each(|job| job.run(decoder, scratch, budget))
     }
 
-    /// Decodes the chunks whose byte range in the tile `wanted` accepts, and leaves the rest of `out` unchanged.
+    /// Decodes the chunks whose byte range in the tile `wanted` accepts, and leaves the rest of
+    /// `out` unchanged.
     ///
     /// # Errors
     /// As [`Self::decode`].
@@ -208,8 +214,8 @@ impl<'a> TileChunks<'a> {
             .try_for_each(|job| job.run(decoder, scratch, budget))
     }
 
-    /// Decodes a tile of strings whose pipeline [stores their lengths](Decoder::decodes_strings). Returns the bytes of
-    /// all strings and the start of each.
+    /// Decodes a tile of strings whose pipeline [stores their lengths](Decoder::decodes_strings).
+    /// Returns the bytes of all strings and the start of each.
     ///
     /// # Errors
     /// As [`Self::decode_strings_into`].
@@ -224,8 +230,8 @@ impl<'a> TileChunks<'a> {
         Ok((values, offsets))
     }
 
-    /// As [`Self::decode_strings`], but appends to the vectors. Offsets are positions in `values`, so several tiles can
-    /// be decoded one after another into the same vectors.
+    /// As [`Self::decode_strings`], but appends to the vectors. Offsets are positions in `values`,
+    /// so several tiles can be decoded one after another into the same vectors.
     ///
     /// # Errors
     /// If the pipeline does not store strings, or a filter fails on a chunk.
@@ -252,7 +258,8 @@ impl<'a> TileChunks<'a> {
         Ok(())
     }
 
-    /// As [`Self::decode_strings_into`], but strings that are stored once stay so. Returns the bytes of all cells' strings together.
+    /// As [`Self::decode_strings_into`], but strings that are stored once stay so. Returns the
+    /// bytes of all cells' strings together.
     ///
     /// # Errors
     /// As [`Self::decode_strings_into`].
@@ -327,7 +334,8 @@ fn read_chunk<'a>(reader: &mut Reader<'a>) -> tdb_codec::Result<(u32, &'a [u8], 
     let original_len = reader.u32("chunk original length")?;
     let data_len = reader.u32("chunk filtered length")?;
     let metadata_len = reader.u32("chunk metadata length")?;
-    // Both lengths are compared together, so the error has the offset of the header and not one past it.
+    // Both lengths are compared together, so the error has the offset of the header and not one
+    // past it.
     let promised = u64::from(data_len).saturating_add(u64::from(metadata_len));
     if let Some(missing) = promised.checked_sub(to_u64(reader.remaining()))
         && missing > 0

@@ -1,4 +1,5 @@
-//! Writes a tile: cuts it into chunks, filters each chunk, and frames it. Chunks are independent jobs, as in reading.
+//! Writes a tile: cuts it into chunks, filters each chunk, and frames it. Chunks are independent
+//! jobs, as in reading.
 
 use tdb_codec::{to_u32, to_u64};
 use tdb_filters::{Encoder, Scratch};
@@ -39,8 +40,8 @@ pub fn encode_tile(
     Ok(out)
 }
 
-/// As [`encode_tile`], into a buffer of the caller: allocating fresh memory for each tile takes as long as some
-/// filters. The old contents of the buffer are dropped.
+/// As [`encode_tile`], into a buffer of the caller: allocating fresh memory for each tile takes as
+/// long as some filters. The old contents of the buffer are dropped.
 ///
 /// # Errors
 /// As [`encode_tile`].
@@ -54,8 +55,8 @@ pub fn encode_tile_into(
 ) -> Result<()> {
     let jobs = encode_jobs(encoder, input, cells)?;
     let framing = CHUNK_HEADER_LEN.saturating_mul(jobs.len()).saturating_add(size_of::<u64>());
-    // Reserves memory for chunks whose length does not change; for a tile that filters shrink, the buffer grows as
-    // needed.
+    // Reserves memory for chunks whose length does not change; for a tile that filters shrink, the
+    // buffer grows as needed.
     let body = if encoder.keeps_sizes() { input.len() } else { 0 };
     out.clear();
     out.reserve(framing.saturating_add(body));
@@ -63,8 +64,9 @@ pub fn encode_tile_into(
     jobs.into_iter().try_for_each(|job| job.run(encoder, scratch, buffers, out))
 }
 
-/// The jobs of a tile, in order: one for each chunk that the tile is cut into, at least one. They can run in any order
-/// and on any thread. The tile is their count as a u64, followed by the output of each job.
+/// The jobs of a tile, in order: one for each chunk that the tile is cut into, at least one. They
+/// can run in any order and on any thread. The tile is their count as a u64, followed by the output
+/// of each job.
 ///
 /// ```
 /// use tdb_codec::{Datatype, FormatVersion};
@@ -109,7 +111,8 @@ pub struct EncodeJob<'a> {
     cells: &'a [u8],
 }
 
-/// The metadata and data of a chunk between filtering and framing; a worker reuses the buffers for each chunk.
+/// The metadata and data of a chunk between filtering and framing; a worker reuses the buffers for
+/// each chunk.
 #[derive(Clone, Debug, Default)]
 pub struct ChunkBuffers {
     metadata: Vec<u8>,
@@ -129,7 +132,8 @@ impl<'a> EncodeJob<'a> {
         self.cells
     }
 
-    /// Filters the chunk and appends it with its header to `out`. Offsets in errors count from the start of `out`.
+    /// Filters the chunk and appends it with its header to `out`. Offsets in errors count from the
+    /// start of `out`.
     ///
     /// # Errors
     /// If a filter fails on the chunk, or it is over 4 GiB.
@@ -163,11 +167,11 @@ impl<'a> EncodeJob<'a> {
         Ok(())
     }
 
-    /// Filters the chunk into its final place, after the space for a header and for the metadata. The metadata is
-    /// returned in `metadata`.
+    /// Filters the chunk into its final place, after the space for a header and for the metadata.
+    /// The metadata is returned in `metadata`.
     ///
-    /// The metadata usually has the same length as that of the previous chunk, so this length is used for the space. If
-    /// it turns out to be wrong, the data is moved.
+    /// The metadata usually has the same length as that of the previous chunk, so this length is
+    /// used for the space. If it turns out to be wrong, the data is moved.
     fn run_in_place(
         self,
         encoder: &Encoder,
@@ -191,8 +195,9 @@ impl<'a> EncodeJob<'a> {
     }
 }
 
-/// Filters and frames a tile of strings whose pipeline stores their lengths: always one chunk. `offsets` contains the
-/// start of each string in `values`. The offsets tile that belongs to it is [`EMPTY_TILE`].
+/// Filters and frames a tile of strings whose pipeline stores their lengths: always one chunk.
+/// `offsets` contains the start of each string in `values`. The offsets tile that belongs to it is
+/// [`EMPTY_TILE`].
 ///
 /// # Errors
 /// If the pipeline does not store strings, offsets are out of order, or the chunk is over 4 GiB.

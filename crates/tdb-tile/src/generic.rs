@@ -40,8 +40,8 @@ impl Encryption {
     }
 }
 
-/// A tile that describes itself: schemas, enumerations, sections of fragment metadata, array metadata and
-/// groups are wrapped in one.
+/// A tile that describes itself: schemas, enumerations, sections of fragment metadata, array
+/// metadata and groups are wrapped in one.
 ///
 /// | Offset | Field | Type |
 /// |---|---|---|
@@ -55,8 +55,8 @@ impl Encryption {
 /// | 34 | pipeline | docs/format/filters.md |
 /// | 34 + pipeline length | chunks | docs/format/tiles-and-chunks.md |
 ///
-/// The header is never encrypted. The version is that of the library that wrote the tile, not that of the
-/// payload inside.
+/// The header is never encrypted. The version is that of the library that wrote the tile, not that
+/// of the payload inside.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GenericTile<'a> {
@@ -80,8 +80,8 @@ pub struct GenericTile<'a> {
 }
 
 impl<'a> GenericTile<'a> {
-    /// Reads the tile at the start of `bytes`, which is at file offset `base_offset`. More bytes may follow: see
-    /// [`Self::total_len`].
+    /// Reads the tile at the start of `bytes`, which is at file offset `base_offset`. More bytes
+    /// may follow: see [`Self::total_len`].
     ///
     /// # Errors
     /// If the header is cut off or wrong, its version is not supported, or the chunks are cut off.
@@ -89,8 +89,8 @@ impl<'a> GenericTile<'a> {
         Self::parse_from(Reader::with_offset(bytes, base_offset))
     }
 
-    /// Reads the tile with a reader from the caller, for example a traced one: [`Self::chunks`] then records the chunks
-    /// in the same trace.
+    /// Reads the tile with a reader from the caller, for example a traced one: [`Self::chunks`]
+    /// then records the chunks in the same trace.
     ///
     /// # Errors
     /// As [`Self::parse`].
@@ -156,11 +156,12 @@ impl<'a> GenericTile<'a> {
         Ok(chunks)
     }
 
-    /// Decodes the payload. Its size is compared with `limits.metadata_bytes` and charged to `budget` for the time of
-    /// the call; the result belongs to the caller.
+    /// Decodes the payload. Its size is compared with `limits.metadata_bytes` and charged to
+    /// `budget` for the time of the call; the result belongs to the caller.
     ///
     /// # Errors
-    /// If the tile is encrypted and there is no key (or the other way round), or if the tile is too large or invalid.
+    /// If the tile is encrypted and there is no key (or the other way round), or if the tile is too
+    /// large or invalid.
     pub fn decode(&self, key: Option<&Key>, limits: &Limits, budget: &Budget) -> Result<Vec<u8>> {
         match (self.encryption, key) {
             (Encryption::Aes256Gcm, None) => return Err(self.error(ErrorKind::Encrypted)),
@@ -204,7 +205,8 @@ impl<'a> GenericTile<'a> {
         encode(payload, version, None, &mut Scratch::new())
     }
 
-    /// As [`Self::encode`], encrypted: gzip, then AES-256-GCM. `scratch` must have a source of nonces.
+    /// As [`Self::encode`], encrypted: gzip, then AES-256-GCM. `scratch` must have a source of
+    /// nonces.
     ///
     /// # Errors
     /// If this build has no gzip or no encryption, or `scratch` has no nonces.
@@ -217,8 +219,8 @@ impl<'a> GenericTile<'a> {
         encode(payload, version, Some(key), scratch)
     }
 
-    /// As [`Self::encode`], or [`Self::encode_encrypted`] if there is a key, with working memory of the caller: setting
-    /// up gzip takes longer than compressing most payloads.
+    /// As [`Self::encode`], or [`Self::encode_encrypted`] if there is a key, with working memory of
+    /// the caller: setting up gzip takes longer than compressing most payloads.
     ///
     /// # Errors
     /// As [`Self::encode_encrypted`].

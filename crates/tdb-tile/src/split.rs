@@ -27,8 +27,8 @@ pub enum Cells<'a> {
         /// Length of a chunk in bytes.
         len: u64,
     },
-    /// Coordinates in one file, before [`Gate::DimensionFiles`](tdb_codec::Gate::DimensionFiles): each dimension has an
-    /// equal share of the tile, and each share is cut separately.
+    /// Coordinates in one file, before [`Gate::DimensionFiles`](tdb_codec::Gate::DimensionFiles):
+    /// each dimension has an equal share of the tile, and each share is cut separately.
     Coordinates {
         /// Number of dimensions.
         dimensions: u64,
@@ -42,8 +42,8 @@ pub enum Cells<'a> {
 /// The target length of chunks in bytes.
 pub const TARGET_CHUNK_LEN: u64 = 65536;
 
-/// The lengths of the chunks that a tile of `tile_len` bytes is cut into. There is at least one; the last may
-/// be empty.
+/// The lengths of the chunks that a tile of `tile_len` bytes is cut into. There is at least one;
+/// the last may be empty.
 ///
 /// ```
 /// use tdb_tile::split::{Cells, chunk_lengths};
@@ -88,8 +88,8 @@ fn fixed(tile_len: usize, chunk_len: u64) -> Vec<usize> {
     lengths
 }
 
-/// The chunks of each dimension, one dimension after the other. Bytes that are not part of any dimension's share, which
-/// no writer produces, become a separate chunk.
+/// The chunks of each dimension, one dimension after the other. Bytes that are not part of any
+/// dimension's share, which no writer produces, become a separate chunk.
 fn coordinates(tile_len: usize, dimensions: u64, size: u64) -> Vec<usize> {
     let dimensions = to_usize(dimensions).unwrap_or(usize::MAX).max(1);
     let share = tile_len.checked_div(dimensions).unwrap_or(0);

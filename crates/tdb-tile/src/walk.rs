@@ -11,9 +11,9 @@ use crate::error::{Error, ErrorKind, Result};
 /// Number of bytes of the chunk count before the first header.
 const COUNT_LEN: usize = 8;
 
-/// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges cheaply. The
-/// position of a chunk is known only from the headers before it, except where no filter changed the tile and its writer
-/// gave all chunks one length: [`Self::of_equal_chunks`].
+/// Walks a tile's chunk headers, for callers that need few of its chunks and can read small ranges
+/// cheaply. The position of a chunk is known only from the headers before it, except where no
+/// filter changed the tile and its writer gave all chunks one length: [`Self::of_equal_chunks`].
 ///
 /// The walk does no I/O. It returns which bytes it needs next, and the caller passes them in:
 ///
@@ -69,8 +69,8 @@ pub struct ChunkPlace {
     metadata_len: usize,
 }
 
-/// The number of chunks of a tile that no filter changed, from the bytes that it takes in its file and those of its cells. `None` if
-/// these do not differ by the count and whole headers.
+/// The number of chunks of a tile that no filter changed, from the bytes that it takes in its file
+/// and those of its cells. `None` if these do not differ by the count and whole headers.
 ///
 /// ```
 /// // Two headers of 12 bytes, and the count.
@@ -85,7 +85,8 @@ pub fn plain_chunks(stored: u64, cells: u64) -> Option<u64> {
 }
 
 impl ChunkWalk {
-    /// A walk over the tile at the file range `tile`, whose chunks must add up to `original_len` bytes.
+    /// A walk over the tile at the file range `tile`, whose chunks must add up to `original_len`
+    /// bytes.
     #[must_use]
     pub const fn new(tile: Range<u64>, original_len: usize) -> Self {
         let next = tile.start;
@@ -93,9 +94,10 @@ impl ChunkWalk {
         Self { tile, original_len, next, left: None, index: 0, output: 0, is_equal, each, before }
     }
 
-    /// The same for a tile that no filter changed, and whose writer gave all chunks but the last one length, as writers do with cells
-    /// of one size. Values of variable length, and coordinates of several dimensions in one tile, are cut into chunks of different
-    /// lengths ([`crate::split`]): there, cells could look like the header that is expected where they are.
+    /// The same for a tile that no filter changed, and whose writer gave all chunks but the last
+    /// one length, as writers do with cells of one size. Values of variable length, and coordinates
+    /// of several dimensions in one tile, are cut into chunks of different lengths
+    /// ([`crate::split`]): there, cells could look like the header that is expected where they are.
     #[must_use]
     pub const fn of_equal_chunks(mut self) -> Self {
         self.is_equal = true;
@@ -127,15 +129,17 @@ impl ChunkWalk {
         self.each.is_some()
     }
 
-    /// The mean of stored bytes of a chunk whose header was not read yet, with its header; `None` before the count was read.
+    /// The mean of stored bytes of a chunk whose header was not read yet, with its header; `None`
+    /// before the count was read.
     #[must_use]
     pub fn mean_stored(&self) -> Option<u64> {
         self.tile.end.saturating_sub(self.next).checked_div(self.left?)
     }
 
-    /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers before it, if the tile is one
-    /// [of equal chunks](Self::of_equal_chunks), and neither its length nor a header says otherwise. Does nothing otherwise. If the
-    /// header at that place is not that of such a chunk, the walk goes on from where it was.
+    /// Goes on with the chunk that has byte `cell` of the unfiltered tile, without the headers
+    /// before it, if the tile is one [of equal chunks](Self::of_equal_chunks), and neither its
+    /// length nor a header says otherwise. Does nothing otherwise. If the header at that place is
+    /// not that of such a chunk, the walk goes on from where it was.
     ///
     /// ```
     /// use tdb_tile::ChunkWalk;
@@ -171,7 +175,8 @@ impl ChunkWalk {
         self.before = Some(Box::new(before));
     }
 
-    /// Takes the bytes that [`Self::needs`] returned; if a header is among them, returns the chunk it describes.
+    /// Takes the bytes that [`Self::needs`] returned; if a header is among them, returns the chunk
+    /// it describes.
     ///
     /// # Errors
     /// If a chunk ends after the tile, or the chunks do not add up to the tile and its length.
@@ -203,7 +208,8 @@ impl ChunkWalk {
         found.map(Some)
     }
 
-    /// The length of each chunk but the last, if the tile can be one of chunks as long as its first that no filter changed.
+    /// The length of each chunk but the last, if the tile can be one of chunks as long as its first
+    /// that no filter changed.
     fn length_of_each(&self, first: &ChunkPlace, count: u64) -> Option<usize> {
         let stored = self.tile.end.saturating_sub(self.tile.start);
         let each = first.output.len();
@@ -271,7 +277,8 @@ impl ChunkWalk {
 }
 
 impl ChunkPlace {
-    /// Whether it is as long as its cells, and has no metadata. If no filter changed the tile, its body is its cells.
+    /// Whether it is as long as its cells, and has no metadata. If no filter changed the tile, its
+    /// body is its cells.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let len = self.body.end.saturating_sub(self.body.start);
@@ -281,7 +288,8 @@ impl ChunkPlace {
     /// Checks that it is plain.
     ///
     /// # Errors
-    /// As [`Self::decode`] without filters: if its data is not as long as its cells, or it has metadata.
+    /// As [`Self::decode`] without filters: if its data is not as long as its cells, or it has
+    /// metadata.
     pub fn expect_plain(&self) -> Result<()> {
         let data = self.body.end.saturating_sub(self.body.start).saturating_sub(to_u64(self.metadata_len));
         let kind = match self.metadata_len {
@@ -295,8 +303,8 @@ impl ChunkPlace {
         Err(Error::in_chunk(self.offset, self.index, kind))
     }
 
-    /// Where bytes of the unfiltered tile are in the file, for chunks whose body is their cells ([`Self::is_plain`]).
-    /// What `cells` has outside of [`Self::output`] is left out.
+    /// Where bytes of the unfiltered tile are in the file, for chunks whose body is their cells
+    /// ([`Self::is_plain`]). What `cells` has outside of [`Self::output`] is left out.
     #[must_use]
     pub fn stored(&self, cells: &Range<usize>) -> Range<u64> {
         let at = |cell: usize| {
@@ -382,7 +390,8 @@ mod tests {
         tile
     }
 
-    /// The chunk that has a byte, and how many ranges were read to find it, in a tile that is said to have chunks of one length.
+    /// The chunk that has a byte, and how many ranges were read to find it, in a tile that is said
+    /// to have chunks of one length.
     fn place_of(tile: &[u8], len: usize, cell: usize) -> (ChunkPlace, usize) {
         place_in(ChunkWalk::new(0..to_u64(tile.len()), len).of_equal_chunks(), tile, cell)
     }
@@ -424,7 +433,8 @@ mod tests {
 
     #[test]
     fn a_place_that_only_looks_like_a_header_is_taken_for_one_only_if_it_says_the_expected_length() {
-        // Were all chunks but the last as long as the first, the third header would be where cells of the third chunk are.
+        // Were all chunks but the last as long as the first, the third header would be where cells
+        // of the third chunk are.
         let lens = [30, 10, 30, 25];
         let mut tile = plain(&lens);
         let at = 8 + 2 * (12 + 30);
@@ -433,8 +443,8 @@ mod tests {
         };
         with(&mut tile, 29);
         assert_eq!(place_of(&tile, 95, 79).0.output, 70..95);
-        // Nothing tells this tile from one of four chunks of 30, 30, 30 and 5 bytes, but its second header. So it must not be said
-        // to have chunks of one length.
+        // Nothing tells this tile from one of four chunks of 30, 30, 30 and 5 bytes, but its second
+        // header. So it must not be said to have chunks of one length.
         with(&mut tile, 30);
         assert_eq!(place_of(&tile, 95, 79).0.output, 60..90);
         assert_eq!(place_in(ChunkWalk::new(0..to_u64(tile.len()), 95), &tile, 79).0.output, 70..95);

@@ -1,6 +1,7 @@
-//! Chains of two, three and four filters: every pair and every triple of the registry, compressors, checksums and
-//! encryption in every position, and a sample of fours. If a chain fails, the error is compared with the types that the
-//! reference passes from filter to filter, and with the actual output of the filters before it.
+//! Chains of two, three and four filters: every pair and every triple of the registry, compressors,
+//! checksums and encryption in every position, and a sample of fours. If a chain fails, the error
+//! is compared with the types that the reference passes from filter to filter, and with the actual
+//! output of the filters before it.
 
 #![cfg(all(
     feature = "gzip",
@@ -89,7 +90,8 @@ impl Chain<'_> {
         let what = || format!("{:?} of {:?}: {error}", self.filters, self.context);
         let front = error.position - 1;
         let (metadata, data) = self.front(front, tile, scratch);
-        // Encryption in the middle: the front alone would be encrypted again at its end, including the metadata.
+        // Encryption in the middle: the front alone would be encrypted again at its end, including
+        // the metadata.
         let encrypted = key_for(&self.filters[..front]).is_some();
         let datatype = self.types()[front];
         match (&self.filters[front], error.kind) {
@@ -159,8 +161,8 @@ impl Chain<'_> {
                     "came back"
                 }
                 (Some(true), Err(error)) => panic!("{}: {error}", what()),
-                // Rounding changes bytes that an earlier filter decodes: the result is other cells, or an error of that
-                // filter.
+                // Rounding changes bytes that an earlier filter decodes: the result is other cells,
+                // or an error of that filter.
                 (Some(false), Ok(back)) => {
                     assert_ne!(back.cells, tile.input, "{}", what());
                     "rounded"

@@ -1,5 +1,6 @@
-//! Every filter × every datatype × every shape of field × kinds of data × sizes around the chunk's: encoded data is
-//! decoded to the same bits, and if the format cannot represent a value, the error is the documented one.
+//! Every filter × every datatype × every shape of field × kinds of data × sizes around the chunk's:
+//! encoded data is decoded to the same bits, and if the format cannot represent a value, the error
+//! is the documented one.
 
 #![cfg(all(
     feature = "gzip",
@@ -90,7 +91,8 @@ fn check_one(filter: &Filter, tile: &Tile<'_>, what: &str, scratch: &mut Scratch
     counts.note(filter, &found);
 }
 
-/// All tiles of a field of `count` values in cells of `shape`: the values, their offsets, and their validity.
+/// All tiles of a field of `count` values in cells of `shape`: the values, their offsets, and their
+/// validity.
 fn check_field(
     filters: &[Filter],
     datatype: Datatype,
@@ -110,7 +112,8 @@ fn check_field(
         let context = TileContext::values(datatype, version);
         let tile = Tile { context, input: &bytes, starts: Some(&starts) };
         check(filters, &tile, &what, scratch, counts);
-        // Also for filters that store the strings' lengths: a field's offsets have separate filters.
+        // Also for filters that store the strings' lengths: a field's offsets have separate
+        // filters.
         let offsets: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
         let tile = Tile { context: TileContext::offsets(version), input: &offsets, starts: None };
         check(filters, &tile, &format!("offsets of {what}"), scratch, counts);
@@ -155,8 +158,8 @@ fn tiles_of_nothing_of_one_cell_and_around_the_size_of_a_chunk_come_back() {
     let (mut counts, mut scratch) = (Counts::default(), scratch());
     let filters = registry_filters();
     for datatype in Datatype::all() {
-        // Filters treat types of one machine type differently, which the other tests cover: here, large tiles of one
-        // type of each class are enough.
+        // Filters treat types of one machine type differently, which the other tests cover: here,
+        // large tiles of one type of each class are enough.
         let large = matches!(
             datatype,
             Datatype::Int8

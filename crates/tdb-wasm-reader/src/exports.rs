@@ -1,9 +1,10 @@
 //! The functions exported to the host. There is one session, because a module has one memory.
 //!
-//! The only unsafe thing here is that each function keeps its name in the module (`#[unsafe(no_mangle)]`): another
-//! function of the same name, anywhere in the program, would be called instead. All names begin with `tdb_`, and no
-//! crate below exports any such name. No pointer is dereferenced: the host gets addresses of vectors that the session
-//! owns, and writes to them between calls, when no code here accesses them.
+//! The only unsafe thing here is that each function keeps its name in the module
+//! (`#[unsafe(no_mangle)]`): another function of the same name, anywhere in the program, would be
+//! called instead. All names begin with `tdb_`, and no crate below exports any such name. No
+//! pointer is dereferenced: the host gets addresses of vectors that the session owns, and writes to
+//! them between calls, when no code here accesses them.
 #![expect(unsafe_code, reason = "a function keeps its name only with #[unsafe(no_mangle)]")]
 
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,8 @@ fn status(request: impl FnOnce(&mut Session) -> Result<(), SessionError>) -> u32
     u32::from(!session().answer(request))
 }
 
-/// An address or a length. Both have 32 bits in WebAssembly; on other targets, a value that does not fit becomes 0.
+/// An address or a length. Both have 32 bits in WebAssembly; on other targets, a value that does
+/// not fit becomes 0.
 fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(0)
 }
@@ -35,7 +37,8 @@ fn length(value: u32) -> usize {
     to_usize(u64::from(value)).unwrap_or(usize::MAX)
 }
 
-/// Allocates `len` bytes for the host to fill, and returns their address; 0 if there is not enough memory.
+/// Allocates `len` bytes for the host to fill, and returns their address; 0 if there is not enough
+/// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_input(len: u32) -> u32 {
     // The provenance is exposed because the host writes there.
@@ -54,7 +57,8 @@ pub extern "C" fn tdb_key() -> u32 {
     status(Session::key)
 }
 
-/// Opens the array in a time window, both ends included, and reads all cells in the order with this number.
+/// Opens the array in a time window, both ends included, and reads all cells in the order with this
+/// number.
 #[unsafe(no_mangle)]
 pub extern "C" fn tdb_read(start: u64, end: u64, order: u32) -> u32 {
     status(|session| session.read(TimeWindow::between(start, end), order))

@@ -1,14 +1,15 @@
 //! A WebAssembly module that reads TileDB arrays from memory.
 //!
-//! The host gives the module the files of an array and a time, and gets cells as bytes. The module imports nothing: no
-//! clock, no randomness, no files. It is built for `wasm32-unknown-unknown` by `cargo xtask wasm`, which also runs it
-//! in Node on some fixtures; `tests/read.mjs` is a complete example of a host.
+//! The host gives the module the files of an array and a time, and gets cells as bytes. The module
+//! imports nothing: no clock, no randomness, no files. It is built for `wasm32-unknown-unknown` by
+//! `cargo xtask wasm`, which also runs it in Node on some fixtures; `tests/read.mjs` is a complete
+//! example of a host.
 //!
 //! # Exports
 //!
-//! Numbers are `i32`, except times, which are `i64` (`BigInt` in JavaScript): unsigned milliseconds since 1970-01-01
-//! UTC. The memory is exported as `memory`. It may grow in any call, so the host must create its views again after each
-//! call.
+//! Numbers are `i32`, except times, which are `i64` (`BigInt` in JavaScript): unsigned milliseconds
+//! since 1970-01-01 UTC. The memory is exported as `memory`. It may grow in any call, so the host
+//! must create its views again after each call.
 //!
 //! ```text
 //! tdb_input(len) -> address            allocates len bytes for the host to fill; 0 if there is not enough memory
@@ -21,9 +22,10 @@
 //! tdb_clear()                          removes files, key, input and output
 //! ```
 //!
-//! A file's key is its path relative to the array's folder, with slashes: `__schema/__1_1_…`. An order is given by its
-//! number in the format: 0 row-major, 1 column-major, 2 global, 3 unordered. Status 0 is success and 1 a failure; then
-//! the output is its message, as UTF-8. Storing a file or key consumes the input, which is empty afterwards.
+//! A file's key is its path relative to the array's folder, with slashes: `__schema/__1_1_…`. An
+//! order is given by its number in the format: 0 row-major, 1 column-major, 2 global, 3 unordered.
+//! Status 0 is success and 1 a failure; then the output is its message, as UTF-8. Storing a file or
+//! key consumes the input, which is empty afterwards.
 //!
 //! [`Session`] is the implementation of the exports, with slices:
 //!

@@ -1,4 +1,5 @@
-//! The implementation of the exports, with slices instead of addresses, so that it can be tested natively.
+//! The implementation of the exports, with slices instead of addresses, so that it can be tested
+//! natively.
 
 use std::fmt;
 
@@ -83,8 +84,8 @@ impl Session {
         Ok(())
     }
 
-    /// Opens the array in a time window and reads the cells of all fields, in the order with this number. The output is
-    /// then the result of [`encode`].
+    /// Opens the array in a time window and reads the cells of all fields, in the order with this
+    /// number. The output is then the result of [`encode`].
     ///
     /// # Errors
     /// An unknown order, and any error of opening and reading the array.

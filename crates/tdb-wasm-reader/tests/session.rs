@@ -1,4 +1,5 @@
-//! The session that the exports of the module call, without WebAssembly. `cargo xtask wasm` runs the module itself.
+//! The session that the exports of the module call, without WebAssembly. `cargo xtask wasm` runs
+//! the module itself.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
 
 use std::fs;

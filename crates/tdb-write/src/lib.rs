@@ -1,8 +1,8 @@
-//! Writes to TileDB arrays: new cells, from columns to a committed fragment. Also new arrays, groups, metadata, deletes
-//! and schemas.
+//! Writes to TileDB arrays: new cells, from columns to a committed fragment. Also new arrays,
+//! groups, metadata, deletes and schemas.
 //!
-//! [`WriteOptions`] creates arrays and opens them for writing. What an [`ArrayWriter`] writes becomes one fragment,
-//! which takes effect as soon as its last file exists: the commit file.
+//! [`WriteOptions`] creates arrays and opens them for writing. What an [`ArrayWriter`] writes
+//! becomes one fragment, which takes effect as soon as its last file exists: the commit file.
 //!
 //! ```
 //! use tdb_codec::{CellValNum, Datatype};
@@ -22,13 +22,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`write`](mod@write) also contains what `tdb-maintain` needs to write fragments from other fragments: locks, names,
-//! files that appear whole, statistics of tiles, the order of cells.
+//! [`write`](mod@write) also contains what `tdb-maintain` needs to write fragments from other
+//! fragments: locks, names, files that appear whole, statistics of tiles, the order of cells.
 //!
-//! This crate does not know how queries are answered. It makes names and nonces from the system's random numbers.
+//! This crate does not know how queries are answered. It makes names and nonces from the system's
+//! random numbers.
 //!
-//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant for them. Everything
-//! else here may change in any minor version.
+//! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
+//! for them. Everything else here may change in any minor version.
 #![forbid(unsafe_code)]
 
 pub mod write;

@@ -17,8 +17,9 @@ const LIMIT: u64 = 1 << 20;
 const QUERY: usize = 48;
 const QUERIES: usize = 3;
 
-/// Verifies, opens and reads the array that the files of the input make up, in several orders and by queries made of the
-/// input's last bytes, and tells its history; if they make up a group, walks through it.
+/// Verifies, opens and reads the array that the files of the input make up, in several orders and
+/// by queries made of the input's last bytes, and tells its history; if they make up a group, walks
+/// through it.
 pub fn whole_array(data: &[u8]) {
     let files = unpack_files(data);
     let checked = verify(MemoryStorage::new(files.clone()));
@@ -33,7 +34,8 @@ pub fn whole_array(data: &[u8]) {
             let _ = query::no_fault(array.read().fields(&names).order(order).collect());
             let _ = query::no_fault(array.read().order(order).collect());
         }
-        // As many queries as the input has bytes for, from the last on: more of them at its end change no file that counts.
+        // As many queries as the input has bytes for, from the last on: more of them at its end
+        // change no file that counts.
         let sound = checked.is_clean() && checked.notes.is_empty();
         for bytes in data.rchunks(QUERY).take(QUERIES) {
             query::ask(&array, bytes, sound);
@@ -50,8 +52,8 @@ pub fn whole_array(data: &[u8]) {
     }
 }
 
-/// Reads a condition's text, and a list of aggregates. What is accepted is shown as text that means the same, and what is
-/// not is refused at a place in the text.
+/// Reads a condition's text, and a list of aggregates. What is accepted is shown as text that means
+/// the same, and what is not is refused at a place in the text.
 pub fn query_condition(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match QueryCondition::parse(&text) {
@@ -64,7 +66,8 @@ pub fn query_condition(data: &[u8]) {
     }
 }
 
-/// Reads the description of a query. What is accepted is written as the same bytes, and what it names is not in an empty storage.
+/// Reads the description of a query. What is accepted is written as the same bytes, and what it
+/// names is not in an empty storage.
 pub fn query_description(data: &[u8]) {
     let Ok(description) = QueryDescription::from_bytes(data) else { return };
     let written = description.to_bytes();

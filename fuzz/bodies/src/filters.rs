@@ -14,7 +14,8 @@ pub fn pipeline(data: &[u8]) {
     let version = input.version();
     let Ok(pipeline) = Pipeline::parse(&mut Reader::new(input.rest()), version) else { return };
     let mut writer = Writer::new();
-    // A reinterpret type in a version that has none is read from the options' length, and refused here.
+    // A reinterpret type in a version that has none is read from the options' length, and refused
+    // here.
     if pipeline.write(&mut writer, version).is_ok() {
         let again = Pipeline::parse(&mut Reader::new(writer.as_slice()), version);
         assert_same(&again, &Ok(pipeline));
@@ -101,8 +102,8 @@ fn varied(filter: Filter, input: FilterInput<'_>) -> Filter {
     }
 }
 
-/// Encodes the rest of the input with the filter that the first byte chooses, and decodes it again. What an
-/// encoder accepts comes back, except from scaled floats, which round.
+/// Encodes the rest of the input with the filter that the first byte chooses, and decodes it again.
+/// What an encoder accepts comes back, except from scaled floats, which round.
 pub fn round_trip(data: &[u8]) {
     let mut first = Input::new(data);
     let rows = registry::all();

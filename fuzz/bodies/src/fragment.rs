@@ -150,7 +150,8 @@ pub fn consolidated_footers(data: &[u8]) {
         assert!(end <= to_u64(data.len()), "a footer past the end");
         let _ = TimestampedName::parse(&footer.name);
     }
-    // Empty footers cannot be told from those behind them; names of both eras do not stand in one file.
+    // Empty footers cannot be told from those behind them; names of both eras do not stand in one
+    // file.
     let footers: Vec<(&str, &[u8])> = footers
         .iter()
         .map(|footer| (footer.name.as_str(), footer.bytes))

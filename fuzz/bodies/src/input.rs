@@ -53,7 +53,8 @@ impl<'a> Input<'a> {
         Datatype::all().nth(wanted.checked_rem(count).unwrap_or(0)).unwrap_or(Datatype::Any)
     }
 
-    /// A schema: a byte for one that is built in, or [`INLINE`] before the length and payload of another.
+    /// A schema: a byte for one that is built in, or [`INLINE`] before the length and payload of
+    /// another.
     pub(crate) fn schema(&mut self) -> Option<ArraySchema> {
         match self.u8() {
             INLINE => {
@@ -88,7 +89,8 @@ fn built_in(index: u8) -> ArraySchema {
     }
 }
 
-/// An input of a body that needs a schema: the schema's payload, then `rest`. `None` if the payload is too long.
+/// An input of a body that needs a schema: the schema's payload, then `rest`. `None` if the payload
+/// is too long.
 #[must_use]
 pub fn with_schema(payload: &[u8], rest: &[u8]) -> Option<Vec<u8>> {
     let len = u16::try_from(payload.len()).ok()?;
@@ -106,8 +108,8 @@ pub fn version_byte(version: FormatVersion) -> u8 {
     index.and_then(|index| u8::try_from(index).ok()).unwrap_or(0)
 }
 
-/// The input of [`whole_array`](crate::whole_array): for each file a `u16` length and its key, a `u24` length and
-/// its bytes. `None` if something is too long.
+/// The input of [`whole_array`](crate::whole_array): for each file a `u16` length and its key, a
+/// `u24` length and its bytes. `None` if something is too long.
 #[must_use]
 pub fn pack_files(files: &[(String, Vec<u8>)]) -> Option<Vec<u8>> {
     let mut input = Vec::new();
@@ -148,7 +150,8 @@ pub struct FilterInput<'a> {
     pub datatype: Datatype,
     /// Version of schema and fragment.
     pub version: FormatVersion,
-    /// 1 = values of a var-length field, 2 = propagate types; the upper four bits vary the filter's options.
+    /// 1 = values of a var-length field, 2 = propagate types; the upper four bits vary the filter's
+    /// options.
     pub flags: u8,
     /// Length of the chunk's cells.
     pub out_len: usize,

@@ -1,8 +1,9 @@
 //! What the fuzz targets run: one function a parser and a filter, from any bytes to nothing.
 //!
-//! A body holds the code to what it promises on hostile input: no panic, no memory past the budget, and whatever
-//! was accepted is written and read back as the same. The targets in `fuzz/fuzz_targets` are one line each over
-//! these functions, for cargo-fuzz on nightly; a test replays the committed corpus, and mutations of it, on stable.
+//! A body holds the code to what it promises on hostile input: no panic, no memory past the budget,
+//! and whatever was accepted is written and read back as the same. The targets in
+//! `fuzz/fuzz_targets` are one line each over these functions, for cargo-fuzz on nightly; a test
+//! replays the committed corpus, and mutations of it, on stable.
 //!
 //! ```
 //! // Two bytes are no schema, and that is fine.
@@ -67,7 +68,8 @@ const PARSERS: [Parser; 25] = [
     ("whole_array", whole_array),
 ];
 
-/// Every body under its target's name: the parsers, then `filter_<name>` for each row of the filter registry.
+/// Every body under its target's name: the parsers, then `filter_<name>` for each row of the filter
+/// registry.
 pub fn all() -> impl Iterator<Item = (String, Body)> {
     let parsers = PARSERS.iter().map(|(name, body)| ((*name).to_owned(), Box::new(body) as Body));
     let filters = tdb_filters::registry::all().iter().map(|row| {

@@ -4,8 +4,9 @@ use tdb_array::Manifest;
 
 use crate::assert_same;
 
-/// Manifests of published arrays: read, written as the same bytes, all folders listed. The lines are read once more with the last
-/// line that fits them, because hardly any change of a byte fits the checksum.
+/// Manifests of published arrays: read, written as the same bytes, all folders listed. The lines
+/// are read once more with the last line that fits them, because hardly any change of a byte fits
+/// the checksum.
 pub fn manifest(data: &[u8]) {
     let lines = data.windows(5).rposition(|bytes| bytes == b"\nend ").map_or(data.len(), |at| at + 1);
     let sealed = Manifest::sealed(data.get(..lines).unwrap_or_default().to_vec());

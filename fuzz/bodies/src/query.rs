@@ -28,9 +28,10 @@ pub(crate) fn no_fault<T>(result: Result<T>) -> Result<T> {
     result
 }
 
-/// Asks the array for several ranges or points of each dimension, ranges of labels, some fields, with a condition: whole, in
-/// batches, and for aggregates. No batch is larger than it may be. Of an array whose files do not contradict each other
-/// (`sound`), batches are the whole, and as many cells are counted.
+/// Asks the array for several ranges or points of each dimension, ranges of labels, some fields,
+/// with a condition: whole, in batches, and for aggregates. No batch is larger than it may be. Of
+/// an array whose files do not contradict each other (`sound`), batches are the whole, and as many
+/// cells are counted.
 pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     let mut input = Input::new(bytes);
     let schema = array.schema();
@@ -92,7 +93,8 @@ pub(crate) fn ask(array: &Array, bytes: &[u8], sound: bool) {
     aggregate(read.memory(budget), schema, &mut input, sound);
 }
 
-/// Reads the parts of a query, described and as they are: together they are `whole`, if the memory is enough for each.
+/// Reads the parts of a query, described and as they are: together they are `whole`, if the memory
+/// is enough for each.
 fn compare_parts(parts: Vec<Read>, whole: &Cells) {
     let found: Result<Vec<Cells>> = parts
         .into_iter()
@@ -110,7 +112,8 @@ fn compare_parts(parts: Vec<Read>, whole: &Cells) {
     assert!(found == expected, "{} cells in parts, not {}", found.len(), expected.len());
 }
 
-/// Reads in batches, none of which may be larger than its budget; together they are `whole`, if that is known.
+/// Reads in batches, none of which may be larger than its budget; together they are `whole`, if
+/// that is known.
 fn compare(read: Read, budget: MemoryBudget, whole: Option<&Cells>, order: Layout) {
     let mut most = 0;
     let measured = |batch: Result<Cells>| {
@@ -160,7 +163,8 @@ fn label_end(label: &DimensionLabel, input: &mut Input<'_>) -> Option<Vec<u8>> {
     (!byte.is_multiple_of(7)).then_some(end)
 }
 
-/// Asks for aggregates of one field: one that its type does not have is refused, and takes the others along.
+/// Asks for aggregates of one field: one that its type does not have is refused, and takes the
+/// others along.
 fn aggregate(read: Read, schema: &ArraySchema, input: &mut Input<'_>, sound: bool) {
     let names: Vec<&str> = schema.fields().map(|field| field.name).collect();
     let Some(name) = pick(&names, input).copied() else { return };

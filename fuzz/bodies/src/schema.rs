@@ -5,8 +5,8 @@ use tdb_schema::{ArraySchema, Enumeration, GroupDetails, GroupMembers, MetadataE
 
 use crate::assert_same;
 
-/// Array schemas of every version: read, written in its own version, read again; writing in another version
-/// succeeds, and is read, or is refused.
+/// Array schemas of every version: read, written in its own version, read again; writing in another
+/// version succeeds, and is read, or is refused.
 pub fn array_schema(data: &[u8]) {
     let Ok(schema) = ArraySchema::parse(data) else { return };
     let written = schema.to_bytes(schema.version).map(|bytes| ArraySchema::parse(&bytes));

@@ -1,5 +1,5 @@
-//! Replays the corpus, and mutations of it, through the bodies. `TDB_FUZZ_MUTATIONS=5000 cargo test -p
-//! tdb-fuzz-bodies` looks harder.
+//! Replays the corpus, and mutations of it, through the bodies.
+//! `TDB_FUZZ_MUTATIONS=5000 cargo test -p tdb-fuzz-bodies` looks harder.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

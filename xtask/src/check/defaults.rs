@@ -1,7 +1,9 @@
-//! What hides a fault of the engine: values made up for what is missing, arms that do nothing, sums that stop at a limit.
+//! What hides a fault of the engine: values made up for what is missing, arms that do nothing, sums
+//! that stop at a limit.
 //!
-//! Each of them can be right, and a comment or a name beside it says why. None of them should be added where something
-//! cannot be missing: there `OrInternal::or_internal` makes an error that says where it was noticed.
+//! Each of them can be right, and a comment or a name beside it says why. None of them should be
+//! added where something cannot be missing: there `OrInternal::or_internal` makes an error that
+//! says where it was noticed.
 
 use super::Violation;
 use super::tokens::Token;

@@ -1,5 +1,5 @@
-//! Inside a crate, a module may only import from lower layers, just as a crate may only depend on lower crates of the
-//! stack.
+//! Inside a crate, a module may only import from lower layers, just as a crate may only depend on
+//! lower crates of the stack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,15 +9,16 @@ use super::{Violation, matches};
 /// The file that contains this table.
 const FILE: &str = "xtask/src/check/layers.rs";
 
-/// The modules of a crate that has layers, lowest first: a module may use those before it, and none after it.
+/// The modules of a crate that has layers, lowest first: a module may use those before it, and none
+/// after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layers {
     /// The crate.
     package: &'static str,
     /// Its top-level modules.
     modules: &'static [&'static str],
-    /// Imports that still point up: the module, and the higher module that it uses. None may be added; remove those
-    /// that no longer exist from this list.
+    /// Imports that still point up: the module, and the higher module that it uses. None may be
+    /// added; remove those that no longer exist from this list.
     upward: &'static [Upward],
 }
 
@@ -163,8 +164,8 @@ impl Layers {
         unknown.chain(gone).collect()
     }
 
-    /// Checks the tokens of one source file of the crate, without its tests. `inside` is its path below `src`; `seen`
-    /// collects the imports that are still allowed to point up.
+    /// Checks the tokens of one source file of the crate, without its tests. `inside` is its path
+    /// below `src`; `seen` collects the imports that are still allowed to point up.
     pub(super) fn check(
         &self,
         (file, inside): (&str, &str),
@@ -209,7 +210,8 @@ impl Layers {
     }
 }
 
-/// The top-level module of a file, and the number of `super` from it to the root; `None` for `lib.rs`.
+/// The top-level module of a file, and the number of `super` from it to the root; `None` for
+/// `lib.rs`.
 fn place(inside: &str) -> Option<(&str, usize)> {
     let path = inside.strip_suffix(".rs")?;
     let path = path.strip_suffix("/mod").unwrap_or(path);
@@ -217,8 +219,8 @@ fn place(inside: &str) -> Option<(&str, usize)> {
     (module != "lib" && module != "main").then(|| (module, path.split('/').count()))
 }
 
-/// The position after the crate's root in a path that begins at `at`: after `crate::`, or after as many `super::` as
-/// lead to the root.
+/// The position after the crate's root in a path that begins at `at`: after `crate::`, or after as
+/// many `super::` as lead to the root.
 fn root_path(tokens: &[Token<'_>], at: usize, depth: usize) -> Option<usize> {
     let step = ["super", ":", ":"];
     if matches(tokens, at, &["crate", ":", ":"]) {

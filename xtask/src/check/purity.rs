@@ -8,18 +8,19 @@ use super::{Violation, matches};
 /// The file that contains this table.
 const FILE: &str = "xtask/src/check/purity.rs";
 
-/// Modules of the standard library that use anything outside the process, or depend on the time at which it runs.
+/// Modules of the standard library that use anything outside the process, or depend on the time at
+/// which it runs.
 const MODULES: [&str; 8] = ["env", "fs", "io", "net", "path", "process", "thread", "time"];
 /// The crate that gets random numbers from the system.
 const RANDOM: &str = "getrandom";
 /// Macros that write to a stream.
 const MACROS: [&str; 5] = ["dbg", "eprint", "eprintln", "print", "println"];
-/// Items of these modules that use nothing outside the process: bytes in memory, in the form that an image decoder
-/// needs.
+/// Items of these modules that use nothing outside the process: bytes in memory, in the form that
+/// an image decoder needs.
 const HARMLESS: [&[&str]; 1] = [&["std", ":", ":", "io", ":", ":", "Cursor"]];
 
-/// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most files use only the
-/// types of errors and of arguments of `io` and `path`; `fs` opens files.
+/// Exceptions: what a file, or all files of a folder, may use of [`MODULES`] or [`RANDOM`]. Most
+/// files use only the types of errors and of arguments of `io` and `path`; `fs` opens files.
 pub(super) const MAY: [May; 31] = [
     ("crates/tdb-cells/src/clock.rs", "time"),
     // It waits for the next millisecond.
@@ -69,7 +70,8 @@ pub(super) const MAY: [May; 31] = [
 /// A file or a folder, and what it may use.
 pub(super) type May = (&'static str, &'static str);
 
-/// Checks the tokens of one source file, without its tests. `used` collects the rows of the table that are used.
+/// Checks the tokens of one source file, without its tests. `used` collects the rows of the table
+/// that are used.
 pub(super) fn check(
     file: &str,
     tokens: &[Token<'_>],

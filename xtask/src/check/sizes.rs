@@ -8,8 +8,8 @@ const FILE_LINES: usize = 500;
 /// Number of lines that a function may have.
 const FUNCTION_LINES: usize = 80;
 
-/// Functions and files that are still larger: the file, and the function's name, which is empty for the file itself.
-/// None may be added.
+/// Functions and files that are still larger: the file, and the function's name, which is empty for
+/// the file itself. None may be added.
 const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-query/src/aggregate/sparse.rs", "run"),
     ("crates/tdb-snapshot/src/directory.rs", "commits"),
@@ -52,7 +52,8 @@ fn functions<'t, 'a>(tokens: &'t [Token<'a>]) -> impl Iterator<Item = (&'a str, 
     })
 }
 
-/// The closing brace of the body of the function at the start of the tokens; `None` if it has no body.
+/// The closing brace of the body of the function at the start of the tokens; `None` if it has no
+/// body.
 fn body_end<'t, 'a>(tokens: &'t [Token<'a>]) -> Option<&'t Token<'a>> {
     let mut depth = 0usize;
     for token in tokens {

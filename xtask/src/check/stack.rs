@@ -8,11 +8,12 @@ use serde_json::Value;
 
 use super::{Violation, relative};
 
-/// The facade. Examples in the documentation of lower crates are written for programs, which use the facade. Those
-/// crates may therefore depend on it in their tests.
+/// The facade. Examples in the documentation of lower crates are written for programs, which use
+/// the facade. Those crates may therefore depend on it in their tests.
 const FACADE: &str = "tdb-array";
 
-/// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may use.
+/// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may
+/// use.
 const MAY_USE: [(&str, &[&str]); 16] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
     ("tdb-storage", &["tdb-codec"]),
@@ -115,7 +116,8 @@ pub(crate) struct Package {
     pub(crate) is_published: bool,
     /// Names of its dependencies, without those of its tests.
     pub(crate) uses: Vec<String>,
-    /// Names of all its dependencies, except the facade for examples, with their line in the manifest.
+    /// Names of all its dependencies, except the facade for examples, with their line in the
+    /// manifest.
     dependencies: Vec<(String, usize)>,
 }
 
@@ -169,8 +171,8 @@ impl Workspace {
         }
     }
 
-    /// Dependencies of any kind on packages that are not before their user in the list, or that the table does not
-    /// list.
+    /// Dependencies of any kind on packages that are not before their user in the list, or that the
+    /// table does not list.
     pub(super) fn wrong_dependencies(&self) -> Vec<Violation> {
         let mut violations = Vec::new();
         for package in &self.packages {

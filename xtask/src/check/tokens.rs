@@ -1,6 +1,7 @@
 //! A minimal Rust lexer: enough to check code without matching comments, strings and tests.
 
-/// A word, a number or one punctuation character. Comments, strings and character literals produce no tokens.
+/// A word, a number or one punctuation character. Comments, strings and character literals produce
+/// no tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Token<'a> {
     /// The line it is on, from 1.

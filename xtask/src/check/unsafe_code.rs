@@ -3,9 +3,9 @@
 use super::tokens::Token;
 use super::{Violation, matches};
 
-/// The files that may contain unsafe code, each with its library: the calls of functions that are compiled for detected
-/// features, and the names of the functions that a WebAssembly module exports. A module cannot override `forbid`, so
-/// these libraries use `deny`.
+/// The files that may contain unsafe code, each with its library: the calls of functions that are
+/// compiled for detected features, and the names of the functions that a WebAssembly module
+/// exports. A module cannot override `forbid`, so these libraries use `deny`.
 const EXCEPTIONS: [(&str, &str); 2] = [
     ("crates/tdb-filters/src/kernels.rs", "crates/tdb-filters/src/lib.rs"),
     ("crates/tdb-wasm-reader/src/exports.rs", "crates/tdb-wasm-reader/src/lib.rs"),
@@ -19,8 +19,8 @@ pub(super) fn check_library(file: &str, tokens: &[Token<'_>]) -> Option<Violatio
     (!found).then(|| Violation::new(file, 1, format!("#![{level}(unsafe_code)] is missing")))
 }
 
-/// Looks for `unsafe`, and for attributes that turn off the lint, in the tokens of any source file, including its
-/// tests.
+/// Looks for `unsafe`, and for attributes that turn off the lint, in the tokens of any source file,
+/// including its tests.
 pub(super) fn check_file(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
     if EXCEPTIONS.iter().any(|(exception, _)| *exception == file) {
         return Vec::new();

@@ -1,13 +1,15 @@
 //! Version numbers are allowed only in the gate table.
 //!
-//! `FormatVersion` has no order and cannot be compared with integers, so there are few ways to use a version number
-//! elsewhere: creating a version from a literal, computing with the number of a version, reading the number of a gate,
-//! or comparing a raw `version` before it becomes a `FormatVersion`.
+//! `FormatVersion` has no order and cannot be compared with integers, so there are few ways to use
+//! a version number elsewhere: creating a version from a literal, computing with the number of a
+//! version, reading the number of a gate, or comparing a raw `version` before it becomes a
+//! `FormatVersion`.
 
 use super::tokens::Token;
 use super::{Violation, matches};
 
-/// The name for the version of a structure that has its own versions (enumerations, current domains).
+/// The name for the version of a structure that has its own versions (enumerations, current
+/// domains).
 const OWN_VERSION: &str = "STRUCTURE_VERSION";
 /// The tokens that may follow a number that is only written or shown.
 const HARMLESS: [&str; 4] = [",", ")", ";", "}"];
@@ -52,8 +54,8 @@ fn literal_version(tokens: &[Token<'_>], at: usize) -> Found {
     (is_number(tokens, argument) || word).then_some("a version is made from a constant")
 }
 
-/// `version.number() < 12`, `12 <= version.number()`, `match version.number()`, `let n = version.number()`,
-/// `.map(FormatVersion::number)`.
+/// `version.number() < 12`, `12 <= version.number()`, `match version.number()`,
+/// `let n = version.number()`, `.map(FormatVersion::number)`.
 fn number_taken(tokens: &[Token<'_>], at: usize) -> Found {
     if matches(tokens, at, &["FormatVersion", ":", ":", "number"]) {
         return Some("a version's number is taken");
@@ -147,8 +149,8 @@ fn raw_comparison(tokens: &[Token<'_>], at: usize) -> Found {
     if contains || shown { WHAT } else { None }
 }
 
-/// Whether the tokens after the first number of a pattern belong to a range or an arm. (`f(version, 4, …)` is an
-/// ordinary call.)
+/// Whether the tokens after the first number of a pattern belong to a range or an arm.
+/// (`f(version, 4, …)` is an ordinary call.)
 fn range_or_arm(tokens: &[Token<'_>], at: usize) -> bool {
     matches(tokens, at, &["=", ">"]) || matches(tokens, at, &[".", "."]) || matches(tokens, at, &["|"])
 }

@@ -1,11 +1,12 @@
-//! `cargo xtask compare --against COMMIT`: times the reads of another commit and of the current files, each with its
-//! own timing program.
+//! `cargo xtask compare --against COMMIT`: times the reads of another commit and of the current
+//! files, each with its own timing program.
 //!
-//! Three processes take turns, so other load on the machine affects all of them alike: two of the old commit's program
-//! and one of the current one. Processes of one program also differ (in the position of their memory, and in what they
-//! did before), so each case has several sittings, each with new processes. A difference is significant only if it is
-//! larger than the difference between the old processes ([`judge`]). The cells of every case are compared as well.
-//! libtiledb is only needed to create missing arrays.
+//! Three processes take turns, so other load on the machine affects all of them alike: two of the
+//! old commit's program and one of the current one. Processes of one program also differ (in the
+//! position of their memory, and in what they did before), so each case has several sittings, each
+//! with new processes. A difference is significant only if it is larger than the difference between
+//! the old processes ([`judge`]). The cells of every case are compared as well. libtiledb is only
+//! needed to create missing arrays.
 
 mod commit;
 mod judge;
@@ -111,7 +112,8 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     }
 }
 
-/// The folder of the arrays. libtiledb creates missing arrays; if none is missing, libtiledb is not needed.
+/// The folder of the arrays. libtiledb creates missing arrays; if none is missing, libtiledb is not
+/// needed.
 fn data(root: &Path, chosen: Option<&PathBuf>, cases: &[&Case]) -> Result<PathBuf, String> {
     match chosen {
         Some(folder) if cases.iter().all(|case| case.folder(folder).is_dir()) => Ok(folder.clone()),
@@ -173,8 +175,8 @@ fn measure(
             runs.div_ceil(SITTINGS).saturating_mul(if new.max(old) < SHORT { SHORT_RUNS } else { 1 });
         let [mut old, mut again, mut new] = [const { Vec::new() }; 3];
         for round in 0..rounds {
-            // Forwards and backwards, beginning with another process each time, so the state of the caches after the
-            // previous process affects all alike.
+            // Forwards and backwards, beginning with another process each time, so the state of the
+            // caches after the previous process affects all alike.
             for turn in 0..3 {
                 let turn = if round % 2 == 0 { turn } else { 2 - turn };
                 let (worker, seconds) = match (round + turn) % 3 {

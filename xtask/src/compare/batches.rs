@@ -1,7 +1,7 @@
 //! Record batches that sides answer with: text as views, and digests of rows.
 //!
-//! `benches/peers` and the SQL worker include this file too. They have `digest` beside it, and an `arrow_array`, because each gets
-//! that from another crate.
+//! `benches/peers` and the SQL worker include this file too. They have `digest` beside it, and an
+//! `arrow_array`, because each gets that from another crate.
 
 use super::arrow_array::cast::AsArray;
 use super::arrow_array::{Array, RecordBatch};
@@ -24,7 +24,8 @@ pub(crate) fn unordered(batches: &[RecordBatch]) -> Result<String, String> {
     Ok(format!("{sum:016x}"))
 }
 
-/// Rows of all batches, and bytes of their values: strings with 8 bytes for each end, as arrays have them.
+/// Rows of all batches, and bytes of their values: strings with 8 bytes for each end, as arrays
+/// have them.
 pub(crate) fn size(batches: &[RecordBatch]) -> (usize, usize) {
     let mut found = (0usize, 0usize);
     for batch in batches {

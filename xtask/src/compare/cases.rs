@@ -62,11 +62,13 @@ enum What {
     Open,
     /// These fields, in this order, of the cells for which a condition is true.
     Read(&'static [&'static str], &'static str, Option<&'static Condition>),
-    /// Functions, their fields, and the bytes of their results, in the order that libtiledb expects.
+    /// Functions, their fields, and the bytes of their results, in the order that libtiledb
+    /// expects.
     Aggregate(&'static [(&'static str, Option<&'static str>, usize)], &'static str),
 }
 
-/// A condition in the form of tdb, and in the form of the peer: fields, operators, and bytes in hexadecimal.
+/// A condition in the form of tdb, and in the form of the peer: fields, operators, and bytes in
+/// hexadecimal.
 struct Condition {
     text: &'static str,
     all_of: &'static [(&'static str, &'static str, &'static str)],

@@ -1,4 +1,5 @@
-//! Digests of cells: one number for each cell, so that the order of unordered results does not matter.
+//! Digests of cells: one number for each cell, so that the order of unordered results does not
+//! matter.
 //!
 //! `xtask/peer/compare_peer.py` computes the same numbers. `benches/peers` includes this file.
 

@@ -1,8 +1,10 @@
-//! `cargo xtask compare filters`: one filter at a time; both libraries write and read whole arrays of the same cells.
+//! `cargo xtask compare filters`: one filter at a time; both libraries write and read whole arrays
+//! of the same cells.
 //!
-//! Each case is a 1-D dense array of one attribute and about 200 MB. tdb and libtiledb take turns to write it, each to
-//! its own array, and then to read it. Once, untimed, each reads the other's array, and all cells must be equal. A
-//! filter's share of the time is the array's time minus the time for the same cells without a filter.
+//! Each case is a 1-D dense array of one attribute and about 200 MB. tdb and libtiledb take turns
+//! to write it, each to its own array, and then to read it. Once, untimed, each reads the other's
+//! array, and all cells must be equal. A filter's share of the time is the array's time minus the
+//! time for the same cells without a filter.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,9 @@
-//! `cargo xtask compare growth`: what a cell, a fragment, an attribute, a dimension costs when there are more of them.
+//! `cargo xtask compare growth`: what a cell, a fragment, an attribute, a dimension costs when
+//! there are more of them.
 //!
-//! tdb alone, on arrays that it writes for this: each line has more of one thing than the line before. Beside each time stands the
-//! growth: how many times as much the line took as the one before, divided by how many times as much it has. At 1, costs are linear.
+//! tdb alone, on arrays that it writes for this: each line has more of one thing than the line
+//! before. Beside each time stands the growth: how many times as much the line took as the one
+//! before, divided by how many times as much it has. At 1, costs are linear.
 
 mod lines;
 

@@ -1,4 +1,5 @@
-//! The options of the comparisons with other programs than libtiledb's C interface: peers, SQL, Python.
+//! The options of the comparisons with other programs than libtiledb's C interface: peers, SQL,
+//! Python.
 
 use std::path::PathBuf;
 

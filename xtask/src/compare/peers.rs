@@ -1,7 +1,9 @@
-//! `cargo xtask compare peers`: the same cells in tdb, libtiledb, zarrs, and Parquet read by the parquet crate, Polars and DuckDB.
+//! `cargo xtask compare peers`: the same cells in tdb, libtiledb, zarrs, and Parquet read by the
+//! parquet crate, Polars and DuckDB.
 //!
-//! All sides are processes that answer requests, and take turns ([`sides`]). What is asked is in [`cases`]; how writes are timed, in
-//! [`writes`]; the tables, in [`tables`]. Each answer is compared with tdb's before anything is timed.
+//! All sides are processes that answer requests, and take turns ([`sides`]). What is asked is in
+//! [`cases`]; how writes are timed, in [`writes`]; the tables, in [`tables`]. Each answer is
+//! compared with tdb's before anything is timed.
 
 mod cases;
 mod sides;
@@ -79,7 +81,8 @@ fn measure(
     let (mut ours, mut sizes): (Option<(u64, String)>, Value) = (None, Value::Null);
     for side in Side::ALL.into_iter().filter(|side| case.has(*side)) {
         let mut request = case.request(side, data, points);
-        // libtiledb gets buffers of the right size, so it never has to repeat a read with larger ones.
+        // libtiledb gets buffers of the right size, so it never has to repeat a read with larger
+        // ones.
         if let (Some(request), Some(sizes)) = (request.as_object_mut(), sizes.as_object()) {
             request.extend(sizes.iter().map(|(name, value)| (name.clone(), value.clone())));
         }

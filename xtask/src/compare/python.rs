@@ -1,8 +1,11 @@
-//! `cargo xtask compare python`: what people write with TileDB-Py and with the Python package of tdb, timed in turns.
+//! `cargo xtask compare python`: what people write with TileDB-Py and with the Python package of
+//! tdb, timed in turns.
 //!
-//! Two processes of the same Python answer requests (`xtask/peer/python_peer.py`): one has TileDB-Py, the other the wheel of
-//! `crates/tdb-python`, built with the release profile. The goal of a case is [`SHARE`] of the ratio that the crates reach in a case
-//! of the tables in `docs/performance.md`: so much may be lost between the crates and Python, more than libtiledb loses.
+//! Two processes of the same Python answer requests (`xtask/peer/python_peer.py`): one has
+//! TileDB-Py, the other the wheel of `crates/tdb-python`, built with the release profile. The goal
+//! of a case is [`SHARE`] of the ratio that the crates reach in a case of the tables in
+//! `docs/performance.md`: so much may be lost between the crates and Python, more than libtiledb
+//! loses.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +22,8 @@ use crate::python;
 const USAGE: &str = "usage: cargo xtask compare python [--cases SUBSTR] [--rounds N] [--threads N] [--data DIR] [--write-docs]";
 const MARKS: (&str, &str) = ("<!-- compare-python:begin -->", "<!-- compare-python:end -->");
 
-/// What both processes have: the release of TileDB-Py that contains libtiledb 2.30 takes no later pandas.
+/// What both processes have: the release of TileDB-Py that contains libtiledb 2.30 takes no later
+/// pandas.
 const PACKAGES: [&str; 6] =
     ["tiledb==0.36.1", "numpy>=2", "pandas<3", "pyarrow", "maturin==1.16.0", "setuptools"];
 

@@ -1,8 +1,9 @@
 //! `cargo xtask compare random`: times tdb and libtiledb on arrays and queries that nobody chose.
 //!
-//! `xtask/peer/compare_random.py` draws them from a seed: datatypes, filters, orders, numbers of dimensions, attributes and
-//! fragments, and what the cells are like. The table is sorted by ratio, so what is slow stands first; it is a hunt, not a
-//! measurement to publish. The command fails where the two sides have other cells, and, with `--least`, below that ratio.
+//! `xtask/peer/compare_random.py` draws them from a seed: datatypes, filters, orders, numbers of
+//! dimensions, attributes and fragments, and what the cells are like. The table is sorted by ratio,
+//! so what is slow stands first; it is a hunt, not a measurement to publish. The command fails
+//! where the two sides have other cells, and, with `--least`, below that ratio.
 
 pub(super) mod tables;
 

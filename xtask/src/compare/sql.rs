@@ -1,7 +1,8 @@
-//! `cargo xtask compare sql`: the same questions in SQL to tdb-datafusion, to DataFusion and DuckDB on Parquet, and to libtiledb with
-//! pyarrow.
+//! `cargo xtask compare sql`: the same questions in SQL to tdb-datafusion, to DataFusion and DuckDB
+//! on Parquet, and to libtiledb with pyarrow.
 //!
-//! Sides are processes that take turns. The cells are those of `super::peers`; the questions are in [`cases`].
+//! Sides are processes that take turns. The cells are those of `super::peers`; the questions are in
+//! [`cases`].
 
 mod cases;
 
@@ -157,7 +158,8 @@ fn lines(rows: &[Row]) -> Vec<Vec<String>> {
 
 /// Starts tdb's side, and builds it before unless a program is given.
 ///
-/// It has a target folder of its own, and no link-time optimisation, because DataFusion takes long to build without it already.
+/// It has a target folder of its own, and no link-time optimisation, because DataFusion takes long
+/// to build without it already.
 pub(super) fn worker(root: &Path, program: Option<&Path>, threads: usize) -> Result<Worker, String> {
     if let Some(program) = program {
         return start(program, threads);

@@ -1,8 +1,9 @@
 //! `cargo xtask compare stores`: tdb and libtiledb on a remote server.
 //!
-//! moto (S3) runs on the loopback interface, behind a proxy that delays and counts every request. Both sides make the
-//! same number of requests at once. Each operation opens the array again; both sides return the same bytes. For a whole
-//! read, the time of its requests alone is measured as well.
+//! moto (S3) runs on the loopback interface, behind a proxy that delays and counts every request.
+//! Both sides make the same number of requests at once. Each operation opens the array again; both
+//! sides return the same bytes. For a whole read, the time of its requests alone is measured as
+//! well.
 
 mod arrays;
 mod proxy;
@@ -262,7 +263,8 @@ fn measure(
     let runs = if case.once { 1 } else { options.runs };
     match &case.what {
         What::Read(query) => {
-            // Once without counting, to open connections and to give the peer's buffers the right size.
+            // Once without counting, to open connections and to give the peer's buffers the right
+            // size.
             let (_, cells) = read(query, &storage)?;
             describe(query, &cells, &mut request)?;
             proxy.take();
@@ -385,8 +387,8 @@ fn append_by_peer(
     Ok(())
 }
 
-/// Reads the data files of an array with only the store's client, in requests like those of tdb and with the same
-/// concurrency.
+/// Reads the data files of an array with only the store's client, in requests like those of tdb and
+/// with the same concurrency.
 fn plain(storage: &ObjectStorage) -> Result<(), String> {
     const MOST: u64 = 16 << 20;
     let mut ranges = Vec::new();

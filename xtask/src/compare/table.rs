@@ -157,7 +157,7 @@ pub(crate) struct Conditions(String);
 impl Conditions {
     /// As a line.
     pub(crate) fn text(&self) -> String {
-        format!("{}\n", self.0)
+        format!("{}\n", crate::markdown::wrap(&self.0))
     }
 
     /// Describes this machine and this run.
@@ -165,7 +165,8 @@ impl Conditions {
         Self(format!("{}; libtiledb {}.", Self::without_others(tdb, threads, runs), peer.version))
     }
 
-    /// Describes this machine and a run in which tdb is alone or beside others that the caller names.
+    /// Describes this machine and a run in which tdb is alone or beside others that the caller
+    /// names.
     pub(crate) fn without_others(tdb: &Worker, threads: usize, runs: usize) -> String {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -257,8 +258,8 @@ pub(crate) fn write_docs(page: &Path, rows: &[Row], conditions: &Conditions) -> 
     put_between(page, (BEGIN, END), INTRODUCTION, &markdown(rows, conditions))
 }
 
-/// Writes a text between two marks of a page. If the page does not have these marks, they are appended after
-/// `introduction`.
+/// Writes a text between two marks of a page. If the page does not have these marks, they are
+/// appended after `introduction`.
 pub(crate) fn put_between(
     page: &Path,
     (begin, end): (&str, &str),

@@ -1,8 +1,10 @@
-//! The tdb side of `cargo xtask compare`: reads requests from standard input and answers each with a line of JSON.
+//! The tdb side of `cargo xtask compare`: reads requests from standard input and answers each with
+//! a line of JSON.
 //!
-//! A separate program, built with the release profile by `super::workers`; the only argument is the number of threads.
-//! Every timed request opens the array again and ends with the cells in memory; results are dropped before the next
-//! request begins, outside its time. `xtask/peer/compare_peer.py` uses the same protocol:
+//! A separate program, built with the release profile by `super::workers`; the only argument is the
+//! number of threads. Every timed request opens the array again and ends with the cells in memory;
+//! results are dropped before the next request begins, outside its time.
+//! `xtask/peer/compare_peer.py` uses the same protocol:
 //!
 //! ```text
 //! {"op": "read", "array": path, "fields": [...], "order": "row-major" | …, "ranges": [null | [lo, hi], ...],
@@ -55,7 +57,8 @@ enum Positions {
     Free,
     /// The position of every cell.
     OfCells,
-    /// The positions of these fields' values; cells with equal values of these fields may be in any order.
+    /// The positions of these fields' values; cells with equal values of these fields may be in any
+    /// order.
     Of(Vec<String>),
 }
 
@@ -292,9 +295,9 @@ fn expanded(codes: &[u32], offsets: &[u64]) -> usize {
     codes.iter().filter_map(len).fold(0, usize::saturating_add)
 }
 
-/// A digest of all cells: the sum of one hash for each cell, so the order of unordered results does not matter. For
-/// ordered results, the hash of a cell includes its position; if cells may tie, a second sum contains the positions of
-/// the values that determine the order.
+/// A digest of all cells: the sum of one hash for each cell, so the order of unordered results does
+/// not matter. For ordered results, the hash of a cell includes its position; if cells may tie, a
+/// second sum contains the positions of the values that determine the order.
 fn hash(cells: &Cells, positions: &Positions) -> Fallible<String> {
     Ok(match positions {
         Positions::Free => format!("{:016x}", sum(cells, |_| true, false)?),
@@ -328,7 +331,8 @@ fn sum(cells: &Cells, with: impl Fn(&Column) -> bool, ordered: bool) -> Fallible
     Ok(digest.sum(ordered))
 }
 
-/// Seconds that copying `bytes` bytes into fresh memory takes: a lower bound for reads of that many bytes.
+/// Seconds that copying `bytes` bytes into fresh memory takes: a lower bound for reads of that many
+/// bytes.
 fn copy(bytes: usize, threads: usize) -> f64 {
     let from = vec![1u8; bytes];
     let started = Instant::now();

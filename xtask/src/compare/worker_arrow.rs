@@ -1,5 +1,5 @@
-//! `{"op": "arrow", …}`: a read that ends in the form in which columnar engines return results, a record batch whose text is
-//! `Utf8View`.
+//! `{"op": "arrow", …}`: a read that ends in the form in which columnar engines return results, a
+//! record batch whose text is `Utf8View`.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! Lower bounds for writes: only the codecs on an array's cells, a sort of its coordinates, and writing its bytes to
-//! files.
+//! Lower bounds for writes: only the codecs on an array's cells, a sort of its coordinates, and
+//! writing its bytes to files.
 
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -19,7 +19,8 @@ use super::worker_limit::{Coded, files};
 use super::worker_write::Input;
 use super::{Fallible, text};
 
-/// `{"op": "filter", "array", "fields"}`: seconds to filter the fields' chunks, which are already in memory.
+/// `{"op": "filter", "array", "fields"}`: seconds to filter the fields' chunks, which are already
+/// in memory.
 pub(super) fn filter(request: &Value, threads: usize) -> Fallible<Value> {
     let files: Vec<Coded> = files(request)?;
     let (mut scratch, budget) = (Scratch::default(), Budget::new(1 << 30));
@@ -65,9 +66,9 @@ pub(super) fn filter(request: &Value, threads: usize) -> Fallible<Value> {
     }
 }
 
-/// `{"op": "sort", "dimensions": [[name, extent], …]}`: seconds to sort the loaded cells by tile and coordinates
-/// (integers of 32 bits from 0 on), where each thread sorts a share with the standard library's sort, and to merge the
-/// shares.
+/// `{"op": "sort", "dimensions": [[name, extent], …]}`: seconds to sort the loaded cells by tile
+/// and coordinates (integers of 32 bits from 0 on), where each thread sorts a share with the
+/// standard library's sort, and to merge the shares.
 pub(super) fn sort(request: &Value, input: &Input, threads: usize) -> Fallible<Value> {
     let mut columns = Vec::new();
     for dimension in request.get("dimensions").and_then(Value::as_array).ok_or("no dimensions")? {
@@ -110,8 +111,8 @@ pub(super) fn sort(request: &Value, input: &Input, threads: usize) -> Fallible<V
     Ok(json!({"seconds": seconds}))
 }
 
-/// `{"op": "store", "array"}`: seconds to write as many bytes as the array's files have to new files, one for each
-/// thread.
+/// `{"op": "store", "array"}`: seconds to write as many bytes as the array's files have to new
+/// files, one for each thread.
 pub(super) fn store(request: &Value, threads: usize) -> Fallible<Value> {
     let array = Path::new(text(request, "array")?);
     let bytes = super::worker_limit::size_of_folder(array)?;

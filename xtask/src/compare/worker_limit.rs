@@ -1,4 +1,5 @@
-//! Lower bounds for reads: only the codecs on an array's chunks, and copying its files from the page cache.
+//! Lower bounds for reads: only the codecs on an array's chunks, and copying its files from the
+//! page cache.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -25,8 +26,8 @@ pub(super) struct Coded {
     pub(super) encoder: Encoder,
 }
 
-/// `{"op": "codec", "array", "fields"}`: seconds to decode all chunks of the fields' files, which are already in
-/// memory, each into memory that its thread reuses.
+/// `{"op": "codec", "array", "fields"}`: seconds to decode all chunks of the fields' files, which
+/// are already in memory, each into memory that its thread reuses.
 pub(crate) fn codec(request: &Value, threads: usize) -> Fallible<Value> {
     let files = files(request)?;
     let bytes = files.iter().map(|file| Ok(fs::read(&file.path)?)).collect::<Fallible<Vec<_>>>()?;
@@ -70,7 +71,8 @@ pub(crate) fn codec(request: &Value, threads: usize) -> Fallible<Value> {
     }
 }
 
-/// `{"op": "files", "array", "fields"}`: seconds to copy the fields' files from the page cache into fresh memory.
+/// `{"op": "files", "array", "fields"}`: seconds to copy the fields' files from the page cache into
+/// fresh memory.
 pub(crate) fn files_copied(request: &Value, threads: usize) -> Fallible<Value> {
     let files = files(request)?;
     let mut pieces = Vec::new();

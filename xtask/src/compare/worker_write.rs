@@ -8,8 +8,9 @@
 //! {"op": "consolidate", "array": path, "synced": bool}      -> {"seconds"}
 //! ```
 //!
-//! Schemas have the form of `xtask/peer/capi.py`, as far as these arrays need it. Cells are written in pieces of equal
-//! size: with `box`, along the first dimension of a dense array; otherwise unordered.
+//! Schemas have the form of `xtask/peer/capi.py`, as far as these arrays need it. Cells are written
+//! in pieces of equal size: with `box`, along the first dimension of a dense array; otherwise
+//! unordered.
 
 use core::ops::ControlFlow;
 use std::fs;

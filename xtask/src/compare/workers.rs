@@ -12,7 +12,8 @@ const PACKAGES: [&str; 2] = ["tiledb==0.36.1", "numpy"];
 
 const WORKER: &str = "tdb-compare-worker";
 
-/// The folder of everything that is created only once: `$TDB_COMPARE`, or `tdb-compare` in the user's cache.
+/// The folder of everything that is created only once: `$TDB_COMPARE`, or `tdb-compare` in the
+/// user's cache.
 pub(super) fn cache() -> Result<PathBuf, String> {
     let var = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = var("TDB_COMPARE")
@@ -36,8 +37,8 @@ fn python(cache: &Path) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// The Python with libtiledb, and the folder of the arrays that are read: `data`, if it was given. Missing arrays are
-/// created.
+/// The Python with libtiledb, and the folder of the arrays that are read: `data`, if it was given.
+/// Missing arrays are created.
 pub(crate) fn arrays(root: &Path, data: Option<PathBuf>) -> Result<(PathBuf, PathBuf), String> {
     prepared(root, data, "data", "compare_data.py", &[])
 }
@@ -64,7 +65,8 @@ fn prepared(
 
 /// Runs a command whose output is progress.
 pub(super) fn run(command: &mut Command) -> Result<(), String> {
-    // Output of this process is progress, so it goes to standard error; only the table goes to standard output.
+    // Output of this process is progress, so it goes to standard error; only the table goes to
+    // standard output.
     let status = command
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::null())
@@ -215,10 +217,11 @@ pub(super) fn target(root: &Path) -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir))
 }
 
-/// Builds tdb's side from the files below `root`, which may be another commit's, in a target folder.
+/// Builds tdb's side from the files below `root`, which may be another commit's, in a target
+/// folder.
 ///
-/// It is a separate package, so xtask itself needs none of the crates that it checks. Its manifest is written here: it
-/// has the workspace's release profile and its locked dependencies.
+/// It is a separate package, so xtask itself needs none of the crates that it checks. Its manifest
+/// is written here: it has the workspace's release profile and its locked dependencies.
 pub(crate) fn build_in(root: &Path, target: &Path) -> Result<Program, String> {
     let workspace = read(&root.join("Cargo.toml"))?;
     let manifest = with_profile(&manifest(root), &workspace)?;
@@ -231,7 +234,8 @@ fn read(path: &Path) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
-/// Makes a package with this manifest and the workspace's locked dependencies; returns the path of the manifest.
+/// Makes a package with this manifest and the workspace's locked dependencies; returns the path of
+/// the manifest.
 pub(super) fn package(root: &Path, folder: &Path, manifest: &str) -> Result<PathBuf, String> {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);

@@ -1,7 +1,8 @@
 //! `cargo xtask compare writes`: arrays written, appended to and consolidated by both libraries.
 //!
-//! tdb and libtiledb take turns to write the same cells, each to its own array, or to consolidate a copy of the same
-//! fragments. Once, untimed, each reads what both wrote, and all cells must be equal.
+//! tdb and libtiledb take turns to write the same cells, each to its own array, or to consolidate a
+//! copy of the same fragments. Once, untimed, each reads what both wrote, and all cells must be
+//! equal.
 
 use std::collections::BTreeSet;
 use std::fs;

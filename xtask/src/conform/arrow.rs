@@ -1,10 +1,13 @@
-//! `cargo xtask conform arrow`: arrays that libtiledb wrote as Arrow, as Parquet and as arrays again.
+//! `cargo xtask conform arrow`: arrays that libtiledb wrote as Arrow, as Parquet and as arrays
+//! again.
 //!
-//! Each array, a fixture or a random one, becomes record batches, and these a new array (`tdb-arrow`), whose schema and cells
-//! libtiledb 2.30 must read as it reads those of the original. `tdb export` makes a Parquet and an Arrow file of it, which
-//! pyarrow and `DuckDB` must read as the same cells. pyarrow then writes the same table in other types, formats and encodings,
-//! with the array's metadata and without, and libtiledb reads the arrays that `tdb import` makes of these files. Where a reader
-//! of Parquet returns something else, `xtask/peer/arrow_cells.py` has a rule with a name, and the run counts it.
+//! Each array, a fixture or a random one, becomes record batches, and these a new array
+//! (`tdb-arrow`), whose schema and cells libtiledb 2.30 must read as it reads those of the
+//! original. `tdb export` makes a Parquet and an Arrow file of it, which pyarrow and `DuckDB` must
+//! read as the same cells. pyarrow then writes the same table in other types, formats and
+//! encodings, with the array's metadata and without, and libtiledb reads the arrays that
+//! `tdb import` makes of these files. Where a reader of Parquet returns something else,
+//! `xtask/peer/arrow_cells.py` has a rule with a name, and the run counts it.
 
 mod command;
 mod copy;
@@ -33,7 +36,8 @@ pub(super) const USAGE: &str =
 const PACKAGES: [&str; 2] = ["pyarrow==26.0.1", "duckdb==2.0.0"];
 /// A file with a cell at NaN, which libtiledb writes and tdb refuses.
 const NAN: &str = "nan_coordinates";
-/// The files that pyarrow writes (`xtask/peer/arrow_files.py`): with the metadata of the array, and without.
+/// The files that pyarrow writes (`xtask/peer/arrow_files.py`): with the metadata of the array, and
+/// without.
 const KEPT: [&str; 11] =
     ["lz4", "zstd", "small", "views", "utc", "dictionaries", "delta", "snappy", "v2", "gzip", "plain"];
 const BARE: [&str; 5] = ["bare", "bare-small", "bare-views", "bare-dictionaries", "bare-parquet"];
@@ -273,7 +277,8 @@ fn make(tdb: &Tdb, case: &Case, folder: &Path, counts: &mut Counts) -> Result<Op
     Ok(Some((ranges.unwrap_or_default(), layout, names, as_stored)))
 }
 
-/// Has the copies and the files read, and other files written; returns the arrays that are as they should be, with their variants.
+/// Has the copies and the files read, and other files written; returns the arrays that are as they
+/// should be, with their variants.
 fn files<'m>(
     peer: &Asked,
     all: &'m [Made],
@@ -330,7 +335,8 @@ fn imports(
             // What pyarrow does not write is counted by a rule.
             let Some(file) = file else { continue };
             let array = made.folder.join(format!("array-{variant}"));
-            // Of files without metadata, every other becomes an array whose dimension numbers the rows.
+            // Of files without metadata, every other becomes an array whose dimension numbers the
+            // rows.
             let dimensions = match variant.starts_with("bare") && number % 2 == 0 {
                 true => made.dimensions.as_slice(),
                 false => &[],

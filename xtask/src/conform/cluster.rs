@@ -1,10 +1,12 @@
-//! `cargo xtask conform cluster`: queries in a cluster of a scheduler and two executors, and in one process.
+//! `cargo xtask conform cluster`: queries in a cluster of a scheduler and two executors, and in one
+//! process.
 //!
-//! The command writes arrays in the manner of TPC-H, and starts the processes on the loopback interface. Ten queries have the
-//! same answers in the cluster as in one process; only sums of reals may differ, by 10⁻⁹ of their size, because their terms are
-//! added in another order. Five queries also run on arrays in moto. In each, an executor is killed while the query runs, at a
-//! time that changes from kill to kill: the answer stays the same. With `--speed yes`, two executors with one thread each are
-//! timed against one; `--moto no` leaves out moto.
+//! The command writes arrays in the manner of TPC-H, and starts the processes on the loopback
+//! interface. Ten queries have the same answers in the cluster as in one process; only sums of
+//! reals may differ, by 10⁻⁹ of their size, because their terms are added in another order. Five
+//! queries also run on arrays in moto. In each, an executor is killed while the query runs, at a
+//! time that changes from kill to kill: the answer stays the same. With `--speed yes`, two
+//! executors with one thread each are timed against one; `--moto no` leaves out moto.
 
 mod data;
 mod processes;
@@ -250,7 +252,8 @@ struct Killed {
     pause: Duration,
 }
 
-/// Starts a query, and kills an executor after a pause. `None` if the query ended before, which the next attempt takes into account.
+/// Starts a query, and kills an executor after a pause. `None` if the query ended before, which the
+/// next attempt takes into account.
 fn during(
     query: &mut Known,
     pause: Duration,

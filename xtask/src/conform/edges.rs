@@ -1,7 +1,8 @@
-//! `cargo xtask conform edges`: what comes in as text, as types of other libraries, at equal times, in little memory.
+//! `cargo xtask conform edges`: what comes in as text, as types of other libraries, at equal times,
+//! in little memory.
 //!
-//! Each part draws its inputs from a seed and compares what comes out with what went in. Every part runs unless `--only` names
-//! some; `--seconds N` is how long each part may draw.
+//! Each part draws its inputs from a seed and compares what comes out with what went in. Every part
+//! runs unless `--only` names some; `--seconds N` is how long each part may draw.
 
 mod memory;
 mod text;

@@ -1,7 +1,8 @@
-//! Compares what libtiledb read from an array, in the form of `xtask/peer/expect.py`, with what tdb reads.
+//! Compares what libtiledb read from an array, in the form of `xtask/peer/expect.py`, with what tdb
+//! reads.
 //!
-//! The rules are those of `xtask/fixtures/README.md`: floats by their bits, no value under validity 0, and positions as
-//! far as the query's order determines them.
+//! The rules are those of `xtask/fixtures/README.md`: floats by their bits, no value under validity
+//! 0, and positions as far as the query's order determines them.
 
 use std::path::Path;
 
@@ -15,8 +16,8 @@ use super::form::{Cell, base64, hex, list, text, wanted_cells};
 
 /// Neither the release that wrote an array nor the newest release can read it.
 const UNREAD: &str = "no libtiledb reads it";
-/// In addition, its writer stored the validity of cells in the tiles of other cells, which tdb detects in the first and
-/// the last tile (docs/correctness_issues.md).
+/// In addition, its writer stored the validity of cells in the tiles of other cells, which tdb
+/// detects in the first and the last tile (docs/correctness_issues.md).
 const SHIFTED: &str = "Validity in the wrong tiles";
 /// The note on a query that differs, but for which tdb returns the cells as they were written.
 pub(crate) const NO_RULE: &str = "libtiledb does not return what was written, tdb does, and no rule says why";
@@ -32,8 +33,8 @@ pub(crate) struct Outcome {
     pub(crate) facts_equal: usize,
     /// Array metadata and non-empty domains that are not equal.
     pub(crate) facts: Vec<String>,
-    /// Queries for which tdb returns what was written and libtiledb does not, or for which the correct answer is
-    /// unknown: the rules that apply to them.
+    /// Queries for which tdb returns what was written and libtiledb does not, or for which the
+    /// correct answer is unknown: the rules that apply to them.
     pub(crate) written: Vec<Vec<String>>,
     /// Queries for which neither tdb nor libtiledb returns what was written.
     pub(crate) unlike: Vec<String>,
@@ -84,7 +85,8 @@ pub(crate) fn same_query<'a>(query: &Value, others: &'a Value) -> Option<&'a Val
     list(others, "queries").iter().find(|other| asks(other) == asks(query))
 }
 
-/// Whether libtiledb returned several cells with the same coordinates although the array does not allow that.
+/// Whether libtiledb returned several cells with the same coordinates although the array does not
+/// allow that.
 pub(crate) fn has_duplicates(expected: &Value, query: &Value) -> bool {
     let schema = expected.get("schema").unwrap_or(&Value::Null);
     let allowed = schema.get("allows_dups").and_then(Value::as_bool) != Some(false);
@@ -97,7 +99,8 @@ pub(crate) fn has_duplicates(expected: &Value, query: &Value) -> bool {
     cells.windows(2).any(|pair| pair.first() == pair.last())
 }
 
-/// Whether the array has sparse fragments with date dimensions of 1.6 or 1.7, whose rectangles are wrong.
+/// Whether the array has sparse fragments with date dimensions of 1.6 or 1.7, whose rectangles are
+/// wrong.
 pub(crate) fn has_old_dates(expected: &Value) -> bool {
     let dimensions = expected.get("schema").map_or(&[][..], |schema| list(schema, "dimensions"));
     dimensions.iter().any(|dimension| text(dimension, "type").starts_with("DATETIME"))
@@ -107,8 +110,9 @@ pub(crate) fn has_old_dates(expected: &Value) -> bool {
         })
 }
 
-/// The cells of a range query according to libtiledb's own reading of the whole array, if they differ from those it
-/// returned for the query. libtiledb then contradicts itself, and its result for the query proves nothing.
+/// The cells of a range query according to libtiledb's own reading of the whole array, if they
+/// differ from those it returned for the query. libtiledb then contradicts itself, and its result
+/// for the query proves nothing.
 pub(crate) fn contradiction(expected: &Value, query: &Value) -> Option<Vec<Cell>> {
     let schema = expected.get("schema")?;
     if text(schema, "array_type") != "sparse" || query.get("ranges")?.is_null() {
@@ -303,8 +307,8 @@ pub(super) fn rows<'f>(
     Ok(found)
 }
 
-/// Compares cells as far as the order determines their positions; in a sparse array, the coordinates (their number is a
-/// parameter) come first.
+/// Compares cells as far as the order determines their positions; in a sparse array, the
+/// coordinates (their number is a parameter) come first.
 pub(super) fn compare_rows(
     order: &str,
     dimensions: usize,

@@ -1,8 +1,9 @@
 //! `cargo xtask conform field --dir DIR`: scripts that show what is right, each on its own.
 //!
-//! A folder has scripts (`*.sh`, `*.py`) that end with status 0 if what they try is right. Each runs in one environment: `TDB` is the
-//! command with SQL, `PY` and the interpreter of `*.py` are a Python with the package `tdb` and TileDB-Py. Nothing is written into
-//! the folder: scripts begin in a folder of their own, which is removed.
+//! A folder has scripts (`*.sh`, `*.py`) that end with status 0 if what they try is right. Each
+//! runs in one environment: `TDB` is the command with SQL, `PY` and the interpreter of `*.py` are a
+//! Python with the package `tdb` and TileDB-Py. Nothing is written into the folder: scripts begin
+//! in a folder of their own, which is removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ use crate::python;
 
 pub(super) const USAGE: &str = "--dir DIR [--only SUBSTRING] [--tdb COMMAND] [--python 3.13]";
 
-/// What scripts use besides `tdb`: the release of TileDB-Py that contains libtiledb 2.30 takes no later pandas.
+/// What scripts use besides `tdb`: the release of TileDB-Py that contains libtiledb 2.30 takes no
+/// later pandas.
 const PACKAGES: [&str; 4] = ["tiledb==0.36.1", "numpy>=2", "pandas>=2.2,<3", "pyarrow>=18"];
 
 #[derive(Debug, PartialEq, Eq)]

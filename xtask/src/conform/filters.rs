@@ -1,9 +1,10 @@
-//! `cargo xtask conform filters`: the live matrix of filters, types, shapes and data, compared with libtiledb in both
-//! directions.
+//! `cargo xtask conform filters`: the live matrix of filters, types, shapes and data, compared with
+//! libtiledb in both directions.
 //!
-//! Each case is one array. tdb writes it and libtiledb reads it; libtiledb writes it, reads it back, and tdb reads it.
-//! Cells are compared bit by bit. If libtiledb refuses a case, its error message is counted. If it reads other cells
-//! than it wrote, the results cannot be compared, and that is counted too. Any other difference fails the run.
+//! Each case is one array. tdb writes it and libtiledb reads it; libtiledb writes it, reads it
+//! back, and tdb reads it. Cells are compared bit by bit. If libtiledb refuses a case, its error
+//! message is counted. If it reads other cells than it wrote, the results cannot be compared, and
+//! that is counted too. Any other difference fails the run.
 
 mod batch;
 mod cases;
@@ -22,7 +23,8 @@ use crate::peer::{READER, libraries, repository_root, scratch};
 
 pub(super) const USAGE: &str = "[--only SUBSTR] [--every N] [--at VERSION] [--peer RELEASE] [--dir DIR]";
 
-/// Cases that tdb refuses to write although libtiledb can write them: a part of the error message, and the reason.
+/// Cases that tdb refuses to write although libtiledb can write them: a part of the error message,
+/// and the reason.
 const REFUSED_ON_PURPOSE: [(&str, &str); 1] = [(
     "filter 'scale-float' cannot take",
     "integers that are scaled as if their bits were floats mostly come back as others",
@@ -78,7 +80,8 @@ struct Counts {
     from_peer: usize,
     /// libtiledb refuses to create or write.
     peer_refuses_to_write: usize,
-    /// libtiledb refuses to read what tdb wrote; it does not write such cells, or cannot read those it writes.
+    /// libtiledb refuses to read what tdb wrote; it does not write such cells, or cannot read those
+    /// it writes.
     peer_refuses_to_read: usize,
     /// libtiledb writes cells that it cannot read, or reads as other cells.
     peer_loses: usize,

@@ -1,4 +1,5 @@
-//! The form in which `xtask/peer/expect.py` writes down questions and cells: JSON, with bytes in hexadecimal or base64.
+//! The form in which `xtask/peer/expect.py` writes down questions and cells: JSON, with bytes in
+//! hexadecimal or base64.
 
 use serde_json::Value;
 

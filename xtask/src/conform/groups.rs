@@ -1,7 +1,9 @@
-//! `cargo xtask conform groups`: random groups that releases of libtiledb wrote, as tdb and as libtiledb 2.30 see them.
+//! `cargo xtask conform groups`: random groups that releases of libtiledb wrote, as tdb and as
+//! libtiledb 2.30 see them.
 //!
-//! `xtask/peer/groups_peer.py` draws and writes them: members of odd names, by relative and absolute URIs, that go and come again,
-//! nested groups, metadata of all types and sizes. Every group is compared as it is now, and at the times of its changes.
+//! `xtask/peer/groups_peer.py` draws and writes them: members of odd names, by relative and
+//! absolute URIs, that go and come again, nested groups, metadata of all types and sizes. Every
+//! group is compared as it is now, and at the times of its changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +20,8 @@ use crate::peer::{repository_root, scratch};
 
 pub(super) const USAGE: &str = "[--cases N] [--seed S] [--only CASE] [--versions V,…] [--dir DIR]";
 
-/// A member: its type, where it is, its name, and whether its URI is relative, as far as libtiledb tells.
+/// A member: its type, where it is, its name, and whether its URI is relative, as far as libtiledb
+/// tells.
 type Member = (String, String, Option<String>, Option<bool>);
 /// A key of metadata with its type and its value.
 type Entry = (Vec<u8>, String, Vec<u8>);
@@ -146,7 +149,8 @@ fn open(root: &Path, look: &Value) -> Result<Group, String> {
     options.open_group(path).map_err(|error| error.to_string())
 }
 
-/// The numbers of members and of metadata keys that are equal; `None` if libtiledb does not open the group.
+/// The numbers of members and of metadata keys that are equal; `None` if libtiledb does not open
+/// the group.
 fn compare(root: &Path, look: &Value) -> Result<Option<(u64, u64)>, String> {
     if look.get("refused").is_some() {
         return Ok(None);

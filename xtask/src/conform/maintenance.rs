@@ -1,9 +1,9 @@
 //! `cargo xtask conform maintenance`: histories of arrays with maintenance in any order.
 //!
-//! Half of them are made by tdb and by libtiledb, each in its own array; then libtiledb reads both arrays at every
-//! time, and so does tdb. In the others, both take turns in one array, and read it in every window and order. In
-//! addition, a simple model computes what the array must contain at the end, and `verify` must find no problem after
-//! each of tdb's steps.
+//! Half of them are made by tdb and by libtiledb, each in its own array; then libtiledb reads both
+//! arrays at every time, and so does tdb. In the others, both take turns in one array, and read it
+//! in every window and order. In addition, a simple model computes what the array must contain at
+//! the end, and `verify` must find no problem after each of tdb's steps.
 
 mod cases;
 mod cells;
@@ -187,8 +187,8 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// libtiledb's answers for each case. After a crash, it is started again with the case after the one on which it
-    /// crashed.
+    /// libtiledb's answers for each case. After a crash, it is started again with the case after
+    /// the one on which it crashed.
     fn read(&self, list: &Path, ours: &Path, theirs: &Path, count: usize) -> Result<Vec<Value>, String> {
         let mut answers: Vec<Value> = Vec::with_capacity(count);
         while answers.len() < count {

@@ -61,9 +61,9 @@ impl Peer {
             .map_err(|error| format!("cannot run python3: {error}"))
     }
 
-    /// All answers. A crash of the peer is also an answer; the peer is then started again with the next case. Reading
-    /// can be repeated, so when reading, the peer is first started again with the same case: a crash counts only if it
-    /// happens again in a new process.
+    /// All answers. A crash of the peer is also an answer; the peer is then started again with the
+    /// next case. Reading can be repeated, so when reading, the peer is first started again with
+    /// the same case: a crash counts only if it happens again in a new process.
     pub(super) fn finish(mut self) -> Result<Vec<Answer>, String> {
         let mut answers = Vec::with_capacity(self.cases);
         let mut crashed = None;

@@ -1,8 +1,9 @@
-//! `cargo xtask conform crashes` and `cargo xtask conform concurrency`: long runs of the tests with several processes.
-//! Afterwards, libtiledb reads the resulting arrays and must find what tdb finds.
+//! `cargo xtask conform crashes` and `cargo xtask conform concurrency`: long runs of the tests with
+//! several processes. Afterwards, libtiledb reads the resulting arrays and must find what tdb
+//! finds.
 //!
-//! The tests themselves (`crates/tdb-array/tests/processes`) compare arrays with a model: the array after each kill,
-//! and the array that writers, readers and maintainers used.
+//! The tests themselves (`crates/tdb-array/tests/processes`) compare arrays with a model: the array
+//! after each kill, and the array that writers, readers and maintainers used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -132,15 +133,17 @@ impl Peer {
         Ok(answers)
     }
 
-    /// Whether a difference is the rule "Equal timestamps" of docs/correctness_issues.md: libtiledb's own reader of another
-    /// order finds what tdb finds; or both find the same cells, but for coordinates that several fragments of one time have.
+    /// Whether a difference is the rule "Equal timestamps" of docs/correctness_issues.md:
+    /// libtiledb's own reader of another order finds what tdb finds; or both find the same cells,
+    /// but for coordinates that several fragments of one time have.
     fn is_accident(&self, path: &Path, window: TimeWindow, ours: &Value) -> Result<bool, String> {
         let failed = |error: tdb_array::Error| format!("{}: {error}", path.display());
         let contested = contested(path, window)?;
         if contested.is_empty() {
             return Ok(false);
         }
-        // With deletes, its reader of rows fails now and then ("All tiles should have at least one cell").
+        // With deletes, its reader of rows fails now and then ("All tiles should have at least one
+        // cell").
         let look = |order: &str| self.look(&[(path, &[window])], order, true);
         let said = look("row-major").or_else(|_| look("unordered"))?;
         let said = said.first().and_then(|answer| answer.get(0)).unwrap_or(&Value::Null);
@@ -164,7 +167,8 @@ impl Peer {
     }
 }
 
-/// The coordinates that several fragments of a window have which begin at one time, as [`cells`] says them.
+/// The coordinates that several fragments of a window have which begin at one time, as [`cells`]
+/// says them.
 fn contested(path: &Path, window: TimeWindow) -> Result<BTreeSet<String>, String> {
     let array = Array::open_at(path, window).map_err(|error| format!("{}: {error}", path.display()))?;
     let mut named: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -183,7 +187,8 @@ fn contested(path: &Path, window: TimeWindow) -> Result<BTreeSet<String>, String
     Ok(contested)
 }
 
-/// The coordinates of the cells of one fragment, which are read from an array that has only this one.
+/// The coordinates of the cells of one fragment, which are read from an array that has only this
+/// one.
 fn alone(path: &Path, fragment: &str) -> Result<BTreeSet<String>, String> {
     let copy = path.with_file_name("alone");
     let failed = |e: std::io::Error| format!("{}: {e}", copy.display());
@@ -217,7 +222,8 @@ fn arrays(folder: &Path) -> Result<Vec<PathBuf>, String> {
     if found.is_empty() { Err("the tests kept no arrays".into()) } else { Ok(found) }
 }
 
-/// The cells that tdb reads in a window: the coordinates of each as hexadecimal text, and a hash of it.
+/// The cells that tdb reads in a window: the coordinates of each as hexadecimal text, and a hash of
+/// it.
 fn cells(path: &Path, window: TimeWindow) -> Result<Vec<(String, u64)>, tdb_array::Error> {
     let cells = Array::open_at(path, window)?.read().collect()?;
     let mut columns: Vec<_> = cells.columns().iter().collect();

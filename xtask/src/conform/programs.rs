@@ -1,9 +1,12 @@
-//! `cargo xtask conform programs`: programs that are built on TileDB-Py do the same on `tdb.compat` as on libtiledb.
+//! `cargo xtask conform programs`: programs that are built on TileDB-Py do the same on `tdb.compat`
+//! as on libtiledb.
 //!
-//! The programs come from PyPI, in fixed releases, into one environment with TileDB-Py. `xtask/peer/programs/jobs.py` has a small
-//! whole job of each (write, read, list, change, fail), which prints what it saw. A job runs once with the genuine module
-//! `tiledb` and once with `xtask/peer/tiledb_py`, which gives `tdb.compat` that name; what both saw must be equal. On the genuine
-//! side programs that use names of older releases of TileDB-Py get these names from `old_names` of `jobs.py`.
+//! The programs come from PyPI, in fixed releases, into one environment with TileDB-Py.
+//! `xtask/peer/programs/jobs.py` has a small whole job of each (write, read, list, change, fail),
+//! which prints what it saw. A job runs once with the genuine module `tiledb` and once with
+//! `xtask/peer/tiledb_py`, which gives `tdb.compat` that name; what both saw must be equal. On the
+//! genuine side programs that use names of older releases of TileDB-Py get these names from
+//! `old_names` of `jobs.py`.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +62,8 @@ const WHOLE: [&str; 31] = [
     "importlib_metadata==10.2.0",
     "lazy-importer==0.1.0",
 ];
-/// What is installed without what it names: some of that is frameworks of several gigabytes, which these jobs do not use.
+/// What is installed without what it names: some of that is frameworks of several gigabytes, which
+/// these jobs do not use.
 const ALONE: [&str; 6] = [
     "cellarr==0.6.2",
     "cellarr-array==0.3.3",
@@ -140,8 +144,8 @@ fn compared(root: &Path, environment: &Path, program: &str) -> Result<Compared, 
     Ok(differences(&genuine, &own))
 }
 
-/// What a job saw: lines of a label and a value, with a tab between them. `stand_in` is the folder that has the module `tiledb`, if
-/// it is not the genuine one.
+/// What a job saw: lines of a label and a value, with a tab between them. `stand_in` is the folder
+/// that has the module `tiledb`, if it is not the genuine one.
 fn job(root: &Path, environment: &Path, program: &str, stand_in: Option<&Path>) -> Result<String, String> {
     let folder = scratch(&format!("programs-{program}"));
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;

@@ -1,9 +1,10 @@
-//! `cargo xtask conform publish`: published arrays, used by released libraries, which do not know manifests.
+//! `cargo xtask conform publish`: published arrays, used by released libraries, which do not know
+//! manifests.
 //!
-//! Each release writes a dense and a sparse array. tdb publishes a copy of each. The release then reads, writes,
-//! consolidates and vacuums both arrays, the one with a manifest and the one without, and must give the same answers
-//! for both. It must not change the manifest. tdb then publishes the result, and must read the same with the manifest
-//! as without it.
+//! Each release writes a dense and a sparse array. tdb publishes a copy of each. The release then
+//! reads, writes, consolidates and vacuums both arrays, the one with a manifest and the one
+//! without, and must give the same answers for both. It must not change the manifest. tdb then
+//! publishes the result, and must read the same with the manifest as without it.
 
 use std::path::Path;
 use std::sync::Arc;

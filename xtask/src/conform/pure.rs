@@ -1,7 +1,9 @@
-//! `cargo xtask conform pure`: the fixtures as created by tdb alone (`cargo xtask fixtures --pure`), read by libtiledb.
+//! `cargo xtask conform pure`: the fixtures as created by tdb alone
+//! (`cargo xtask fixtures --pure`), read by libtiledb.
 //!
-//! The correct answers are those of the fixtures themselves. tdb runs all their queries on its own arrays; libtiledb
-//! 2.30 and a library of each version's time read whole arrays and boxes of dense ones, and 2.30 compares schemas.
+//! The correct answers are those of the fixtures themselves. tdb runs all their queries on its own
+//! arrays; libtiledb 2.30 and a library of each version's time read whole arrays and boxes of dense
+//! ones, and 2.30 compares schemas.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,8 +21,9 @@ use crate::peer::{READER, repository_root};
 
 pub(super) const USAGE: &str = "[--only SUBSTRING] [--dir DIR]";
 
-/// A fixture whose tiles have more cells than the type of its dimensions counts. libtiledb from 2.3 on stores too few
-/// cells of such tiles and reads no others; tdb stores them whole ("Tiles of more cells than their type counts").
+/// A fixture whose tiles have more cells than the type of its dimensions counts. libtiledb from 2.3
+/// on stores too few cells of such tiles and reads no others; tdb stores them whole ("Tiles of more
+/// cells than their type counts").
 pub(super) const WHOLE_TILES: &str = "2.30.0/dense_short_tiles";
 
 /// The outcomes of the arrays of one version with one library.
@@ -191,7 +194,8 @@ impl Pure {
         self.expected.get("schema").is_some_and(|schema| text(schema, "array_type") == "dense")
     }
 
-    /// The differences between what tdb reads from its own array and what libtiledb reads from the fixture.
+    /// The differences between what tdb reads from its own array and what libtiledb reads from the
+    /// fixture.
     fn read_by_tdb(&self, array: &Path) -> Vec<String> {
         let mut expected = self.expected.clone();
         let now = |query: &Value| query.get("timestamps").is_none_or(|times| *times == json!([null, null]));
@@ -217,7 +221,8 @@ impl Pure {
         if expected::has_old_dates(&self.expected)
             && let Some(queries) = expected.get_mut("queries").and_then(Value::as_array_mut)
         {
-            // The rectangles of the fixture's fragments are wrong, so libtiledb does not find some cells of ranges.
+            // The rectangles of the fixture's fragments are wrong, so libtiledb does not find some
+            // cells of ranges.
             queries.retain(|query| query.get("ranges").is_none_or(Value::is_null));
             return compare(&self.id, array, &without_facts(&expected));
         }
@@ -264,13 +269,15 @@ impl Pure {
         }
         Ok(json!({
             "number": number, "key": self.entry.get("key").cloned().unwrap_or_default(),
-            // An older library described it, and does not know all properties that are described today.
+            // An older library described it, and does not know all properties that are described
+            // today.
             "own": !self.expected.get("metadata").is_some_and(Value::is_array),
             "sparse": !self.is_dense(), "dimensions": dimensions, "queries": queries, "schema": schema, "steps": [],
         }))
     }
 
-    /// The box of the last fragment, which is written as a whole, with the cells that tdb reads from it.
+    /// The box of the last fragment, which is written as a whole, with the cells that tdb reads
+    /// from it.
     fn last_box(&self, array: &Path, blob: &mut Vec<u8>) -> Result<Option<Value>, String> {
         let options = OpenOptions::new().threads(1);
         let options = match key(&self.entry) {

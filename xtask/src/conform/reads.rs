@@ -1,10 +1,13 @@
-//! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, run by both libraries.
+//! `cargo xtask conform reads`: random queries of random arrays that libtiledb wrote, run by both
+//! libraries.
 //!
-//! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb write and read them.
-//! Schemas at several times, metadata, the non-empty domain and the fragments must be those that libtiledb tells (`schemas.rs`).
-//! tdb answers every query at once, in batches with the smallest memory that works, and in many small batches. Then it
-//! consolidates a copy of the array, of which every time must show the same cells as before (`kept.rs`). Any difference fails
-//! the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which has a rule in `answer.rs`.
+//! `xtask/peer/reads_cases.py` generates arrays and queries, and `reads_peer.py` lets libtiledb
+//! write and read them. Schemas at several times, metadata, the non-empty domain and the fragments
+//! must be those that libtiledb tells (`schemas.rs`). tdb answers every query at once, in batches
+//! with the smallest memory that works, and in many small batches. Then it consolidates a copy of
+//! the array, of which every time must show the same cells as before (`kept.rs`). Any difference
+//! fails the run, except known faults of libtiledb (`docs/correctness_issues.md`), each of which
+//! has a rule in `answer.rs`.
 
 mod answer;
 mod groups;
@@ -79,8 +82,8 @@ struct Counts {
     batches: u64,
     /// Queries whose cells were returned in three batches or more.
     in_many: u64,
-    /// Queries whose cells do not follow from the steps of their case, by the reason; their expected cells are those of
-    /// libtiledb.
+    /// Queries whose cells do not follow from the steps of their case, by the reason; their
+    /// expected cells are those of libtiledb.
     undecided: BTreeMap<String, u64>,
     kinds: BTreeMap<String, Tally>,
     /// Known faults, refusals and crashes of libtiledb, by kind.
@@ -92,7 +95,8 @@ struct Counts {
     kept: u64,
     /// Times at which array metadata and the non-empty domain are equal.
     facts: u64,
-    /// Times at which the schemas are equal, arrays with equal fragments, and extensions of enumerations that both refuse or both accept.
+    /// Times at which the schemas are equal, arrays with equal fragments, and extensions of
+    /// enumerations that both refuse or both accept.
     schemas: u64,
     fragments: u64,
     extensions: u64,

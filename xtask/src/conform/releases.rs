@@ -36,7 +36,8 @@ impl Releases {
         of.map(|(_, name)| name.as_str()).collect()
     }
 
-    /// The releases that read arrays of a version: one of that version's time, chosen by `turn`, and the newest.
+    /// The releases that read arrays of a version: one of that version's time, chosen by `turn`,
+    /// and the newest.
     pub(super) fn readers(&self, version: u32, turn: usize) -> Vec<&str> {
         let of = self.of(version);
         let turn = turn.checked_rem(of.len()).unwrap_or(0);

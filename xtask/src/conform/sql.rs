@@ -1,10 +1,12 @@
-//! `cargo xtask conform sql`: random questions of SQL to random arrays, with the answers of DuckDB and of a model.
+//! `cargo xtask conform sql`: random questions of SQL to random arrays, with the answers of DuckDB
+//! and of a model.
 //!
-//! `xtask/peer/sql_random.py` draws arrays, which libtiledb writes, and questions, `INSERT` and `DELETE` among them, and asks them of
-//! one `tdb sql`. A model of a few hundred lines says what is right; DuckDB has to say the same over the same cells, or a rule says
-//! why it does not, which is counted and has a name in `docs/sql.md`. `--only ARRAY` or `--only ARRAY:QUESTION` repeats one, and shows
-//! its rows. Where libtiledb or DuckDB cannot be had, the part fails; with `--optional yes` it says so and does nothing, unless the
-//! environment says that this is a CI run.
+//! `xtask/peer/sql_random.py` draws arrays, which libtiledb writes, and questions, `INSERT` and
+//! `DELETE` among them, and asks them of one `tdb sql`. A model of a few hundred lines says what is
+//! right; DuckDB has to say the same over the same cells, or a rule says why it does not, which is
+//! counted and has a name in `docs/sql.md`. `--only ARRAY` or `--only ARRAY:QUESTION` repeats one,
+//! and shows its rows. Where libtiledb or DuckDB cannot be had, the part fails; with
+//! `--optional yes` it says so and does nothing, unless the environment says that this is a CI run.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,10 @@
-//! `cargo xtask conform stores`: arrays on servers, which the command starts on the loopback interface.
+//! `cargo xtask conform stores`: arrays on servers, which the command starts on the loopback
+//! interface.
 //!
-//! All fixtures are uploaded and read, in every order, by callers that block and by callers that await; the results
-//! must be those of a local folder. They are also read through a cache. The rules of storages are checked on each
-//! server. On S3, libtiledb 2.30 reads what tdb wrote there, and tdb reads what libtiledb wrote. The command `tdb` is
-//! run with URLs.
+//! All fixtures are uploaded and read, in every order, by callers that block and by callers that
+//! await; the results must be those of a local folder. They are also read through a cache. The
+//! rules of storages are checked on each server. On S3, libtiledb 2.30 reads what tdb wrote there,
+//! and tdb reads what libtiledb wrote. The command `tdb` is run with URLs.
 
 mod cached;
 mod command;
@@ -87,7 +88,8 @@ fn on(server: &Server, kind: Kind, root: &Path, folder: &Path, asked: &Asked) ->
     failures
 }
 
-/// Uploads fixtures, and compares the results of reading them there with those of reading them locally.
+/// Uploads fixtures, and compares the results of reading them there with those of reading them
+/// locally.
 fn fixtures(server: &Server, root: &Path, temporary: &Path, asked: &Asked) -> Result<String, String> {
     let folder = root.join("xtask/fixtures");
     let locations = server.locations()?;
@@ -135,8 +137,9 @@ struct Places {
     cached: Locations,
 }
 
-/// The number of queries of an array that were equal there and locally, the number of rounds of requests in which the
-/// array was opened and read for the first time, and the requests through the cache.
+/// The number of queries of an array that were equal there and locally, the number of rounds of
+/// requests in which the array was opened and read for the first time, and the requests through the
+/// cache.
 fn compare(
     near: &Path,
     entry: &Value,

@@ -1,9 +1,11 @@
-//! `cargo xtask conform tiledb-py`: TileDB-Py's own tests, with `tdb.compat` in the place of the package `tiledb`.
+//! `cargo xtask conform tiledb-py`: TileDB-Py's own tests, with `tdb.compat` in the place of the
+//! package `tiledb`.
 //!
-//! The tests come from a folder (`tiledb/tests` of a checkout of TileDB-Py, release 0.36) and are never part of this
-//! repository. A copy of them runs by pytest, one file after the other, in an environment of `cargo xtask python`.
-//! `xtask/peer/tiledb_py` has the module that stands for `tiledb`, the plugin that reports outcomes, and the list of the
-//! tests that fail, with the reason of each. What passes and is listed, or fails and is not, fails the command.
+//! The tests come from a folder (`tiledb/tests` of a checkout of TileDB-Py, release 0.36) and are
+//! never part of this repository. A copy of them runs by pytest, one file after the other, in an
+//! environment of `cargo xtask python`. `xtask/peer/tiledb_py` has the module that stands for
+//! `tiledb`, the plugin that reports outcomes, and the list of the tests that fail, with the reason
+//! of each. What passes and is listed, or fails and is not, fails the command.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -200,7 +202,8 @@ impl Expected {
         Self::parse(&text)
     }
 
-    /// Lines that begin with `==` are reasons; the lines below are ids, or with `*` at the end beginnings of ids.
+    /// Lines that begin with `==` are reasons; the lines below are ids, or with `*` at the end
+    /// beginnings of ids.
     fn parse(text: &str) -> Result<Self, String> {
         let (mut tests, mut reason) = (Vec::new(), None);
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {

@@ -1,10 +1,11 @@
 //! `cargo xtask conform versions`: new random arrays of every released library, read live.
 //!
-//! `xtask/peer/version_cases.py` chooses the contents of the arrays, so that everything a release can store is in one
-//! of them. `live.py` lets that release write them and libtiledb 2.30.0 read them, or the release that wrote them if
-//! 2.30.0 cannot. tdb runs the same queries. The requested number of arrays is divided among the releases. If a release
-//! supports something that is in none of its equal arrays, this is reported. With `--per`, each release makes the given
-//! number of arrays, and more until everything that it supports is in an equal one; otherwise the run fails.
+//! `xtask/peer/version_cases.py` chooses the contents of the arrays, so that everything a release
+//! can store is in one of them. `live.py` lets that release write them and libtiledb 2.30.0 read
+//! them, or the release that wrote them if 2.30.0 cannot. tdb runs the same queries. The requested
+//! number of arrays is divided among the releases. If a release supports something that is in none
+//! of its equal arrays, this is reported. With `--per`, each release makes the given number of
+//! arrays, and more until everything that it supports is in an equal one; otherwise the run fails.
 
 mod coverage;
 
@@ -188,15 +189,16 @@ struct Counts {
     /// Number of equal comparisons of array metadata and non-empty domains.
     facts: usize,
     by_writer: usize,
-    /// Equal arrays that no libtiledb reads, or on which it crashes: the cells were compared with those that were
-    /// written.
+    /// Equal arrays that no libtiledb reads, or on which it crashes: the cells were compared with
+    /// those that were written.
     unread: usize,
     /// Equal arrays with a fragment that is not in the order of its schema.
     out_of_order: usize,
-    /// Queries of those arrays for which libtiledb does not return what it returns after writing the same cells itself.
+    /// Queries of those arrays for which libtiledb does not return what it returns after writing
+    /// the same cells itself.
     odd_queries: usize,
-    /// Queries with ranges for which libtiledb does not return the cells that are in them according to its own reading
-    /// of the whole array, but tdb does.
+    /// Queries with ranges for which libtiledb does not return the cells that are in them according
+    /// to its own reading of the whole array, but tdb does.
     contradictions: usize,
     refused: usize,
     unreadable: usize,
@@ -347,10 +349,11 @@ impl Library {
 
 /// Whether the queries that differ do so because of the way the array is stored.
 ///
-/// Two facts must be shown, both with libtiledb 2.30.0 alone. First, it would store the cells of a fragment in another
-/// order than the stored one, or it returned coordinates twice that the array contains once. Second, if it is not known
-/// that tdb returns what was written, an array that libtiledb makes from the same steps must answer these queries as
-/// tdb does. The inner error is the fact that could not be shown.
+/// Two facts must be shown, both with libtiledb 2.30.0 alone. First, it would store the cells of a
+/// fragment in another order than the stored one, or it returned coordinates twice that the array
+/// contains once. Second, if it is not known that tdb returns what was written, an array that
+/// libtiledb makes from the same steps must answer these queries as tdb does. The inner error is
+/// the fact that could not be shown.
 fn stored_out_of_order(
     root: &Path,
     folder: &Path,

@@ -1,15 +1,17 @@
 //! `cargo xtask conform writes`: random arrays that tdb makes, read by libtiledb.
 //!
-//! Each case is an array with a random schema and the operations on it: writes in every order, with timestamps in any
-//! order, metadata, consolidation. A simple model computes what the array must contain. After each step, `verify` must
-//! find no problem. tdb reads the whole array, and so do libtiledb 2.30 and a release that writes the array's version;
-//! releases take turns. Every fifth case is a copy: a release makes the array, tdb copies it into another version, and
-//! a release of that version reads the copy. In addition, there are all pairs of features and versions (`pairs`): each
-//! datatype, filter, option and type of metadata in each version.
+//! Each case is an array with a random schema and the operations on it: writes in every order, with
+//! timestamps in any order, metadata, consolidation. A simple model computes what the array must
+//! contain. After each step, `verify` must find no problem. tdb reads the whole array, and so do
+//! libtiledb 2.30 and a release that writes the array's version; releases take turns. Every fifth
+//! case is a copy: a release makes the array, tdb copies it into another version, and a release of
+//! that version reads the copy. In addition, there are all pairs of features and versions
+//! (`pairs`): each datatype, filter, option and type of metadata in each version.
 //!
-//! Any difference fails the run, unless the library makes the same mistake with the same cells after writing them
-//! itself ("own fault"), or `judge` lists the mistake with its reason. If tdb refuses to create an array, a release of
-//! that version must refuse it too; otherwise the run fails.
+//! Any difference fails the run, unless the library makes the same mistake with the same cells
+//! after writing them itself ("own fault"), or `judge` lists the mistake with its reason. If tdb
+//! refuses to create an array, a release of that version must refuse it too; otherwise the run
+//! fails.
 
 mod answers;
 mod batch;
@@ -96,7 +98,8 @@ impl Options {
         (0..count).filter(|number| self.only.is_none_or(|only| only == *number)).collect()
     }
 
-    /// The number of cases of a version, with a given number of versions: half of all cases have the current version.
+    /// The number of cases of a version, with a given number of versions: half of all cases have
+    /// the current version.
     fn share(&self, version: u32, versions: usize) -> usize {
         if self.only.is_some() {
             return self.only.map_or(0, |only| only + 1);
@@ -189,8 +192,8 @@ impl Run<'_> {
         )
     }
 
-    /// Lets tdb create arrays of a version; releases of that version's time, in turns, and the newest release read
-    /// them.
+    /// Lets tdb create arrays of a version; releases of that version's time, in turns, and the
+    /// newest release read them.
     fn read_all(
         &self,
         cases: Vec<(usize, Case)>,
@@ -213,7 +216,8 @@ impl Run<'_> {
         bench.read(&made, &jobs, tally)?;
         let refused = (made.good.len()..).take(made.refused.len()).collect();
         let oldest = self.releases.of(version).first().copied().unwrap_or(READER);
-        // For the current version, each release creates what it knows; the newest release is the reference.
+        // For the current version, each release creates what it knows; the newest release is the
+        // reference.
         let judge = if version == FormatVersion::CURRENT.number() { READER } else { oldest };
         bench.refusals(&made, &[Job { version, reader: judge.to_owned(), cases: refused }], tally)
     }

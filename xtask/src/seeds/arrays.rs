@@ -34,7 +34,8 @@ pub(super) fn collect(root: &Path, seeds: &mut Seeds) -> Result<(), String> {
                     one_fragment(&from, &files, fragment, seeds);
                 }
             }
-            // With a fixed time window: with the present time, the seed would be different in each run.
+            // With a fixed time window: with the present time, the seed would be different in each
+            // run.
             if let Ok(array) = Array::open_at(&folder, TimeWindow::ALL) {
                 described(&from, &array, seeds);
             }

@@ -37,8 +37,8 @@ fn first_chunk(file: &[u8]) -> Option<(usize, &[u8], &[u8])> {
     Some((out_len, metadata, reader.take_u64(u64::from(data_len), "data").ok()?))
 }
 
-/// Chunks of every filter, encoded here from a few kinds of cells, the cells themselves for the round
-/// trip, and a list of names.
+/// Chunks of every filter, encoded here from a few kinds of cells, the cells themselves for the
+/// round trip, and a list of names.
 pub(super) fn made(seeds: &mut Seeds) {
     // The fixtures' lists of processed conditions are all empty.
     let names = [&[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, b'a'][..], &[0; 8]].concat();

@@ -142,16 +142,17 @@ fn dense_queries_decode_the_chunks_with_wanted_cells_and_copy_them_once() {
     let found = table.read(&case.copies(every.len() * 12), &read);
     assert_eq!(found.field("a").unwrap().values::<i32>().unwrap(), values(&every, 1));
 
-    // A cell goes to its place among the merged ranges, and from there to where it was asked for: so each is decoded once,
-    // however often it is asked for.
+    // A cell goes to its place among the merged ranges, and from there to where it was asked for:
+    // so each is decoded once, however often it is asked for.
     let apart = cells((300..=301).chain(10..=11), ALL);
     let case = Case::new("two ranges of rows, the later first", &[("a", chunks(A, &apart))]);
     let case = case.copies(apart.len() * 4).but_copies(apart.len() * 8);
     let found = table.read(&case, &array.read().fields(["a"]).ranges("y", [300..=301, 10..=11]));
     assert_eq!(found.field("a").unwrap().values::<i32>().unwrap(), values(&apart, 1));
 
-    // Offsets are decoded whole, because each is compared with the one before; values go to an arena of the region with what
-    // lies between their first and last cell in the tile, and from there to their places.
+    // Offsets are decoded whole, because each is compared with the one before; values go to an
+    // arena of the region with what lies between their first and last cell in the tile, and from
+    // there to their places.
     let window = cells(100..=163, 0..=127);
     let (offsets, text) = (chunks(OFFSETS, &window), chunks(S, &window));
     let case = Case::new("strings in a window of one tile", &[("offsets", offsets), ("s", text)]);
@@ -174,8 +175,8 @@ fn what_newer_dense_fragments_cover_is_not_decoded() {
     let found = table.read(&case, &covered.read().fields(["a"]).order(Layout::GlobalOrder));
     assert!(found.field("a").unwrap().values::<i32>().unwrap().iter().all(|value| *value >= 2_000_000));
 
-    // The newer fragment has the upper half of the upper tiles: two fragments share these tiles, and each of their cells is
-    // copied once. The lower tiles are decoded in place.
+    // The newer fragment has the upper half of the upper tiles: two fragments share these tiles,
+    // and each of their cells is copied once. The lower tiles are decoded in place.
     let partly = array(&[ALL, 0..=127]);
     let case = Case::new("all of two fragments, a quarter covered", &[("a", chunks(A, &all))]);
     let case = case.copies(2 * TILE * 4);
@@ -204,8 +205,9 @@ fn dense_conditions_and_aggregates_decode_what_statistics_leave_open() {
     let found = table.read(&case, &array.read().fields(["b"]).condition(field("a").lt(0)));
     assert_eq!(found.len(), 512 * 512);
 
-    // The extremes of both upper tiles admit the value, so all of their chunks of `a` must be looked at. Of `b`, the chunk with
-    // the cell is enough; but a tile with any wanted cell is painted whole, and the others get fill values afterwards.
+    // The extremes of both upper tiles admit the value, so all of their chunks of `a` must be
+    // looked at. Of `b`, the chunk with the cell is enough; but a tile with any wanted cell is
+    // painted whole, and the others get fill values afterwards.
     let case = Case::new("condition that one cell satisfies", &[("a", 2 * A.chunks(0..TILE)), ("b", 1)]);
     let case = case.but_decodes(2 * A.chunks(0..TILE) + B.chunks(0..TILE));
     let read = array.read().fields(["b"]).condition(field("a").eq(value((10, 20), 1)));
@@ -219,7 +221,8 @@ fn dense_conditions_and_aggregates_decode_what_statistics_leave_open() {
     let all: Vec<i64> = values(&cells(ALL, ALL), 1).into_iter().map(i64::from).collect();
     assert_eq!(found[1].as_i64(), Some(all.iter().sum()));
 
-    // Statistics answer for the upper tiles. The cells of a cut tile are put together before they are added up.
+    // Statistics answer for the upper tiles. The cells of a cut tile are put together before they
+    // are added up.
     let cut = cells(256..=299, ALL);
     let case = Case::new("the same of a box that cuts two of four tiles", &[("a", chunks(A, &cut))]);
     let case = case.but_copies(cut.len() * 4);

@@ -25,7 +25,8 @@ impl Stored {
         Self { tile, chunk: CHUNK / size }
     }
 
-    /// Values of `len` bytes of a field of variable length: the cell that crosses the size of a chunk still belongs to it.
+    /// Values of `len` bytes of a field of variable length: the cell that crosses the size of a
+    /// chunk still belongs to it.
     pub(crate) const fn values(tile: usize, len: usize) -> Self {
         Self { tile, chunk: CHUNK / len + 1 }
     }

@@ -116,8 +116,9 @@ fn whole_sparse_reads_decode_each_chunk_once_and_where_it_stays() {
     let case = Case::new("two fragments, duplicates allowed", &each);
     assert_eq!(table.read(&case, &two.read()).len(), all.len() + COLUMNS as usize);
 
-    // The newer fragment replaces a row of the first tile. The least is to decode all chunks but the one with that row where they
-    // stay. But the first tile is decoded whole, and then all later cells close the gap.
+    // The newer fragment replaces a row of the first tile. The least is to decode all chunks but
+    // the one with that row where they stay. But the first tile is decoded whole, and then all
+    // later cells close the gap.
     let two = array(false, &[WHOLE, 5..=5]);
     let row = COLUMNS as usize;
     // Rows of a chunk of `y`, `x`, `a`, `w` and validity, and bytes of a cell.
@@ -136,8 +137,8 @@ fn sparse_ranges_decode_chunks_with_wanted_cells_of_the_tiles_that_they_cut() {
     let mut table = Table::new("sparse, ranges");
     let array = array(false, &[WHOLE]);
 
-    // The rectangle of a tile says nothing about its chunks: all of the first dimension is compared. The chunks that this leaves
-    // are compared with the next range.
+    // The rectangle of a tile says nothing about its chunks: all of the first dimension is
+    // compared. The chunks that this leaves are compared with the next range.
     let cells: Vec<usize> = (100..=140).flat_map(|y| (10..=20).map(move |x| place((y, x)))).collect();
     let [_, x, a, w, validity] = of_all(cells.clone());
     let needed = [("y", AT.chunks(0..TILE)), x, a, w, validity];

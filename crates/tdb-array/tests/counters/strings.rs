@@ -1,4 +1,5 @@
-//! Sparse arrays of strings: offsets and values, strings that are stored with their lengths, and a dimension of strings.
+//! Sparse arrays of strings: offsets and values, strings that are stored with their lengths, and a
+//! dimension of strings.
 
 use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
 use tdb_array::{Array, ArraySchema, Layout, MemoryStorage, OpenOptions, WriteColumn, WriteOptions, field};
@@ -22,7 +23,8 @@ fn own(cell: usize) -> String {
     format!("k{cell:07}")
 }
 
-/// An array of cells in a row: `s` is another string in each, `r` is stored in runs, `d` with a dictionary.
+/// An array of cells in a row: `s` is another string in each, `r` is stored in runs, `d` with a
+/// dictionary.
 fn array() -> Array {
     let strings = |name: &str, filter: Filter| {
         let pipeline = Pipeline::new(vec![filter]);
@@ -100,13 +102,15 @@ fn strings_that_are_stored_once_are_decoded_once() {
     let mut table = Table::new("strings, coded");
     let array = array();
 
-    // Only a chunk as a whole says how long its strings are, so they are decoded to a text and from there to the result.
+    // Only a chunk as a whole says how long its strings are, so they are decoded to a text and from
+    // there to the result.
     let all = [("r", CODED.chunks(0..CELLS))];
     let case = Case::new("runs, all", &all).but_copies(CELLS * 8);
     let found = table.read(&case, &array.read().fields(["r"]));
     assert_eq!(found.field("r").unwrap().cell(70_000), Some(&b"r0001093"[..]));
 
-    // The strings of four tiles become one list; the codes of a tile are decoded before their number in the list is known.
+    // The strings of four tiles become one list; the codes of a tile are decoded before their
+    // number in the list is known.
     let strings = CELLS / RUN * 8;
     let case = Case::new("runs, all as codes", &all).copies(strings).but_copies(strings + CELLS * 4);
     let found = table.read(&case, &array.read().fields(["r"]).codes(true));

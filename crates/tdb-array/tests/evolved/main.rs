@@ -1,6 +1,7 @@
-//! Random histories of writes, evolutions and deletes: what a read returns for cells that are older than a field, which of them satisfy
-//! conditions, what deletes leave, what aggregates are over, and what consolidation makes of all that, compared with a model of the rule
-//! that `QueryCondition` states.
+//! Random histories of writes, evolutions and deletes: what a read returns for cells that are older
+//! than a field, which of them satisfy conditions, what deletes leave, what aggregates are over,
+//! and what consolidation makes of all that, compared with a model of the rule that
+//! `QueryCondition` states.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -180,7 +181,8 @@ impl History {
         self.has_deletes = true;
     }
 
-    /// A random condition on the attributes that there are; for deletes without what these cannot contain.
+    /// A random condition on the attributes that there are; for deletes without what these cannot
+    /// contain.
     fn asked(&mut self, depth: usize, stored: bool) -> Asked {
         match if depth == 0 { 9 } else { self.draw(10) } {
             0 => Asked::Not(self.asked(depth - 1, stored).into()),
@@ -267,7 +269,8 @@ impl History {
         self.names.iter().map(|name| cell.get(name).cloned().unwrap_or_else(|| fill(name))).collect()
     }
 
-    /// Makes one fragment of all, if it can: it holds what a read returned, and where nobody wrote, dense ones have fill values.
+    /// Makes one fragment of all, if it can: it holds what a read returned, and where nobody wrote,
+    /// dense ones have fill values.
     fn consolidate(&mut self, what: &str) -> bool {
         let several = self.array().fragments().len() > 1;
         let writer = WriteOptions::new().open_storage(self.storage.clone()).unwrap();
@@ -289,7 +292,8 @@ impl History {
         }
         let made = several && array.fragments().len() == 1;
         if made {
-            // The new fragment has the newest schema that loses nothing at any time, which may be older than an attribute.
+            // The new fragment has the newest schema that loses nothing at any time, which may be
+            // older than an attribute.
             let schema = array.fragments()[0].schema();
             let has = |name: &&str| schema.attribute(name).is_some();
             let cell = |row: &Vec<Value>| {
@@ -312,7 +316,8 @@ fn value(column: &Column, at: usize) -> Value {
     (!column.is_null(at)).then(|| column.cell(at).unwrap().to_vec())
 }
 
-/// Compares each aggregate, alone and with others, at once and in parts, with the cells that the same read returned.
+/// Compares each aggregate, alone and with others, at once and in parts, with the cells that the
+/// same read returned.
 fn aggregates(read: &dyn Fn() -> Read, cells: &Cells, (names, count): (&[&str], usize), what: &str) {
     let check = |found: &AggregateValue, expected: &Expected| {
         let same = match expected {
@@ -372,7 +377,8 @@ enum Expected {
     Bytes(Vec<u8>),
 }
 
-/// Compares the groups by each attribute, and the sum of `a` in each, with the cells that the same read returned.
+/// Compares the groups by each attribute, and the sum of `a` in each, with the cells that the same
+/// read returned.
 fn groups(read: &dyn Fn() -> Read, cells: &Cells, names: &[&str], what: &str) {
     let a = cells.field("a").unwrap().values::<i32>().unwrap();
     for name in names {

@@ -105,7 +105,8 @@ impl Asked {
         }
     }
 
-    /// The rule: a cell that is older than the field satisfies no test of it, nor the test's negation; null satisfies `is null` alone.
+    /// The rule: a cell that is older than the field satisfies no test of it, nor the test's
+    /// negation; null satisfies `is null` alone.
     pub(crate) fn holds(&self, cell: &Cell, negated: bool) -> bool {
         match self {
             Self::Not(inner) => inner.holds(cell, !negated),

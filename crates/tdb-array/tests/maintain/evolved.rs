@@ -1,4 +1,5 @@
-//! Attributes that were dropped and came back as others: consolidation must not show the one where the other was.
+//! Attributes that were dropped and came back as others: consolidation must not show the one where
+//! the other was.
 
 use tdb_array::{
     ArraySchema, ArrayType, CellValNum, Consolidation, Datatype, MemoryStorage, OpenOptions, SchemaEvolution,
@@ -96,7 +97,8 @@ fn values_are_not_put_through_filters_that_may_not_keep_them() {
             let before = seen(&storage);
             let (notes, fragments) = consolidated(&storage);
             assert_eq!(seen(&storage), before, "{array_type:?}");
-            // Where the newest filters lose digits, the schema that the fragments were written with is written again.
+            // Where the newest filters lose digits, the schema that the fragments were written with
+            // is written again.
             assert_eq!(fragments, 1, "{notes}");
         }
     }

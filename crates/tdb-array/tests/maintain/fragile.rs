@@ -84,7 +84,8 @@ impl Fragile {
         left
     }
 
-    /// The states after a crash and after a loss of power, with their names; one, if they are the same.
+    /// The states after a crash and after a loss of power, with their names; one, if they are the
+    /// same.
     pub(crate) fn after_stops(&self) -> Vec<(MemoryStorage, &'static str)> {
         let mut states = vec![(self.after_crash(), "crash"), (self.after_power_loss(), "loss of power")];
         states.dedup_by(|(second, _), (first, _)| contents(second) == contents(first));

@@ -53,7 +53,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
     prop::collection::vec(change, 1..14)
 }
 
-/// Often there are several changes in a millisecond, so that ties between them are tested: before a consolidation, and after it.
+/// Often there are several changes in a millisecond, so that ties between them are tested: before a
+/// consolidation, and after it.
 fn time(index: usize) -> u64 {
     FIRST + 2 + [0, 0, 0, 0, 0, 2, 3, 3, 3, 3, 6, 7, 7, 8][index]
 }
@@ -67,8 +68,8 @@ proptest! {
         let mut model = Model::new(duplicates);
         let mut evolved = None;
         for (index, next) in changes.iter().enumerate() {
-            // Evolutions name their attribute after the time: a second one in the same millisecond would add the same
-            // attribute.
+            // Evolutions name their attribute after the time: a second one in the same millisecond
+            // would add the same attribute.
             if matches!(next, Change::Evolve) && evolved.replace(time(index)) == Some(time(index)) {
                 continue;
             }
@@ -101,7 +102,8 @@ fn history() -> Vec<Change> {
     ]
 }
 
-/// Every change after the history, stopped at every call, read after a crash and after a loss of power.
+/// Every change after the history, stopped at every call, read after a crash and after a loss of
+/// power.
 fn stops(last: &Change, duplicates: bool) {
     let storage = create(duplicates);
     let mut before = Model::new(duplicates);

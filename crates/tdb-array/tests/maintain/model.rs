@@ -1,4 +1,5 @@
-//! A model of a sparse array in memory, as reads at any time must see it, and the same changes through tdb.
+//! A model of a sparse array in memory, as reads at any time must see it, and the same changes
+//! through tdb.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -10,10 +11,12 @@ use tdb_array::{
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
-/// When arrays are created. Schemas are ordered by their names, so all times have the same number of digits.
+/// When arrays are created. Schemas are ordered by their names, so all times have the same number
+/// of digits.
 pub(crate) const FIRST: u64 = 100;
 
-/// A cell: coordinates, a number, a text that may be null, and the numbers in attributes that evolutions added.
+/// A cell: coordinates, a number, a text that may be null, and the numbers in attributes that
+/// evolutions added.
 pub(crate) type Cell = ((i32, u8), i32, Option<String>, Vec<i32>);
 
 /// Cells of one write: coordinates and number.
@@ -63,8 +66,8 @@ impl Model {
         }
     }
 
-    /// The attributes that evolutions added. For an array without cells, nothing else shows whether there was an
-    /// evolution.
+    /// The attributes that evolutions added. For an array without cells, nothing else shows whether
+    /// there was an evolution.
     pub(crate) fn added(&self) -> Vec<String> {
         self.evolved.iter().map(|time| format!("b{time}")).collect()
     }

@@ -1,4 +1,5 @@
-//! What random histories do not cover: dense arrays, purges, limits, cancelling, schemas that change, and refusals.
+//! What random histories do not cover: dense arrays, purges, limits, cancelling, schemas that
+//! change, and refusals.
 
 use core::ops::ControlFlow;
 

@@ -1,6 +1,7 @@
-//! Every kind of change, stopped at every call: after a crash, after a loss of power that loses everything that was
-//! not synced, and on a full disk. The state found is the one before or the one after the change, at every time; the
-//! change can be repeated, and vacuums leave nothing of the attempt.
+//! Every kind of change, stopped at every call: after a crash, after a loss of power that loses
+//! everything that was not synced, and on a full disk. The state found is the one before or the one
+//! after the change, at every time; the change can be repeated, and vacuums leave nothing of the
+//! attempt.
 
 mod groups;
 
@@ -244,8 +245,8 @@ impl Trial<'_> {
         if found != old {
             return;
         }
-        // Nothing is left of the attempt, either. Lists of commits may differ, and maintenance may be one step
-        // further.
+        // Nothing is left of the attempt, either. Lists of commits may differ, and maintenance may
+        // be one step further.
         if self.name.contains("consolidation") {
             if self.name.starts_with("Duplicates") {
                 // What was replaced is no longer used, even if the file that lists it is missing.

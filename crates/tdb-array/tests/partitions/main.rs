@@ -1,4 +1,5 @@
-//! Queries in parts, and queries as bytes: together the parts return the whole result, wherever they are read.
+//! Queries in parts, and queries as bytes: together the parts return the whole result, wherever
+//! they are read.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -74,8 +75,8 @@ fn follow_each_other(array: &Array, order: Layout) -> bool {
         .iter()
         .zip(&bounds)
         .any(|(own, range)| own.is_var() && (high(&range.low) || high(&range.high)));
-    // Global order of one fragment is its stored order, whatever that is: early releases had other tiles, especially
-    // of reals.
+    // Global order of one fragment is its stored order, whatever that is: early releases had other
+    // tiles, especially of reals.
     let reals = dimensions.iter().any(|own| own.tile_extent.is_some() && own.datatype.physical().is_float());
     let early = array.fragments().iter().any(|fragment| fragment.version().number() < 5);
     match order {
@@ -113,8 +114,8 @@ fn check(
     count
 }
 
-/// A query of the range that the newest fragment covers in one dimension, and of its end alone: other fragments are
-/// partly outside.
+/// A query of the range that the newest fragment covers in one dimension, and of its end alone:
+/// other fragments are partly outside.
 fn in_ranges(array: &Array, at: usize) -> Option<Read> {
     let dimensions = &array.schema().domain.dimensions;
     let at = at % dimensions.len();
@@ -125,7 +126,8 @@ fn in_ranges(array: &Array, at: usize) -> Option<Read> {
     read.clone().explain().is_ok().then_some(read)
 }
 
-/// A query with a condition on the first attribute that can be compared with a number, if there is one.
+/// A query with a condition on the first attribute that can be compared with a number, if there is
+/// one.
 fn conditioned(array: &Array) -> Option<Read> {
     let attribute = array.schema().attributes.first()?;
     let read = array.read().condition(field(&*attribute.name).ge(3));
@@ -156,7 +158,8 @@ fn parts_of_every_fixture_are_the_whole() {
     assert!(checked > 2500 && several > 1200, "{several} of {checked} were cut");
 }
 
-/// The cells of a query in parts that are made of tiles, read in small batches, and how many aggregates of the parts count.
+/// The cells of a query in parts that are made of tiles, read in small batches, and how many
+/// aggregates of the parts count.
 fn of_tiles(read: &Read, most: usize) -> (Vec<Vec<u8>>, u64) {
     let parts = read.clone().tile_partitions(most).unwrap();
     let (mut found, mut counted) = (Vec::new(), 0);
@@ -357,8 +360,8 @@ fn sparse(dimension: &str, cells: u64, fragments: u64, capacity: u64, cell_order
     storage
 }
 
-/// Asserts that no part has more than about twice as many cells as the others on average, and that together they have
-/// all cells.
+/// Asserts that no part has more than about twice as many cells as the others on average, and that
+/// together they have all cells.
 fn balanced(place: &str, read: Read, most: usize, cells: usize) {
     let parts = read.partitions(most).unwrap();
     assert_eq!(parts.len(), most, "{place}");

@@ -1,6 +1,6 @@
-//! Writers, readers and maintainers work on one array, each as a separate process: readers see whole writes, each
-//! once, and all that were finished before they opened the array. `TDB_CROWD_SECONDS=60 cargo test -p tdb-array
-//! --test processes crowd` does this for a minute.
+//! Writers, readers and maintainers work on one array, each as a separate process: readers see
+//! whole writes, each once, and all that were finished before they opened the array.
+//! `TDB_CROWD_SECONDS=60 cargo test -p tdb-array --test processes crowd` does this for a minute.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -107,9 +107,10 @@ fn writer() {
     }
 }
 
-/// Checks that each visible write is complete and occurs once, and that none is missing that was `done` before the
-/// array was opened; returns the number of writes of each writer. If writes are committed while a long folder is
-/// being listed, the system may show a later one and not an earlier one.
+/// Checks that each visible write is complete and occurs once, and that none is missing that was
+/// `done` before the array was opened; returns the number of writes of each writer. If writes are
+/// committed while a long folder is being listed, the system may show a later one and not an
+/// earlier one.
 fn check(array: &Array, done: &[i64]) -> Result<Vec<i64>, Error> {
     let read = array.read().order(Layout::Unordered).collect()?;
     let writer: &[u8] = read.field("writer")?.values()?;

@@ -1,5 +1,5 @@
-//! Several processes write with the same time: the last one wins. Of writes that overlap in real time either may win, but none
-//! that ended before another one began.
+//! Several processes write with the same time: the last one wins. Of writes that overlap in real
+//! time either may win, but none that ended before another one began.
 
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -94,7 +94,8 @@ fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap()
 }
 
-/// A process that writes numbers of its own, and reads what is there after each. It notes when each of these began and ended.
+/// A process that writes numbers of its own, and reads what is there after each. It notes when each
+/// of these began and ended.
 #[test]
 fn writer() {
     let Ok(folder) = env::var("TDB_EQUAL_FOLDER") else { return };

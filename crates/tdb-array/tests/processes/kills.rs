@@ -1,6 +1,6 @@
-//! A process that changes an array is killed, again and again. What it reported as done is there; of the change in
-//! progress, all or nothing is there. `TDB_KILLS=200 cargo test -p tdb-array --test processes kills` kills more
-//! often.
+//! A process that changes an array is killed, again and again. What it reported as done is there;
+//! of the change in progress, all or nothing is there.
+//! `TDB_KILLS=200 cargo test -p tdb-array --test processes kills` kills more often.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -156,7 +156,8 @@ fn a_process_that_is_killed_anywhere_leaves_the_old_state_or_the_new() {
             child.kill().unwrap();
             assert!(ended.is_none_or(|status| status.success()), "array {array}: the child failed");
             child.wait().unwrap();
-            // A child that ended by itself was not killed, and its number would be that of another array.
+            // A child that ended by itself was not killed, and its number would be that of another
+            // array.
             if ended.is_none() {
                 kills += 1;
                 keep(&folder.join("array"), kills);

@@ -95,8 +95,8 @@ fn every_count_and_length_that_the_bytes_cannot_hold_is_refused_where_it_stands(
             let is_text = field.what.ends_with("name") || ["label URI", "fill value"].contains(&field.what);
             let is_length = is_text && fields.get(index + 1).is_some_and(|next| next.what == field.what);
             let is_length = is_length && (index == 0 || fields[index - 1].what != field.what);
-            // A tree without levels may have any number of dimensions; a metadata value's count is not the length of
-            // a list.
+            // A tree without levels may have any number of dimensions; a metadata value's count is
+            // not the length of a list.
             let unchecked = ["R-tree dimension count", "metadata value count"];
             let is_count = field.what.ends_with(" count") && !unchecked.contains(&field.what);
             let is_number = field.len == 4 || field.len == 8;

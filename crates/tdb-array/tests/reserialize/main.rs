@@ -19,8 +19,8 @@ use tdb_fragment::{RTree, Section};
 use crate::pieces::{Kind, Piece, pieces};
 use crate::rewrite::structures;
 
-/// Bytes that libtiledb does not initialise: a name, the reason, and which pieces have them. The rest of such a piece
-/// must be the same.
+/// Bytes that libtiledb does not initialise: a name, the reason, and which pieces have them. The
+/// rest of such a piece must be the same.
 type Uninitialised = (&'static str, &'static str, fn(&Piece, written: &[u8]) -> bool);
 
 const UNINITIALISED: [Uninitialised; 1] = [(

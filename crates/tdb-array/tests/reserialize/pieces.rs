@@ -61,8 +61,8 @@ pub(crate) fn arrays() -> Vec<(PathBuf, Option<Key>)> {
         .collect()
 }
 
-/// Every piece of every fixture. A file of unknown kind fails the test, and so do bytes of a fragment metadata file
-/// that belong to no structure.
+/// Every piece of every fixture. A file of unknown kind fails the test, and so do bytes of a
+/// fragment metadata file that belong to no structure.
 pub(crate) fn pieces() -> Vec<Piece> {
     let mut found = Vec::new();
     for (folder, key) in arrays() {
@@ -251,7 +251,8 @@ impl<'a> Array<'a> {
         assert!(data_files > 0, "{}: a fragment without data", folder.display());
     }
 
-    /// All bytes of a fragment metadata file: sections back to back, the footer, and its length if it is stored.
+    /// All bytes of a fragment metadata file: sections back to back, the footer, and its length if
+    /// it is stored.
     fn fragment_metadata(&self, path: &Path, found: &mut Vec<Piece>) {
         let file = fs::read(path).unwrap();
         let place = path.display().to_string();

@@ -33,7 +33,8 @@ fn write(storage: &MemoryStorage, time: u64, x: &[i32]) {
     write.column(WriteColumn::fixed("a", &a)).commit().unwrap();
 }
 
-/// The problems that `verify` finds, without the sums of coordinates, which change when cells are moved.
+/// The problems that `verify` finds, without the sums of coordinates, which change when cells are
+/// moved.
 fn problems(storage: &MemoryStorage) -> Vec<String> {
     let mut found = crate::problems(storage);
     found.retain(|what| !what.starts_with("the sum of ") && !what.contains("more sums"));
@@ -49,8 +50,8 @@ const CELLS: [i32; 10] = [11, 22, 33, 44, 55, 66, 77, 88, 99, 111];
 
 #[test]
 fn an_array_that_consolidation_once_left_out_of_hilbert_order_is_named_cell_by_cell() {
-    // Domain −10 to 10 along a Hilbert curve; cells 8 and 10 were written one after the other and consolidated by tdb
-    // at commit 62aad05, which put the upper end of the domain first.
+    // Domain −10 to 10 along a Hilbert curve; cells 8 and 10 were written one after the other and
+    // consolidated by tdb at commit 62aad05, which put the upper end of the domain first.
     let storage = crate::load(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/hilbert_upper_end"));
     let found = verify(storage.clone());
     assert_eq!(found.problems.len(), 1, "{found:?}");
@@ -123,7 +124,8 @@ fn coordinates_that_are_there_twice_are_named_unless_the_array_allows_them() {
     assert_eq!(found.iter().filter(|what| what.contains("the same coordinates")).count(), 2, "{found:?}");
 }
 
-/// Two fragments with cells at the same places, consolidated with their timestamps, which are stored without filters.
+/// Two fragments with cells at the same places, consolidated with their timestamps, which are
+/// stored without filters.
 fn versions() -> MemoryStorage {
     let storage = sparse(false, &[11, 22]);
     write(&storage, 9, &[22, 33]);

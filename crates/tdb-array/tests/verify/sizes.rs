@@ -10,7 +10,8 @@ use tdb_schema::FieldKind;
 
 use crate::{problems, remake};
 
-/// A tile of two strings, and one with strings of these lengths, at most two; nothing is compressed.
+/// A tile of two strings, and one with strings of these lengths, at most two; nothing is
+/// compressed.
 fn strings(lengths: &[usize]) -> MemoryStorage {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i32..=9).with_tile(10i32))
@@ -61,7 +62,8 @@ fn strings_whose_size_is_not_listed_are_not_read_as_empty() {
                         assert!(!is_right && matches!(error, Error::Corrupt { .. }), "{what}: {error}");
                     }
                 }
-                // A part trusts a list that is nearly right, as far as it looks at nothing that contradicts it.
+                // A part trusts a list that is nearly right, as far as it looks at nothing that
+                // contradicts it.
                 if sizes.get(1).is_some_and(|size| *size > 0) && !is_right {
                     continue;
                 }

@@ -76,7 +76,8 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
             let at = folder.clone();
             let (result, found) = soon(move || (read(&at), verify(LocalStorage::new(at))));
             let shown = format!("it is {what}, not a regular file");
-            // Readers never open commit files, and a folder in place of a file is still listed as a folder.
+            // Readers never open commit files, and a folder in place of a file is still listed as a
+            // folder.
             let listed = what == "a folder" && !file.to_str().unwrap().contains("__fragments/");
             if !name.ends_with(".wrt") && !listed {
                 let error = result.unwrap_err().to_string();

@@ -17,8 +17,8 @@ const REAL: usize = 1;
 const MAYBE: usize = 2;
 const TEXT: usize = 3;
 
-/// 20 cells in tiles of ten: numbers 100 to 119, reals whose sum depends on the order of adding, a null in every
-/// fourth cell, and texts. A dense array covers cells 5 to 24.
+/// 20 cells in tiles of ten: numbers 100 to 119, reals whose sum depends on the order of adding, a
+/// null in every fourth cell, and texts. A dense array covers cells 5 to 24.
 fn array(array_type: ArrayType) -> MemoryStorage {
     let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
     let mut schema = ArraySchema::new(array_type, Domain::new(vec![dimension]))

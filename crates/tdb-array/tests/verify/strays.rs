@@ -16,7 +16,8 @@ fn folders(keys: &[String]) -> BTreeSet<String> {
     keys.iter().map(|key| key.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned()).collect()
 }
 
-/// Adds what macOS leaves beside each file and in each folder, and files of others that end like commit files.
+/// Adds what macOS leaves beside each file and in each folder, and files of others that end like
+/// commit files.
 fn soil(storage: &MemoryStorage) {
     let keys = storage.keys();
     for key in &keys {

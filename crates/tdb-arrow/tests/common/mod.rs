@@ -44,8 +44,8 @@ pub(crate) fn open(folder: &Path, key: Option<&str>) -> Array {
     options.open(folder).unwrap()
 }
 
-/// Everything that was written to an array; for a dense array a box. In row-major order, because the global order of
-/// old fragments may differ from the current one.
+/// Everything that was written to an array; for a dense array a box. In row-major order, because
+/// the global order of old fragments may differ from the current one.
 pub(crate) fn whole(array: &Array) -> Option<Read> {
     if array.schema().array_type == ArrayType::Sparse {
         let fields = array.schema().fields().map(|field| field.name.to_owned());

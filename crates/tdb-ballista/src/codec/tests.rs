@@ -193,7 +193,8 @@ fn damaged_bytes_are_errors() {
     for at in 0..bytes.len() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x55;
-        // A changed byte of a time or of a path may name the same array; what counts is that nothing panics.
+        // A changed byte of a time or of a path may name the same array; what counts is that
+        // nothing panics.
         let _ = read(&damaged);
     }
     assert!(read(b"tdbtable\x02").is_err(), "another version");

@@ -12,7 +12,8 @@ use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 
-/// Why a job has to run again, if it has to: a stage began again, or a task could not read what another one wrote.
+/// Why a job has to run again, if it has to: a stage began again, or a task could not read what
+/// another one wrote.
 fn disturbance(graph: &ExecutionGraphBox) -> Option<String> {
     graph.stages().values().find_map(|stage| {
         let (id, attempts, tasks): (_, _, &[TaskInfo]) = match stage {

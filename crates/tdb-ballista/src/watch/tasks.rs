@@ -7,10 +7,11 @@ use ballista_core::JobId;
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use tokio::time::Instant;
 
-/// How long an executor may seem to run fewer tasks than it has. A task that ends between the two parts of a poll seems lost until
-/// the next one.
+/// How long an executor may seem to run fewer tasks than it has. A task that ends between the two
+/// parts of a poll seems lost until the next one.
 const SLACK: Duration = Duration::from_secs(5);
-/// How long nothing of a job may run while executors wait for work: stages follow each other within milliseconds.
+/// How long nothing of a job may run while executors wait for work: stages follow each other within
+/// milliseconds.
 const STOP: Duration = Duration::from_secs(30);
 /// How long the scheduler may take to plan a query.
 pub(super) const PLANNING: Duration = Duration::from_secs(300);
@@ -126,7 +127,8 @@ impl Known {
         self.jobs(|state| state.executors.contains(executor))
     }
 
-    /// Notes what ended; returns the jobs of an executor that has been running fewer tasks than it was handed for too long.
+    /// Notes what ended; returns the jobs of an executor that has been running fewer tasks than it
+    /// was handed for too long.
     pub(super) fn reported(&mut self, poll: &Poll, now: Instant) -> Vec<JobId> {
         for (job, task) in &poll.ended {
             if let Some(state) = self.running.get_mut(job) {
@@ -149,8 +151,8 @@ impl Known {
         self.jobs(|state| has(state) > 0)
     }
 
-    /// Notes what an executor gets. If it was lost since the number of its losses was read, returns the jobs of these tasks, which then
-    /// have to fail.
+    /// Notes what an executor gets. If it was lost since the number of its losses was read, returns
+    /// the jobs of these tasks, which then have to fail.
     pub(super) fn handed(
         &mut self,
         poll: &Poll,

@@ -13,7 +13,8 @@ const BOUND: u64 = 16_000;
 /// Tells a test that it runs as a subprocess of another one.
 const FOLDER: &str = "TDB_CACHE_TEST_FOLDER";
 
-/// Reads many parts of files, and compares all answers with those of the storage. The numbers depend only on the seed.
+/// Reads many parts of files, and compares all answers with those of the storage. The numbers
+/// depend only on the seed.
 fn ask_much(cache: &Cache, seed: u64) {
     let (cached, plain) = (cache.over(files(), origin()), files());
     let mut state = seed;
@@ -44,7 +45,8 @@ fn of_folder(path: &Path) -> Cache {
     Cache::folder(path, BOUND).with_everything()
 }
 
-/// Each process may exceed the limit by a sixteenth, and by an entry that it writes while another checks the size.
+/// Each process may exceed the limit by a sixteenth, and by an entry that it writes while another
+/// checks the size.
 fn holds_bound(path: &Path, processes: u64) {
     let bytes = of_folder(path).tiers().1.unwrap().bytes();
     assert!(bytes > 0 && bytes <= BOUND + processes * 2 * (BOUND / 16), "{bytes} bytes");

@@ -9,7 +9,8 @@ use super::text::{Call, parse_calls};
 /// What an aggregate computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
-    /// Number of cells. For a dense query without a condition, all cells it asks for, written or not.
+    /// Number of cells. For a dense query without a condition, all cells it asks for, written or
+    /// not.
     Count,
     /// Number of null cells.
     NullCount,
@@ -25,12 +26,14 @@ pub enum AggregateFunction {
 
 /// An aggregate to compute: a function of a field's cells, or the number of cells.
 ///
-/// It is over the cells that the query returns; with a condition, over those that satisfy it. Cells of a dense array that were never
-/// written count only in [`count`](Self::count), and satisfy no condition here. Cells that are older than the field are its fill value.
-/// Null cells count only in `count` and [`null_count`](Self::null_count). NaNs are ignored in smallest and largest values, unless there is nothing
-/// else. Strings are compared as unsigned bytes. Sums of integers are exact; a sum that does not fit in 64 bits is
-/// replaced by the limit that it exceeded, and `AggregateValue::overflowed` returns true (libtiledb returns the
-/// type's maximum in either direction). Reals are added in 64 bits, tile by tile. If no cell has a value, there is no
+/// It is over the cells that the query returns; with a condition, over those that satisfy it. Cells
+/// of a dense array that were never written count only in [`count`](Self::count), and satisfy no
+/// condition here. Cells that are older than the field are its fill value. Null cells count only in
+/// `count` and [`null_count`](Self::null_count). NaNs are ignored in smallest and largest values,
+/// unless there is nothing else. Strings are compared as unsigned bytes. Sums of integers are
+/// exact; a sum that does not fit in 64 bits is replaced by the limit that it exceeded, and
+/// `AggregateValue::overflowed` returns true (libtiledb returns the type's maximum in either
+/// direction). Reals are added in 64 bits, tile by tile. If no cell has a value, there is no
 /// smallest, largest or mean value, and no sum if the field is nullable; otherwise the sum is 0.
 ///
 /// ```

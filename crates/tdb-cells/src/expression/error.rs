@@ -60,8 +60,8 @@ impl ConditionError {
         &self.kind
     }
 
-    /// The column of the condition's text that is wrong, in characters, starting at 1; `None` if the condition was
-    /// not text.
+    /// The column of the condition's text that is wrong, in characters, starting at 1; `None` if
+    /// the condition was not text.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.place.0.map(|(_, column)| column)

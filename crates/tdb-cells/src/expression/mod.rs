@@ -1,4 +1,5 @@
-//! Conditions and aggregates as callers write them, in Rust or as text, before they are checked against an array.
+//! Conditions and aggregates as callers write them, in Rust or as text, before they are checked
+//! against an array.
 
 mod aggregate;
 mod display;
@@ -33,22 +34,26 @@ use crate::Coordinate;
 /// # Ok::<(), tdb_array::ConditionError>(())
 /// ```
 ///
-/// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null` finds them. A NaN
-/// satisfies only `!=`, `not in` and `is nan`. `in` and `not in` are what `=` and `!=` say of each value, so 0.0 is in (-0.0), and
-/// nothing is in (nan). Strings are compared as unsigned bytes. Where cells have a fixed size, a shorter string is filled up with zero
-/// bytes, as cells are, and a longer one equals no cell. A field with an enumeration is compared with the enumeration's values: by order
-/// if the enumeration is ordered.
+/// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null`
+/// finds them. A NaN satisfies only `!=`, `not in` and `is nan`. `in` and `not in` are what `=` and
+/// `!=` say of each value, so 0.0 is in (-0.0), and nothing is in (nan). Strings are compared as
+/// unsigned bytes. Where cells have a fixed size, a shorter string is filled up with zero bytes, as
+/// cells are, and a longer one equals no cell. A field with an enumeration is compared with the
+/// enumeration's values: by order if the enumeration is ordered.
 ///
-/// Cells of fragments that were written before the field existed satisfy no test of that field, also not `is null`, as in libtiledb. A
-/// read returns the field's fill value for them, aggregates count that, and consolidation writes it: from then on, tests see it, too.
+/// Cells of fragments that were written before the field existed satisfy no test of that field,
+/// also not `is null`, as in libtiledb. A read returns the field's fill value for them, aggregates
+/// count that, and consolidation writes it: from then on, tests see it, too.
 ///
 /// # The text form
 ///
-/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`, `field in (value, …)`, `field not in
-/// (…)`, `field is null`, `field is not null`, `field is nan`, `field is not nan`, joined by `and`, `or`, `not` and parentheses; words in any case. A
-/// field's name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals (`1.0`,
-/// `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with `\\`, `\'`, `\"`, `\n`, `\r`,
-/// `\t` and `\xNN` for any byte. Dates are integers in the field's unit. Reals mean the nearest value of the field's type.
+/// Comparisons `field = value` (or `==`), `!=` (or `<>`), `<`, `<=`, `>`, `>=`,
+/// `field in (value, …)`, `field not in (…)`, `field is null`, `field is not null`, `field is nan`,
+/// `field is not nan`, joined by `and`, `or`, `not` and parentheses; words in any case. A field's
+/// name must be in quotes if it is not a plain word. Values are integers (`-7`, `0xff`), reals
+/// (`1.0`, `1e-3`, `nan`, `inf`), `true`, `false`, and strings in single or double quotes with
+/// `\\`, `\'`, `\"`, `\n`, `\r`, `\t` and `\xNN` for any byte. Dates are integers in the field's
+/// unit. Reals mean the nearest value of the field's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "a condition does nothing until it is given to a query"]
 pub struct QueryCondition {
@@ -63,7 +68,8 @@ pub enum Operand {
     Int(i128),
     /// A real number.
     Float(f64),
-    /// A number as it is written, where its nearest `f64` is not what it means for every type of field.
+    /// A number as it is written, where its nearest `f64` is not what it means for every type of
+    /// field.
     Decimal(String),
     /// A string.
     Bytes(Vec<u8>),
@@ -120,8 +126,8 @@ pub enum Predicate {
     },
 }
 
-/// A position in a condition's text: byte offset, and column starting at 1. Conditions are compared by their meaning,
-/// so all positions are equal.
+/// A position in a condition's text: byte offset, and column starting at 1. Conditions are compared
+/// by their meaning, so all positions are equal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place(Option<(usize, usize)>);
 
@@ -254,10 +260,11 @@ impl QueryCondition {
         names
     }
 
-    /// Replaces operands before the condition is used: for the caller's own notations, such as dates as text.
-    /// `replace` gets the field and the operand, and returns another operand, or `None` to keep it. What it returns may stand
-    /// for several values, from a first one to a last one, such as the seconds of a day: `=` and `in` are true inside, `!=` and
-    /// `not in` outside, `<` and `>=` are about the first one, `<=` and `>` about the last one.
+    /// Replaces operands before the condition is used: for the caller's own notations, such as
+    /// dates as text. `replace` gets the field and the operand, and returns another operand, or
+    /// `None` to keep it. What it returns may stand for several values, from a first one to a last
+    /// one, such as the seconds of a day: `=` and `in` are true inside, `!=` and `not in` outside,
+    /// `<` and `>=` are about the first one, `<=` and `>` about the last one.
     ///
     /// ```
     /// use tdb_array::{Operand, QueryCondition};
@@ -294,14 +301,16 @@ impl FromStr for QueryCondition {
     }
 }
 
-/// Joins two trees; conditions joined in the same way become one list, so that long chains stay flat.
+/// Joins two trees; conditions joined in the same way become one list, so that long chains stay
+/// flat.
 fn join(first: Tree, second: Tree, make: fn(Vec<Tree>) -> Tree) -> Tree {
     let mut list = flattened(first, make);
     list.extend(flattened(second, make));
     make(list)
 }
 
-/// The list of a tree of the kind that `make` makes; for any other tree, a list with this tree alone.
+/// The list of a tree of the kind that `make` makes; for any other tree, a list with this tree
+/// alone.
 fn flattened(tree: Tree, make: fn(Vec<Tree>) -> Tree) -> Vec<Tree> {
     match (tree, make(Vec::new())) {
         (Tree::And(list), Tree::And(_)) | (Tree::Or(list), Tree::Or(_)) => list,

@@ -53,8 +53,8 @@ pub(super) fn number(text: &str) -> Option<Operand> {
     decimal(text)
 }
 
-/// A number as an operand. A condition does not know the type of its field yet: where its nearest `f64` is not what the number means
-/// in every type, it stays as it is written.
+/// A number as an operand. A condition does not know the type of its field yet: where its nearest
+/// `f64` is not what the number means in every type, it stays as it is written.
 fn decimal(text: &str) -> Option<Operand> {
     let as_written = || Some(Operand::Decimal(text.strip_prefix('+').unwrap_or(text).to_owned()));
     if is_integer(text) {
@@ -77,8 +77,8 @@ fn decimal(text: &str) -> Option<Operand> {
     if same_single && same_integer { Some(Operand::Float(value)) } else { as_written() }
 }
 
-/// A real as text that means exactly this real, in every type of field. The debug form has a point or an exponent; large integers in it
-/// have zeros where the real has other digits.
+/// A real as text that means exactly this real, in every type of field. The debug form has a point
+/// or an exponent; large integers in it have zeros where the real has other digits.
 pub(super) fn shown_real(value: f64) -> String {
     let short = format!("{value:?}");
     let is_exact = !value.is_finite() || matches!(decimal(&short), Some(Operand::Float(_)));

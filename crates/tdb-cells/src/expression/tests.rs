@@ -79,7 +79,8 @@ fn operand() -> impl Strategy<Value = Operand> {
         proptest::collection::vec(any::<u8>(), 0..6).prop_map(Operand::Bytes),
         ".{0,5}".prop_map(|text| Operand::Bytes(text.into_bytes())),
         any::<bool>().prop_map(Operand::Bool),
-        // Leading zeros would make it a number that fits in 128 bits, which reads back as an integer.
+        // Leading zeros would make it a number that fits in 128 bits, which reads back as an
+        // integer.
         "-?[1-9][0-9]{39,49}".prop_map(Operand::Decimal),
         prop_oneof![Just("1e400"), Just("1.000000178813934326171874999"), Just("9007199254740993.0")]
             .prop_map(|text| Operand::Decimal(text.to_owned())),

@@ -7,8 +7,8 @@ use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicat
 
 /// The longest text that is accepted.
 const MOST_BYTES: usize = 1 << 20;
-/// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must not exhaust the
-/// stack.
+/// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must
+/// not exhaust the stack.
 const MOST_DEPTH: usize = 64;
 
 /// Words that must be quoted when they are names.
@@ -82,8 +82,8 @@ pub(super) fn is_plain_name(name: &str) -> bool {
     chars.next().is_some_and(begins_word)
         && chars.all(continues_word)
         && !KEYWORDS.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
-        // Names of special reals are words only where a value is expected; unquoted names like these would be
-        // confusing.
+        // Names of special reals are words only where a value is expected; unquoted names like
+        // these would be confusing.
         && special_float(name).is_none()
 }
 

@@ -1,8 +1,8 @@
 //! Conditions as bytes, used to send a query from one process to another.
 //!
-//! A tree in prefix order, integers little-endian. Stored conditions (`tdb_fragment::Condition`) have another form:
-//! their operands are in the bytes of fields, so they need a schema, and they cannot distinguish null from an empty
-//! text.
+//! A tree in prefix order, integers little-endian. Stored conditions (`tdb_fragment::Condition`)
+//! have another form: their operands are in the bytes of fields, so they need a schema, and they
+//! cannot distinguish null from an empty text.
 //!
 //! | Node | Bytes |
 //! |---|---|
@@ -25,7 +25,8 @@ use tdb_fragment::Comparison;
 
 use super::{ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree};
 
-/// The deepest tree that is written and read: more than in the text form, where parentheses limit it.
+/// The deepest tree that is written and read: more than in the text form, where parentheses limit
+/// it.
 const MOST_DEPTH: usize = 256;
 /// The least number of bytes of a node.
 const LEAST_NODE: usize = 2;
@@ -45,8 +46,8 @@ impl QueryCondition {
     /// Reads a condition, and leaves what follows it.
     ///
     /// # Errors
-    /// Truncation, unknown codes, counts that do not fit in the bytes, a comparison with the wrong number of
-    /// operands, or a tree more than 256 levels deep.
+    /// Truncation, unknown codes, counts that do not fit in the bytes, a comparison with the wrong
+    /// number of operands, or a tree more than 256 levels deep.
     #[doc(hidden)]
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
         read(reader, MOST_DEPTH).map(|tree| Self { tree })

@@ -1,4 +1,5 @@
-//! Hilbert values of cells (docs/format/reading-rules.md). They are not stored: readers compute them again.
+//! Hilbert values of cells (docs/format/reading-rules.md). They are not stored: readers compute
+//! them again.
 
 use tdb_codec::{Native, PhysicalVisitor, to_u32};
 use tdb_schema::{Dimension, MAX_HILBERT_DIMENSIONS};
@@ -8,8 +9,8 @@ use super::reals;
 /// Bits of a place on the curve.
 pub const BITS: u32 = 63;
 
-/// The Hilbert curve of an array. Reading, writing, consolidating and verifying all use it to find a cell's place on
-/// the curve.
+/// The Hilbert curve of an array. Reading, writing, consolidating and verifying all use it to find
+/// a cell's place on the curve.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve<'a> {
     dimensions: &'a [Dimension],
@@ -24,7 +25,8 @@ impl<'a> Curve<'a> {
         Self { dimensions, bits: bits.unwrap_or(BITS) }
     }
 
-    /// The place of a cell, a number of [`BITS`] bits; `coordinate` returns the cell's coordinate in a dimension.
+    /// The place of a cell, a number of [`BITS`] bits; `coordinate` returns the cell's coordinate
+    /// in a dimension.
     pub fn place<'c>(&self, coordinate: impl Fn(usize) -> &'c [u8]) -> u64 {
         let mut point = [0; MAX_HILBERT_DIMENSIONS];
         let slots = point.iter_mut().zip(self.dimensions).enumerate();
@@ -56,8 +58,8 @@ const fn max(bits: u32) -> u64 {
     (1 << bits) - 1
 }
 
-/// The first 8 bytes, most significant first. On x86 libtiledb sign-extends bytes of 0x80 and above, which sets all
-/// higher bits.
+/// The first 8 bytes, most significant first. On x86 libtiledb sign-extends bytes of 0x80 and
+/// above, which sets all higher bits.
 fn string_bucket(value: &[u8], bits: u32) -> u64 {
     let mut word = 0u64;
     for at in 0..8 {
@@ -75,8 +77,9 @@ fn string_bucket(value: &[u8], bits: u32) -> u64 {
 ///
 /// J. Skilling, "Programming the Hilbert curve" (2004), with TileDB's form of the last step.
 fn value(point: &mut [u64], bits: u32) -> u64 {
-    // With a single dimension, the largest bucket is rounded up to one more than its bits can represent. The same
-    // applies to a NaN, which occurs in a domain of one point, or in one that is wider than the largest number.
+    // With a single dimension, the largest bucket is rounded up to one more than its bits can
+    // represent. The same applies to a NaN, which occurs in a domain of one point, or in one that
+    // is wider than the largest number.
     match point {
         [] => return 0,
         [only] => return (*only).min(max(bits)),

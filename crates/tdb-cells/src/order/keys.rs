@@ -1,9 +1,9 @@
 //! Sort keys as numbers: the parts of an order packed into 64 or 128 bits, most significant first.
 //!
-//! A part takes no more bits than its values need to be distinguished, so that most keys fit in a word: ordinals are
-//! counted from the least one, a cell inside its space tile from the tile's start, and strings lose their common
-//! prefix, or become ranks. What does not fit is left out, and cells whose keys are equal are compared (`Packing::exact`
-//! means that this is not necessary).
+//! A part takes no more bits than its values need to be distinguished, so that most keys fit in a
+//! word: ordinals are counted from the least one, a cell inside its space tile from the tile's
+//! start, and strings lose their common prefix, or become ranks. What does not fit is left out, and
+//! cells whose keys are equal are compared (`Packing::exact` means that this is not necessary).
 
 use core::ops::Range;
 
@@ -103,7 +103,8 @@ impl<'a> Packing<'a> {
         if packing.exact || !dimensions.iter().any(Dimension::is_var) {
             return Ok(packing);
         }
-        // To compare cells whose keys are equal takes far longer than to know the place of each string among the others.
+        // To compare cells whose keys are equal takes far longer than to know the place of each
+        // string among the others.
         let mut ranks = Vec::with_capacity(dimensions.len());
         let measured = texts.iter_mut().zip(&mut spreads);
         for ((index, dimension), (text, spread)) in dimensions.iter().enumerate().zip(measured) {
@@ -122,7 +123,8 @@ impl<'a> Packing<'a> {
         Ok(if ranked.exact { Self { ranks, ..ranked } } else { packing })
     }
 
-    /// The layout for values of dimensions of fixed size that are known to be in these ranges. `None` for places on a Hilbert curve.
+    /// The layout for values of dimensions of fixed size that are known to be in these ranges.
+    /// `None` for places on a Hilbert curve.
     pub(super) fn of_spreads(schema: &'a ArraySchema, order: CellOrder, spreads: &[Spread]) -> Option<Self> {
         let dimensions = schema.domain.dimensions.as_slice();
         (order != CellOrder::Hilbert).then(|| Self::fit(dimensions, &parts(schema, order), spreads, &[]))
@@ -174,7 +176,8 @@ impl<'a> Packing<'a> {
             let has_tile = slots.iter().any(|slot| slot.dimension == index && slot.source == Source::Tile);
             let real = dimension.datatype.physical().is_float();
             let (source, base, width) = match part {
-                // The index of a real tile is computed in rounded steps: it may be one more at its ends.
+                // The index of a real tile is computed in rounded steps: it may be one more at its
+                // ends.
                 Part::Tile(_) if real => {
                     let (first, last) =
                         (tile(spread.min).saturating_sub(1), tile(spread.max).saturating_add(1));
@@ -221,8 +224,8 @@ impl<'a> Packing<'a> {
         self.bits <= u64::BITS
     }
 
-    /// The keys of all cells; `None` if a cell does not fit in its key. Such cells are outside the domain, which
-    /// happens only in damaged files, or those of a careless writer.
+    /// The keys of all cells; `None` if a cell does not fit in its key. Such cells are outside the
+    /// domain, which happens only in damaged files, or those of a careless writer.
     pub(super) fn all<K: Key>(&self, threads: usize, table: &CellTable<'_>) -> Result<Option<Keyed<K>>> {
         let threads = useful_threads(threads, table.cells());
         let mut keys = vec![K::default(); table.cells()];
@@ -252,8 +255,8 @@ impl<'a> Packing<'a> {
         }))
     }
 
-    /// Adds the parts of the keys of a piece's cells to keys that are 0; `None` if one does not fit, otherwise whether
-    /// equal keys mean equal coordinates.
+    /// Adds the parts of the keys of a piece's cells to keys that are 0; `None` if one does not
+    /// fit, otherwise whether equal keys mean equal coordinates.
     pub(super) fn fill<K: Key>(&self, table: &CellTable<'_>, piece: &Piece, out: &mut [K]) -> Option<bool> {
         let mut exact = self.exact;
         for (at, slot) in self.slots.iter().enumerate() {
@@ -311,8 +314,9 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Sets keys to 0 that are 0 already. [`Packing::fill`] reads before it writes, and fresh memory that is read first is mapped twice: the
-/// second time, the system stops the threads on other cores. The compiler would leave this out where it sees the allocation.
+/// Sets keys to 0 that are 0 already. [`Packing::fill`] reads before it writes, and fresh memory
+/// that is read first is mapped twice: the second time, the system stops the threads on other
+/// cores. The compiler would leave this out where it sees the allocation.
 #[inline(never)]
 pub(super) fn clear<K: Key>(keys: &mut [K]) {
     keys.fill(K::default());
@@ -353,7 +357,8 @@ fn tile_of(dimension: &Dimension, value: u64) -> u64 {
     }
 }
 
-/// The characters after the prefix, each with the bits of `flip` inverted, followed by their number.
+/// The characters after the prefix, each with the bits of `flip` inverted, followed by their
+/// number.
 fn text_key<K: Key>(
     value: &[u8],
     prefix: usize,
@@ -390,8 +395,8 @@ struct Fill<'a, K> {
 }
 
 impl<K: Key> PhysicalVisitor for Fill<'_, K> {
-    /// Whether every word fits in its bits, and whether there was a negative zero: it has the same place as the
-    /// positive one, but is another coordinate.
+    /// Whether every word fits in its bits, and whether there was a negative zero: it has the same
+    /// place as the positive one, but is another coordinate.
     type Output = (bool, bool);
 
     fn visit<T: Native>(self) -> (bool, bool) {
@@ -432,7 +437,8 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
             let part = K::place(tile.wrapping_sub(slot.base), slot.shift);
             within.map_or(part, |within| part.with(K::place(rest, within.shift)))
         };
-        // Neighbours are mostly in the same tile: divide only when a value is outside the last tile.
+        // Neighbours are mostly in the same tile: divide only when a value is outside the last
+        // tile.
         let (mut tile, mut start) = (0u64, 0u64);
         for (keys, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK.saturating_mul(T::SIZE))) {
             let ordinals = || values.chunks_exact(T::SIZE).map(ordinal);
@@ -444,7 +450,8 @@ impl<K: Key> PhysicalVisitor for Fill<'_, K> {
                 (tile, start)
             };
             let (tile, start) = enter(ordinals().next().unwrap_or(0));
-            // What lies outside the tile sets the highest bit: few processors compare several words of 64 bits at once.
+            // What lies outside the tile sets the highest bit: few processors compare several words
+            // of 64 bits at once.
             let all = ordinals().fold(0, |all, ordinal| {
                 let rest = ordinal.wrapping_sub(start);
                 all | rest | last.wrapping_sub(rest) & HIGHEST

@@ -1,4 +1,5 @@
-//! What the values of a dimension are like: the range of numbers, the common prefix of strings. Keys need as many bits as that leaves.
+//! What the values of a dimension are like: the range of numbers, the common prefix of strings.
+//! Keys need as many bits as that leaves.
 
 use tdb_codec::{Native, PhysicalVisitor};
 use tdb_schema::Dimension;
@@ -8,7 +9,8 @@ use super::table::{CellTable, CoordinatesRef, Piece};
 use super::{float_bits, integer};
 use crate::{Result, parallel};
 
-/// The range of the values of a dimension, as distances from the start of its domain, or as the ordered bits of reals.
+/// The range of the values of a dimension, as distances from the start of its domain, or as the
+/// ordered bits of reals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spread {
     pub(super) min: u64,

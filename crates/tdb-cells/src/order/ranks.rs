@@ -1,7 +1,8 @@
-//! Strings that are too long for a key: each is replaced by its rank among the different strings of its dimension.
+//! Strings that are too long for a key: each is replaced by its rank among the different strings of
+//! its dimension.
 //!
-//! Arrays mostly hold a string many times: a gene for each cell of a person, a name for each day. Then few strings are sorted, and a
-//! key needs as many bits as their number has.
+//! Arrays mostly hold a string many times: a gene for each cell of a person, a name for each day.
+//! Then few strings are sorted, and a key needs as many bits as their number has.
 
 use core::cmp::Ordering;
 use std::collections::HashMap;
@@ -25,7 +26,8 @@ pub(super) struct Ranks {
     pub(super) last: u64,
 }
 
-/// Different strings, numbered in the order in which they first appear. Nobody who makes a file can foresee their hashes.
+/// Different strings, numbered in the order in which they first appear. Nobody who makes a file can
+/// foresee their hashes.
 #[derive(Default)]
 struct Numbers<'a> {
     known: HashMap<&'a [u8], u32, RandomState>,
@@ -44,8 +46,9 @@ impl<'a> Numbers<'a> {
 }
 
 impl Ranks {
-    /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings are there only once: then nearly as many
-    /// strings as cells would be searched for and sorted, and keys of their first bytes mostly tell them apart.
+    /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings
+    /// are there only once: then nearly as many strings as cells would be searched for and sorted,
+    /// and keys of their first bytes mostly tell them apart.
     pub(super) fn new(
         threads: usize,
         table: &CellTable<'_>,

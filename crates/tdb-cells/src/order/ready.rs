@@ -1,7 +1,8 @@
 //! Keys that are made where coordinates are decoded, while these are still in the cache of a core.
 //!
-//! Whoever only wants to know which cells are replaced needs coordinates for nothing but their keys. If the layout of keys is known before
-//! any cell is, a tile can be reduced to its keys as soon as it is decoded: half as much memory for two dimensions of eight bytes, and the
+//! Whoever only wants to know which cells are replaced needs coordinates for nothing but their
+//! keys. If the layout of keys is known before any cell is, a tile can be reduced to its keys as
+//! soon as it is decoded: half as much memory for two dimensions of eight bytes, and the
 //! coordinates are not read a second time.
 
 use tdb_schema::{ArraySchema, Range};
@@ -18,9 +19,9 @@ use crate::{Error, Result};
 pub struct Keying<'s>(Packing<'s>);
 
 impl<'s> Keying<'s> {
-    /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if 64 bits are not enough, or are
-    /// not known to be (then [`replaced`](super::replaced) finds a layout that fits the cells), and where keys would take more
-    /// memory than coordinates.
+    /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if
+    /// 64 bits are not enough, or are not known to be (then [`replaced`](super::replaced) finds a
+    /// layout that fits the cells), and where keys would take more memory than coordinates.
     #[must_use]
     pub fn new(schema: &'s ArraySchema, bounds: &[Range]) -> Option<Self> {
         let dimensions = schema.domain.dimensions.as_slice();
@@ -41,11 +42,12 @@ impl<'s> Keying<'s> {
         packing.is_exact_word().then_some(Self(packing))
     }
 
-    /// The key of each of so many cells; `None` if one of them is not between the bounds, or has the place of another
-    /// coordinate (zeros of both signs).
+    /// The key of each of so many cells; `None` if one of them is not between the bounds, or has
+    /// the place of another coordinate (zeros of both signs).
     pub fn keys(&self, coordinates: Vec<CoordinatesRef<'_>>, cells: usize) -> Option<Vec<u64>> {
         let batch = CellBatch { coordinates, cells, ..CellBatch::default() };
-        // Without keys, the coordinates themselves are put in order: what is wrong with them is found there.
+        // Without keys, the coordinates themselves are put in order: what is wrong with them is
+        // found there.
         let table = CellTable::new(self.0.dimensions(), vec![batch]).ok()?;
         let mut keys = vec![0; cells];
         let mut rest = keys.as_mut_slice();
@@ -59,8 +61,8 @@ impl<'s> Keying<'s> {
     }
 }
 
-/// [`replaced`](super::replaced) for cells whose keys were made by one [`Keying`]: each batch comes with the keys of its
-/// cells, and needs no coordinates.
+/// [`replaced`](super::replaced) for cells whose keys were made by one [`Keying`]: each batch comes
+/// with the keys of its cells, and needs no coordinates.
 pub fn replaced_by_keys<'k>(
     threads: usize,
     batches: impl IntoIterator<Item = (CellBatch<'k>, &'k [u64])>,

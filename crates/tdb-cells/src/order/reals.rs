@@ -6,9 +6,9 @@ use tdb_schema::Dimension;
 /// 2^64, the first number that is too large for 64 bits.
 const TOO_LARGE: f64 = 18_446_744_073_709_551_616.0;
 
-/// The whole part of a real that is not negative. C++ does not define the result for numbers that are too large, or
-/// for NaN. The order of stored cells depends on both, so this returns what libtiledb's code computes on x86: 0 and
-/// 2^63.
+/// The whole part of a real that is not negative. C++ does not define the result for numbers that
+/// are too large, or for NaN. The order of stored cells depends on both, so this returns what
+/// libtiledb's code computes on x86: 0 and 2^63.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -24,20 +24,21 @@ pub(crate) fn truncated(value: f64) -> u64 {
     }
 }
 
-/// The index of the space tile of a real coordinate, computed in the dimension's own precision as libtiledb does.
+/// The index of the space tile of a real coordinate, computed in the dimension's own precision as
+/// libtiledb does.
 pub fn tile(dimension: &Dimension, value: &[u8]) -> u64 {
     quotient(dimension, value).map_or(0, truncated)
 }
 
-/// Whether the index of the space tile grows with the coordinate. It does except in some real dimensions, where the
-/// index starts again at 0 when it gets too large.
+/// Whether the index of the space tile grows with the coordinate. It does except in some real
+/// dimensions, where the index starts again at 0 when it gets too large.
 pub fn tiles_ascend(dimension: &Dimension) -> bool {
     let high = dimension.domain.as_ref().map_or(&[][..], |(_, high)| high);
     !quotient(dimension, high).is_some_and(|last| last >= TOO_LARGE)
 }
 
-/// How many tile extents a coordinate is from the low end of its domain; `None` for a dimension that is not real or
-/// has no extent.
+/// How many tile extents a coordinate is from the low end of its domain; `None` for a dimension
+/// that is not real or has no extent.
 fn quotient(dimension: &Dimension, value: &[u8]) -> Option<f64> {
     if !dimension.datatype.physical().is_float() {
         return None;

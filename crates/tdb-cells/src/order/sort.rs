@@ -1,9 +1,9 @@
-//! Sorts keys with all threads: merges runs that are already sorted, or distributes keys over buckets that fit in a
-//! core's cache.
+//! Sorts keys with all threads: merges runs that are already sorted, or distributes keys over
+//! buckets that fit in a core's cache.
 //!
-//! Both end with slices of entries in key order, no two of which share a key. Each is passed to a [`Finish`], which
-//! turns it into its part of the result. Merging needs only the keys of the current band of each thread in memory:
-//! fresh memory costs more than computing a key twice.
+//! Both end with slices of entries in key order, no two of which share a key. Each is passed to a
+//! [`Finish`], which turns it into its part of the result. Merging needs only the keys of the
+//! current band of each thread in memory: fresh memory costs more than computing a key twice.
 
 mod merge;
 
@@ -79,8 +79,8 @@ pub(super) trait Source<K>: Sync {
     /// Ends of the batches whose cells are likely to be in order.
     fn batches(&self) -> impl Iterator<Item = usize>;
 
-    /// Appends the keys of cells; `None` if a cell does not fit in its key, otherwise whether equal keys mean equal
-    /// coordinates.
+    /// Appends the keys of cells; `None` if a cell does not fit in its key, otherwise whether equal
+    /// keys mean equal coordinates.
     fn keys(&self, cells: Range<usize>, out: &mut Vec<K>) -> Option<bool>;
 }
 
@@ -95,7 +95,8 @@ pub(super) struct Keyed<K> {
 
 /// Where a job's part of the result goes.
 pub(super) struct Sink<'s> {
-    /// Room for as many cell numbers as the job has cells; empty if only the dropped cells are wanted.
+    /// Room for as many cell numbers as the job has cells; empty if only the dropped cells are
+    /// wanted.
     slot: &'s mut [u32],
     kept: usize,
     dropped: Vec<u32>,
@@ -126,8 +127,8 @@ pub(super) struct Sorted {
 
 /// Decides the order of cells with equal keys.
 pub(super) trait Finish: Sync {
-    /// Passes on entries in key order. `same` compares the keys of two entries, `cell` returns an entry's cell. If
-    /// `exact`, equal keys mean equal coordinates.
+    /// Passes on entries in key order. `same` compares the keys of two entries, `cell` returns an
+    /// entry's cell. If `exact`, equal keys mean equal coordinates.
     fn finish<E: Copy>(
         &self,
         exact: bool,
@@ -153,7 +154,8 @@ pub(super) fn useful_threads(threads: usize, cells: usize) -> usize {
     if cells < FEW_CELLS { 1 } else { threads.max(1) }
 }
 
-/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only the dropped cells.
+/// Sorts keys by distributing them. `ordered` says whether the order is wanted, or only the dropped
+/// cells.
 pub(super) fn sort<K: Key, F: Finish>(
     threads: usize,
     keyed: &Keyed<K>,
@@ -222,8 +224,8 @@ fn distribute<K: Key, F: Finish>(
     let bucket_bits = wanted.min(key_bits);
     let shift = key_bits.saturating_sub(bucket_bits);
     let buckets = Buckets { min: keyed.min, shift, count: 1usize << bucket_bits };
-    // The bucket determines the leading bits of its keys. If the other bits and a cell's number fit in a word, only
-    // that word is sorted.
+    // The bucket determines the leading bits of its keys. If the other bits and a cell's number fit
+    // in a word, only that word is sorted.
     if shift.saturating_add(number_bits) <= u64::BITS {
         let low = u64::MAX.checked_shr(u64::BITS.saturating_sub(shift)).unwrap_or(0);
         let number = u64::MAX.checked_shr(u64::BITS.saturating_sub(number_bits)).unwrap_or(0);
@@ -267,8 +269,8 @@ impl<K: Key> Buckets<K> {
         keys: &[K],
         entry: impl Fn(K, u32) -> E + Sync,
     ) -> Result<Distributed<E>> {
-        // Each job handles one chunk of the keys: it counts its keys in each bucket, then writes them to its places
-        // there.
+        // Each job handles one chunk of the keys: it counts its keys in each bucket, then writes
+        // them to its places there.
         let pieces = if threads > 1 { threads.saturating_mul(2) } else { 1 };
         let chunk = keys.len().div_ceil(pieces).max(1);
         let counts = parallel::run(
@@ -353,7 +355,8 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
             jobs,
             || (),
             |(((cells, sizes), entries), slot): Job<'_, E>, ()| {
-                // Entries may lack the bits that their bucket determines: buckets are finished one by one.
+                // Entries may lack the bits that their bucket determines: buckets are finished one
+                // by one.
                 let buckets = split_exactly(entries, sizes)?;
                 Part::of(cells, slot, |sink| {
                     for bucket in buckets {
@@ -370,7 +373,8 @@ impl<E: Copy + Ord + Send + Sync> Distributed<E> {
         )
     }
 
-    /// Sorts parts of very large buckets with all threads, so that a single thread only has to merge them.
+    /// Sorts parts of very large buckets with all threads, so that a single thread only has to
+    /// merge them.
     fn sort_lopsided(&mut self, threads: usize) -> Result<()> {
         let large = self.sizes.iter().any(|size| *size >= LOPSIDED);
         if threads < 2 || !large {

@@ -10,8 +10,8 @@ use super::{Part, compare_part};
 use crate::buffers::index_of;
 use crate::{Error, QueryError, Result};
 
-/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets, one more than
-/// cells.
+/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets,
+/// one more than cells.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CoordinatesRef<'a> {
     /// The values, one after another.
@@ -91,8 +91,8 @@ pub(super) struct CellTable<'a> {
 const PIECE: usize = 1 << 16;
 
 impl<'a> CellTable<'a> {
-    /// A table of the cells of batches, in their order. The other functions rely on each cell having its coordinates and its
-    /// time, which is checked here.
+    /// A table of the cells of batches, in their order. The other functions rely on each cell
+    /// having its coordinates and its time, which is checked here.
     pub(super) fn new(dimensions: &[Dimension], batches: Vec<CellBatch<'a>>) -> Result<Self> {
         let sizes = dimensions.iter().map(|dimension| dimension.datatype.size()).collect();
         let timed = batches.iter().any(|batch| batch.timestamps.is_some());
@@ -206,8 +206,9 @@ impl<'a> CellTable<'a> {
         (0..dimensions).all(|dimension| self.value_at(a, dimension) == self.value_at(b, dimension))
     }
 
-    /// Greater means newer. Among cells of one fragment with the same timestamp, the first one stored wins. If some
-    /// fragments have cell timestamps, the cells of the others have the time when they were written.
+    /// Greater means newer. Among cells of one fragment with the same timestamp, the first one
+    /// stored wins. If some fragments have cell timestamps, the cells of the others have the time
+    /// when they were written.
     pub(super) fn rank(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
         let (batch, at) = self.place(cell);
         let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {

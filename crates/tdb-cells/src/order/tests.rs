@@ -255,7 +255,8 @@ fn many_cells_are_sorted_in_bands_and_buckets() {
     check(&schema, &cells);
     let tiles = [tile(&schema, 0, &cells[0]), tile(&schema, 1, &cells[2])];
     assert_eq!(replaced_by_their_keys(2, &schema, &tiles).unwrap().len(), cells[2].len());
-    // A fragment that an old library did not sort: a few cells are out of place, none of them a cell that is sampled.
+    // A fragment that an old library did not sort: a few cells are out of place, none of them a
+    // cell that is sampled.
     for (a, b) in [(3, 20_001), (15_001, 15_009), (39_997, 39_998)] {
         cells[0].swap(a, b);
     }
@@ -343,7 +344,8 @@ fn long_strings_that_many_cells_have_sort_by_their_ranks() {
     let mut random = Random(16);
     let words: Vec<Vec<u8>> = (0u8..30)
         .map(|word| {
-            // They differ behind a key's bytes, in bytes of both signs, and one is the beginning of another.
+            // They differ behind a key's bytes, in bytes of both signs, and one is the beginning of
+            // another.
             let mut text = b"https://example.org/of/all/of/them/".to_vec();
             text.extend((0..word % 4).map(|at| word.wrapping_mul(37).wrapping_add(at)));
             text

@@ -19,7 +19,8 @@ pub struct KeyOrder {
     pub hilbert: bool,
 }
 
-/// A cell's position in the order: its value on the Hilbert curve (0 in other orders) and its coordinates.
+/// A cell's position in the order: its value on the Hilbert curve (0 in other orders) and its
+/// coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Key {
     /// Its value on the Hilbert curve; 0 in other orders.

@@ -1,7 +1,8 @@
 //! Which parts of the span of some values an interval may touch.
 //!
-//! Of many values and many points, nearly every value is far from all points. A table with a mark for each equal part of the span says so
-//! with one look, where a search takes several comparisons whose outcome no processor can foresee.
+//! Of many values and many points, nearly every value is far from all points. A table with a mark
+//! for each equal part of the span says so with one look, where a search takes several comparisons
+//! whose outcome no processor can foresee.
 
 use tdb_codec::Native;
 
@@ -21,8 +22,9 @@ pub(super) struct Marks<T> {
     marks: Vec<u8>,
 }
 
-/// How the part of a value is found. Of two values, the greater one is in the same part or a later one: so the part of a value that lies
-/// in an interval is one that the interval touches, however numbers are rounded.
+/// How the part of a value is found. Of two values, the greater one is in the same part or a later
+/// one: so the part of a value that lies in an interval is one that the interval touches, however
+/// numbers are rounded.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// Integers: parts of a power of two.
@@ -32,7 +34,8 @@ enum Scale {
 }
 
 impl<T: Native> Marks<T> {
-    /// The marks of ascending intervals in the span from `least` to `greatest` of so many values; `None` where searching is not slower.
+    /// The marks of ascending intervals in the span from `least` to `greatest` of so many values;
+    /// `None` where searching is not slower.
     pub(super) fn of((lows, highs): (&[T], &[T]), (least, greatest): (T, T), values: usize) -> Option<Self> {
         let count = lows.len();
         let parts = count.saturating_mul(EACH).min(values).min(MOST);

@@ -10,7 +10,8 @@ use crate::failure::{Failure, Result};
 /// The key of an encrypted array.
 #[derive(Debug, Group)]
 pub(crate) struct KeyArgs {
-    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits. A line end after them does not count.
+    /// File with the key of an encrypted array (AES-256): 32 raw bytes, or 64 hex digits. A line
+    /// end after them does not count.
     #[arg(long, value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
 }
@@ -27,8 +28,8 @@ impl KeyArgs {
     }
 }
 
-/// A key of 32 raw bytes, after which editors and `echo` may have added a line end, or of 64 hex digits, which may be surrounded by
-/// white space.
+/// A key of 32 raw bytes, after which editors and `echo` may have added a line end, or of 64 hex
+/// digits, which may be surrounded by white space.
 fn parse_key(bytes: &[u8]) -> Option<Key> {
     let line = bytes.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     for raw in [Some(bytes), bytes.strip_suffix(b"\n"), line].into_iter().flatten() {

@@ -10,12 +10,12 @@ use crate::failure::Result;
 /// Which point in the history of the array to look at.
 #[derive(Debug, Group)]
 pub(crate) struct WindowArgs {
-    /// The state at this time, past or future: milliseconds since 1970, or the end of a date in UTC (or with an offset such as
-    /// +01:00). Default: now.
+    /// The state at this time, past or future: milliseconds since 1970, or the end of a date in UTC
+    /// (or with an offset such as +01:00). Default: now.
     #[arg(long, value_name = "MS|DATE", value_parser = parse_end)]
     pub(crate) at: Option<u64>,
-    /// Only what was written between these two times, inclusive: from the beginning of the first date to the end of the second. If
-    /// the second one is omitted: until now.
+    /// Only what was written between these two times, inclusive: from the beginning of the first
+    /// date to the end of the second. If the second one is omitted: until now.
     #[arg(long, value_name = "MS,MS", value_parser = parse_times, conflicts_with = "at")]
     pub(crate) between: Option<Between>,
 }
@@ -50,8 +50,8 @@ impl WindowArgs {
         Some(format!("{} and {end}", calendar::time_text(start)))
     }
 
-    /// The given window as shown in JSON. The end is null if it is now, so that the same command always shows the same
-    /// window.
+    /// The given window as shown in JSON. The end is null if it is now, so that the same command
+    /// always shows the same window.
     pub(crate) fn timestamps(&self) -> [Option<u64>; 2] {
         self.asked().map_or([Some(0), None], |Between { start, end }| [Some(start), end])
     }

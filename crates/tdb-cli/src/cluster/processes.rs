@@ -15,8 +15,8 @@ use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::sql::session::{Places, runtime};
 
-/// The threads of a scheduler. Some of Ballista's locks block the thread of a task that waits for them: there have to be others on which
-/// the task that has the lock goes on.
+/// The threads of a scheduler. Some of Ballista's locks block the thread of a task that waits for
+/// them: there have to be others on which the task that has the lock goes on.
 const THREADS: NonZeroU16 = NonZeroU16::MIN.saturating_add(15);
 
 pub(super) fn scheduler(args: &SchedulerArgs, stores: Stores, out: &mut dyn Write) -> Result {

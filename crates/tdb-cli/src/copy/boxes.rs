@@ -39,7 +39,8 @@ impl Side {
 }
 
 impl DenseBox {
-    /// The requested part of an array, restricted to the area that was written; `None` if nothing was.
+    /// The requested part of an array, restricted to the area that was written; `None` if nothing
+    /// was.
     pub(crate) fn asked(array: &Array, asked: &Asked) -> Result<Option<Self>, String> {
         let schema = array.schema();
         if let Some((label, _)) = asked.labels.first() {
@@ -100,7 +101,8 @@ impl DenseBox {
             })
     }
 
-    /// The memory of its cells, as far as it is known before they are read: without the bytes of values of variable length.
+    /// The memory of its cells, as far as it is known before they are read: without the bytes of
+    /// values of variable length.
     pub(super) fn bytes(&self, schema: &ArraySchema) -> u64 {
         let cell = schema.attributes.iter().map(|attribute| {
             let size = schema.field(&attribute.name).and_then(|field| field.cell_size());

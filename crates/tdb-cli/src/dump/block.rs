@@ -50,7 +50,8 @@ pub(super) enum Source {
     Payload { tile: u64, bytes: Payload },
 }
 
-/// An explained sequence of bytes of the file, or of the unfiltered payload of one of its generic tiles.
+/// An explained sequence of bytes of the file, or of the unfiltered payload of one of its generic
+/// tiles.
 #[derive(Debug, Default)]
 pub(super) struct Block {
     pub(super) title: String,
@@ -73,7 +74,8 @@ pub(super) struct Row {
 pub(super) enum Detail {
     /// Its beginning, for display.
     Short,
-    /// All of it; nothing for bytes without a meaning of their own, because their hexadecimal form is shown anyway.
+    /// All of it; nothing for bytes without a meaning of their own, because their hexadecimal form
+    /// is shown anyway.
     Exact,
 }
 
@@ -189,7 +191,8 @@ fn rows(fields: &[TracedField], bytes: &[u8], base: u64) -> Vec<Row> {
     rows
 }
 
-/// `len` bytes from `offset` on, of bytes whose first one is at `base`; empty if they are not all there.
+/// `len` bytes from `offset` on, of bytes whose first one is at `base`; empty if they are not all
+/// there.
 fn slice(bytes: &[u8], base: u64, offset: u64, len: u64) -> &[u8] {
     let start = offset.checked_sub(base).and_then(to_usize);
     let end = start.and_then(|start| start.checked_add(to_usize(len)?));
@@ -203,8 +206,8 @@ fn le(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(wide))
 }
 
-/// The value of a field as text, by its name and length. `None` for bytes without a meaning of their own, unless the
-/// text is for display.
+/// The value of a field as text, by its name and length. `None` for bytes without a meaning of
+/// their own, unless the text is for display.
 fn show(name: &str, bytes: &[u8], detail: Detail) -> Option<String> {
     let hex = |bytes: &[u8]| (detail == Detail::Short).then(|| hex(bytes));
     let code = |name: Option<&str>| match (bytes, name) {

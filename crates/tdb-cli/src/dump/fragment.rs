@@ -42,7 +42,8 @@ pub(super) fn explain_metadata(file: &Path, bytes: &[u8], beside: Beside<'_>) ->
             }));
         }
         Err(trouble) => {
-            // Without a footer the offsets of the sections are unknown, but the first ones follow each other.
+            // Without a footer the offsets of the sections are unknown, but the first ones follow
+            // each other.
             let mut offset = 0;
             while let Some(rest) = to_usize(offset).and_then(|start| bytes.get(start..)) {
                 let Ok(tile) = GenericTile::parse(rest, offset) else { break };
@@ -86,7 +87,8 @@ fn sections(
         tile::generic(blocks, &what, (tile, offset), key, |reader| {
             section_payload(section, reader, schema, footer)
         });
-        // Footers with delete metadata do not locate the processed conditions yet: these follow the last section.
+        // Footers with delete metadata do not locate the processed conditions yet: these follow the
+        // last section.
         let end = GenericTile::parse(tile, offset).map_or(u64::MAX, |tile| tile.total_len());
         let rest = to_usize(end).and_then(|end| tile.get(end..)).unwrap_or_default();
         let unlocated = footer.version.has(Gate::DeleteMetadata) && !footer.version.has(Gate::DeleteFiles);

@@ -13,7 +13,8 @@ use crate::place::absolute;
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";
 /// Name of the schema file of old arrays.
 pub(super) const OLD_SCHEMA: &str = "__array_schema.tdb";
-/// The schema file of key-value objects of TileDB 1.x: not supported, but in a generic tile like everything else.
+/// The schema file of key-value objects of TileDB 1.x: not supported, but in a generic tile like
+/// everything else.
 const KV_SCHEMA: &str = "__kv_schema.tdb";
 /// Folder of the schema files of new ones.
 pub(super) const SCHEMA_FOLDER: &str = "__schema";

@@ -6,7 +6,8 @@ use tdb_codec::to_u64;
 
 use super::block::{Block, Payload, Row, Source};
 
-/// Adds a block for the bytes of the file that no block contains, and one for those of each payload.
+/// Adds a block for the bytes of the file that no block contains, and one for those of each
+/// payload.
 pub(super) fn add(blocks: &mut Vec<Block>, file: &[u8]) {
     let mut payloads: BTreeMap<u64, (Payload, Vec<(u64, u64)>)> = BTreeMap::new();
     let mut explained = Vec::new();

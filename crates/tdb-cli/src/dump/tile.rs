@@ -26,7 +26,8 @@ pub(super) fn explain(
     blocks
 }
 
-/// Explains the generic tile at the beginning of `bytes`, which are at `offset` of the file. Returns its payload.
+/// Explains the generic tile at the beginning of `bytes`, which are at `offset` of the file.
+/// Returns its payload.
 pub(super) fn generic(
     blocks: &mut Vec<Block>,
     what: &str,

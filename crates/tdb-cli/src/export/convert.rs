@@ -22,7 +22,8 @@ use crate::ranges;
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 /// The largest size of a batch, and of a row group: readers hold one of them.
 const LARGEST_BATCH: u64 = 64 << 20;
-/// Half of the memory is for the read; an eighth each is for a batch, and for a row group that is being encoded.
+/// Half of the memory is for the read; an eighth each is for a batch, and for a row group that is
+/// being encoded.
 const OF_READ: u64 = 2;
 const OF_BATCH: u64 = 8;
 
@@ -118,7 +119,8 @@ impl ExportArgs {
         (self.memory().bytes() / OF_BATCH).min(LARGEST_BATCH)
     }
 
-    /// The query, and the part of a dense array that its cells are, if they are a box in the order of the tiles.
+    /// The query, and the part of a dense array that its cells are, if they are a box in the order
+    /// of the tiles.
     fn query(&self, array: &Array, err: &mut dyn Write) -> Result<(Read, Option<Subarray>)> {
         let schema = array.schema();
         let mut asked = ranges::asked(&self.ranges, &self.array, schema)?;

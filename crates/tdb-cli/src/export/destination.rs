@@ -73,7 +73,8 @@ impl Destination {
         }
     }
 
-    /// Writes a file, whose batches come from `fill`; returns their number of cells. `failed` makes failures of errors.
+    /// Writes a file, whose batches come from `fill`; returns their number of cells. `failed` makes
+    /// failures of errors.
     pub(super) fn write(
         self,
         kind: Kind<'_>,

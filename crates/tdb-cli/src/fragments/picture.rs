@@ -56,7 +56,8 @@ pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) 
     .picture(SIZE)
 }
 
-/// As many as can be told apart: those in use before those that were replaced, and of each the newest.
+/// As many as can be told apart: those in use before those that were replaced, and of each the
+/// newest.
 fn chosen(order: Vec<usize>, events: &[Event]) -> Vec<usize> {
     let in_use = |at: &usize| events.get(*at).is_some_and(|event| !is_replaced(event));
     let live = order.iter().filter(|at| in_use(at)).count();

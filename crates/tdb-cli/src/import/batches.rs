@@ -1,4 +1,5 @@
-//! Parquet and Arrow files: their columns have types, and one that was exported has the schema of its array.
+//! Parquet and Arrow files: their columns have types, and one that was exported has the schema of
+//! its array.
 
 use std::io::{Read as _, Write};
 use std::sync::Arc;
@@ -28,7 +29,8 @@ use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 use crate::ranges::parse_names;
 
-/// The default memory of an import. Half of it is for the file, the other half for the cells that are being written.
+/// The default memory of an import. Half of it is for the file, the other half for the cells that
+/// are being written.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
 const HALVES: u64 = 2;
 
@@ -125,7 +127,8 @@ impl<'a> BatchFile<'a> {
         Spans::watched(self.open()?, dimensions, &mut watch).map_err(|error| self.failed(error))
     }
 
-    /// The rows that are left out because others have the same coordinates. `finder` has seen all rows; if there is none, they are read.
+    /// The rows that are left out because others have the same coordinates. `finder` has seen all
+    /// rows; if there is none, they are read.
     fn left_out(
         &self,
         schema: &ArraySchema,
@@ -403,7 +406,8 @@ impl<'a> BatchFile<'a> {
         Ok(Spans::new(rows, vec![Some(Range::new(first.to_le_bytes(), last))]))
     }
 
-    /// The part of a dense array that the cells are: where they were exported from, or the first rows.
+    /// The part of a dense array that the cells are: where they were exported from, or the first
+    /// rows.
     fn place(&self, schema: &ArraySchema, along: Option<&Dimension>, count: u64) -> Result<Option<Subarray>> {
         if let Some(stored) = Subarray::stored(&self.schema).map_err(|error| self.failed(error))? {
             return Ok(Some(stored));

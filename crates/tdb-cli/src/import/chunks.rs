@@ -1,4 +1,5 @@
-//! The text of a file in pieces that begin and end with a row, so that several threads can work on them at once.
+//! The text of a file in pieces that begin and end with a row, so that several threads can work on
+//! them at once.
 
 use std::io::{BufRead, Read};
 
@@ -65,7 +66,8 @@ impl Chunks {
         }
     }
 
-    /// The next rows, with about this much text, or as much as one row has; `None` after the last ones.
+    /// The next rows, with about this much text, or as much as one row has; `None` after the last
+    /// ones.
     pub(super) fn next(&mut self, size: usize) -> Result<Option<Chunk>, String> {
         while !self.ended && (self.whole == 0 || self.rest.len() < size) {
             self.read(size)?;
@@ -158,8 +160,8 @@ fn is_blank(line: &[u8]) -> bool {
     str::from_utf8(line).is_ok_and(|line| line.trim().is_empty())
 }
 
-/// Whether a cell in quotes continues behind a line. What follows a closing quote and is no delimiter is an error that is
-/// found later.
+/// Whether a cell in quotes continues behind a line. What follows a closing quote and is no
+/// delimiter is an error that is found later.
 fn is_open_behind(mut line: &[u8], delimiter: &[u8], mut open: bool) -> bool {
     loop {
         if !open {

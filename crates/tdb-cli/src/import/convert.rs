@@ -19,7 +19,8 @@ use crate::buffers::Buffers;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversion<'s> {
     pub(super) schema: &'s ArraySchema,
-    /// The names of the columns of a new array whose types were inferred; those of others were given. `None` if the array was there.
+    /// The names of the columns of a new array whose types were inferred; those of others were
+    /// given. `None` if the array was there.
     pub(super) inferred: Option<&'s [String]>,
     /// The number of the file's first row, if the array numbers rows.
     pub(super) first_row: u64,

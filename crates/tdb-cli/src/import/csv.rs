@@ -1,6 +1,7 @@
 //! Values separated by commas or another character (RFC 4180).
 //!
-//! The crate `csv` does not say whether a cell was in quotes, and here an empty cell without quotes is null.
+//! The crate `csv` does not say whether a cell was in quotes, and here an empty cell without quotes
+//! is null.
 
 use memchr::memchr2;
 
@@ -8,8 +9,8 @@ use super::chunks::Chunk;
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// The rows of a chunk, which has these columns; the first chunk has no names yet, but a header. Lines end with LF or CR LF;
-/// inside quotes, everything except a quote is taken literally.
+/// The rows of a chunk, which has these columns; the first chunk has no names yet, but a header.
+/// Lines end with LF or CR LF; inside quotes, everything except a quote is taken literally.
 pub(super) fn parse(chunk: &Chunk, delimiter: char, names: &[String]) -> Result<Table, String> {
     let mut parser = Parser { delimiter, open: None, table: Table::with_header(names, chunk.before) };
     let mut lines = Lines::new(chunk);
@@ -58,7 +59,8 @@ impl Parser {
         }
     }
 
-    /// Adds a cell without quotes; returns the rest of the line, from the delimiter or the end of the line on.
+    /// Adds a cell without quotes; returns the rest of the line, from the delimiter or the end of
+    /// the line on.
     fn bare<'t>(&mut self, text: &'t str) -> &'t str {
         let end = match u8::try_from(self.delimiter) {
             Ok(delimiter) if delimiter.is_ascii() => memchr2(delimiter, b'\n', text.as_bytes()),

@@ -1,9 +1,11 @@
-//! Rows of a file that have the same coordinates: found before anything is written, whatever the size of the file.
+//! Rows of a file that have the same coordinates: found before anything is written, whatever the
+//! size of the file.
 //!
-//! A row is known by a key of 128 bits and by its place: the line where it begins, or its number. Keys and places are sorted, on
-//! disk if they are many, so equal keys are next to each other. Coordinates that fit are the key; those that are longer are hashed
-//! with seeds that nobody knows before, so that no file can have two coordinates with one key except by a chance of less than
-//! 1 : 10^18 for a billion rows.
+//! A row is known by a key of 128 bits and by its place: the line where it begins, or its number.
+//! Keys and places are sorted, on disk if they are many, so equal keys are next to each other.
+//! Coordinates that fit are the key; those that are longer are hashed with seeds that nobody knows
+//! before, so that no file can have two coordinates with one key except by a chance of less than 1
+//! : 10^18 for a billion rows.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;

@@ -1,5 +1,5 @@
-//! Columns of attributes that have an enumeration: a file has the values, as `tdb read` prints them, and the array their
-//! positions.
+//! Columns of attributes that have an enumeration: a file has the values, as `tdb read` prints
+//! them, and the array their positions.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -136,7 +136,8 @@ impl Enumerated {
         Ok(found)
     }
 
-    /// Whether values are added to enumerations, so that all rows must be looked at before any is written.
+    /// Whether values are added to enumerations, so that all rows must be looked at before any is
+    /// written.
     pub(super) fn extends(&self) -> bool {
         self.extends && !self.attributes.is_empty()
     }
@@ -149,7 +150,8 @@ impl Enumerated {
         }
         let position = match values.position(text) {
             Some(position) => position,
-            // What is no value of the type is found here; any code will do until the enumeration has the value.
+            // What is no value of the type is found here; any code will do until the enumeration
+            // has the value.
             None if self.extends => values.bytes(text).map(|_| 0)?,
             None => return Err(values.unknown(text, codes)),
         };

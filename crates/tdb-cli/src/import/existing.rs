@@ -83,7 +83,8 @@ struct Looked {
 }
 
 impl ImportArgs {
-    /// Gives an array what it needs, except in a dry run, and says so; returns a writer of the array.
+    /// Gives an array what it needs, except in a dry run, and says so; returns a writer of the
+    /// array.
     pub(super) fn evolve(
         &self,
         storage: &Arc<dyn WriteStorage>,
@@ -105,7 +106,8 @@ impl ImportArgs {
         for (name, values) in additions.by_name() {
             evolution = evolution.extend_enumeration(name, values);
         }
-        // All this comes before the cells: if the process is killed in between, the array has room for them.
+        // All this comes before the cells: if the process is killed in between, the array has room
+        // for them.
         let mut evolved = writer;
         if !self.dry_run {
             let options = self.lock.apply(self.change.options()?);
@@ -116,8 +118,9 @@ impl ImportArgs {
         Ok(evolved)
     }
 
-    /// Looks at all coordinates that are added to an array, and at all cells if these are in memory already or if values may be added
-    /// to enumerations: what is wrong is found before the array changes.
+    /// Looks at all coordinates that are added to an array, and at all cells if these are in memory
+    /// already or if values may be added to enumerations: what is wrong is found before the array
+    /// changes.
     fn look_through(
         &self,
         tables: &Tables,
@@ -189,7 +192,8 @@ impl ImportArgs {
         }
     }
 
-    /// Returns an error if a box of a dense array has cells already. Its sides are distances from the low end of the domain.
+    /// Returns an error if a box of a dense array has cells already. Its sides are distances from
+    /// the low end of the domain.
     pub(super) fn refuse_overwriting(
         &self,
         storage: &Arc<dyn WriteStorage>,

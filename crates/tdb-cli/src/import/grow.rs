@@ -1,4 +1,5 @@
-//! Room for more cells: the domain of a new array is wide, and its current domain grows with what is imported.
+//! Room for more cells: the domain of a new array is wide, and its current domain grows with what
+//! is imported.
 
 use tdb_array::{ArraySchema, ArrayType};
 use tdb_codec::{Datatype, Physical, to_usize};
@@ -10,8 +11,8 @@ use super::table::Table;
 use crate::buffers::Buffers;
 use crate::ranges::parse_named;
 
-/// The domain of a new dimension that was not given one, with room for these coordinates. Libraries take the whole domain
-/// for the tile extent if there is none, so its length must fit the type.
+/// The domain of a new dimension that was not given one, with room for these coordinates. Libraries
+/// take the whole domain for the tile extent if there is none, so its length must fit the type.
 pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, String> {
     let (low, high) = match (datatype, datatype.physical()) {
         (Datatype::DatetimeDay, _) => ("0001-01-01".to_owned(), "9999-12-31".to_owned()),
@@ -45,8 +46,8 @@ pub(super) fn wide(datatype: Datatype, span: Option<&Range>) -> Result<Range, St
     Ok(wide)
 }
 
-/// Returns an error if a dimension would need all values of its type, which no domain may have. `remedy` says how its column gets
-/// another type, whose name it is given.
+/// Returns an error if a dimension would need all values of its type, which no domain may have.
+/// `remedy` says how its column gets another type, whose name it is given.
 pub(super) fn refuse_whole_type(
     dimension: &Dimension,
     remedy: impl FnOnce(&str) -> String,
@@ -76,7 +77,8 @@ pub(super) fn refuse_whole_type(
     ))
 }
 
-/// Replaces the domains of new dimensions by those that were given as `DIM=LO..HI`, and returns the numbers of these dimensions.
+/// Replaces the domains of new dimensions by those that were given as `DIM=LO..HI`, and returns the
+/// numbers of these dimensions.
 pub(super) fn limit(dimensions: &mut [Dimension], given: &[String]) -> Result<Vec<usize>, String> {
     let mut limited = Vec::new();
     let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.to_vec()));
@@ -106,7 +108,8 @@ impl<'s> Growth<'s> {
         Self { schema, ranges: current.map(|current| current.ranges.clone()).unwrap_or_default() }
     }
 
-    /// Adds the coordinates of a table. Returns an error for the first cell outside the domain, which cannot grow.
+    /// Adds the coordinates of a table. Returns an error for the first cell outside the domain,
+    /// which cannot grow.
     pub(super) fn add(&mut self, table: &Table, columns: &[Buffers]) -> Result<(), String> {
         let rows = to_usize(table.len()).unwrap_or(0);
         for (index, dimension) in self.schema.domain.dimensions.iter().enumerate() {
@@ -125,7 +128,8 @@ impl<'s> Growth<'s> {
         Ok(())
     }
 
-    /// Adds rows with the numbers from `first` on. Returns an error if the last one is outside the domain.
+    /// Adds rows with the numbers from `first` on. Returns an error if the last one is outside the
+    /// domain.
     pub(super) fn add_rows(&mut self, dimension: &Dimension, first: u64, rows: u64) -> Result<(), String> {
         let Some(more) = rows.checked_sub(1).filter(|_| self.schema.array_type == ArrayType::Sparse) else {
             return Ok(());

@@ -46,7 +46,8 @@ pub(super) fn parse_types(texts: &[String]) -> Result<Vec<(String, Datatype)>, S
     texts.iter().flat_map(|text| parse_names(text)).map(one).collect()
 }
 
-/// The columns for a table, whose rows may be only the first ones of a file, and what the user should know about them.
+/// The columns for a table, whose rows may be only the first ones of a file, and what the user
+/// should know about them.
 pub(super) fn columns(
     table: &Table,
     whole: bool,
@@ -91,7 +92,8 @@ pub(super) fn attribute(column: &NewColumn) -> Value {
     Value::Object(attribute)
 }
 
-/// The type of a column; `None` for text. Numbers that would not be what is written are text, and a note says so.
+/// The type of a column; `None` for text. Numbers that would not be what is written are text, and a
+/// note says so.
 fn datatype(table: &Table, column: usize, notes: &mut Vec<String>) -> Option<Datatype> {
     let given = || table.cells(column).filter(|(_, cell)| cell.mark != Mark::Null);
     given().next()?;
@@ -104,8 +106,8 @@ fn datatype(table: &Table, column: usize, notes: &mut Vec<String>) -> Option<Dat
     None
 }
 
-/// What kind of numbers a column would not keep as this type; `None` for a number that it keeps. `integers` says that the column has
-/// nothing else.
+/// What kind of numbers a column would not keep as this type; `None` for a number that it keeps.
+/// `integers` says that the column has nothing else.
 fn lost(datatype: Datatype, integers: bool, text: &str) -> Option<&'static str> {
     let is_past = || text.parse::<i64>().is_err();
     match datatype {
@@ -129,7 +131,8 @@ fn fits(datatype: Datatype, Cell { text, mark }: Cell<'_>) -> bool {
         Datatype::Bool => mark == Mark::Open && is_boolean(text),
         // JSON has no other notation for what is not finite.
         Datatype::Float64 if mark == Mark::Text => nearest(text).is_ok_and(|value: f64| !value.is_finite()),
-        // What is beyond the largest real is a number, too: the column becomes text for another reason.
+        // What is beyond the largest real is a number, too: the column becomes text for another
+        // reason.
         Datatype::Float64 => mark == Mark::Open && nearest::<f64>(text) != Err(NotReal::Syntax),
         _ => mark == Mark::Open && one(datatype, text).is_ok(),
     }

@@ -34,7 +34,8 @@ pub(super) trait Seekable: Read + io::Seek {}
 impl<T: Read + io::Seek> Seekable for T {}
 
 impl Input {
-    /// The input of a path. Standard input and pipes are read to their ends, into a temporary file if they are long.
+    /// The input of a path. Standard input and pipes are read to their ends, into a temporary file
+    /// if they are long.
     pub(super) fn new(path: &Path) -> io::Result<Self> {
         if is_standard_input(path) {
             return Self::spool(io::stdin().lock());

@@ -8,8 +8,9 @@ use super::chunks::Chunk;
 use super::table::{Mark, Table};
 use super::text::Lines;
 
-/// The rows of a chunk. It has these columns, and one for each other key, in the order in which the keys first occur; what
-/// an object lacks is null. Lists and objects in an object become text, in JSON.
+/// The rows of a chunk. It has these columns, and one for each other key, in the order in which the
+/// keys first occur; what an object lacks is null. Lists and objects in an object become text, in
+/// JSON.
 pub(super) fn parse(chunk: &Chunk, names: &[String]) -> Result<Table, String> {
     let mut table = Table::of_objects(names, chunk.before);
     let mut columns = names.iter().enumerate().map(|(index, name)| (name.clone(), index)).collect();

@@ -6,7 +6,8 @@ use tdb_schema::{Dimension, Range};
 
 use crate::buffers::Buffers;
 
-/// The names that the dimension may have, in the order in which they are tried; later ones end in a number.
+/// The names that the dimension may have, in the order in which they are tried; later ones end in a
+/// number.
 const NAMES: [&str; 2] = ["row", "row_number"];
 
 /// A name that no column has.
@@ -16,8 +17,8 @@ pub(super) fn name(columns: &[String]) -> String {
     names.find(|name| !columns.contains(name)).unwrap_or_default()
 }
 
-/// The dimension of a new sparse array, which has room for more rows than there will ever be, and the range of the first
-/// `count` rows.
+/// The dimension of a new sparse array, which has room for more rows than there will ever be, and
+/// the range of the first `count` rows.
 pub(super) fn dimension(columns: &[String], count: u64) -> (Dimension, Range) {
     let mut dimension = Dimension::string(name(columns));
     (dimension.datatype, dimension.cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
@@ -27,8 +28,8 @@ pub(super) fn dimension(columns: &[String], count: u64) -> (Dimension, Range) {
     (dimension, Range::new(0u64.to_le_bytes(), last.to_le_bytes()))
 }
 
-/// The only dimension of an array, if it numbers the rows of tables: it has the name of such a dimension, which is the name of
-/// no column.
+/// The only dimension of an array, if it numbers the rows of tables: it has the name of such a
+/// dimension, which is the name of no column.
 pub(super) fn along<'s>(schema: &'s ArraySchema, columns: &[String]) -> Option<&'s Dimension> {
     let [dimension] = schema.domain.dimensions.as_slice() else { return None };
     let numbered = NAMES.last().is_some_and(|name| dimension.name.starts_with(name));

@@ -1,4 +1,5 @@
-//! The schema of a new array for a table: its columns, and the ranges of its coordinates, which take all rows.
+//! The schema of a new array for a table: its columns, and the ranges of its coordinates, which
+//! take all rows.
 
 use serde_json::{Value, json};
 use tdb_array::ArrayType;
@@ -16,8 +17,8 @@ use super::rows;
 use super::sorter::Record;
 use super::table::{Mark, Table};
 
-/// The high end of the current domain of text, as JSON: a byte that is not in any text. With an open end, libtiledb 2.30 refuses
-/// ranges of the dimension, and finds no cells in global order.
+/// The high end of the current domain of text, as JSON: a byte that is not in any text. With an
+/// open end, libtiledb 2.30 refuses ranges of the dimension, and finds no cells in global order.
 const AFTER_TEXT: &str = "\\xff";
 
 /// What the caller wants of a new array.
@@ -139,7 +140,8 @@ impl<'a> Survey<'a> {
         Keys::new(self.axes.iter().map(|axis| datatype(axis).map(Datatype::size)))
     }
 
-    /// Looks at the coordinates of some rows: the range in each dimension, and the rows with their keys, if these are wanted.
+    /// Looks at the coordinates of some rows: the range in each dimension, and the rows with their
+    /// keys, if these are wanted.
     pub(super) fn look(
         &self,
         limits: &[Dimension],
@@ -271,7 +273,8 @@ impl<'a> Survey<'a> {
         let attributes: Vec<Value> = others().map(infer::attribute).collect();
         let mut schema = json!({"type": kind.name(), "dimensions": dimensions, "attributes": attributes});
         if let Some(schema) = schema.as_object_mut() {
-            // Two imports at the same time may number rows alike; neither may hide those of the other.
+            // Two imports at the same time may number rows alike; neither may hide those of the
+            // other.
             if *allow_duplicates || self.numbered {
                 schema.insert("allows_duplicates".to_owned(), json!(true));
             }

@@ -80,8 +80,8 @@ impl Tables {
         if self.whole { Ok(self.first.len()) } else { self.chunks()?.count(BATCH) }
     }
 
-    /// Makes something of all rows, batch after batch and in several threads, and visits that in the order of the rows.
-    /// `wrong` makes a failure of what is wrong with the file.
+    /// Makes something of all rows, batch after batch and in several threads, and visits that in
+    /// the order of the rows. `wrong` makes a failure of what is wrong with the file.
     pub(super) fn for_each<T: Send>(
         &self,
         wrong: &dyn Fn(String) -> Failure,
@@ -168,8 +168,8 @@ fn read_all<T>(
     }
 }
 
-/// Visits what was made, in the order of the numbers, until all are visited or one fails. When it returns, nobody waits for
-/// a permit or to be heard any more.
+/// Visits what was made, in the order of the numbers, until all are visited or one fails. When it
+/// returns, nobody waits for a permit or to be heard any more.
 fn visit_all<T>(
     made: Receiver<Numbered<T>>,
     permit: SyncSender<()>,

@@ -38,8 +38,8 @@ impl ImportArgs {
         Ok(())
     }
 
-    /// Writes the cells of tables with this many rows, without those that are left out, except in a dry run; returns how many
-    /// are written.
+    /// Writes the cells of tables with this many rows, without those that are left out, except in a
+    /// dry run; returns how many are written.
     pub(super) fn write_tables(
         &self,
         tables: &Tables,

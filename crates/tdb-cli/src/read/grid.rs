@@ -31,7 +31,8 @@ struct Axis<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// The result as a grid, if it is a plane of one single-valued attribute: two dimensions, or all others fixed.
+    /// The result as a grid, if it is a plane of one single-valued attribute: two dimensions, or
+    /// all others fixed.
     pub(super) fn of(answer: &'a Answer<'a>) -> Option<Self> {
         let [values] = answer.fields() else { return None };
         let shape = answer.shape.as_deref()?;

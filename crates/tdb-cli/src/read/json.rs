@@ -11,7 +11,8 @@ use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::names::Unique;
 
-/// Writes one column after the other, so everything except short columns is buffered in files until the last batch.
+/// Writes one column after the other, so everything except short columns is buffered in files until
+/// the last batch.
 pub(super) struct Json<'a, 'o> {
     out: &'a mut Out<'o>,
     columns: Vec<(String, Spool)>,

@@ -139,8 +139,8 @@ impl Files {
     }
 }
 
-/// A range in the dimension's notation, or a list of several ranges; `null` for the whole dimension. Open ends are
-/// replaced by those of the domain.
+/// A range in the dimension's notation, or a list of several ranges; `null` for the whole
+/// dimension. Open ends are replaced by those of the domain.
 fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
     let one = |ends: &Ends| -> Value {
         let domain = dimension.domain.as_ref();

@@ -1,5 +1,5 @@
-//! Batches as they are shown: without the cells that do not satisfy a condition, and with nothing for cells that were
-//! never written.
+//! Batches as they are shown: without the cells that do not satisfy a condition, and with nothing
+//! for cells that were never written.
 
 use std::rc::Rc;
 
@@ -45,8 +45,8 @@ impl Shown {
     }
 }
 
-/// The cells of a batch that are shown, with the values of enumerations unless codes are wanted. Coordinates are shown
-/// of all cells.
+/// The cells of a batch that are shown, with the values of enumerations unless codes are wanted.
+/// Coordinates are shown of all cells.
 pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(usize, Vec<Shown>)> {
     let failed = |error| super::failed(args, error);
     let cells = if super::finds(args) { cells.into_selected().map_err(failed)? } else { cells };

@@ -1,4 +1,5 @@
-//! Text that is buffered until it can be written: in memory while it is short, then in a temporary file.
+//! Text that is buffered until it can be written: in memory while it is short, then in a temporary
+//! file.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

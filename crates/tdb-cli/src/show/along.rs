@@ -15,7 +15,8 @@ use super::value::Value;
 pub(crate) enum Along {
     /// Integers, dates and times: each part has `width` of them, or `only` its first one.
     Whole { datatype: Datatype, low: i128, width: i128, parts: usize, only: bool },
-    /// Real numbers. Where parts begin at round numbers, `round` is the width of a part and the number of the first one.
+    /// Real numbers. Where parts begin at round numbers, `round` is the width of a part and the
+    /// number of the first one.
     Real { low: f64, high: f64, parts: usize, round: Option<(f64, f64)> },
     /// Texts, in their order: each part has `per` of them.
     Words { datatype: Datatype, words: Vec<Vec<u8>>, per: usize },
@@ -25,7 +26,8 @@ pub(crate) enum Along {
 const TEXTS: usize = 6;
 
 impl Along {
-    /// An axis from one value to another, in at most `most` parts. With `round`, parts begin at round numbers.
+    /// An axis from one value to another, in at most `most` parts. With `round`, parts begin at
+    /// round numbers.
     pub(super) fn between(datatype: Datatype, low: Value, high: Value, most: usize, round: bool) -> Self {
         let most = most.max(1);
         match (low, high) {
@@ -139,8 +141,8 @@ impl Along {
         (to >= 0.0 && from <= 1.0).then_some([from.max(0.0), to.min(1.0)])
     }
 
-    /// The same axis, if all values are `step` apart and that is more than a part: with a part for each value. Returns for each
-    /// part which part it was before.
+    /// The same axis, if all values are `step` apart and that is more than a part: with a part for
+    /// each value. Returns for each part which part it was before.
     pub(super) fn stepped(&self, step: i128) -> Option<(Self, Vec<usize>)> {
         let Self::Whole { datatype, low, width, parts, .. } = self else { return None };
         if step <= *width {
@@ -153,7 +155,8 @@ impl Along {
         Some((axis, before))
     }
 
-    /// The greatest number of which this value's distance from the first one, and `step`, are multiples.
+    /// The greatest number of which this value's distance from the first one, and `step`, are
+    /// multiples.
     pub(super) fn common_step(&self, step: i128, datatype: Datatype, bytes: &[u8]) -> i128 {
         // Most values have been seen to change nothing.
         if step == 1 {

@@ -15,8 +15,9 @@ enum Step {
     Months(i128),
 }
 
-/// Round dates from `low` to `high` (ticks of a date type), at most `most` of them, with short texts: the first of each
-/// day has its date, the others only their time. `None` for types that are no dates.
+/// Round dates from `low` to `high` (ticks of a date type), at most `most` of them, with short
+/// texts: the first of each day has its date, the others only their time. `None` for types that are
+/// no dates.
 pub(crate) fn round(datatype: Datatype, low: i128, high: i128, most: i128) -> Option<Vec<(i128, String)>> {
     let unit = calendar::unit(datatype)?;
     let step = step(unit, low, high, most);
@@ -47,8 +48,8 @@ pub(crate) fn round(datatype: Datatype, low: i128, high: i128, most: i128) -> Op
     )
 }
 
-/// The least round part of a day, or number of days, that has at least so many ticks. `None` for types whose ticks are days or
-/// more, or no dates.
+/// The least round part of a day, or number of days, that has at least so many ticks. `None` for
+/// types whose ticks are days or more, or no dates.
 pub(super) fn round_part(datatype: Datatype, least: i128) -> Option<i128> {
     let Some(Unit::Clock(per_day)) = calendar::unit(datatype) else { return None };
     let part = below_a_day(per_day).find(|ticks| *ticks >= least);

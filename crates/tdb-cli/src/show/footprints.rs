@@ -88,7 +88,8 @@ pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &Along); 2]) -> Result<Found>
     Ok(found)
 }
 
-/// The rectangles of a fragment's tiles on a plane of two dimensions. Those of a dense fragment follow from the extents.
+/// The rectangles of a fragment's tiles on a plane of two dimensions. Those of a dense fragment
+/// follow from the extents.
 fn tiles_of(scan: &Scan<'_>, fragment: &Fragment, axes: [usize; 2]) -> Result<Vec<Vec<Range>>> {
     if !fragment.is_dense() {
         return scan.array.tile_bounds(fragment).map_err(|error| scan.failed(error));

@@ -49,8 +49,8 @@ impl<'s> Side<'s> {
         self.along.part(self.dimension.datatype, bytes)
     }
 
-    /// Leaves out the parts between values, where all values are further apart than parts are wide. Returns which part each
-    /// part was before.
+    /// Leaves out the parts between values, where all values are further apart than parts are wide.
+    /// Returns which part each part was before.
     fn settle(&mut self) -> Vec<usize> {
         match self.along.stepped(self.step) {
             Some((along, before)) => {
@@ -166,7 +166,8 @@ pub(super) fn counted(cells: u64, blank: u64, values: bool) -> String {
     }
 }
 
-/// Whether both axes count the same steps, so that the plane is an image, and is not too long for one.
+/// Whether both axes count the same steps, so that the plane is an image, and is not too long for
+/// one.
 fn are_squares(across: &Side<'_>, along: &Side<'_>) -> bool {
     let (columns, rows) = (across.along.parts(), along.along.parts());
     let like_image = columns <= rows.saturating_mul(4) && rows <= columns.saturating_mul(4);

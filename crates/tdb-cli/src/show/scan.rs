@@ -49,8 +49,8 @@ impl<'a> Scan<'a> {
         path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path).to_owned()
     }
 
-    /// Fixes the dimensions of a dense array that are not drawn, and have no range, at their first coordinate. Returns what
-    /// was fixed, in words.
+    /// Fixes the dimensions of a dense array that are not drawn, and have no range, at their first
+    /// coordinate. Returns what was fixed, in words.
     pub(super) fn fix(&mut self, drawn: &[usize]) -> Vec<String> {
         let Some(bounds) = self.bounds.clone().filter(|_| self.is_dense()) else { return Vec::new() };
         let schema = self.array.schema();
@@ -79,7 +79,8 @@ impl<'a> Scan<'a> {
         fixed
     }
 
-    /// The first and the last coordinate that may be drawn; `None` if there are no cells, and nobody says where to look.
+    /// The first and the last coordinate that may be drawn; `None` if there are no cells, and
+    /// nobody says where to look.
     fn ends(&self, index: usize, dimension: &Dimension) -> Option<(Vec<u8>, Vec<u8>)> {
         let bounds = self.bounds.as_ref().and_then(|bounds| bounds.get(index));
         let whole =
@@ -171,7 +172,8 @@ impl<'a> Scan<'a> {
         condition::failed(&self.args.array, self.args.condition.as_deref(), error)
     }
 
-    /// Reads fields of all cells, and hands on each cell that there is: its values, or nothing for null.
+    /// Reads fields of all cells, and hands on each cell that there is: its values, or nothing for
+    /// null.
     pub(super) fn each(&self, what: &'static str, fields: &[&str], take: Take<'_>) -> Result {
         if self.bounds.is_none() {
             return Ok(());

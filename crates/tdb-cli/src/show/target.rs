@@ -33,7 +33,8 @@ pub(super) enum Target {
 const DEFAULT: Size = Size { width: 800, height: 500 };
 /// What is around the data in a file.
 const AROUND: Size = Size { width: 140, height: 110 };
-/// Pixels of a bin, where there are enough cells: of a dense plane, and of a sparse one, whose bins few cells would fill.
+/// Pixels of a bin, where there are enough cells: of a dense plane, and of a sparse one, whose bins
+/// few cells would fill.
 const FINE: u32 = 3;
 const COARSE: u32 = 8;
 /// Bars of a histogram in a file.

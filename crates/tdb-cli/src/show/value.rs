@@ -11,7 +11,8 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// One value of a type that is no text; `None` for values that are no number: NaN, infinity, not a time.
+    /// One value of a type that is no text; `None` for values that are no number: NaN, infinity,
+    /// not a time.
     pub(super) fn of(datatype: Datatype, bytes: &[u8]) -> Option<Self> {
         let physical = datatype.physical();
         if physical.is_float() {

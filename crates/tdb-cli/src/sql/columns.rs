@@ -24,7 +24,8 @@ pub(super) struct Columns<'o> {
 }
 
 impl<'o> Columns<'o> {
-    /// Begins a file. Its columns have different names, also where those of the result have the same.
+    /// Begins a file. Its columns have different names, also where those of the result have the
+    /// same.
     pub(super) fn new(out: Out<'o>, path: Option<PathBuf>, format: Format, schema: &Schema) -> Result<Self> {
         let mut unique = Unique::exact();
         // Metadata of an array is not that of a result, whose columns may be anything.

@@ -25,7 +25,8 @@ use crate::table::{Heading, Pages};
 
 /// The destination of the rows of one result, batch by batch, so that a long one needs no memory.
 ///
-/// A further format is a variant of [`SqlFormat`], its ending in [`of_name`], and a type with this trait.
+/// A further format is a variant of [`SqlFormat`], its ending in [`of_name`], and a type with this
+/// trait.
 pub(super) trait Sink {
     /// Writes the rows of a batch.
     fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong>;
@@ -109,8 +110,8 @@ impl<'o> Results<'o> {
         self.next()?.write(|out| writeln!(out, "{text}"))
     }
 
-    /// Hands everything on that was written. The next result is the first one that a prompt's user sees below a
-    /// statement.
+    /// Hands everything on that was written. The next result is the first one that a prompt's user
+    /// sees below a statement.
     pub(super) fn pause(&mut self) -> Result {
         if self.file.is_none() {
             self.begun = false;
@@ -118,7 +119,8 @@ impl<'o> Results<'o> {
         self.destination()?.write(|out| out.flush())
     }
 
-    /// Writes everything to the file, which is there even if there was no result: text without any is empty.
+    /// Writes everything to the file, which is there even if there was no result: text without any
+    /// is empty.
     pub(super) fn finish(mut self) -> Result {
         if binary(self.format).is_some() && !self.begun {
             return Ok(());

@@ -33,8 +33,8 @@ use crate::place::{Stores, absolute};
 
 /// How many of the largest users of memory an error names.
 const NAMED: NonZeroUsize = NonZeroUsize::MIN;
-/// The share of the memory that a sort keeps for merging what it put into files; DataFusion's own 10 MB are more than
-/// small budgets have.
+/// The share of the memory that a sort keeps for merging what it put into files; DataFusion's own
+/// 10 MB are more than small budgets have.
 const MERGE_SHARE: usize = 16;
 
 /// Runs statements, one after the other.
@@ -65,7 +65,8 @@ impl Session {
         self
     }
 
-    /// Runs a statement. Its result goes to `results`, and the number of rows that it wrote to `err`.
+    /// Runs a statement. Its result goes to `results`, and the number of rows that it wrote to
+    /// `err`.
     pub(super) fn run(
         &mut self,
         statement: Statement,

@@ -5,7 +5,8 @@ use tdb_datafusion::datafusion::sql::parser::{DFParserBuilder, Statement};
 use tdb_datafusion::datafusion::sql::sqlparser::dialect::GenericDialect;
 use tdb_datafusion::datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
-/// The statements of a text. All of it is parsed before any of it is run, so a slip at the end changes nothing.
+/// The statements of a text. All of it is parsed before any of it is run, so a slip at the end
+/// changes nothing.
 pub(super) fn parse(text: &str) -> Result<impl IntoIterator<Item = Statement> + use<>> {
     DFParserBuilder::new(text).with_dialect(&GenericDialect {}).build()?.parse_statements()
 }
@@ -17,7 +18,8 @@ pub(super) fn is_complete(text: &str) -> bool {
             let last = tokens.iter().rev().find(|token| !matches!(token, Token::Whitespace(_)));
             last.is_none_or(|last| *last == Token::SemiColon)
         }
-        // Inside quotes or a comment there is more to come. What can never be a statement is for the parser to refuse.
+        // Inside quotes or a comment there is more to come. What can never be a statement is for
+        // the parser to refuse.
         Err(error) => !error.message.starts_with("Unterminated") && !error.message.contains("EOF"),
     }
 }

@@ -126,7 +126,8 @@ impl<'a> Values<'a> {
         })
     }
 
-    /// A value as JSON: exact numbers; NaN, infinities, decimals and dates as strings; lists as arrays.
+    /// A value as JSON: exact numbers; NaN, infinities, decimals and dates as strings; lists as
+    /// arrays.
     pub(super) fn json(&self, row: usize) -> Result<Value> {
         if self.is_null(row) {
             return Ok(Value::Null);

@@ -23,7 +23,8 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    /// Reads the manifest, and the buffers of the fields that a write to an array with this schema needs.
+    /// Reads the manifest, and the buffers of the fields that a write to an array with this schema
+    /// needs.
     pub(super) fn read(folder: &Path, schema: &ArraySchema) -> Result<Self> {
         let path = folder.join("manifest.json");
         let text = fs::read(&path).map_err(|error| {
@@ -129,7 +130,8 @@ fn buffers(
                 let what = format!("the offsets have {} bytes instead of {cells} times 8", bytes.len());
                 return Err(wrong(at.error(what)));
             }
-            // The files contain the starts of cells; the end of the last cell is the end of the values.
+            // The files contain the starts of cells; the end of the last cell is the end of the
+            // values.
             let starts = starts.iter().map(|start| u64::from_le_bytes(*start));
             Some(starts.chain([to_u64(data.len())]).collect())
         }

@@ -1,4 +1,5 @@
-//! Commands that change arrays and groups: `evolve`, `consolidate`, `vacuum`, `meta set`, `group add`.
+//! Commands that change arrays and groups: `evolve`, `consolidate`, `vacuum`, `meta set`,
+//! `group add`.
 
 use std::path::Path;
 

@@ -8,7 +8,8 @@ use serde_json::Value;
 use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension, Enumeration};
 
-/// The fixtures' folder; `TDB_FIXTURES` names another one of the same layout (`xtask/peer/random_cases.py --run`).
+/// The fixtures' folder; `TDB_FIXTURES` names another one of the same layout
+/// (`xtask/peer/random_cases.py --run`).
 pub(crate) fn fixtures() -> PathBuf {
     match std::env::var_os("TDB_FIXTURES") {
         Some(folder) => folder.into(),
@@ -152,8 +153,8 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Checks the outcome of a command on a damaged array: one line on standard error that contains all of `parts`, nothing
-/// on standard output, exit code 1.
+/// Checks the outcome of a command on a damaged array: one line on standard error that contains all
+/// of `parts`, nothing on standard output, exit code 1.
 pub(crate) fn assert_fails(outcome: &Outcome, parts: &[&str]) {
     assert_eq!(outcome.code, 1, "{}{}", outcome.out, outcome.err);
     assert_eq!(outcome.out, "");
@@ -192,7 +193,8 @@ pub(crate) fn refused(args: &[&str], code: u8, part: &str) {
     assert!(outcome.err.starts_with("error: ") && outcome.err.contains(part), "{}", outcome.err);
 }
 
-/// The output of `tdb info --json` without the parts that describe the array rather than its schema.
+/// The output of `tdb info --json` without the parts that describe the array rather than its
+/// schema.
 pub(crate) fn schema_json(array: &Path) -> Value {
     let mut info: Value = serde_json::from_str(&said(&["info", text(array), "--json"])).unwrap();
     let of_the_array = [
@@ -223,7 +225,8 @@ pub(crate) const NAN: &str = "2.30.0/nan_coordinates";
 /// An array whose filters match each other only as understood by libraries before 2.17.
 pub(crate) const OLD_TYPES: &str = "2.12.3/continued_types";
 
-/// Fixtures with more cells in a tile than libraries of their versions can count: tdb reads them and makes no such arrays.
+/// Fixtures with more cells in a tile than libraries of their versions can count: tdb reads them
+/// and makes no such arrays.
 pub(crate) const MISCOUNTED: [&str; 2] = ["2.7.2/dense_cut_tiles", "2.14.0/dense_counted_tiles"];
 
 /// The fixtures that can be opened without a key.

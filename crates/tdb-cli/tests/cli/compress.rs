@@ -15,7 +15,8 @@ fn chance(row: u64) -> u64 {
     (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
-/// A table with a rising time, a smooth real, small numbers, long names of which there are few, and a text that never repeats.
+/// A table with a rising time, a smooth real, small numbers, long names of which there are few, and
+/// a text that never repeats.
 fn table(path: &Path) {
     let mut csv = "time,level,noise,station,note\n".to_owned();
     for row in 0..5_000u64 {

@@ -1,4 +1,5 @@
-//! Parquet and Arrow files: what every build says of them. The tests of builds that have them are beside this file.
+//! Parquet and Arrow files: what every build says of them. The tests of builds that have them are
+//! beside this file.
 
 use crate::common::{fixture, refused, tdb, text};
 

@@ -14,7 +14,8 @@ use crate::import::csv;
 const OLD_ANONYMOUS: &str = "__attr";
 const ENDINGS: [&str; 3] = ["parquet", "arrow", "arrows"];
 
-/// The schema that an array would have if it were new: of the current version, with names as they are now.
+/// The schema that an array would have if it were new: of the current version, with names as they
+/// are now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
     let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);

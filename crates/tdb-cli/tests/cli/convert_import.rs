@@ -342,8 +342,8 @@ fn a_batch_that_does_not_fit_the_memory_says_what_is_enough() {
     );
 }
 
-/// The largest memory of a process, as far as it was seen before it ended, without the pages of its program: how many of these the system
-/// maps differs from run to run.
+/// The largest memory of a process, as far as it was seen before it ended, without the pages of its
+/// program: how many of these the system maps differs from run to run.
 #[cfg(target_os = "linux")]
 fn peak(args: &[&str]) -> u64 {
     let mut child = Command::new(env!("CARGO_BIN_EXE_tdb")).args(args).stdout(Stdio::null()).spawn().unwrap();

@@ -1,7 +1,8 @@
-//! Damaged files: whatever is in them, each command ends, with exit code 0, 1 or 2, and says what is wrong.
+//! Damaged files: whatever is in them, each command ends, with exit code 0, 1 or 2, and says what
+//! is wrong.
 //!
-//! `TDB_DAMAGE=1000 cargo test --release -p tdb-cli --test cli damage -- --nocapture` damages so many copies of fixtures;
-//! `TDB_DAMAGE_FROM` is the number of the first.
+//! `TDB_DAMAGE=1000 cargo test --release -p tdb-cli --test cli damage -- --nocapture` damages so
+//! many copies of fixtures; `TDB_DAMAGE_FROM` is the number of the first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -154,8 +155,9 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The file with one of its generic tiles decoded, changed and encoded again, so that the damage passes checks of compressed data.
-/// In a fragment's metadata file the new tile stands before the footer, which refers to it.
+/// The file with one of its generic tiles decoded, changed and encoded again, so that the damage
+/// passes checks of compressed data. In a fragment's metadata file the new tile stands before the
+/// footer, which refers to it.
 fn payload_changed(random: &mut Random, file: &[u8]) -> Option<Vec<u8>> {
     let mut tiles = Vec::new();
     let mut at = 0;

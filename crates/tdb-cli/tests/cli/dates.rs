@@ -11,7 +11,8 @@ use crate::common::{Scratch, said, tdb, text};
 const ATTOS: i128 = 1_000_000_000_000_000_000;
 const DAY: i128 = 86_400 * ATTOS;
 
-/// The types of dates, how long a tick is where all are equally long, and how many days around 1970 fit 64 bits and this test.
+/// The types of dates, how long a tick is where all are equally long, and how many days around 1970
+/// fit 64 bits and this test.
 const UNITS: [(Datatype, i128, i128); 13] = [
     (Datatype::DatetimeYear, 0, 40_000),
     (Datatype::DatetimeMonth, 0, 40_000),

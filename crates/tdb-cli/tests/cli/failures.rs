@@ -1,4 +1,5 @@
-//! Damaged and missing files: one line with the file, the offset and the cause, exit code 1, never a panic.
+//! Damaged and missing files: one line with the file, the offset and the cause, exit code 1, never
+//! a panic.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! The page `docs/first-hour.md`: its commands are those of the script next to it, and print what it shows.
+//! The page `docs/first-hour.md`: its commands are those of the script next to it, and print what
+//! it shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};

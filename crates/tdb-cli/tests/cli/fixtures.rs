@@ -7,7 +7,8 @@ use std::path::Path;
 use crate::common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
 
-/// Features that this build does not support, with a specific error. Their fixtures must not be readable.
+/// Features that this build does not support, with a specific error. Their fixtures must not be
+/// readable.
 const UNSUPPORTED: [&str; 1] = ["commits:upd"];
 
 type Outcome = Result<(), String>;

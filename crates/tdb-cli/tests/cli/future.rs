@@ -13,7 +13,8 @@ fn int(name: &str) -> Attribute {
     Attribute::new(name, Datatype::Int32, CellValNum::ONE)
 }
 
-/// A dense array of four cells: written in the past, partly again in the future, with an attribute `b` from then on.
+/// A dense array of four cells: written in the past, partly again in the future, with an attribute
+/// `b` from then on.
 fn array(scratch: &Scratch) -> String {
     let path = scratch.path().join("array");
     let schema = ArraySchema::dense()

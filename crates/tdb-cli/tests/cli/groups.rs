@@ -189,7 +189,8 @@ fn metadata_of_every_fixture_is_what_libtiledb_reads() {
     assert!(seen > 10, "only {seen} arrays with metadata");
 }
 
-/// Compares members with those listed by libtiledb, which does not tell for all whether they are relative.
+/// Compares members with those listed by libtiledb, which does not tell for all whether they are
+/// relative.
 fn assert_members(found: &Value, expected: &Value, what: &str) {
     let sorted = |list: &Value, keys: &[&str]| {
         let short = |member: &Value| keys.iter().map(|key| member[*key].clone()).collect::<Value>();

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::common::{Scratch, refused, said, schema_json, tdb, text};
 use crate::import::{csv, file};
 
-/// A table with a row for each `x`, whose `a` is the number of the row; long ones are read batch by batch.
+/// A table with a row for each `x`, whose `a` is the number of the row; long ones are read batch by
+/// batch.
 fn table(scratch: &Scratch, name: &str, x: impl Iterator<Item = u64>) -> std::path::PathBuf {
     let rows: String =
         x.enumerate().map(|(row, x)| format!("{x},{row},some text for the length\n")).collect();

@@ -1,4 +1,5 @@
-//! Enumerations at both doors: `tdb read` prints their values, and `tdb import` takes what it prints.
+//! Enumerations at both doors: `tdb read` prints their values, and `tdb import` takes what it
+//! prints.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,8 @@ fn enumeration(name: &str, datatype: Datatype, values: Vec<Vec<u8>>) -> Enumerat
     Enumeration::new(name, format!("__{name}_0"), datatype, count, values).unwrap()
 }
 
-/// Enumerations of each kind of value: texts that look like other things, integers, reals with both zeros, days, booleans.
+/// Enumerations of each kind of value: texts that look like other things, integers, reals with both
+/// zeros, days, booleans.
 fn enumerations() -> Vec<Enumeration> {
     let texts = ["red", "", "1", "null", "a,\"b\"", "\u{e9}\\x"];
     let texts = texts.map(|text| text.as_bytes().to_vec()).to_vec();

@@ -1,4 +1,5 @@
-//! Reals as text: every way into an array, into its schema and into a query takes the real that is nearest to what is written.
+//! Reals as text: every way into an array, into its schema and into a query takes the real that is
+//! nearest to what is written.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +13,8 @@ use crate::common::{Scratch, said, text};
 /// How many numbers of each type each entry gets.
 const NUMBERS: usize = 10_000;
 
-/// A way in: its name, and what comes out of it for these texts, in their order, in the bits of the type.
+/// A way in: its name, and what comes out of it for these texts, in their order, in the bits of the
+/// type.
 type Entry = (&'static str, fn(Datatype, &[String]) -> Vec<u64>);
 
 /// All of them.
@@ -79,8 +81,8 @@ fn beside_a_middle(random: &mut Random, value: f32) -> String {
     }
 }
 
-/// Texts of finite numbers, each of another real: with random bits, subnormal, at limits, near powers of ten and near the middle of
-/// two reals.
+/// Texts of finite numbers, each of another real: with random bits, subnormal, at limits, near
+/// powers of ten and near the middle of two reals.
 fn texts(datatype: Datatype, seed: u64) -> Vec<String> {
     let mut random = Random(seed);
     let limits: &[&str] = match is_double(datatype) {
@@ -196,7 +198,8 @@ fn create(scratch: &Scratch, schema: &str) -> Array {
     Array::open(array).unwrap()
 }
 
-/// Whether a coordinate is well inside of the domain that import makes: domains of all reals have no length.
+/// Whether a coordinate is well inside of the domain that import makes: domains of all reals have
+/// no length.
 fn is_coordinate(datatype: Datatype, text: &str) -> bool {
     let most = if is_double(datatype) { 1e300 } else { 1e30 };
     text.parse::<f64>().unwrap().abs() < most

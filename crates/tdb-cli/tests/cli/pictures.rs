@@ -116,7 +116,8 @@ fn trips(scratch: &Scratch) -> PathBuf {
     path
 }
 
-/// Measurements of stations: a write a day, of which some were consolidated, and one that came late.
+/// Measurements of stations: a write a day, of which some were consolidated, and one that came
+/// late.
 fn sensors(scratch: &Scratch) -> PathBuf {
     let path = scratch.path().join("sensors");
     let schema = ArraySchema::sparse()

@@ -1,4 +1,5 @@
-//! Places that are not paths: URLs of files and of stores. Tests with servers are in `cargo xtask conform stores`.
+//! Places that are not paths: URLs of files and of stores. Tests with servers are in
+//! `cargo xtask conform stores`.
 
 use crate::common::{fixture, tdb};
 

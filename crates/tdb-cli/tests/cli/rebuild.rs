@@ -1,4 +1,5 @@
-//! `tdb dump --json` omits nothing: every file of every fixture can be rebuilt from its output alone.
+//! `tdb dump --json` omits nothing: every file of every fixture can be rebuilt from its output
+//! alone.
 #![allow(clippy::cast_possible_truncation, reason = "sizes of files of tests")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -412,7 +412,8 @@ fn fragments_are_shown_as_a_table_json_and_a_timeline() {
     assert!(svg.says("made of others") && svg.says("replaced") && !svg.says("station"), "{:?}", svg.texts);
     assert!(svg.says("3 fragments, 1 of them in use; at most 1 of these overlap"), "{:?}", svg.texts);
     let name = |at: usize| fragments[at]["name"].as_str().unwrap().rsplit('/').next().unwrap();
-    // Each is once in time and once where it is; a consolidated one is above those that it replaced.
+    // Each is once in time and once where it is; a consolidated one is above those that it
+    // replaced.
     let bars: Vec<&str> =
         svg.titles.iter().filter_map(|title| title.split_once(": ")).map(|(name, _)| name).collect();
     assert_eq!(bars, [name(2), name(2), name(0), name(0), name(1), name(1)]);

@@ -86,7 +86,8 @@ fn cells_are_written_as_tdb_read_writes_them() {
     }
 }
 
-/// Fixtures of sparse arrays whose types SQL has. Dense ones have rows in their non-empty domain only.
+/// Fixtures of sparse arrays whose types SQL has. Dense ones have rows in their non-empty domain
+/// only.
 const SAME: [&str; 23] = [
     "attr_all_int_sparse",
     "attr_float_sparse",

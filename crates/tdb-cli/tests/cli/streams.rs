@@ -9,7 +9,8 @@ use tdb_schema::{Attribute, Dimension, Domain};
 
 const CELLS: i32 = 60_000;
 
-/// A dense array with two dimensions, a nullable attribute and one of strings: some 2 MiB of results.
+/// A dense array with two dimensions, a nullable attribute and one of strings: some 2 MiB of
+/// results.
 fn array(scratch: &Scratch) -> PathBuf {
     let path = scratch.path().join("array");
     let rows = Dimension::new("row", 1..=CELLS / 10).with_tile(100);

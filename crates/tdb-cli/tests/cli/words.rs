@@ -1,4 +1,5 @@
-//! Words on the command line: other spellings that are understood, and answers that say what would be right.
+//! Words on the command line: other spellings that are understood, and answers that say what would
+//! be right.
 
 use std::fs;
 

@@ -1,12 +1,14 @@
-//! Wrong inputs: every answer says what would be right, and has the right exit code. The table below is the record.
+//! Wrong inputs: every answer says what would be right, and has the right exit code. The table
+//! below is the record.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::common::{Scratch, files, said, tdb, text};
 
-/// A command line, in which `@` is the folder of the inputs; its exit code; and what the answer must contain: what is wrong,
-/// and what would be right. 2 is a mistake in what was asked for, 1 is something that is not there or is broken.
+/// A command line, in which `@` is the folder of the inputs; its exit code; and what the answer
+/// must contain: what is wrong, and what would be right. 2 is a mistake in what was asked for, 1 is
+/// something that is not there or is broken.
 type Wrong = (&'static [&'static str], u8, &'static [&'static str]);
 
 const COMMANDS: &[Wrong] = &[

@@ -1,6 +1,7 @@
 //! Arrow IPC: messages one after the other, in a stream or between the two ends of a file.
 //!
-//! A file contains the same messages as a stream, after 8 bytes; a table of them follows. Both are read front to back.
+//! A file contains the same messages as a stream, after 8 bytes; a table of them follows. Both are
+//! read front to back.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -128,8 +129,8 @@ impl Messages {
         }
     }
 
-    /// Compares the buffers of a batch with its body, and their sizes after decompression with the memory. Returns the
-    /// bytes of all buffers.
+    /// Compares the buffers of a batch with its body, and their sizes after decompression with the
+    /// memory. Returns the bytes of all buffers.
     fn check(&self, batch: &arrow_ipc::RecordBatch<'_>, body: &Buffer) -> Result<u64> {
         let outside = || damaged("a buffer is not inside its batch");
         let mut bytes = 0u64;

@@ -17,7 +17,8 @@ use crate::format::PARQUET;
 
 /// Rows of a batch, at most.
 const MOST_ROWS: u64 = 1 << 16;
-/// The part of the memory that a batch may take: pages and dictionaries of its columns need the rest.
+/// The part of the memory that a batch may take: pages and dictionaries of its columns need the
+/// rest.
 const BATCHES: u64 = 8;
 
 type Result<T> = core::result::Result<T, FileProblem>;
@@ -82,7 +83,8 @@ impl ParquetFile {
         builder.with_batch_size(self.batch_rows()).build().map_err(problem)
     }
 
-    /// Rows of a batch, so that it takes a part of the memory: by the row group with the largest rows.
+    /// Rows of a batch, so that it takes a part of the memory: by the row group with the largest
+    /// rows.
     fn batch_rows(&self) -> usize {
         let of_group = |group: &parquet::file::metadata::RowGroupMetaData| {
             let bytes = u64::try_from(group.total_byte_size()).unwrap_or(0);
@@ -95,7 +97,8 @@ impl ParquetFile {
     }
 }
 
-/// A file whose parts are read by position. Ranges are compared with its length before memory is set aside.
+/// A file whose parts are read by position. Ranges are compared with its length before memory is
+/// set aside.
 #[derive(Clone)]
 struct Shared {
     file: Arc<Mutex<dyn ReadSeek>>,

@@ -33,7 +33,8 @@ pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
     /// Shows what is computed.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// The rows, with these columns. `None` if memory is too small, there are too many groups, or DataFusion's values may differ.
+    /// The rows, with these columns. `None` if memory is too small, there are too many groups, or
+    /// DataFusion's values may differ.
     fn find(
         &self,
         scan: &Scan,
@@ -69,9 +70,9 @@ impl<C: Compute> Computed<C> {
     }
 }
 
-/// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part; if they are boxes, once for each of
-/// them, at the same time. `None` if memory is too small, there are too many groups, or the array has no
-/// such aggregate.
+/// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part;
+/// if they are boxes, once for each of them, at the same time. `None` if memory is too small, there
+/// are too many groups, or the array has no such aggregate.
 pub(super) async fn of_parts<T: Send + 'static>(
     scan: &Scan,
     memory: &Arc<MemoryReservation>,
@@ -91,7 +92,8 @@ pub(super) async fn of_parts<T: Send + 'static>(
     };
     let tasks: Vec<_> = parts.iter().map(run).collect();
     let mut all = Some(Vec::with_capacity(tasks.len()));
-    // All of them are awaited: a task that runs has memory, which the plan that is run instead may need.
+    // All of them are awaited: a task that runs has memory, which the plan that is run instead may
+    // need.
     for task in tasks {
         match task.await.map_err(|error| DataFusionError::External(Box::new(error)))? {
             Ok(found) => {
@@ -103,7 +105,8 @@ pub(super) async fn of_parts<T: Send + 'static>(
                 QueryError::BudgetTooSmall { .. }
                 | QueryError::OverBudget { .. }
                 | QueryError::TooManyGroups { .. }
-                // An aggregate that a type does not have here: numbers of SQL may be characters of a string.
+                // An aggregate that a type does not have here: numbers of SQL may be characters of
+                // a string.
                 | QueryError::Aggregate(_),
             )) => all = None,
             Err(error) => return Err(of_array(error)),

@@ -15,8 +15,8 @@ use super::groups::Groups;
 use crate::Result;
 use crate::scan::Scan;
 
-/// The scan and the functions of an aggregation without groups whose rows are the values of a column. DataFusion turns
-/// `count(DISTINCT x)` into such a plan where it is the only function.
+/// The scan and the functions of an aggregation without groups whose rows are the values of a
+/// column. DataFusion turns `count(DISTINCT x)` into such a plan where it is the only function.
 pub(super) fn of_values(outer: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
     // Of one column, a projection can only leave it out, or show it again.
     let shows = |projection: &ProjectionExec| projection.expr().iter().all(|shown| shown.expr.is::<Column>());
@@ -49,8 +49,9 @@ fn count_of_rows(function: &AggregateFunctionExpr, column: &str) -> Option<Funct
     Some(Function::Distinct { column: column.to_owned(), with_null })
 }
 
-/// Whether arrays count values for these functions. What several parts count cannot be added up, because they may have the same values. Each
-/// column is a query of its own; in several of them a condition or a range would be looked at again and again.
+/// Whether arrays count values for these functions. What several parts count cannot be added up,
+/// because they may have the same values. Each column is a query of its own; in several of them a
+/// condition or a range would be looked at again and again.
 pub(super) fn are_computed(functions: &[Function], scan: &Scan) -> bool {
     let columns = Function::distinct_columns(functions);
     if columns.is_empty() {

@@ -29,8 +29,8 @@ pub(super) enum Function {
     NotNull(String),
     /// The sum of a column.
     Sum(String),
-    /// The sum of a column divided by the number of values; `bounded` if the column has integers, whose sum must be
-    /// exact.
+    /// The sum of a column divided by the number of values; `bounded` if the column has integers,
+    /// whose sum must be exact.
     Mean { column: String, bounded: bool },
     /// The smallest value of a column.
     Min(String),
@@ -144,8 +144,8 @@ impl Function {
         own.iter().filter_map(|need| all.iter().position(|aggregate| aggregate == need)).collect()
     }
 
-    /// The value, as one column; or of an average, as two columns, the number of values and their sum, which DataFusion adds up to that of
-    /// larger groups. `None` if DataFusion's may differ.
+    /// The value, as one column; or of an average, as two columns, the number of values and their
+    /// sum, which DataFusion adds up to that of larger groups. `None` if DataFusion's may differ.
     pub(super) fn state(&self, found: &[Found], types: &[DataType]) -> Option<Vec<ScalarValue>> {
         match (self, types) {
             (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
@@ -162,7 +162,8 @@ impl Function {
         }
     }
 
-    /// Of an average, the number of values and their sum, if there are any. `None` if DataFusion's sum may differ.
+    /// Of an average, the number of values and their sum, if there are any. `None` if DataFusion's
+    /// sum may differ.
     fn values_and_sum(&self, found: &[Found]) -> Option<(i128, Option<f64>)> {
         let Self::Mean { bounded, .. } = self else { return None };
         let integer = |at: usize| found.get(at).copied().and_then(Found::integer);
@@ -182,7 +183,8 @@ impl Function {
         Some((values, Some(sum)))
     }
 
-    /// The value of the function, given those of the aggregates that it needs. `None` if DataFusion's value may differ.
+    /// The value of the function, given those of the aggregates that it needs. `None` if
+    /// DataFusion's value may differ.
     pub(super) fn value(&self, found: &[Found], data_type: &DataType) -> Option<ScalarValue> {
         match self.number(found)? {
             Found::Integer(None) | Found::Real(None) => ScalarValue::try_from(data_type).ok(),
@@ -221,7 +223,8 @@ impl Function {
         }
     }
 
-    /// The aggregate that has the function's values, among those that it needs: sums and extremes are null where there is no value.
+    /// The aggregate that has the function's values, among those that it needs: sums and extremes
+    /// are null where there is no value.
     fn found_as_it_is<'a>(&self, values: &[&'a GroupedValues]) -> Option<&'a GroupedValues> {
         match self {
             Self::Rows | Self::Min(_) | Self::Max(_) => values.first().copied(),
@@ -230,8 +233,9 @@ impl Function {
         }
     }
 
-    /// The values of so many groups as a column, given those of the aggregates that it needs: what [`Self::state`] says, but a value for
-    /// each group would take far longer. `None` if the column's type has none of its own here.
+    /// The values of so many groups as a column, given those of the aggregates that it needs: what
+    /// [`Self::state`] says, but a value for each group would take far longer. `None` if the
+    /// column's type has none of its own here.
     pub(super) fn numbers(
         &self,
         values: &[&GroupedValues],
@@ -268,7 +272,8 @@ impl Function {
     }
 }
 
-/// The values of an aggregate as a column of the same numbers; `None` for other types, which are converted value by value.
+/// The values of an aggregate as a column of the same numbers; `None` for other types, which are
+/// converted value by value.
 fn as_it_is(column: &tdb_array::Column, data_type: &DataType) -> Option<ArrayRef> {
     fn of<T: ArrowPrimitiveType>(values: Vec<T::Native>, column: &tdb_array::Column) -> ArrayRef {
         let valid = column.validity.as_ref();
@@ -357,7 +362,8 @@ pub(super) enum Found {
 }
 
 impl Found {
-    /// Whether aggregates of groups have the values of SQL: none was too large, and there are no NaNs, which SQL does not leave out.
+    /// Whether aggregates of groups have the values of SQL: none was too large, and there are no
+    /// NaNs, which SQL does not leave out.
     pub(super) fn are_known(values: &[GroupedValues]) -> bool {
         values.iter().all(|values| !values.overflowed && !values.has_nan)
     }

@@ -1,9 +1,10 @@
 //! Aggregates of groups, computed by the array.
 //!
-//! DataFusion groups rows in two steps: what each partition finds out about its groups, and what all know together. Of integers, dates,
-//! times and strings both steps are replaced, unless an operator above relies on how rows are distributed. Else the second step
-//! stays, and decides which keys are equal: here two NaNs make two groups. If the groups need more memory than there is, or if sums
-//! do not fit, the plan that was replaced is run instead: it can write groups to disk.
+//! DataFusion groups rows in two steps: what each partition finds out about its groups, and what
+//! all know together. Of integers, dates, times and strings both steps are replaced, unless an
+//! operator above relies on how rows are distributed. Else the second step stays, and decides which
+//! keys are equal: here two NaNs make two groups. If the groups need more memory than there is, or
+//! if sums do not fit, the plan that was replaced is run instead: it can write groups to disk.
 
 use core::fmt;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ use crate::columns::Comparable;
 use crate::error::of_arrow;
 use crate::scan::Scan;
 
-/// With more groups than this, DataFusion does the first step too: it would have to group them again in any case.
+/// With more groups than this, DataFusion does the first step too: it would have to group them
+/// again in any case.
 const MOST_OF_FIRST_STEP: usize = 1 << 17;
 
 /// Aggregates of groups of a scan's cells.
@@ -39,13 +41,15 @@ pub(super) struct Groups {
     /// The columns that make the groups.
     keys: Vec<String>,
     functions: Vec<Function>,
-    /// The types of the columns that each function has: its value, or of a first step what it knows of a group.
+    /// The types of the columns that each function has: its value, or of a first step what it knows
+    /// of a group.
     states: Vec<Vec<DataType>>,
 }
 
 impl Groups {
-    /// What computes the same as a plan; `None` if it is not an aggregation that arrays can compute. If the plan is `free`, nobody relies on
-    /// how its rows are distributed over partitions.
+    /// What computes the same as a plan; `None` if it is not an aggregation that arrays can
+    /// compute. If the plan is `free`, nobody relies on how its rows are distributed over
+    /// partitions.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>, free: bool) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(own) = plan.downcast_ref::<AggregateExec>() else { return Ok(None) };
         if let Some(both) = Self::of_both(plan, own, free) {
@@ -143,7 +147,8 @@ impl Groups {
         }
     }
 
-    /// The rows of some groups: their keys, and what each function knows of them. `None` if DataFusion's values may differ.
+    /// The rows of some groups: their keys, and what each function knows of them. `None` if
+    /// DataFusion's values may differ.
     fn rows(&self, scan: &Scan, schema: &SchemaRef, groups: Grouped) -> Result<Option<RecordBatch>> {
         let (keys, values) = groups.into_parts();
         let len = keys.len();

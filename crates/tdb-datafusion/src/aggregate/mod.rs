@@ -1,11 +1,14 @@
-//! Aggregates computed by the array. Without groups (`totals`), no cell is decoded where statistics of tiles and
-//! fragments are exact. With groups (`groups`), cells are added up where they are decoded.
+//! Aggregates computed by the array. Without groups (`totals`), no cell is decoded where statistics
+//! of tiles and fragments are exact. With groups (`groups`), cells are added up where they are
+//! decoded.
 //!
-//! A rule of the session replaces the aggregation of a scan of a sparse array if all its functions mean here what they
-//! mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of numbers, dates and times, and without groups `count(DISTINCT …)` of
-//! integers, dates, times and strings (`distinct`). (A dense array's fill values are rows in SQL, but no values here.) A sum that does not
-//! fit in 64 bits, an average whose sum is not exact in a double, and extremes where there are NaNs, which SQL orders, are left to
-//! DataFusion, which then runs the plan that was replaced.
+//! A rule of the session replaces the aggregation of a scan of a sparse array if all its functions
+//! mean here what they mean in SQL: `count`, `sum` and `avg` of numbers, `min` and `max` of
+//! numbers, dates and times, and without groups `count(DISTINCT …)` of integers, dates, times and
+//! strings (`distinct`). (A dense array's fill values are rows in SQL, but no values here.) A sum
+//! that does not fit in 64 bits, an average whose sum is not exact in a double, and extremes where
+//! there are NaNs, which SQL orders, are left to DataFusion, which then runs the plan that was
+//! replaced.
 
 mod computed;
 mod distinct;
@@ -35,7 +38,8 @@ use crate::Result;
 use crate::exec::TdbExec;
 use crate::scan::Scan;
 
-/// A plan with its aggregations of arrays replaced. It is `free` if nobody relies on how its rows are distributed over partitions.
+/// A plan with its aggregations of arrays replaced. It is `free` if nobody relies on how its rows
+/// are distributed over partitions.
 fn replaced(plan: Arc<dyn ExecutionPlan>, free: bool) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(replaced) = Totals::of(&plan) {
         return Ok(replaced);
@@ -85,7 +89,8 @@ impl PhysicalOptimizerRule for AggregateArrays {
     }
 }
 
-/// The scan of a sparse array that an aggregation reads, and its functions, if arrays can compute them.
+/// The scan of a sparse array that an aggregation reads, and its functions, if arrays can compute
+/// them.
 fn of_scan(first: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
     let input = first.input();
     let input = input.downcast_ref::<CooperativeExec>().map_or(input, |inner| inner.input());

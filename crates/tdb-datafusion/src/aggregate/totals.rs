@@ -1,4 +1,5 @@
-//! Aggregates without groups: where statistics of tiles and fragments are exact, no cell is decoded.
+//! Aggregates without groups: where statistics of tiles and fragments are exact, no cell is
+//! decoded.
 
 use core::fmt;
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// What computes the same as a plan; `None` if it is not an aggregation that arrays can compute.
+    /// What computes the same as a plan; `None` if it is not an aggregation that arrays can
+    /// compute.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let last = plan.downcast_ref::<AggregateExec>()?;
         let first = match last.mode() {
@@ -45,7 +47,8 @@ impl Totals {
         if !distinct::are_computed(&functions, &scan) {
             return None;
         }
-        // Once DataFusion knows a small value, it tells the scan to leave out tiles without smaller ones; a condition is looked at in all tiles.
+        // Once DataFusion knows a small value, it tells the scan to leave out tiles without smaller
+        // ones; a condition is looked at in all tiles.
         let are_extremes = functions.iter().all(|own| matches!(own, Function::Min(_) | Function::Max(_)));
         if are_extremes && !scan.about.condition.is_empty() {
             return None;
@@ -97,7 +100,8 @@ impl Compute for Totals {
     }
 }
 
-/// The values of aggregates of all cells of a scan. `None` if memory is too small, or the array has no such aggregate.
+/// The values of aggregates of all cells of a scan. `None` if memory is too small, or the array has
+/// no such aggregate.
 async fn totals(
     scan: &Scan,
     memory: &Arc<MemoryReservation>,

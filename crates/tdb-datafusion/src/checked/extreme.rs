@@ -1,9 +1,10 @@
 //! `min` and `max` where DataFusion's own are wrong.
 //!
-//! Of groups of reals, DataFusion's begin with the greatest finite number instead of infinity, and leave out NaN, which SQL has after all
-//! numbers. And where all functions of a query without groups are extremes, DataFusion filters the rows of a scan by those of plain
-//! columns alone: rows that only the extreme of another expression needs are lost. Such an expression gets a function of another name
-//! here, which keeps DataFusion from filtering.
+//! Of groups of reals, DataFusion's begin with the greatest finite number instead of infinity, and
+//! leave out NaN, which SQL has after all numbers. And where all functions of a query without
+//! groups are extremes, DataFusion filters the rows of a scan by those of plain columns alone: rows
+//! that only the extreme of another expression needs are lost. Such an expression gets a function
+//! of another name here, which keeps DataFusion from filtering.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ use crate::Result;
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Extreme {
     theirs: Theirs,
-    /// Whether its argument is no plain column, so that no rows may be left out for the sake of other extremes.
+    /// Whether its argument is no plain column, so that no rows may be left out for the sake of
+    /// other extremes.
     apart: bool,
 }
 

@@ -1,7 +1,9 @@
-//! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`. DataFusion's own functions begin again at the
-//! other end of the type. Extremes are those of all rows, and of all reals, infinities and NaN among them. Zeros of both signs count once.
+//! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`.
+//! DataFusion's own functions begin again at the other end of the type. Extremes are those of all
+//! rows, and of all reals, infinities and NaN among them. Zeros of both signs count once.
 //!
-//! A rule of the session puts functions of this crate in their place, which have the same names in results.
+//! A rule of the session puts functions of this crate in their place, which have the same names in
+//! results.
 
 mod extreme;
 mod operators;
@@ -106,8 +108,8 @@ fn is_unchecked_sum(function: &AggregateUDF) -> bool {
     function.inner().is::<datafusion::functions_aggregate::sum::Sum>()
 }
 
-/// The functions of this crate that plans of clusters name. A plan that is decoded elsewhere must not take DataFusion's function of the
-/// same name.
+/// The functions of this crate that plans of clusters name. A plan that is decoded elsewhere must
+/// not take DataFusion's function of the same name.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanFunctions;
 

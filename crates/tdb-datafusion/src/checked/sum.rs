@@ -1,5 +1,6 @@
-//! `sum` of integers and durations that fails where the sum does not fit. Sums of parts are exact (128 bits), so that it does not depend
-//! on the order of the rows, or on how a query is split, whether it fails. Sums of other types are DataFusion's.
+//! `sum` of integers and durations that fails where the sum does not fit. Sums of parts are exact
+//! (128 bits), so that it does not depend on the order of the rows, or on how a query is split,
+//! whether it fails. Sums of other types are DataFusion's.
 
 use std::collections::HashMap;
 use std::sync::Arc;

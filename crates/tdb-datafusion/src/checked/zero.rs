@@ -25,8 +25,9 @@ pub(super) fn counted_once(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(counted.data)
 }
 
-/// Whether the optimizer surely groups by the values that are counted (`SingleDistinctToGroupBy`), as arrays can, too: one plain column,
-/// and beside it only functions that can be computed of groups. Its rule takes more, unless other rules have changed an expression before.
+/// Whether the optimizer surely groups by the values that are counted (`SingleDistinctToGroupBy`),
+/// as arrays can, too: one plain column, and beside it only functions that can be computed of
+/// groups. Its rule takes more, unless other rules have changed an expression before.
 fn becomes_groups(aggregate: &Aggregate) -> bool {
     let mut counted = None;
     for expr in &aggregate.aggr_expr {

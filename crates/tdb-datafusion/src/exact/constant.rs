@@ -13,7 +13,8 @@ use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use super::place::instant_of_text;
 use crate::checked;
 
-/// The value of an expression that is the same for every row and every query. `None` if it is not, or fails.
+/// The value of an expression that is the same for every row and every query. `None` if it is not,
+/// or fails.
 pub(super) fn value(expr: &Expr, options: &Arc<ConfigOptions>) -> Option<ScalarValue> {
     if let Expr::Literal(value, _) = expr {
         return Some(value.clone());

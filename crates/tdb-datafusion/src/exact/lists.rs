@@ -1,8 +1,8 @@
 //! Several lists of constants over one expression become one list.
 //!
-//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` as well. Where nothing is left it says `false` or `true`, also
-//! of a null, and it takes two constants for different values if they are written differently. After this module
-//! there is nothing left for it to join.
+//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` as well. Where nothing is left it says `false`
+//! or `true`, also of a null, and it takes two constants for different values if they are written
+//! differently. After this module there is nothing left for it to join.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,8 @@ struct Set {
 }
 
 impl Comparisons<'_> {
-    /// A chain of `AND` or of `OR` with one list for each expression; `None` if it has no more than that.
+    /// A chain of `AND` or of `OR` with one list for each expression; `None` if it has no more than
+    /// that.
     pub(super) fn joined_lists(&self, chain: &Expr, op: Operator) -> Option<Expr> {
         let mut terms = Vec::new();
         flatten(chain, op, &mut terms);

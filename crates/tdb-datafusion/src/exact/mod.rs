@@ -1,9 +1,11 @@
 //! Comparisons of values of different types say what is true of the values themselves.
 //!
-//! DataFusion converts one side of a comparison to the type of the other, or both to a third one, and some of these conversions
-//! round: of 2^53 + 1 and a column of reals, of 0.5 s and a column of seconds. A rule of the session looks at comparisons before that.
-//! A constant becomes a value of the other side's type, or, where that type does not have it, the greatest value below it: then `=` is
-//! never true, and `<` and `<=` are `<=` that value. Two sides that are no constants are compared in parts that are exact.
+//! DataFusion converts one side of a comparison to the type of the other, or both to a third one,
+//! and some of these conversions round: of 2^53 + 1 and a column of reals, of 0.5 s and a column of
+//! seconds. A rule of the session looks at comparisons before that. A constant becomes a value of
+//! the other side's type, or, where that type does not have it, the greatest value below it: then
+//! `=` is never true, and `<` and `<=` are `<=` that value. Two sides that are no constants are
+//! compared in parts that are exact.
 
 mod constant;
 mod lists;
@@ -60,7 +62,8 @@ impl Comparisons<'_> {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
                 self.compare(left, *op, right)
             }
-            // The nodes of a chain come from the innermost one: each but the last has been joined already.
+            // The nodes of a chain come from the innermost one: each but the last has been joined
+            // already.
             Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
                 Ok(self.joined_lists(expr, *op))
             }
@@ -146,7 +149,8 @@ impl Comparisons<'_> {
         let InList { expr, list, negated } = list;
         let Some(own) = self.type_of(expr) else { return Ok(None) };
         let (mut among, mut apart, mut changed) = (Vec::with_capacity(list.len()), Vec::new(), false);
-        // The optimizer joins two lists over one expression into one, and forgets that their elements may be null.
+        // The optimizer joins two lists over one expression into one, and forgets that their
+        // elements may be null.
         let is_null = |element: &&Expr| self.constant(element).is_some_and(|value| value.is_null());
         let has_null = list.iter().any(|element| is_null(&element));
         for element in list.iter().filter(|element| !is_null(element)) {
@@ -185,7 +189,8 @@ impl Comparisons<'_> {
         Ok(any.map(|any| if *negated { !any } else { any }))
     }
 
-    /// Adds the zero of the other sign to a list of reals that has one of them: long lists compare bits. True if it did.
+    /// Adds the zero of the other sign to a list of reals that has one of them: long lists compare
+    /// bits. True if it did.
     fn both_zeros(&self, list: &mut Vec<Expr>, of: &DataType) -> bool {
         if !matches!(of, DataType::Float32 | DataType::Float64) {
             return false;

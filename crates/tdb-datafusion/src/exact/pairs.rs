@@ -1,5 +1,5 @@
-//! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may take the place of a column of a
-//! subquery later, and of `now()`).
+//! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may
+//! take the place of a column of a subquery later, and of `now()`).
 
 use core::cmp::Ordering;
 
@@ -98,7 +98,8 @@ fn of_units(
     }
 }
 
-/// The type of the values of two dictionaries of integers. They are compared as their values: joins of DataFusion fail on dictionaries.
+/// The type of the values of two dictionaries of integers. They are compared as their values: joins
+/// of DataFusion fail on dictionaries.
 fn integers_of_dictionaries<'a>(left: &'a DataType, right: &DataType) -> Option<&'a DataType> {
     let dictionaries = [left, right].iter().all(|side| matches!(side, DataType::Dictionary(..)));
     Some(values_of(left)).filter(|values| dictionaries && values.is_integer())
@@ -122,9 +123,9 @@ fn to(expr: &Expr, data_type: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr.clone()), data_type))
 }
 
-/// Integers of 64 bits, or decimal numbers without digits behind the point, and reals. Rounding keeps their order, so that the
-/// rounded integer decides unless it is equal; a real that is equal to one is an integer itself, and has fewer digits than a decimal
-/// number.
+/// Integers of 64 bits, or decimal numbers without digits behind the point, and reals. Rounding
+/// keeps their order, so that the rounded integer decides unless it is equal; a real that is equal
+/// to one is an integer itself, and has fewer digits than a decimal number.
 fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     use Operator as O;
     let (rounded, real_as_double) = (to(long, DataType::Float64), to(real, DataType::Float64));
@@ -141,8 +142,9 @@ fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     }
 }
 
-/// Times of a coarser unit and of a finer one, in the coarser unit: DataFusion would convert the coarser one, which may not fit, and take
-/// the conversion back by cutting where the finer one turns out to be a constant.
+/// Times of a coarser unit and of a finer one, in the coarser unit: DataFusion would convert the
+/// coarser one, which may not fit, and take the conversion back by cutting where the finer one
+/// turns out to be a constant.
 fn coarse_with_fine(
     coarse: &Expr,
     coarse_type: &DataType,
@@ -171,7 +173,8 @@ fn coarse_with_fine(
     })
 }
 
-/// Whether DataFusion would round one of two types to compare them, where it can only compare one common type.
+/// Whether DataFusion would round one of two types to compare them, where it can only compare one
+/// common type.
 fn rounds(left: &DataType, right: &DataType) -> bool {
     use DataType as D;
     let pair = |left: &DataType, right: &DataType| match left {
@@ -183,7 +186,8 @@ fn rounds(left: &DataType, right: &DataType) -> bool {
     pair(left, right) || pair(right, left)
 }
 
-/// A value and a subquery that it is compared with, if they are dictionaries of integers, as values. Refuses what would be rounded.
+/// A value and a subquery that it is compared with, if they are dictionaries of integers, as
+/// values. Refuses what would be rounded.
 pub(super) fn with_subquery(
     expr: &Expr,
     subquery: &Subquery,
@@ -202,7 +206,8 @@ pub(super) fn with_subquery(
     Ok(Some((to(expr, values.clone()), cast_subquery(subquery.clone(), values)?)))
 }
 
-/// Joins by columns of the same name (`USING`): refused where values would be rounded, and dictionaries of integers as their values.
+/// Joins by columns of the same name (`USING`): refused where values would be rounded, and
+/// dictionaries of integers as their values.
 pub(super) fn exact_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
     let exact = plan.transform_up_with_subqueries(|node| {
         let LogicalPlan::Join(mut join) = node else { return Ok(Transformed::no(node)) };

@@ -32,7 +32,8 @@ pub(super) fn values_of(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The place of a constant among the values of a type. `None` if it is null, or if the two cannot be compared exactly here.
+/// The place of a constant among the values of a type. `None` if it is null, or if the two cannot
+/// be compared exactly here.
 pub(super) fn place(value: &ScalarValue, of: &DataType) -> Result<Option<Place>> {
     if let ScalarValue::Dictionary(_, value) = value {
         return place(value, of);
@@ -104,7 +105,8 @@ fn decimal(value: &ScalarValue) -> Option<(i128, i8)> {
     })
 }
 
-/// The place of a number among integers, or among times in their unit, given the greatest integer that is not above it.
+/// The place of a number among integers, or among times in their unit, given the greatest integer
+/// that is not above it.
 fn among(floor: i128, exact: bool, of: &DataType) -> Option<Place> {
     let (least, greatest) = ends(of)?;
     Some(if floor < least {
@@ -243,7 +245,8 @@ fn among_decimals(value: &ScalarValue, precision: u8, scale: i8) -> Option<Place
     })
 }
 
-/// The digits of a real with so many of them behind the point, not above it, and whether there are no more.
+/// The digits of a real with so many of them behind the point, not above it, and whether there are
+/// no more.
 fn scaled(real: f64, behind: u32) -> Option<(i128, bool)> {
     if real.is_nan() || real.abs() > 1e38 {
         let first = if real.is_sign_negative() { i128::MIN } else { i128::MAX };
@@ -349,7 +352,8 @@ fn local(nanoseconds: i128, zone: &str) -> Result<i128> {
     Ok(shown.saturating_mul(SECOND).saturating_add(nanoseconds.rem_euclid(SECOND)))
 }
 
-/// The nanoseconds since 1970 of a text, also beyond those that 64 bits hold. `None` if it is no time.
+/// The nanoseconds since 1970 of a text, also beyond those that 64 bits hold. `None` if it is no
+/// time.
 pub(crate) fn instant_of_text(text: &str, zone: Option<Arc<str>>) -> Option<i128> {
     let value = ScalarValue::Utf8(Some(text.to_owned()));
     let parse = |step| value.cast_to(&DataType::Timestamp(step, zone.clone())).ok();

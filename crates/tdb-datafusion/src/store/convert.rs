@@ -22,7 +22,8 @@ const NULLS: CastOptions<'static> =
     CastOptions { safe: true, format_options: datafusion::arrow::util::display::FormatOptions::new() };
 
 impl Conversion<'_> {
-    /// The values as those of the column, each of them unchanged: reals are rounded to the nearest one of the column.
+    /// The values as those of the column, each of them unchanged: reals are rounded to the nearest
+    /// one of the column.
     pub(super) fn of(self, values: &ArrayRef) -> Result<ArrayRef> {
         use DataType as D;
         let from = values.data_type();

@@ -1,8 +1,9 @@
 //! `INSERT` stores what it was given, or fails.
 //!
-//! DataFusion puts a cast around every value of `INSERT` whose type is not that of its column. These casts cut times to the column's
-//! unit, round integers to reals, and reals to integers. A rule of the session puts a conversion of this crate in their place, which
-//! fails where it would change a value. Casts that a `SELECT` contains stay as they are: they were asked for.
+//! DataFusion puts a cast around every value of `INSERT` whose type is not that of its column.
+//! These casts cut times to the column's unit, round integers to reals, and reals to integers. A
+//! rule of the session puts a conversion of this crate in their place, which fails where it would
+//! change a value. Casts that a `SELECT` contains stay as they are: they were asked for.
 
 mod convert;
 
@@ -59,7 +60,8 @@ fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
         column.transform_up(|part| Ok(exact(part, &name))).map(|column| column.data)
     });
     let expr = expr.collect::<Result<Vec<_>>>()?;
-    // Rows of VALUES have casts of their own, to the types of the columns, or to one that all rows of a column have.
+    // Rows of VALUES have casts of their own, to the types of the columns, or to one that all rows
+    // of a column have.
     let input = Arc::unwrap_or_clone(input).transform_down(|plan| match plan {
         LogicalPlan::Values(Values { schema, values }) => {
             let named: Vec<_> = schema

@@ -1,4 +1,5 @@
-//! The cells of fixtures as libtiledb 2.30.0 read them (`xtask/fixtures/expected`), as batches of Arrow. No code of tdb reads them.
+//! The cells of fixtures as libtiledb 2.30.0 read them (`xtask/fixtures/expected`), as batches of
+//! Arrow. No code of tdb reads them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

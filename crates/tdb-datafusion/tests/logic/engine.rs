@@ -1,4 +1,5 @@
-//! Who answers the queries of a file: arrays through this crate, or the same cells in tables in memory.
+//! Who answers the queries of a file: arrays through this crate, or the same cells in tables in
+//! memory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +27,8 @@ pub(crate) enum By {
     Memory,
 }
 
-/// A session in which `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION 'name'` makes a table of a fixture.
+/// A session in which `CREATE EXTERNAL TABLE … STORED AS TILEDB LOCATION 'name'` makes a table of a
+/// fixture.
 pub(crate) struct Engine {
     session: SessionContext,
     by: By,
@@ -165,7 +167,8 @@ fn copy(folder: &Path, prefix: &str, to: &MemoryStorage) -> Result<()> {
     Ok(())
 }
 
-/// Tables in memory of the cells that libtiledb read. Only the types of their columns come from this crate.
+/// Tables in memory of the cells that libtiledb read. Only the types of their columns come from
+/// this crate.
 #[derive(Debug)]
 struct InMemory(TdbTableFactory);
 

@@ -1,7 +1,8 @@
-//! The queries of `tests/slt`: arrays that libtiledb wrote answer as the cells that libtiledb reads from them, in tables in memory.
+//! The queries of `tests/slt`: arrays that libtiledb wrote answer as the cells that libtiledb reads
+//! from them, in tables in memory.
 //!
-//! The answers in the files are those of the tables in memory. `TDB_RECORD=1` writes them (`cargo xtask fixtures sql`, which then asks
-//! DuckDB the same).
+//! The answers in the files are those of the tables in memory. `TDB_RECORD=1` writes them
+//! (`cargo xtask fixtures sql`, which then asks DuckDB the same).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -65,7 +66,8 @@ async fn all_files(by: By) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arrays_and_the_cells_of_libtiledb_in_memory_give_the_recorded_answers() {
-    // What only arrays answer is recorded from these; everything else from memory, which has the last word.
+    // What only arrays answer is recorded from these; everything else from memory, which has the
+    // last word.
     all_files(By::Arrays).await;
     all_files(By::Memory).await;
 }

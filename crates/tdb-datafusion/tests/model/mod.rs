@@ -62,7 +62,8 @@ pub(crate) enum Cell {
 /// Where a row is true, false or unknown.
 type Truth<'a> = Box<dyn Fn(usize) -> Option<bool> + 'a>;
 
-/// Which of two values is greater, of all their digits. NaN is after all numbers, or before them if it has a sign.
+/// Which of two values is greater, of all their digits. NaN is after all numbers, or before them if
+/// it has a sign.
 fn compare(left: &Cell, right: &Cell) -> Ordering {
     match (left, right) {
         (Cell::Integer(left), Cell::Integer(right)) | (Cell::Time(left), Cell::Time(right)) => {
@@ -197,7 +198,8 @@ impl Cells {
         RecordBatch::try_from_iter_with_nullable(columns).unwrap()
     }
 
-    /// A comparison of a column with a constant: the column, the operator, the constant, and where it is true.
+    /// A comparison of a column with a constant: the column, the operator, the constant, and where
+    /// it is true.
     pub(crate) fn comparison(&self, random: &mut Random) -> (&'static str, &'static str, String, Truth<'_>) {
         let column = random.below(COLUMNS.len());
         let (text, value) = self.literal(column, random);

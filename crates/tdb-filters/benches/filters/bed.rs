@@ -28,7 +28,8 @@ impl Direction {
     }
 }
 
-/// Memory in which whole tiles are copied, encoded and decoded. Its pages are touched once for all cases.
+/// Memory in which whole tiles are copied, encoded and decoded. Its pages are touched once for all
+/// cases.
 pub(crate) struct Arena {
     source: Vec<u8>,
     encoded: Vec<u8>,
@@ -79,7 +80,8 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    /// Encodes the chunks, and decodes them to check that the cells are the same; `None` if the filter rejects them.
+    /// Encodes the chunks, and decodes them to check that the cells are the same; `None` if the
+    /// filter rejects them.
     pub(crate) fn new(mut case: Case) -> Option<Self> {
         let encoder = case.pipeline.encoder_with_key(case.context, case.key.as_ref()).ok()?;
         let decoder = case.pipeline.decoder_with_key(case.context, case.key.as_ref()).ok()?;
@@ -149,8 +151,8 @@ impl Bed {
         self.chunks.swap(0, last);
     }
 
-    /// Lets a codec decode the first chunk between the same two buffers as the filter: for some codecs, the position of
-    /// the buffers in memory matters.
+    /// Lets a codec decode the first chunk between the same two buffers as the filter: for some
+    /// codecs, the position of the buffers in memory matters.
     pub(crate) fn decode_alone(&mut self, decode: &mut dyn FnMut(&[u8], &mut [u8])) {
         let chunk = &self.chunks[0];
         decode(black_box(&chunk.data), &mut self.out[..chunk.cells.bytes.len()]);
@@ -178,8 +180,9 @@ impl Bed {
         }
     }
 
-    /// Lays out a whole tile of at most `len` bytes of cells: the chunks repeated, each copy in separate memory.
-    /// Returns the number of bytes of its cells; `None` for strings, which have no whole tiles of many chunks.
+    /// Lays out a whole tile of at most `len` bytes of cells: the chunks repeated, each copy in
+    /// separate memory. Returns the number of bytes of its cells; `None` for strings, which have no
+    /// whole tiles of many chunks.
     pub(crate) fn lay_out(&mut self, arena: &mut Arena, len: usize) -> Option<usize> {
         if self.chunks[0].cells.offsets.is_some() {
             return None;
@@ -197,7 +200,8 @@ impl Bed {
             arena.encoded[stored..][..chunk.data.len()].copy_from_slice(&chunk.data);
             self.whole.push(stored);
             cells_len += cells.len();
-            // The metadata is read from the chunk itself, but takes space here when the tile is encoded.
+            // The metadata is read from the chunk itself, but takes space here when the tile is
+            // encoded.
             stored += chunk.metadata.len() + chunk.data.len();
         }
         Some(cells_len)

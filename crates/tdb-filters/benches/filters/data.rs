@@ -1,4 +1,5 @@
-//! The data on which each filter is measured: data that the filter is used for, and data that it cannot compress.
+//! The data on which each filter is measured: data that the filter is used for, and data that it
+//! cannot compress.
 
 use tdb_codec::{Datatype, FormatVersion, to_u64};
 use tdb_filters::{ByteWidth, Filter, Key, Pipeline, ScaleFloat, TileContext, registry};
@@ -45,7 +46,8 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// The filter of a row on values of `width` bytes; `None` if the filter does not accept such values.
+    /// The filter of a row on values of `width` bytes; `None` if the filter does not accept such
+    /// values.
     pub(crate) fn of_row(row: &registry::Row, kind: Kind, width: usize) -> Option<Self> {
         let datatype = match (row.name, width) {
             _ if !row.available => return None,
@@ -162,7 +164,8 @@ fn sensor(width: usize, count: usize, random: &mut Random) -> Vec<u8> {
     narrow((0..count).map(|index| wave(index) / if width == 1 { 2 } else { 1 } + random.below(noise)), width)
 }
 
-/// Values that never decrease, with irregular steps below `step` and small enough to fit the type: time stamps.
+/// Values that never decrease, with irregular steps below `step` and small enough to fit the type:
+/// time stamps.
 fn sorted(width: usize, count: usize, step: u64, random: &mut Random) -> Vec<u8> {
     let largest = (1u64 << (8 * width - 1)) - 1;
     let most = (largest / count as u64).min(step);

@@ -1,8 +1,9 @@
-//! Every filter of the registry, forwards and backwards, on one chunk of 64 KiB and on whole tiles, compared with a
-//! copy.
+//! Every filter of the registry, forwards and backwards, on one chunk of 64 KiB and on whole tiles,
+//! compared with a copy.
 //!
-//! `cargo bench -p tdb-filters` runs all benchmarks with criterion in some minutes, `cargo bench -p tdb-filters --
-//! zstd` those whose name contains the word; `-- --table` prints one table instead (`table.rs`).
+//! `cargo bench -p tdb-filters` runs all benchmarks with criterion in some minutes,
+//! `cargo bench -p tdb-filters -- zstd` those whose name contains the word; `-- --table` prints one
+//! table instead (`table.rs`).
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -26,8 +27,8 @@ use tdb_filters::registry;
 use bed::{Arena, Bed, Direction, WHOLE};
 use data::{CHUNK, Case, Kind};
 
-/// Number of bytes of a whole tile for a filter with this speed on one chunk (GB/s): as many as it processes in 0.04 s,
-/// at most 256 MiB.
+/// Number of bytes of a whole tile for a filter with this speed on one chunk (GB/s): as many as it
+/// processes in 0.04 s, at most 256 MiB.
 fn whole_len(hot: f64) -> usize {
     if hot >= 1.0 { WHOLE } else { ((hot * 4e7) as usize).max(CHUNK) }
 }

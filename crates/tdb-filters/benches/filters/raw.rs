@@ -1,4 +1,5 @@
-//! The codecs inside filters, called directly on the same bytes. A filter may only add the time for its framing.
+//! The codecs inside filters, called directly on the same bytes. A filter may only add the time for
+//! its framing.
 
 /// Encodes cells into a buffer that is large enough, and returns the length.
 type Encode = Box<dyn FnMut(&[u8], &mut [u8]) -> usize>;
@@ -85,7 +86,8 @@ pub(crate) fn codec(filter: &str) -> Option<Raw> {
             use aes_gcm::{AeadInOut, Aes256Gcm, KeyInit, aead::inout::InOutBuf};
             let cipher = || Aes256Gcm::new(&[7; 32].into());
             let (sealing, opening) = (cipher(), cipher());
-            // The tag is recomputed, not stored: the first chunk decrypts under the bed's first nonce.
+            // The tag is recomputed, not stored: the first chunk decrypts under the bed's first
+            // nonce.
             let mut tag = None;
             let mut nonce = [0; 12];
             nonce[0] = 1;
@@ -97,8 +99,8 @@ pub(crate) fn codec(filter: &str) -> Option<Raw> {
                 },
                 move |stream, cells| {
                     let tag = tag.get_or_insert_with(|| {
-                        // Counter mode: encrypting the ciphertext returns the cells, and encrypting those returns the
-                        // tag.
+                        // Counter mode: encrypting the ciphertext returns the cells, and encrypting
+                        // those returns the tag.
                         let mut text = stream.to_vec();
                         opening
                             .encrypt_inout_detached(&nonce.into(), &[], text.as_mut_slice().into())

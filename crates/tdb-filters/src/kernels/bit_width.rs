@@ -9,8 +9,8 @@ use crate::int::with_int;
 use crate::windows::windows;
 
 kernel! {
-    /// Widens windows of `src` into `dst`. Each of `entries` is a base, a bit width and a length, as in the filter's
-    /// chunk metadata.
+    /// Widens windows of `src` into `dst`. Each of `entries` is a base, a bit width and a length,
+    /// as in the filter's chunk metadata.
     pub(crate) fn widen_windows(physical: Physical, entries: &[u8], src: &[u8], dst: &mut [u8]) -> Kind<()> {
         plain: widen_plain
     }
@@ -77,15 +77,17 @@ fn widen_plain(physical: Physical, entries: &[u8], src: &[u8], dst: &mut [u8]) -
 struct Rest<'s, 'd> {
     src: &'s [u8],
     dst: &'d mut [u8],
-    /// Bytes of raw windows at the front that are not copied yet. Adjacent raw windows are copied together: one long
-    /// copy uses other instructions than many short ones, and takes half the time if the memory is not in the cache.
+    /// Bytes of raw windows at the front that are not copied yet. Adjacent raw windows are copied
+    /// together: one long copy uses other instructions than many short ones, and takes half the
+    /// time if the memory is not in the cache.
     raw: usize,
     /// Initial length of the source.
     found: u64,
 }
 
 impl<'s, 'd> Rest<'s, 'd> {
-    /// Removes `stored` bytes from the front of the source and `len` bytes from the front of the output.
+    /// Removes `stored` bytes from the front of the source and `len` bytes from the front of the
+    /// output.
     #[inline(always)]
     fn split(&mut self, stored: usize, len: usize) -> Kind<(&'s [u8], &'d mut [u8])> {
         let too_short = ErrorKind::WrongLength { expected: to_u64(stored), found: self.found };
@@ -158,8 +160,8 @@ fn narrow_plain(
 /// Number of values that are narrowed at a time.
 const BLOCK: usize = 64;
 
-/// Number of bytes for offsets up to `range` in a type of `size` bytes. The format requires that `range + 1` fits, and
-/// does not use the sign bit of signed types.
+/// Number of bytes for offsets up to `range` in a type of `size` bytes. The format requires that
+/// `range + 1` fits, and does not use the sign bit of signed types.
 #[inline(always)]
 fn width(size: usize, signed: bool, range: impl Into<u64>) -> usize {
     let range = range.into();
@@ -196,7 +198,8 @@ mod tests {
         }
     }
 
-    /// The width by its definition: `max − min + 1` must be at most the largest value of the machine integer.
+    /// The width by its definition: `max − min + 1` must be at most the largest value of the
+    /// machine integer.
     fn defined(physical: Physical, min: i128, max: i128) -> usize {
         let signed = u32::from(physical.is_signed_integer());
         let fits = |&bytes: &usize| max - min < (1i128 << (8 * bytes) >> signed) - 1;

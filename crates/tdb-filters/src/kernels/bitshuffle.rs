@@ -1,16 +1,18 @@
 //! Stores bits of equal significance next to each other.
 //!
-//! A block is shuffled in three steps. First the bytes of its values are shuffled into planes. Then every eight bytes
-//! of a plane are transposed as an 8×8 matrix of bits, so byte `k` contains bit `k` of eight values. Then the bytes of
-//! each plane are shuffled as values of eight bytes.
+//! A block is shuffled in three steps. First the bytes of its values are shuffled into planes. Then
+//! every eight bytes of a plane are transposed as an 8×8 matrix of bits, so byte `k` contains bit
+//! `k` of eight values. Then the bytes of each plane are shuffled as values of eight bytes.
 
 use super::byteshuffle::{shuffle_plain, unshuffle_plain};
 
-/// Number of bytes transformed at a time; for all three steps they are in the processor's first-level cache.
+/// Number of bytes transformed at a time; for all three steps they are in the processor's
+/// first-level cache.
 pub(crate) const BLOCK: usize = 8192;
 
-/// The buffers for a block between the steps: its byte planes and its rows of bits. Rows are short and far apart in
-/// memory. Reading and writing memory in order is faster, so rows are copied from or to this buffer.
+/// The buffers for a block between the steps: its byte planes and its rows of bits. Rows are short
+/// and far apart in memory. Reading and writing memory in order is faster, so rows are copied from
+/// or to this buffer.
 #[repr(align(64))]
 pub(crate) struct Planes {
     bytes: [u8; BLOCK],
@@ -24,8 +26,8 @@ impl Default for Planes {
 }
 
 kernel! {
-    /// Shuffles the bits of at most [`BLOCK`] bytes, a multiple of eight values of `size` bytes: row `8·b + k` of `dst`
-    /// contains bit `k` of byte `b` of each value.
+    /// Shuffles the bits of at most [`BLOCK`] bytes, a multiple of eight values of `size` bytes:
+    /// row `8·b + k` of `dst` contains bit `k` of byte `b` of each value.
     pub(crate) fn shuffle_bits(size: usize, src: &[u8], dst: &mut [u8], planes: &mut Planes) {
         plain: shuffle_bits_plain, avx2: x86::shuffle_avx2, avx512: x86::shuffle_avx512
     }
@@ -159,8 +161,9 @@ mod x86 {
         }
     }
 
-    /// For rows of whole cache lines, as in whole blocks: processes 512 values at a time, which are one line of each
-    /// row. Intermediate results stay in registers, except those that do not fit. `None` for other rows.
+    /// For rows of whole cache lines, as in whole blocks: processes 512 values at a time, which are
+    /// one line of each row. Intermediate results stay in registers, except those that do not fit.
+    /// `None` for other rows.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
     fn shuffle_lines<const N: usize>(src: &[u8], dst: &mut [u8]) -> Option<()> {
@@ -216,7 +219,8 @@ mod x86 {
         Some(())
     }
 
-    /// The number of lines in each of the `8·N` rows of a block; `None` if the rows are not whole lines.
+    /// The number of lines in each of the `8·N` rows of a block; `None` if the rows are not whole
+    /// lines.
     #[inline]
     const fn lines_per_row<const N: usize>(len: usize) -> Option<usize> {
         match len % (64 * 8 * N) {
@@ -244,8 +248,9 @@ mod x86 {
         table
     }
 
-    /// Transposes 8×8 matrices of bits whose rows are in reverse order. The product of a matrix and the unit matrix is
-    /// the transpose, because the instruction reads one factor by rows and the other by columns.
+    /// Transposes 8×8 matrices of bits whose rows are in reverse order. The product of a matrix and
+    /// the unit matrix is the transpose, because the instruction reads one factor by rows and the
+    /// other by columns.
     #[inline]
     #[target_feature(enable = "avx512f,gfni")]
     fn transpose_reversed(matrices: __m512i) -> __m512i {

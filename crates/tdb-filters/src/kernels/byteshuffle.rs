@@ -4,8 +4,8 @@
 pub(super) mod x86;
 
 kernel! {
-    /// Gathers byte `j` of every value of `size` bytes into plane `j`; bytes after the last value are copied. `src` and
-    /// `dst` have the same length.
+    /// Gathers byte `j` of every value of `size` bytes into plane `j`; bytes after the last value
+    /// are copied. `src` and `dst` have the same length.
     pub(crate) fn shuffle(size: usize, src: &[u8], dst: &mut [u8]) {
         plain: shuffle_plain, avx2: x86::shuffle_avx2, avx512: x86::shuffle_avx2
     }
@@ -66,7 +66,8 @@ fn planes_mut<const N: usize>(dst: &mut [u8]) -> ([&mut [u8]; N], &mut [u8]) {
     (planes, rest)
 }
 
-/// One pass over the values for each plane: a shift and a narrowing store, which the compiler vectorises.
+/// One pass over the values for each plane: a shift and a narrowing store, which the compiler
+/// vectorises.
 fn shuffle_small<const N: usize>(src: &[u8], dst: &mut [u8], load: impl Fn([u8; N]) -> u64) {
     let (values, tail) = src.as_chunks::<N>();
     let (planes, rest) = planes_mut::<N>(dst);
@@ -107,8 +108,8 @@ fn shuffle_rest<const N: usize>(values: &[[u8; N]], done: usize, planes: &mut [&
     }
 }
 
-/// Number of values unshuffled at a time. Wider values are combined from pairs, in passes over arrays of this length,
-/// each of which compiles to byte, word or double-word interleaving.
+/// Number of values unshuffled at a time. Wider values are combined from pairs, in passes over
+/// arrays of this length, each of which compiles to byte, word or double-word interleaving.
 const LANES: usize = 64;
 
 #[inline]

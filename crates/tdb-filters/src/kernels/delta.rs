@@ -1,15 +1,16 @@
 //! Differences to the previous value, and the running sums that undo them.
 //!
-//! A running sum depends on all values before it. A vector is summed in log₂ steps, each of which adds the vector to
-//! itself, moved up by 1, 2, 4, … values. The last sum is then added to all values of the next vector, so from vector
-//! to vector only one addition and one permutation depend on each other.
+//! A running sum depends on all values before it. A vector is summed in log₂ steps, each of which
+//! adds the vector to itself, moved up by 1, 2, 4, … values. The last sum is then added to all
+//! values of the next vector, so from vector to vector only one addition and one permutation depend
+//! on each other.
 
 use crate::int::{with_int, with_uint};
 use tdb_codec::Physical;
 
 kernel! {
-    /// `dst[i] = carry + src[0] + … + src[i]` for values of `N` bytes, wrapping; bytes after the last value are not
-    /// changed. `src` and `dst` have the same length.
+    /// `dst[i] = carry + src[0] + … + src[i]` for values of `N` bytes, wrapping; bytes after the
+    /// last value are not changed. `src` and `dst` have the same length.
     pub(crate) fn running_sums<const N: usize>(carry: [u8; N], src: &[u8], dst: &mut [u8]) {
         plain: sums_plain::<N>, avx2: sums_avx2::<N>, avx512: sums_avx512::<N>
     }
@@ -23,16 +24,16 @@ kernel! {
 }
 
 kernel! {
-    /// `dst[i] = src[i] − src[i − 1]` for values of `N` bytes, wrapping; `before` is the value before the first. `src`
-    /// and `dst` have the same length.
+    /// `dst[i] = src[i] − src[i − 1]` for values of `N` bytes, wrapping; `before` is the value
+    /// before the first. `src` and `dst` have the same length.
     pub(crate) fn differences<const N: usize>(before: [u8; N], src: &[u8], dst: &mut [u8]) {
         plain: differences_plain::<N>
     }
 }
 
 kernel! {
-    /// As [`differences`] from the first value on (the first difference is 0). Returns whether no value is less than
-    /// the previous one.
+    /// As [`differences`] from the first value on (the first difference is 0). Returns whether no
+    /// value is less than the previous one.
     pub(crate) fn rising_differences(physical: Physical, src: &[u8], dst: &mut [u8]) -> bool {
         plain: rising_plain
     }
@@ -117,8 +118,8 @@ pub(super) mod x86 {
     #[inline]
     #[target_feature(enable = "avx2")]
     pub(super) fn sums_avx2<const N: usize>(carry: [u8; N], src: &[u8], dst: &mut [u8]) {
-        // For 8-byte values, the plain loop with one addition per cycle takes as long as the four permutations of a
-        // vector.
+        // For 8-byte values, the plain loop with one addition per cycle takes as long as the four
+        // permutations of a vector.
         if N == 8 {
             return sums_plain::<N>(carry, src, dst);
         }
@@ -168,13 +169,14 @@ pub(super) mod x86 {
         in_place_plain::<N>(first(must_cast::<_, [u8; 64]>(sum)), rest);
     }
 
-    /// The running sums of one vector after `carry`, in which every value is the last sum. `carry` has this form again
-    /// afterwards.
+    /// The running sums of one vector after `carry`, in which every value is the last sum. `carry`
+    /// has this form again afterwards.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn step_256<const N: usize>(vector: [u8; 32], carry: &mut __m256i) -> [u8; 32] {
         let mut sums: __m256i = must_cast(vector);
-        // Moves stay inside 16 bytes, so the last sum of the low half is added to the high half after them.
+        // Moves stay inside 16 bytes, so the last sum of the low half is added to the high half
+        // after them.
         if N <= 1 {
             sums = add_256::<N>(sums, _mm256_bslli_epi128::<1>(sums));
         }
@@ -206,7 +208,8 @@ pub(super) mod x86 {
             )*};
         }
         steps!(1 2 4 8 16 32);
-        // Computed from the sums without the carry, so this permutation does not have to wait for the carry.
+        // Computed from the sums without the carry, so this permutation does not have to wait for
+        // the carry.
         let total = _mm512_permutexvar_epi8(must_cast(const { pattern::<64>(64 - N, N) }), sums);
         sums = add_512::<N>(sums, *carry);
         *carry = add_512::<N>(*carry, total);
@@ -343,8 +346,8 @@ mod tests {
         use Physical::*;
         for physical in [I8, U8, I16, U16, I32, U32, I64, U64] {
             let size = physical.size();
-            // The smallest value of the type, then increasing ones; they only increase if the bytes are read in the
-            // right order.
+            // The smallest value of the type, then increasing ones; they only increase if the bytes
+            // are read in the right order.
             let min = if physical.is_signed_integer() { 0x80 } else { 0 };
             for count in 1..130usize {
                 let mut src: Vec<u8> = vec![0; count * size];

@@ -1,15 +1,16 @@
 //! Differences of differences as a stream of sign-and-magnitude numbers of one width.
 //!
-//! The stream consists of 64-bit words, which are filled from their most significant bit. The word in which a number
-//! begins, and whether it spans two words, are computed arithmetically, so there are no branches for it here.
+//! The stream consists of 64-bit words, which are filled from their most significant bit. The word
+//! in which a number begins, and whether it spans two words, are computed arithmetically, so there
+//! are no branches for it here.
 
 use tdb_codec::Physical;
 
 use crate::int::with_int;
 
 kernel! {
-    /// Rebuilds the values after the first two: `value` is the second value, `delta` its difference to the first.
-    /// Numbers have 1 ≤ `width` ≤ 63 bits, and `words` contains all of them.
+    /// Rebuilds the values after the first two: `value` is the second value, `delta` its difference
+    /// to the first. Numbers have 1 ≤ `width` ≤ 63 bits, and `words` contains all of them.
     pub(crate) fn unpack<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta: u64, out: &mut [u8]) {
         plain: unpack_plain::<N>, avx2: unpack_plain::<N>, avx512: unpack_avx512::<N>
     }
@@ -21,7 +22,8 @@ kernel! {
 }
 
 kernel! {
-    /// Writes the double deltas of three or more values into `words`, each as a sign and `bitsize` ≤ 62 bits.
+    /// Writes the double deltas of three or more values into `words`, each as a sign and `bitsize`
+    /// ≤ 62 bits.
     pub(crate) fn pack(physical: Physical, input: &[u8], bitsize: u32, words: &mut [[u8; 8]]) {
         plain: pack_plain
     }
@@ -36,11 +38,11 @@ pub(crate) struct Survey {
     pub(crate) overflows: bool,
 }
 
-/// Arithmetic in 64 bits is congruent to arithmetic in fewer bits, so only the low `N` bytes of each sum are used, and
-/// the values' signs do not matter.
+/// Arithmetic in 64 bits is congruent to arithmetic in fewer bits, so only the low `N` bytes of
+/// each sum are used, and the values' signs do not matter.
 ///
-/// A sign without a magnitude is the number −2⁶³. libtiledb up to 2.28 writes it for that number only, because it
-/// computes a width of 0 bits for its magnitude.
+/// A sign without a magnitude is the number −2⁶³. libtiledb up to 2.28 writes it for that number
+/// only, because it computes a width of 0 bits for its magnitude.
 #[inline(always)]
 fn unpack_plain<const N: usize>(words: &[[u8; 8]], width: u32, value: u64, delta: u64, out: &mut [u8]) {
     let (mut value, mut delta) = (value, delta);
@@ -168,8 +170,9 @@ mod x86 {
 
     use crate::kernels::delta::x86::step_512;
 
-    /// Eight numbers at a time. They are in at most nine words, which two loads and two permutations arrange for a
-    /// shift across two words; the two running sums are computed as in the delta filter.
+    /// Eight numbers at a time. They are in at most nine words, which two loads and two
+    /// permutations arrange for a shift across two words; the two running sums are computed as in
+    /// the delta filter.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2")]
     pub(super) fn unpack_avx512<const N: usize>(
@@ -192,8 +195,8 @@ mod x86 {
             let deltas = step_512::<8>(must_cast(numbers.at(position)), &mut delta);
             put(rest, &step_512::<8>(deltas, &mut value));
         } else {
-            // The low bytes of a sum depend only on the low bytes of the values, so four bytes are enough for all
-            // narrower types.
+            // The low bytes of a sum depend only on the low bytes of the values, so four bytes are
+            // enough for all narrower types.
             let low = |value: u64| must_cast::<_, [u32; 16]>([value; 8]);
             let low = |value: u64| low(value & 0xffff_ffff | value << 32);
             let (mut value, mut delta): (__m512i, __m512i) = (must_cast(low(value)), must_cast(low(delta)));

@@ -1,8 +1,9 @@
 //! Runs of equal cells: value and length as a big-endian u16.
 //!
-//! Expanding stores whole vectors, also past the end of a run, where the next run overwrites them. Finding runs
-//! compares each cell with the next, 64 cells at a time, with one bit for each result, and visits the bits that are
-//! set. Neither therefore branches on the length of a run, unless the run is long.
+//! Expanding stores whole vectors, also past the end of a run, where the next run overwrites them.
+//! Finding runs compares each cell with the next, 64 cells at a time, with one bit for each result,
+//! and visits the bits that are set. Neither therefore branches on the length of a run, unless the
+//! run is long.
 
 use tdb_codec::to_u64;
 
@@ -54,7 +55,8 @@ fn expand_plain<const N: usize>(input: &[u8], out: &mut [u8]) -> Kind<()> {
         let Some((length, next)) = next.split_first_chunk::<LENGTH>() else { break };
         let length = run_length(*length)?.saturating_mul(N);
         let end = done.saturating_add(length);
-        // If all neighbouring cells differ, storing a vector for each would take longer than this branch.
+        // If all neighbouring cells differ, storing a vector for each would take longer than this
+        // branch.
         if length == N
             && let Some(slot) = out.get_mut(done..).and_then(<[u8]>::first_chunk_mut)
         {

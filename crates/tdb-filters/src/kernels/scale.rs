@@ -1,7 +1,7 @@
 //! Floats as scaled integers.
 //!
-//! Every operation is exactly the one that the format specifies, in the specified precision: no reciprocal, no fused
-//! multiply-add. All levels therefore give the same bits.
+//! Every operation is exactly the one that the format specifies, in the specified precision: no
+//! reciprocal, no fused multiply-add. All levels therefore give the same bits.
 
 use crate::filter::{ByteWidth, ScaleFloat};
 use crate::scale_float::Float;
@@ -12,8 +12,8 @@ kernel! {
 }
 
 kernel! {
-    /// Converts the floats in `src` to the same number of integers in `dst`. Returns whether all of them fit; if not,
-    /// `dst` contains unspecified bytes.
+    /// Converts the floats in `src` to the same number of integers in `dst`. Returns whether all of
+    /// them fit; if not, `dst` contains unspecified bytes.
     pub(crate) fn scale_floats(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) -> bool {
         plain: scale_plain
     }
@@ -78,9 +78,10 @@ fn scale_plain(float: Float, options: ScaleFloat, src: &[u8], dst: &mut [u8]) ->
     }
 }
 
-// Conversions of whole numbers without `as`, which the compiler does not vectorise because of values outside the
-// integer's range. If a number is added to 1.5 · 2^(mantissa bits), the low bits of the sum are the number in two's
-// complement. For numbers out of range the result is unspecified.
+// Conversions of whole numbers without `as`, which the compiler does not vectorise because of
+// values outside the integer's range. If a number is added to 1.5 · 2^(mantissa bits), the low bits
+// of the sum are the number in two's complement. For numbers out of range the result is
+// unspecified.
 
 /// The integer `value`, with |`value`| ≤ 2^15, in the low 16 bits.
 #[inline(always)]
@@ -190,7 +191,8 @@ mod tests {
             for width in WIDTHS {
                 let end = 2f64.powi(i32::try_from(width.bytes()).unwrap() * 8 - 1);
                 for (value, fits) in [(-end, true), (end, false), (f64::NAN, false), (f64::INFINITY, false)] {
-                    // After many values that fit: sometimes as the last one of a vector, sometimes outside any vector.
+                    // After many values that fit: sometimes as the last one of a vector, sometimes
+                    // outside any vector.
                     for count in [1, 16, 17, 64, 70] {
                         let mut values = vec![1.0; count];
                         *values.last_mut().unwrap() = value;

@@ -1,14 +1,14 @@
 //! XOR with the previous value, and its inverse.
 
 kernel! {
-    /// `dst[i] = src[i] ^ src[i − 1]` for values of `size` bytes; the first value is copied. `src` and `dst`
-    /// have the same length.
+    /// `dst[i] = src[i] ^ src[i − 1]` for values of `size` bytes; the first value is copied. `src`
+    /// and `dst` have the same length.
     pub(crate) fn xor_previous(size: usize, src: &[u8], dst: &mut [u8]) { plain: previous }
 }
 
 kernel! {
-    /// `dst[i] = src[0] ^ … ^ src[i]` for values of `size` bytes: the inverse of [`xor_previous`]. `src` and `dst` have
-    /// the same length.
+    /// `dst[i] = src[0] ^ … ^ src[i]` for values of `size` bytes: the inverse of [`xor_previous`].
+    /// `src` and `dst` have the same length.
     pub(crate) fn xor_scan(size: usize, src: &[u8], dst: &mut [u8]) {
         plain: scan, avx2: x86::scan_avx2, avx512: x86::scan_avx512
     }
@@ -178,8 +178,8 @@ mod x86 {
             scan_rest::<N>(&must_cast::<_, [u8; 32]>(before), rest);
         }
 
-        /// Scans one register after `before`, in which every value is the last one. `before` has this form again
-        /// afterwards.
+        /// Scans one register after `before`, in which every value is the last one. `before` has
+        /// this form again afterwards.
         #[inline]
         #[target_feature(enable = "avx2")]
         fn step<const N: usize>(register: [u8; 32], before: &mut __m256i) -> [u8; 32] {
@@ -232,8 +232,8 @@ mod x86 {
             scan_rest::<N>(&must_cast::<_, [u8; 64]>(before), rest);
         }
 
-        /// Scans one register after `before`, in which every value is the last one. `before` has this form again
-        /// afterwards.
+        /// Scans one register after `before`, in which every value is the last one. `before` has
+        /// this form again afterwards.
         #[inline]
         #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
         fn step<const N: usize>(register: [u8; 64], before: &mut __m512i) -> [u8; 64] {
@@ -320,7 +320,8 @@ mod tests {
                     let mut out = vec![0; len];
                     xor_previous::at(level, size, &src, &mut out);
                     assert_eq!(out, expected, "{level:?} {size} {len}");
-                    // A partial value at the end is not the previous value of any value, and has no previous value.
+                    // A partial value at the end is not the previous value of any value, and has no
+                    // previous value.
                     let whole = len / size * size;
                     let mut back = vec![0xaa; whole];
                     xor_scan::at(level, size, &out[..whole], &mut back);

@@ -1,21 +1,23 @@
-//! Writes LZ4 blocks of whole chunks with the same choices as the C library's `LZ4_compress_default`, so the blocks
-//! have the same bytes.
+//! Writes LZ4 blocks of whole chunks with the same choices as the C library's
+//! `LZ4_compress_default`, so the blocks have the same bytes.
 //!
-//! A block is a list of sequences. A sequence is a token (its high half is the number of literals, its low half the
-//! length of the match minus 4; a value of 15 continues in bytes of up to 255), the literals, and the distance of the
-//! match as a `u16`. The last sequence contains only literals: no match begins in the last 12 bytes or extends into the
-//! last 5.
+//! A block is a list of sequences. A sequence is a token (its high half is the number of literals,
+//! its low half the length of the match minus 4; a value of 15 continues in bytes of up to 255),
+//! the literals, and the distance of the match as a `u16`. The last sequence contains only
+//! literals: no match begins in the last 12 bytes or extends into the last 5.
 //!
-//! `lz4_flex`, which this crate uses for decoding, hashes five bytes for inputs of 65,535 bytes and more. A whole chunk
-//! has 65,536, so it misses matches of four bytes, and its output is up to 1.4 times as large.
+//! `lz4_flex`, which this crate uses for decoding, hashes five bytes for inputs of 65,535 bytes and
+//! more. A whole chunk has 65,536, so it misses matches of four bytes, and its output is up to 1.4
+//! times as large.
 //!
-//! Input and output are copied through arrays of fixed size, and every position in them is masked. No access therefore
-//! needs a bounds check, and the copies take less time than the checks would.
+//! Input and output are copied through arrays of fixed size, and every position in them is masked.
+//! No access therefore needs a bounds check, and the copies take less time than the checks would.
 
 /// The longest input: the size of the chunks of a tile. All positions in it fit 16 bits.
 pub(super) const LONGEST: usize = 1 << 16;
 const PLACES: usize = LONGEST - 1;
-/// Twice the longest input, which is more than the longest block (the longest input and a few hundred bytes).
+/// Twice the longest input, which is more than the longest block (the longest input and a few
+/// hundred bytes).
 const OUT_PLACES: usize = (1 << 17) - 1;
 /// The most bytes that one move may read or write after the last position.
 const MOVE: usize = 16;
@@ -24,10 +26,12 @@ const MOVE: usize = 16;
 const MIN_MATCH: usize = 4;
 /// Shorter inputs contain only literals.
 const MIN_INPUT: usize = 13;
-/// The bytes after the last position where a match is searched, and the bytes at the end that no match may include.
+/// The bytes after the last position where a match is searched, and the bytes at the end that no
+/// match may include.
 const BEHIND_MATCH: usize = 11;
 const LAST_LITERALS: usize = 5;
-/// The step of the search grows by one after this many positions (as an exponent of 2) without a match.
+/// The step of the search grows by one after this many positions (as an exponent of 2) without a
+/// match.
 const PATIENCE: u32 = 6;
 const HASH_LOG: u32 = 13;
 
@@ -150,7 +154,8 @@ impl Window {
         self.seen.get_mut(hash).map_or(0, |slot| core::mem::replace(slot, place)).into()
     }
 
-    /// The number of equal bytes from `a` and `b` on, counted until the position from `a` reaches `end`.
+    /// The number of equal bytes from `a` and `b` on, counted until the position from `a` reaches
+    /// `end`.
     #[inline]
     fn common(&self, a: usize, b: usize, end: usize) -> usize {
         let max = end.saturating_sub(a);

@@ -1,6 +1,6 @@
-//! Tests with wrong fields: every length, count, window, width, number, run and digest of every filter, and small
-//! chunks that claim or produce a lot of data. Whatever value a field has, the result is a typed error within the
-//! budget.
+//! Tests with wrong fields: every length, count, window, width, number, run and digest of every
+//! filter, and small chunks that claim or produce a lot of data. Whatever value a field has, the
+//! result is a typed error within the budget.
 
 use std::time::{Duration, Instant};
 
@@ -274,8 +274,9 @@ fn a_chunk_that_claims_gigabytes_between_two_filters_is_over_the_budget() {
         if row.name == "dictionary" {
             continue;
         }
-        // The filter follows a byteshuffle, whose metadata and data are both claimed to be 4 GiB. With RLE or a
-        // dictionary of strings, the same lengths are claims about the caller's vectors; the tests above cover them.
+        // The filter follows a byteshuffle, whose metadata and data are both claimed to be 4 GiB.
+        // With RLE or a dictionary of strings, the same lengths are claims about the caller's
+        // vectors; the tests above cover them.
         for at in [8, 16] {
             let pipeline = Pipeline::new(vec![Filter::ByteShuffle, row.sample()]);
             let mut sample = encoded(pipeline, context(Datatype::Int32));
@@ -288,7 +289,8 @@ fn a_chunk_that_claims_gigabytes_between_two_filters_is_over_the_budget() {
 
 #[test]
 fn counts_of_parts_and_windows_are_compared_with_the_bytes_there_are() {
-    // A kilobyte of parts that each claim 4 GiB: the sum is over any budget, and no list is allocated for them.
+    // A kilobyte of parts that each claim 4 GiB: the sum is over any budget, and no list is
+    // allocated for them.
     for row in registry::all().iter().filter(|row| row.available && row.compressor.is_some()) {
         if row.name == "dictionary" {
             continue;

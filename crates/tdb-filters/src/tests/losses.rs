@@ -1,5 +1,5 @@
-//! Cases in which libtiledb's encoder loses data, crashes, or writes what it cannot read, and what this encoder does
-//! instead. The cases are listed in `docs/format/filters.md`.
+//! Cases in which libtiledb's encoder loses data, crashes, or writes what it cannot read, and what
+//! this encoder does instead. The cases are listed in `docs/format/filters.md`.
 
 use tdb_codec::{Datatype, FormatVersion};
 
@@ -28,8 +28,8 @@ fn data_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_t
 
 #[test]
 fn metadata_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_its_tail() {
-    // The metadata of bit-width reduction is 8 bytes, and 13 for each window. That of byteshuffle is 8 bytes, which are
-    // one value.
+    // The metadata of bit-width reduction is 8 bytes, and 13 for each window. That of byteshuffle
+    // is 8 bytes, which are one value.
     for filter in [DELTA, DOUBLE_DELTA, Filter::Rle { level: -1 }] {
         let pipeline = Pipeline::new(vec![NARROW, filter.clone()]);
         let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
@@ -39,7 +39,8 @@ fn metadata_that_is_no_whole_number_of_values_is_refused_where_libtiledb_drops_i
         let decoder = pipeline.decoder(context(Datatype::Int64)).unwrap();
         assert_eq!(decode(&decoder, &metadata, &data, 80).unwrap(), [1; 80]);
     }
-    // XOR after narrowing: the metadata is not changed, but ten values of one byte are not a whole number of values.
+    // XOR after narrowing: the metadata is not changed, but ten values of one byte are not a whole
+    // number of values.
     let pipeline = Pipeline::new(vec![NARROW, Filter::Xor]);
     let error = encode(&pipeline, context(Datatype::Int64), &[0; 80]).unwrap_err();
     assert_eq!((error.position, error.kind), (2, ErrorKind::PartialValue { bytes: 10, size: 8 }));
@@ -51,7 +52,8 @@ fn nothing_is_encoded_as_nothing_where_libtiledb_divides_by_zero_or_adds_garbage
         // No windows; libtiledb divides by a window of no bytes.
         (NARROW, &[0; 8], &[]),
         (POSITIVE_DELTA, &[0; 4], &[]),
-        // No part; libtiledb writes one with a value too many, and cannot read a part without values.
+        // No part; libtiledb writes one with a value too many, and cannot read a part without
+        // values.
         (DELTA, &[0; 8], &[]),
         (DOUBLE_DELTA, &[0; 8], &[]),
     ];

@@ -1,11 +1,13 @@
-//! Tests of chunks that do not match their pipeline: without cells, or filtered as if they contained other values.
+//! Tests of chunks that do not match their pipeline: without cells, or filtered as if they
+//! contained other values.
 
 use tdb_codec::{Datatype, FormatVersion};
 
 use super::{context, decode, encode, hex};
 use crate::{Filter, Pipeline, TileContext, registry};
 
-/// For example, libtiledb 2.7 to 2.25 ran gzip on no bytes and stored a stream that zlib does not accept.
+/// For example, libtiledb 2.7 to 2.25 ran gzip on no bytes and stored a stream that zlib does not
+/// accept.
 #[test]
 fn in_a_chunk_without_cells_it_does_not_matter_what_a_compressor_cannot_decode() {
     let (metadata, data) = (hex("00000000 01000000 00000000 02000000"), hex("789c"));
@@ -62,7 +64,8 @@ fn of_two_ways_to_shuffle_validity_the_one_that_makes_zeros_and_ones_counts() {
         let input: Vec<u8> = (0..720).map(|cell| u8::from(cell % 5 != 2)).collect();
         let (metadata, data) = encode(&pipeline, typed, &input).unwrap();
         assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "typed");
-        // Shuffling single bytes moves nothing. With another element size, the result may be validity bytes too.
+        // Shuffling single bytes moves nothing. With another element size, the result may be
+        // validity bytes too.
         if pipeline == Pipeline::new(vec![Filter::BitShuffle]) {
             let (metadata, data) = encode(&pipeline, bytes, &input).unwrap();
             assert_eq!(decode(&both, &metadata, &data, input.len()).unwrap(), input, "bytes");

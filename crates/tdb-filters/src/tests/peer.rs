@@ -1,5 +1,6 @@
-//! Chunks written by releases of libtiledb, one for each pipeline in the peers' arrays, with the cells they contain.
-//! The cells were compared with what libtiledb itself reads from the same arrays.
+//! Chunks written by releases of libtiledb, one for each pipeline in the peers' arrays, with the
+//! cells they contain. The cells were compared with what libtiledb itself reads from the same
+//! arrays.
 
 /// One chunk of a peer's tile; all bytes in hexadecimal.
 pub(super) struct PeerChunk {

@@ -32,8 +32,8 @@ pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut
     let Some(encoder) = contexts.encoder.as_mut() else {
         return Err(ErrorKind::Compress { reason: "no memory for zstd" });
     };
-    // Writes into the vector's spare capacity, which need not be zeroed first: zstd-safe sets the length to the number
-    // of bytes written.
+    // Writes into the vector's spare capacity, which need not be zeroed first: zstd-safe sets the
+    // length to the number of bytes written.
     out.reserve(zstd_safe::compress_bound(input.len()));
     let mut end = std::io::Cursor::new(&mut *out);
     end.set_position(to_u64(end.get_ref().len()));

@@ -9,7 +9,8 @@ pub(crate) struct Contexts {
     encoder: Option<zrip::CompressContext>,
 }
 
-/// The highest level of the library. Higher levels would only make smaller frames; every reader reads both.
+/// The highest level of the library. Higher levels would only make smaller frames; every reader
+/// reads both.
 const MOST: i32 = 4;
 
 /// Decompresses a frame into the front of `out`; returns its number of bytes.

@@ -8,12 +8,13 @@ use crate::Slots;
 use crate::legacy::check_len;
 
 impl Footer {
-    /// The footer's bytes, without the length that may follow it in the file ([`FooterLocation::end`]). The version
-    /// that is written is that of the footer.
+    /// The footer's bytes, without the length that may follow it in the file
+    /// ([`FooterLocation::end`]). The version that is written is that of the footer.
     ///
     /// # Errors
-    /// [`ErrorKind::NotInVersion`] for a field that the version does not have; [`ErrorKind::WrongLength`] for a list
-    /// whose length does not follow from the schema and the flags; an error if an optional section is 4 GiB or more.
+    /// [`ErrorKind::NotInVersion`] for a field that the version does not have;
+    /// [`ErrorKind::WrongLength`] for a list whose length does not follow from the schema and the
+    /// flags; an error if an optional section is 4 GiB or more.
     ///
     /// [`FooterLocation::end`]: crate::FooterLocation::end
     pub fn to_bytes(&self, schema: &ArraySchema) -> Result<Vec<u8>> {

@@ -1,4 +1,5 @@
-//! Which fragments can be consolidated, so that every read at every time returns the same cells as before.
+//! Which fragments can be consolidated, so that every read at every time returns the same cells as
+//! before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::{OrInternal, Result, Snapshot};
 /// The schemas of an array, oldest first, with their keys.
 pub(super) type AllSchemas = Vec<(String, Arc<ArraySchema>)>;
 
-/// The schema of consolidated fragments: the newest one that loses nothing, or the reason why there is none.
+/// The schema of consolidated fragments: the newest one that loses nothing, or the reason why there
+/// is none.
 pub(super) fn target(
     array: &Snapshot,
     schemas: &AllSchemas,
@@ -69,7 +71,8 @@ fn fits(schemas: &AllSchemas, inputs: &[&Fragment], target: &ArraySchema, purge:
     Ok(())
 }
 
-/// Whether the common box of dense fragments may have cells that none of them has. They get the fill value of the target's schema.
+/// Whether the common box of dense fragments may have cells that none of them has. They get the
+/// fill value of the target's schema.
 fn has_holes(inputs: &[&Fragment], target: &ArraySchema) -> bool {
     if target.array_type == ArrayType::Sparse {
         return false;
@@ -89,8 +92,8 @@ fn has_holes(inputs: &[&Fragment], target: &ArraySchema) -> bool {
     !full.any(|own| boxes().all(|other| contains(own, other)))
 }
 
-/// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and after. With `holes`, there are also
-/// cells that were never written.
+/// Whether a reader with `attribute` in its schema sees the same cells of a fragment before and
+/// after. With `holes`, there are also cells that were never written.
 fn keeps(attribute: &Attribute, own: &ArraySchema, target: &ArraySchema, holes: bool) -> Result<(), String> {
     let find = |schema: &ArraySchema| -> Option<Attribute> {
         let same = |other: &&Attribute| {
@@ -149,8 +152,8 @@ pub(super) fn ineligible(fragment: &Fragment, sparse: bool) -> Option<String> {
     })
 }
 
-/// The reason why those visible fragments of `first..=last` for which `chosen` is true cannot be consolidated; `None`
-/// if they can. With `purge`, deleted cells are left out.
+/// The reason why those visible fragments of `first..=last` for which `chosen` is true cannot be
+/// consolidated; `None` if they can. With `purge`, deleted cells are left out.
 pub(super) fn blocked(
     array: &Snapshot,
     (first, last): (usize, usize),
@@ -195,8 +198,9 @@ pub(super) fn blocked(
         let between = first < index && index < last;
         // A dense fragment covers its whole box, also where no input had cells.
         let below = dense && index < first;
-        // The newest version of a cell, which was deleted, hides older ones. Without it they would be seen again. A fragment that covers
-        // a time has newer versions than some of those that begin later.
+        // The newest version of a cell, which was deleted, hides older ones. Without it they would
+        // be seen again. A fragment that covers a time has newer versions than some of those that
+        // begin later.
         let hidden = hides && (index < first || fragment.timestamps().0 <= newest);
         let name = fragment.name();
         if hidden && overlaps(fragment) {
@@ -224,8 +228,8 @@ pub(super) fn blocked(
     None
 }
 
-/// Whether a new fragment with this folder takes the place of some inputs among the fragments of its first time: those are
-/// ordered by their paths.
+/// Whether a new fragment with this folder takes the place of some inputs among the fragments of
+/// its first time: those are ordered by their paths.
 pub(super) fn is_in_place(array: &Snapshot, inputs: &BTreeSet<&str>, first: u64, folder: &str) -> bool {
     let is_input = |fragment: &Arc<Fragment>| inputs.contains(fragment.folder());
     let start = array.fragments().iter().position(is_input).unwrap_or(0);
@@ -238,8 +242,8 @@ pub(super) fn is_in_place(array: &Snapshot, inputs: &BTreeSet<&str>, first: u64,
 
 /// A name for the new fragment with which it takes the place of the inputs.
 ///
-/// If all inputs have one time, it comes right behind the newest one. What others write at that time while the inputs are
-/// merged sorts behind the newest input, too, and farther away.
+/// If all inputs have one time, it comes right behind the newest one. What others write at that
+/// time while the inputs are merged sorts behind the newest input, too, and farther away.
 pub(super) fn name(
     array: &Snapshot,
     inputs: &[&Fragment],

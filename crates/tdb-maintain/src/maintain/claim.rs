@@ -1,9 +1,10 @@
-//! Removing the commits of some fragments in a single step, which can commit others at the same moment.
+//! Removing the commits of some fragments in a single step, which can commit others at the same
+//! moment.
 //!
-//! The format has no such step: a fragment is committed by its own file or by a line in a list of commits, and each
-//! file is created or removed separately. But one list can be replaced by another in one step. So first one list is
-//! made the only file that commits the fragments. No reader notices this, because a fragment that is committed in
-//! several places exists only once:
+//! The format has no such step: a fragment is committed by its own file or by a line in a list of
+//! commits, and each file is created or removed separately. But one list can be replaced by another
+//! in one step. So first one list is made the only file that commits the fragments. No reader
+//! notices this, because a fragment that is committed in several places exists only once:
 //!
 //! ```text
 //! __commits/<list>.con        holds all of them (an older list may do that already)
@@ -32,7 +33,8 @@ pub(super) struct Claim<'a> {
     transaction: &'a Transaction<'a>,
     /// Key of the list.
     list: String,
-    /// Its version, if the storage has versions: nobody else may replace it, whatever happened to the lock.
+    /// Its version, if the storage has versions: nobody else may replace it, whatever happened to
+    /// the lock.
     version: Option<FileVersion>,
     /// The other records in it.
     rest: Vec<Record>,
@@ -66,7 +68,8 @@ impl<'a> Claim<'a> {
             if *key == list || !records.iter().any(|(path, _)| claimed(path)) {
                 continue;
             }
-            // Only one list is ever replaced: a reader that has read one of two lists may read the other one later.
+            // Only one list is ever replaced: a reader that has read one of two lists may read the
+            // other one later.
             let rest: Vec<Record> = records.iter().filter(|(path, _)| !claimed(path)).cloned().collect();
             if !rest.is_empty() {
                 add(writer, transaction, &rest)?;

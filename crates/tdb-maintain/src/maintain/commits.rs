@@ -89,7 +89,8 @@ impl CommitFiles {
         self.ignored.values().any(|(_, paths)| paths.iter().any(|ignored| ignored == path))
     }
 
-    /// The effective records of a consolidated file: deletes always, others unless they are ignored.
+    /// The effective records of a consolidated file: deletes always, others unless they are
+    /// ignored.
     pub(super) fn effective<'f>(&'f self, records: &'f [Record]) -> impl Iterator<Item = &'f Record> {
         records.iter().filter(|(path, delete)| delete.is_some() || !self.is_ignored(path))
     }
@@ -134,7 +135,8 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
-/// Writes one file with everything that is committed now. The other files stay: what is in several places counts once.
+/// Writes one file with everything that is committed now. The other files stay: what is in several
+/// places counts once.
 pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let context = writer.context();
     // If a vacuum removed something in the meantime, it would be committed again.

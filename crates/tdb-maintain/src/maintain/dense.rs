@@ -92,8 +92,8 @@ fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Side {
     (low.max(start), high.min(end))
 }
 
-/// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each as the size limit
-/// allows.
+/// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each
+/// as the size limit allows.
 fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Result<Vec<Vec<Side>>> {
     let limit = job.settings.fragment_bytes;
     if limit == u64::MAX {

@@ -156,7 +156,8 @@ impl Chooser<'_> {
         Ok((chosen, key))
     }
 
-    /// Runs of neighbours: in each free stretch the longest run that fits, and of equally long runs the smallest.
+    /// Runs of neighbours: in each free stretch the longest run that fits, and of equally long runs
+    /// the smallest.
     fn windows(&self, notes: &mut Vec<String>) -> Result<Vec<Window>> {
         let fragments = self.array.fragments();
         let mut free: Vec<(usize, usize)> = Vec::new();
@@ -195,8 +196,8 @@ impl Chooser<'_> {
         Ok(found)
     }
 
-    /// The reason why a fragment of the future is not chosen, if it is one: in a dense array, the result would only be
-    /// visible when that fragment is.
+    /// The reason why a fragment of the future is not chosen, if it is one: in a dense array, the
+    /// result would only be visible when that fragment is.
     fn to_come(&self, fragment: &Fragment) -> Option<String> {
         let (_, last) = fragment.timestamps();
         (last > self.present).then(|| format!("its time, {last}, is in the future"))
@@ -252,7 +253,8 @@ pub(super) struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// The name of the `index`-th new fragment: with the same times, in the order in which they are made.
+    /// The name of the `index`-th new fragment: with the same times, in the order in which they are
+    /// made.
     pub(super) fn part(&self, index: usize) -> Result<TimestampedName> {
         if index == 0 {
             return Ok(self.name.clone());
@@ -309,9 +311,11 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     done
 }
 
-/// Returns an error if another consolidation has replaced the inputs since the plan was made, because their cells would exist twice; or if
-/// a fragment that was committed since then does not let them be replaced: a write has the time at which it began, which may lie among
-/// theirs. `before` is the array as it was when the step began, `made` are the folders of the new fragments.
+/// Returns an error if another consolidation has replaced the inputs since the plan was made,
+/// because their cells would exist twice; or if a fragment that was committed since then does not
+/// let them be replaced: a write has the time at which it began, which may lie among theirs.
+/// `before` is the array as it was when the step began, `made` are the folders of the new
+/// fragments.
 fn still_fits(writer: &ArrayWriter, before: &Snapshot, work: &FragmentWork, made: &[String]) -> Result<()> {
     let directory = Directory::load(&*writer.context().storage)?;
     let visible = directory.visible(TimeWindow::ALL, writer.schema().array_type == ArrayType::Dense);

@@ -12,7 +12,8 @@ use super::source::{Run, Source, Step};
 use crate::buffers::index_of;
 use crate::{Error, OrInternal, Result, parallel};
 
-/// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time, then by fragment.
+/// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time,
+/// then by fragment.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Head<K> {
     key: Reverse<K>,
@@ -81,8 +82,8 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         Ok(())
     }
 
-    /// The next cells, about `max` of them; if `whole`, all cells with the same coordinates. The batch is empty if
-    /// there are no more cells.
+    /// The next cells, about `max` of them; if `whole`, all cells with the same coordinates. The
+    /// batch is empty if there are no more cells.
     pub(super) fn next(&mut self, max: usize, whole: bool) -> Result<Batch> {
         let mut batch = Batch::default();
         // The slot of each source's tile in this batch.
@@ -131,11 +132,11 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         Ok(batch)
     }
 
-    /// Takes up to about `max` cells at once, sorted by all threads, or none if there are too few to be worth it.
-    /// Takes and returns the key of the last cell of the batch.
+    /// Takes up to about `max` cells at once, sorted by all threads, or none if there are too few
+    /// to be worth it. Takes and returns the key of the last cell of the batch.
     ///
-    /// Only cells before a certain key are known so far: the smallest last key of those tiles that are followed by
-    /// another one.
+    /// Only cells before a certain key are known so far: the smallest last key of those tiles that
+    /// are followed by another one.
     fn take_many(
         &mut self,
         batch: &mut Batch,
@@ -214,9 +215,9 @@ const BAND: usize = 1 << 16;
 /// The slots of each source's tiles in a batch.
 type Slots = Vec<Vec<(usize, u32)>>;
 
-/// Positions in each of several sorted runs that divide the cells into jobs of about the same size; at most about
-/// `max` cells are before the last position. The first position is the beginning of each run; equal keys are never
-/// separated.
+/// Positions in each of several sorted runs that divide the cells into jobs of about the same size;
+/// at most about `max` cells are before the last position. The first position is the beginning of
+/// each run; equal keys are never separated.
 fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, max: usize) -> Vec<Vec<usize>> {
     // A sample of the keys; each represents `each` cells.
     let each = (count / 4096).clamp(1, BAND / 8);
@@ -455,8 +456,8 @@ mod tests {
                 WriteOptions::new().threads(threads).timestamp(time).open_storage(storage.clone()).unwrap()
             };
             for time in 1..=5u64 {
-                // Some coordinates are the same in several fragments; one fragment has tiles of a single coordinate, if
-                // duplicates are allowed.
+                // Some coordinates are the same in several fragments; one fragment has tiles of a
+                // single coordinate, if duplicates are allowed.
                 let step = i32::try_from(time).unwrap();
                 let x: Vec<i32> = match time {
                     4 if duplicates => vec![12_000; 3000],

@@ -52,8 +52,8 @@ pub(super) struct Keyer<'a> {
     parts: Vec<(Part, Option<u32>)>,
     /// The Hilbert curve, if cells are ordered by it.
     curve: Option<Curve<'a>>,
-    /// Floating-point dimensions: zeros of both signs compare equal in them but are different coordinates, so a last
-    /// part of the key distinguishes them.
+    /// Floating-point dimensions: zeros of both signs compare equal in them but are different
+    /// coordinates, so a last part of the key distinguishes them.
     reals: Vec<usize>,
 }
 
@@ -167,8 +167,8 @@ impl MergeKey for Vec<u8> {
     fn of(keyer: &Keyer<'_>, coordinates: &[Coordinates], cell: usize) -> Option<Self> {
         let key = core::cell::RefCell::new(Self::new());
         let push = |word: u64, _| key.borrow_mut().extend(word.to_be_bytes());
-        // As signed characters, with a terminator that is smaller than any of them: a NUL is followed by something
-        // greater.
+        // As signed characters, with a terminator that is smaller than any of them: a NUL is
+        // followed by something greater.
         let string = |value: &[u8]| {
             let mut key = key.borrow_mut();
             for byte in value {

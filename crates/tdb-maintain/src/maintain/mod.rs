@@ -1,10 +1,11 @@
 //! Maintenance: combining many files into few, and removing replaced files.
 //!
-//! Every operation is a [`MaintenancePlan`] first: what it will read, write and remove, with sizes. Running the plan
-//! reports progress, can be cancelled, and verifies what it wrote before that takes effect.
+//! Every operation is a [`MaintenancePlan`] first: what it will read, write and remove, with sizes.
+//! Running the plan reports progress, can be cancelled, and verifies what it wrote before that
+//! takes effect.
 //!
-//! New fragments replace their inputs with three steps in this order, each durable before the next begins, so that the
-//! process may stop at any point (docs/maintenance.md justifies each step):
+//! New fragments replace their inputs with three steps in this order, each durable before the next
+//! begins, so that the process may stop at any point (docs/maintenance.md justifies each step):
 //!
 //! ```text
 //! __fragments/<new>/…         invisible
@@ -99,7 +100,8 @@ impl<'a> MaintainedObject<'a> {
         }
     }
 
-    /// Renews the manifest, if there is one, without files and folders that are about to be removed.
+    /// Renews the manifest, if there is one, without files and folders that are about to be
+    /// removed.
     fn renew_manifest(self, without: &[&str]) -> Result<()> {
         match self {
             Self::Array(array) => array.renew_manifest(without),
@@ -172,7 +174,8 @@ pub(crate) struct Settings {
 const MEMORY: u64 = 512 << 20;
 
 impl Consolidation {
-    /// The defaults: one step with as many fragments as possible, half a GiB of memory, and verification.
+    /// The defaults: one step with as many fragments as possible, half a GiB of memory, and
+    /// verification.
     pub const fn new(what: Stored) -> Self {
         let settings = Settings {
             purge: false,
@@ -206,8 +209,8 @@ impl Consolidation {
         self
     }
 
-    /// Consolidates neighbouring fragments only if the size of the smaller one is at least this fraction of the larger
-    /// one's.
+    /// Consolidates neighbouring fragments only if the size of the smaller one is at least this
+    /// fraction of the larger one's.
     pub const fn size_ratio(mut self, ratio: f64) -> Self {
         self.ratio = ratio;
         self
@@ -225,14 +228,15 @@ impl Consolidation {
         self
     }
 
-    /// Omits deleted cells, and everything they replaced, instead of recording the time of their deletion: they are
-    /// then gone at all times.
+    /// Omits deleted cells, and everything they replaced, instead of recording the time of their
+    /// deletion: they are then gone at all times.
     pub const fn purge(mut self, purge: bool) -> Self {
         self.settings.purge = purge;
         self
     }
 
-    /// Does not consolidate dense fragments if their common box has more than this many times their cells.
+    /// Does not consolidate dense fragments if their common box has more than this many times their
+    /// cells.
     pub const fn amplification(mut self, max: f64) -> Self {
         self.settings.amplification = max;
         self
@@ -259,8 +263,9 @@ impl Consolidation {
     /// Plans what would be done.
     ///
     /// # Errors
-    /// A damaged array, fragments given by name that cannot be consolidated, or something that this build does not
-    /// support. If there is nothing to do, the plan has no steps, and notes that give the reasons.
+    /// A damaged array, fragments given by name that cannot be consolidated, or something that this
+    /// build does not support. If there is nothing to do, the plan has no steps, and notes that
+    /// give the reasons.
     pub fn plan<'a>(&self, object: impl Into<MaintainedObject<'a>>) -> Result<MaintenancePlan> {
         let object = object.into();
         match self.what {
@@ -273,12 +278,13 @@ impl Consolidation {
 }
 
 impl MaintenancePlan {
-    /// Carries out the plan. `watch` receives progress reports, and cancels by returning [`ControlFlow::Break`].
+    /// Carries out the plan. `watch` receives progress reports, and cancels by returning
+    /// [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// Any I/O error of the storage, damage that is found, an array that changed since the plan was made, or
-    /// [`WriteError::Cancelled`]. Steps before the one that failed remain done; the failed step takes effect as a whole
-    /// or not at all.
+    /// Any I/O error of the storage, damage that is found, an array that changed since the plan was
+    /// made, or [`WriteError::Cancelled`]. Steps before the one that failed remain done; the failed
+    /// step takes effect as a whole or not at all.
     pub fn run<'a>(
         &self,
         object: impl Into<MaintainedObject<'a>>,

@@ -19,7 +19,8 @@ use crate::{Error, Result};
 /// What a step removes, in stages: each is durably gone before the next begins.
 #[derive(Clone, Debug)]
 pub(super) struct Removal {
-    /// The vacuum that made the plan: it plans again when the step runs, because the array may have changed.
+    /// The vacuum that made the plan: it plans again when the step runs, because the array may have
+    /// changed.
     pub(super) vacuum: Vacuum,
     /// The key of the vacuum file, if the step is about one.
     pub(super) key: String,
@@ -51,7 +52,8 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
     for (folder, schema_key) in &removal.verify {
         let writer = object.array("vacuum")?;
         if let Err(error) = fragments::verify(writer, folder, schema_key) {
-            // Nobody is locked out while it is read, so it may have been replaced itself, and removed.
+            // Nobody is locked out while it is read, so it may have been replaced itself, and
+            // removed.
             return Err(if fragments::is_committed(writer, folder)? {
                 error
             } else {

@@ -22,7 +22,8 @@ struct Loaded<K> {
     timestamps: Option<Vec<u64>>,
 }
 
-/// The cells of a fragment one after the other, in global order and, at equal coordinates, newest first.
+/// The cells of a fragment one after the other, in global order and, at equal coordinates, newest
+/// first.
 #[derive(Debug)]
 pub(super) struct Source<'a, K> {
     context: &'a Context,

@@ -1,4 +1,5 @@
-//! Consolidation of sparse fragments: all versions of all cells, each with the time at which it was written.
+//! Consolidation of sparse fragments: all versions of all cells, each with the time at which it was
+//! written.
 
 use tdb_codec::{Gate, to_u64, to_usize};
 use tdb_schema::{Dimension, FieldKind};
@@ -33,8 +34,8 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
             KeyWidth::Words => merge::<[u64; 5]>(job, &keyer, &unsorted, folders, tell)?,
             KeyWidth::Bytes => merge::<Vec<u8>>(job, &keyer, &unsorted, folders, tell)?,
         };
-        // A fragment that is not stored in order is sorted in memory; what was written before this was detected is
-        // removed.
+        // A fragment that is not stored in order is sorted in memory; what was written before this
+        // was detected is removed.
         let Some(index) = again else { return Ok(()) };
         unsorted.push(index);
         for folder in folders.drain(..) {
@@ -241,8 +242,8 @@ fn append(
     writer.append_in_order(&columns, cells)
 }
 
-/// Which cells remain after a purge: not those that were deleted by now, nor those that they replaced. Deletes of a later time find the
-/// others then.
+/// Which cells remain after a purge: not those that were deleted by now, nor those that they
+/// replaced. Deletes of a later time find the others then.
 fn kept(batch: &Batch, marks: &Marks, duplicates: bool, present: u64) -> Vec<bool> {
     let mut gone = false;
     let cells = batch.first.iter().zip(&marks.times);
@@ -353,7 +354,8 @@ impl<'a> Deletes<'a> {
             };
             let (time, index) = match found {
                 Some((time, index)) if time < before => (time, to_u64(index)),
-                // Only the time of the delete is known: no reader asks which of several deletes it was.
+                // Only the time of the delete is known: no reader asks which of several deletes it
+                // was.
                 _ if before != NEVER => {
                     // The file of that delete may be gone.
                     let index = deletes.iter().position(|delete| delete.time == before);

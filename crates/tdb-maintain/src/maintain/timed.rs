@@ -42,8 +42,8 @@ pub(super) fn plan(object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
     Ok(MaintenancePlan::new(vec![step], Vec::new()))
 }
 
-/// Keys of the files to combine, oldest first: those that come before all files that readers do not see yet. Otherwise
-/// a file after one of these could end up before it.
+/// Keys of the files to combine, oldest first: those that come before all files that readers do not
+/// see yet. Otherwise a file after one of these could end up before it.
 fn present_keys(files: &TimedFiles) -> Result<Vec<String>> {
     // Without a clock, nothing is in the future.
     let present = clock::present().unwrap_or(u64::MAX);
@@ -59,11 +59,13 @@ fn times_in(key: &str) -> Result<(u64, u64)> {
     times_of(key).or_internal("a metadata file without times in its name")
 }
 
-/// Writes the remaining contents of the files as one file, then the list of those it replaces. Between the two, both
-/// are read, with the same result: later files repeat what earlier ones stated.
+/// Writes the remaining contents of the files as one file, then the list of those it replaces.
+/// Between the two, both are read, with the same result: later files repeat what earlier ones
+/// stated.
 pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let context = object.context();
-    // Two consolidations at once would replace the same files twice, and the older result could become effective last.
+    // Two consolidations at once would replace the same files twice, and the older result could
+    // become effective last.
     let transaction = Transaction::begin(&**object.storage(), object.options())?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
@@ -85,16 +87,16 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
         let times = times_in(key)?;
         (first, last) = (first.min(times.0), last.max(times.1));
     }
-    // Keys that were removed, too: an older value that is written later must not come back. And libtiledb 2.0 to 2.7 read no file without
-    // entries.
+    // Keys that were removed, too: an older value that is written later must not come back. And
+    // libtiledb 2.0 to 2.7 read no file without entries.
     let entries = named.into_iter().map(|key| MetadataEntry { value: metadata.get(&key).cloned(), key });
     let entries: Vec<MetadataEntry> = entries.collect();
     let payload =
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
     let times = (first.min(last), last);
-    // If all files have one time, the new one comes right behind the newest. What others write at that time sorts behind that, too, and
-    // farther away.
+    // If all files have one time, the new one comes right behind the newest. What others write at
+    // that time sorts behind that, too, and farther away.
     let newest = keys.last().filter(|_| first == last).and_then(|key| name_of(key));
     let name = match newest.and_then(|name| name.unique_behind(1)) {
         Some(uuid) => TimestampedName::new(times, uuid, None),

@@ -1,7 +1,7 @@
 //! Removing what consolidated files replace, and what crashes left behind.
 //!
-//! A vacuum may stop at any point: the file that commits something is removed first, durably, before the thing itself;
-//! the list of replaced files is removed last.
+//! A vacuum may stop at any point: the file that commits something is removed first, durably,
+//! before the thing itself; the list of replaced files is removed last.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -23,13 +23,13 @@ use crate::{ArrayWriter, Error, Result, clock};
 
 /// Options for removing replaced files.
 ///
-/// By default nothing is removed that a read at any time still sees. Data that only reads at some times see, such as
-/// the fragments that a consolidated dense one replaces, is removed with [`Self::drop_history`]; a vacuum of libtiledb
-/// always removes it.
+/// By default nothing is removed that a read at any time still sees. Data that only reads at some
+/// times see, such as the fragments that a consolidated dense one replaces, is removed with
+/// [`Self::drop_history`]; a vacuum of libtiledb always removes it.
 ///
-/// Writers and other maintenance of this library may work on the array at the same time, except with [`Self::orphans`],
-/// which takes a write that is not finished after a day for a leftover. Readers that opened the array before may not
-/// find the removed files.
+/// Writers and other maintenance of this library may work on the array at the same time, except
+/// with [`Self::orphans`], which takes a write that is not finished after a day for a leftover.
+/// Readers that opened the array before may not find the removed files.
 #[derive(Clone, Debug)]
 #[must_use = "a vacuum does nothing until its plan runs"]
 pub struct Vacuum {
@@ -61,21 +61,22 @@ impl Vacuum {
         Self { what: None, drop_history: false, verify: true, before: None }
     }
 
-    /// Also removes what only reads at earlier times see, so that they no longer see it. What reads see now stays: if
-    /// it is replaced by something with a time in the future, it is still needed.
+    /// Also removes what only reads at earlier times see, so that they no longer see it. What reads
+    /// see now stays: if it is replaced by something with a time in the future, it is still needed.
     pub const fn drop_history(mut self, drop: bool) -> Self {
         self.drop_history = drop;
         self
     }
 
-    /// Sets whether consolidated fragments are verified, down to the last chunk, before what they replace is removed.
+    /// Sets whether consolidated fragments are verified, down to the last chunk, before what they
+    /// replace is removed.
     pub const fn verify(mut self, verify: bool) -> Self {
         self.verify = verify;
         self
     }
 
-    /// Of orphans, removes only those whose names have a time before this, instead of a day ago: an unfinished write
-    /// looks like an orphan, and would be committed without its files.
+    /// Of orphans, removes only those whose names have a time before this, instead of a day ago: an
+    /// unfinished write looks like an orphan, and would be committed without its files.
     pub const fn before(mut self, milliseconds: u64) -> Self {
         self.before = Some(milliseconds);
         self
@@ -155,8 +156,8 @@ impl Vacuum {
         Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
     }
 
-    /// The step for one vacuum file, if anything of it is to be removed. The two predicates tell which inputs are
-    /// removed, and which of these some reads still see.
+    /// The step for one vacuum file, if anything of it is to be removed. The two predicates tell
+    /// which inputs are removed, and which of these some reads still see.
     #[expect(clippy::too_many_arguments, reason = "they are what a vacuum of fragments has found out")]
     fn removal(
         &self,
@@ -366,8 +367,8 @@ fn file(context: &Context, key: &str) -> Result<PlannedFile> {
     Ok(PlannedFile { key: key.to_owned(), bytes })
 }
 
-/// Removes commit files whose contents are in a consolidated one, then consolidated ones that another one contains,
-/// then ignore files that are no longer needed.
+/// Removes commit files whose contents are in a consolidated one, then consolidated ones that
+/// another one contains, then ignore files that are no longer needed.
 fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let files = CommitFiles::load(writer.context())?;
     let mut listed = Vec::new();
@@ -382,7 +383,8 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     }
     let mut left: Vec<&String> = files.consolidated.keys().collect();
     let mut old = Vec::new();
-    // The newest stay: starting with the oldest, each is removed if a remaining one contains all of it.
+    // The newest stay: starting with the oldest, each is removed if a remaining one contains all of
+    // it.
     for (key, (bytes, records)) in &files.consolidated {
         let whole = |other: &&&String| {
             **other != key

@@ -1,8 +1,9 @@
-//! The coordinates of a sparse fragment: the order of its cells, duplicate cells, and the rectangles that should
-//! contain them.
+//! The coordinates of a sparse fragment: the order of its cells, duplicate cells, and the
+//! rectangles that should contain them.
 //!
-//! One tile of all dimensions is in memory at a time. Because of the order, equal coordinates are next to each other,
-//! so each cell is compared with the previous one, across the ends of tiles too.
+//! One tile of all dimensions is in memory at a time. Because of the order, equal coordinates are
+//! next to each other, so each cell is compared with the previous one, across the ends of tiles
+//! too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +36,8 @@ struct Walk<'f> {
     order: GlobalOrder,
     /// The last cell of the previous tile, and when it was written.
     last: Option<(Point, u64)>,
-    /// The cells that compare equal to the last one, including it, with the latest time of each: zeros of both signs
-    /// compare equal, but are different coordinates.
+    /// The cells that compare equal to the last one, including it, with the latest time of each:
+    /// zeros of both signs compare equal, but are different coordinates.
     group: BTreeMap<Point, u64>,
 }
 
@@ -61,8 +62,8 @@ impl TileOf<'_> {
 }
 
 impl Verifier {
-    /// Decodes the coordinates of a sparse fragment and the times of its cells, and checks everything stated about
-    /// them.
+    /// Decodes the coordinates of a sparse fragment and the times of its cells, and checks
+    /// everything stated about them.
     pub(super) fn coordinates(
         &mut self,
         fragment: &Fragment,
@@ -184,7 +185,8 @@ impl Verifier {
         });
     }
 
-    /// Reports cells that compare equal to the previous ones and have the same coordinates as one of those.
+    /// Reports cells that compare equal to the previous ones and have the same coordinates as one
+    /// of those.
     fn repeated(&mut self, walk: &mut Walk<'_>, tile: &TileOf<'_>, equal: &[usize]) {
         let mut next = 0;
         for &cell in equal {
@@ -223,7 +225,8 @@ impl Verifier {
         }
     }
 
-    /// Compares a tile's coordinates with its rectangle, and with the area that the fragment states it covers.
+    /// Compares a tile's coordinates with its rectangle, and with the area that the fragment states
+    /// it covers.
     fn within(&mut self, fragment: &Fragment, tile: &TileOf<'_>, rtree: &RTree) {
         for (index, field) in dimensions(fragment).enumerate() {
             let leaf = leaf(rtree, tile.tile, index);

@@ -1,4 +1,5 @@
-//! Codes of enumerated attributes that are past the end of their enumeration: they read as null, which is worth a note.
+//! Codes of enumerated attributes that are past the end of their enumeration: they read as null,
+//! which is worth a note.
 
 use core::ops::Range as Cells;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::paths::OLD_SCHEMA;
 const WHY: &str = "codes past the end of an enumeration read as null";
 
 impl Verifier {
-    /// The codes that a field of a fragment may have: those of the newest schema that has it, because readers use that one.
+    /// The codes that a field of a fragment may have: those of the newest schema that has it,
+    /// because readers use that one.
     pub(super) fn codes_of(&self, fragment: &Fragment, column: &Column<'_>) -> Option<Codes> {
         let field = column.subject.field.filter(|field| matches!(field.kind, FieldKind::Attribute(_)))?;
         let own = fragment.schema().attribute(field.name)?;
@@ -33,7 +35,8 @@ impl Verifier {
         Some(Codes::new(own, values))
     }
 
-    /// Notes the codes of a decoded tile that are past the end. `runs` are the cells that belong to the fragment.
+    /// Notes the codes of a decoded tile that are past the end. `runs` are the cells that belong to
+    /// the fragment.
     pub(super) fn note_codes(
         &mut self,
         fragment: &Fragment,

@@ -1,4 +1,5 @@
-//! The data files of a fragment: sizes, tile offsets, every chunk of every tile, and what is stated about its cells.
+//! The data files of a fragment: sizes, tile offsets, every chunk of every tile, and what is stated
+//! about its cells.
 
 use core::ops::Range as Cells;
 use std::collections::HashSet;
@@ -178,7 +179,8 @@ impl Verifier {
         }
     }
 
-    /// Checks files of fields that are not in the schema: when cells were written and deleted, and by which condition.
+    /// Checks files of fields that are not in the schema: when cells were written and deleted, and
+    /// by which condition.
     fn system_files(&mut self, fragment: &Fragment, tiles: u64, names: &mut HashSet<String>) {
         let footer = fragment.footer();
         let size = |slot: Option<usize>| slot.and_then(|slot| footer.file_sizes.get(slot)).copied();
@@ -196,7 +198,8 @@ impl Verifier {
         }
     }
 
-    /// Compares a file's real size with the one in the footer, and its tile count and offsets with both.
+    /// Compares a file's real size with the one in the footer, and its tile count and offsets with
+    /// both.
     fn file(
         &mut self,
         fragment: &Fragment,
@@ -252,8 +255,8 @@ impl Verifier {
         let mut complete = true;
         let codes = self.codes_of(fragment, &column);
         for tile in 0..column.tiles.tile_count() {
-            // What the footer says of a dense fragment's last tile is not the number of its cells where libtiledb counts them in a
-            // narrow type.
+            // What the footer says of a dense fragment's last tile is not the number of its cells
+            // where libtiledb counts them in a narrow type.
             let (Some(stated), _) = self.check(fragment.tile_cells(&self.context, tile)) else {
                 complete = false;
                 continue;
@@ -281,8 +284,8 @@ impl Verifier {
         }
     }
 
-    /// Compares the statistics of a decoded tile with those of its cells, which are returned. `runs` are the cells that
-    /// belong to the fragment.
+    /// Compares the statistics of a decoded tile with those of its cells, which are returned.
+    /// `runs` are the cells that belong to the fragment.
     pub(super) fn compare(
         &mut self,
         fragment: &Fragment,
@@ -356,8 +359,8 @@ impl Verifier {
     }
 }
 
-/// Makes a buffer `len` bytes long. Fresh zeroed memory costs nothing until it is written to, and memory for a length
-/// from a damaged file is never written to.
+/// Makes a buffer `len` bytes long. Fresh zeroed memory costs nothing until it is written to, and
+/// memory for a length from a damaged file is never written to.
 fn reset(buffer: &mut Vec<u8>, len: usize) {
     if buffer.len() != len {
         *buffer = vec![0; len];

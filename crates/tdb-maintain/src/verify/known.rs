@@ -1,7 +1,8 @@
-//! Known faults in what releases of libtiledb wrote that are harmless to a reader that knows them: these are notes.
+//! Known faults in what releases of libtiledb wrote that are harmless to a reader that knows them:
+//! these are notes.
 //!
-//! Each row states what it excuses and for which versions, types or values; nothing else excuses a finding.
-//! docs/correctness_issues.md has more about each.
+//! Each row states what it excuses and for which versions, types or values; nothing else excuses a
+//! finding. docs/correctness_issues.md has more about each.
 
 use tdb_codec::{Datatype, Gate, Layout};
 use tdb_schema::{Dimension, Field, FieldKind};
@@ -31,7 +32,8 @@ pub(super) struct Values {
     pub(super) high: bool,
     /// A tile in which no cell has a value.
     pub(super) only_nulls: bool,
-    /// A statistic that is right if all cells of dense tiles are counted, including those outside the fragment.
+    /// A statistic that is right if all cells of dense tiles are counted, including those outside
+    /// the fragment.
     pub(super) around: bool,
     /// Values other than zero in those cells.
     pub(super) filled: bool,

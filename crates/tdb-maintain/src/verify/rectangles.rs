@@ -1,5 +1,5 @@
-//! Rectangles of tiles: within those above them, no larger than their cells need, and together equal to the area of the
-//! fragment.
+//! Rectangles of tiles: within those above them, no larger than their cells need, and together
+//! equal to the area of the fragment.
 
 use tdb_fragment::{RTree, Section};
 use tdb_schema::{Field, FieldKind, Range};
@@ -11,7 +11,8 @@ use crate::coordinate::show_value;
 use crate::fragment::Fragment;
 
 impl Verifier {
-    /// Compares rectangles with those above them, and all of them with the fragment's non-empty domain.
+    /// Compares rectangles with those above them, and all of them with the fragment's non-empty
+    /// domain.
     pub(super) fn rectangles(&mut self, fragment: &Fragment, rtree: &RTree) {
         for field in dimensions(fragment) {
             let FieldKind::Dimension(index) = field.kind else { continue };

@@ -1,4 +1,5 @@
-//! The results: problems and notes. Of each kind the first few of a fragment are shown, with the number of the others.
+//! The results: problems and notes. Of each kind the first few of a fragment are shown, with the
+//! number of the others.
 
 use tdb_codec::to_u64;
 
@@ -108,7 +109,8 @@ struct Kind {
 }
 
 impl Findings {
-    /// Adds a finding. It is a problem unless `known` has an explanation. Its text is only made if it is shown.
+    /// Adds a finding. It is a problem unless `known` has an explanation. Its text is only made if
+    /// it is shown.
     pub(super) fn add(
         &mut self,
         check: Check,

@@ -1,9 +1,11 @@
 //! Statistics of tiles and fragments, compared with the cells.
 //!
-//! The expected values are what the writer computes from the cells ([`of_tile`]). Sums of floating-point numbers depend
-//! on the order of the additions: the sum of `n` values in any order is within `(n − 1) · ε/2 · Σ|x|` of the true one,
-//! so two of them differ by at most `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance. If the expected
-//! sum overflows or is not a number, any sum is accepted that is not a number either, or is at the limit.
+//! The expected values are what the writer computes from the cells ([`of_tile`]). Sums of
+//! floating-point numbers depend on the order of the additions: the sum of `n` values in any order
+//! is within `(n − 1) · ε/2 · Σ|x|` of the true one, so two of them differ by at most
+//! `n · ε · Σ|x|`, where ε is [`f64::EPSILON`]. That is the tolerance. If the expected sum
+//! overflows or is not a number, any sum is accepted that is not a number either, or is at the
+//! limit.
 
 use core::ops::Range as Cells;
 use std::sync::Arc;
@@ -96,7 +98,8 @@ pub(super) fn of_fragment(context: &Context, fragment: &Fragment) -> Option<Vec<
 }
 
 impl Verifier {
-    /// Compares what the metadata state about a tile with its cells; returns the statistics of the cells.
+    /// Compares what the metadata state about a tile with its cells; returns the statistics of the
+    /// cells.
     pub(super) fn tile_statistics(
         &mut self,
         fragment: &Fragment,
@@ -249,7 +252,8 @@ fn has_nul(cells: &TileCells<'_>, cell_size: Option<usize>) -> bool {
     })
 }
 
-/// Whether there are values other than zero outside the runs of a tile's cells that are in the fragment.
+/// Whether there are values other than zero outside the runs of a tile's cells that are in the
+/// fragment.
 fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usize>) -> bool {
     let Some(size) = cell_size else { return false };
     let starts = core::iter::once(0).chain(runs.iter().map(|run| run.end));
@@ -261,7 +265,8 @@ fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usi
 }
 
 impl Subject<'_> {
-    /// Whether a stored statistic agrees with that of the cells. Zeros of both signs are the same number.
+    /// Whether a stored statistic agrees with that of the cells. Zeros of both signs are the same
+    /// number.
     fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Size) -> bool {
         if stored == cells {
             return true;

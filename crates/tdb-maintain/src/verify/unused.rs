@@ -15,7 +15,8 @@ impl Verifier {
         }
     }
 
-    /// Notes what follows the generic tile at the beginning of `bytes`, which are at `offset` of a file.
+    /// Notes what follows the generic tile at the beginning of `bytes`, which are at `offset` of a
+    /// file.
     pub(super) fn unused_after_tile(&mut self, key: &str, bytes: &[u8], offset: u64) {
         if let Ok(tile) = GenericTile::parse(bytes, offset) {
             let end = |len: u64| offset.saturating_add(len);
@@ -23,7 +24,8 @@ impl Verifier {
         }
     }
 
-    /// Notes what follows the section at the beginning of `bytes`, which are at `offset` of a fragment's metadata file.
+    /// Notes what follows the section at the beginning of `bytes`, which are at `offset` of a
+    /// fragment's metadata file.
     pub(super) fn unused_after_section(&mut self, fragment: &Fragment, bytes: &[u8], offset: u64) {
         let key = fragment.metadata_key();
         let tile = GenericTile::parse(bytes, offset).map_or(0, |tile| tile.total_len());
@@ -38,7 +40,8 @@ impl Verifier {
         self.unused_after_tile(key, bytes, offset);
     }
 
-    /// Notes what is before the sections of a fragment's metadata file, and what follows those of versions 1 and 2.
+    /// Notes what is before the sections of a fragment's metadata file, and what follows those of
+    /// versions 1 and 2.
     pub(super) fn unused_metadata(&mut self, fragment: &Fragment) {
         let key = fragment.metadata_key();
         if !fragment.version().has(Gate::FragmentFooter) {

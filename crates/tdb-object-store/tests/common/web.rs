@@ -1,4 +1,5 @@
-//! A small web server on the loopback interface, which returns files of a storage in memory and does little else.
+//! A small web server on the loopback interface, which returns files of a storage in memory and
+//! does little else.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,7 +1,8 @@
 //! Aggregates over dense arrays, one space tile after the other.
 //!
-//! They are over the cells that some fragment has, whichever fields it has: what lacks a field is its fill value, as in a read. The
-//! cells that nobody wrote are counted, too, if there is no condition.
+//! They are over the cells that some fragment has, whichever fields it has: what lacks a field is
+//! its fill value, as in a read. The cells that nobody wrote are counted, too, if there is no
+//! condition.
 
 use tdb_codec::{to_u64, to_usize};
 
@@ -40,8 +41,8 @@ impl Found {
     }
 }
 
-/// The number of cells, and the tally of each wanted field. With a memory budget, everything except the statistics of
-/// whole fragments is computed part by part of the query.
+/// The number of cells, and the tally of each wanted field. With a memory budget, everything except
+/// the statistics of whole fragments is computed part by part of the query.
 pub(super) fn run(
     plan: &Plan,
     program: &Program,
@@ -161,14 +162,15 @@ fn needs(
     Ok(needs)
 }
 
-/// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted the padding.
+/// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted
+/// the padding.
 fn in_domain(space: &Space, bounds: &Box) -> bool {
     let ends = space.dimensions().iter().map(tdb_schema::Dimension::last_ordinal);
     bounds.iter().zip(ends).all(|((_, high), last)| last.is_some_and(|last| *high <= last))
 }
 
-/// The tally of each field from the statistics of whole fragments, if these are enough: no fragment overlaps another,
-/// all lie in the query, and all consist of whole tiles.
+/// The tally of each field from the statistics of whole fragments, if these are enough: no fragment
+/// overlaps another, all lie in the query, and all consist of whole tiles.
 fn whole_fragments(plan: &Plan, program: &Program, wanted: &[WantedField]) -> Result<Vec<Option<Tally>>> {
     let array = &plan.array;
     let Some(fragments) = whole_and_apart(plan)? else { return Ok(Vec::new()) };
@@ -227,7 +229,8 @@ fn whole_and_apart(plan: &Plan) -> Result<Option<Vec<usize>>> {
     Ok(apart.then_some(numbers))
 }
 
-/// Adds up the cells of a part of a space tile that are 1 in `mask`, as far as they satisfy the condition, field by field.
+/// Adds up the cells of a part of a space tile that are 1 in `mask`, as far as they satisfy the
+/// condition, field by field.
 fn of_part(
     space: &Space,
     matcher: &Matcher<'_>,
@@ -276,8 +279,8 @@ fn of_part(
     Ok(found)
 }
 
-/// The tallies from statistics, if a single tile contains everything that was written here, and its statistics
-/// contain everything that is wanted.
+/// The tallies from statistics, if a single tile contains everything that was written here, and its
+/// statistics contain everything that is wanted.
 fn of_statistics(
     space: &Space,
     own: &MatchField<'_>,
@@ -287,7 +290,8 @@ fn of_statistics(
 ) -> Result<Option<Tally>> {
     let Some(only) = own.sources.only(space, index, part).filter(|only| only.all) else { return Ok(None) };
     let Some(statistics) = own.statistics.get(only.source).and_then(Option::as_ref) else { return Ok(None) };
-    // The statistics of a consolidated fragment's tile include the fill values outside the fragment's domain.
+    // The statistics of a consolidated fragment's tile include the fill values outside the
+    // fragment's domain.
     if !in_domain(space, &space.tile_box(index)) || only.cells != space.tile_cells {
         return Ok(None);
     }

@@ -1,14 +1,16 @@
 //! Aggregates: one value over the cells of a query.
 //!
-//! The contribution of a tile is its [`Tally`] (`tally`). The statistics of a fragment or a tile are used if they are
-//! exact (`crate::statistics`) and all its cells count: it lies in the ranges, no delete concerns it, statistics show
-//! that the condition holds for all of it, and no tile of another fragment shares its rectangle. Otherwise the tile's
-//! columns are decoded, one tile at a time for each thread (`sparse`, `dense`). Tallies are added up in the order of
-//! the tiles, so that sums of reals do not depend on the number of threads.
+//! The contribution of a tile is its [`Tally`] (`tally`). The statistics of a fragment or a tile
+//! are used if they are exact (`crate::statistics`) and all its cells count: it lies in the ranges,
+//! no delete concerns it, statistics show that the condition holds for all of it, and no tile of
+//! another fragment shares its rectangle. Otherwise the tile's columns are decoded, one tile at a
+//! time for each thread (`sparse`, `dense`). Tallies are added up in the order of the tiles, so
+//! that sums of reals do not depend on the number of threads.
 //!
-//! An aggregate has no result whose memory must be limited. Without a memory budget, it holds one tile per thread,
-//! and notes on the others. With a budget, tiles of which all cells count are processed in groups, and contested
-//! tiles, whose newest cells must be found, in the parts of a stream.
+//! An aggregate has no result whose memory must be limited. Without a memory budget, it holds one
+//! tile per thread, and notes on the others. With a budget, tiles of which all cells count are
+//! processed in groups, and contested tiles, whose newest cells must be found, in the parts of a
+//! stream.
 
 mod dense;
 pub(crate) mod groups;
@@ -35,8 +37,8 @@ use crate::{QueryError, Result};
 pub struct AggregateValue {
     /// The aggregate that was computed.
     pub aggregate: Aggregate,
-    /// Type of the value: `UINT64` for counts, the 64-bit type of the field's kind for sums, `FLOAT64` for means, and
-    /// the field's own type for extremes.
+    /// Type of the value: `UINT64` for counts, the 64-bit type of the field's kind for sums,
+    /// `FLOAT64` for means, and the field's own type for extremes.
     pub datatype: Datatype,
     /// Values per cell, for extremes of strings.
     pub cell_val_num: CellValNum,
@@ -83,7 +85,8 @@ impl AggregateValue {
         self.datatype.physical().visit(ToFloat(self.bytes()?))
     }
 
-    /// Whether a sum of integers does not fit in 64 bits. Its value is then the limit that it exceeded.
+    /// Whether a sum of integers does not fit in 64 bits. Its value is then the limit that it
+    /// exceeded.
     #[must_use]
     pub const fn overflowed(&self) -> bool {
         self.overflowed

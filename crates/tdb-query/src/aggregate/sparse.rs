@@ -1,7 +1,7 @@
 //! Aggregates over sparse arrays.
 //!
-//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells count. The other
-//! tiles are *contested*: only the newest version of each of their cells counts.
+//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells
+//! count. The other tiles are *contested*: only the newest version of each of their cells counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Error, OrInternal, QueryError, Result, parallel};
 
-/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are processed in groups that
-/// fit the memory, and contested tiles part by part of the query.
+/// The number of cells, and the tally of each wanted field. With a memory budget, tiles are
+/// processed in groups that fit the memory, and contested tiles part by part of the query.
 pub(super) fn run(
     plan: &Plan,
     program: &Program,
@@ -53,7 +53,8 @@ pub(super) trait Taker {
     fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()>;
 }
 
-/// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker holds for statistics.
+/// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker
+/// holds for statistics.
 pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Option<Allowance>) -> Result<()> {
     let array = &plan.array;
     let condition = plan.condition.as_ref().map(|own| Sources::new(array.context(), own, array.fragments()));
@@ -109,8 +110,8 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     Ok(())
 }
 
-/// Has a taker take the newest versions of the cells of contested tiles, part by part if the memory is not enough for all of them. Returns
-/// how many cells are older versions of others.
+/// Has a taker take the newest versions of the cells of contested tiles, part by part if the memory
+/// is not enough for all of them. Returns how many cells are older versions of others.
 fn take_newest(
     plan: &Plan,
     contested: Vec<Candidate>,
@@ -149,7 +150,8 @@ struct Tiles {
     all_contested: bool,
 }
 
-/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics are enough.
+/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics are
+/// enough.
 fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
     let array = &plan.array;
     let rivals = plan.rivals();
@@ -369,8 +371,9 @@ impl<'s> Looked<'s> {
         self.selection.len()
     }
 
-    /// Runs a function on a column of the field and the numbers of the selected cells in it: `None` for all of as many as the function
-    /// is told. `None` if the fragment does not have the field, and its cells the fill value.
+    /// Runs a function on a column of the field and the numbers of the selected cells in it: `None`
+    /// for all of as many as the function is told. `None` if the fragment does not have the field,
+    /// and its cells the fill value.
     pub(super) fn look<R>(
         &mut self,
         field: usize,

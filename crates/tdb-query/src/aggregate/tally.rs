@@ -114,8 +114,9 @@ impl WantedField {
         Ok(tally)
     }
 
-    /// The tally of `cells` cells from statistics, if these contain everything that is needed. Without statistics the
-    /// fragment does not have the field, and all its cells have the fill value.
+    /// The tally of `cells` cells from statistics, if these contain everything that is needed.
+    /// Without statistics the fragment does not have the field, and all its cells have the fill
+    /// value.
     pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Result<Option<Tally>> {
         exact.map_or_else(|| self.of_fill(cells).map(Some), |exact| Ok(self.of_exact(exact, cells)))
     }
@@ -180,8 +181,8 @@ impl WantedField {
     }
 }
 
-/// Whether a new value replaces the old one as the least (`Less`) or greatest (`Greater`). Any number replaces a NaN,
-/// and a NaN replaces nothing.
+/// Whether a new value replaces the old one as the least (`Less`) or greatest (`Greater`). Any
+/// number replaces a NaN, and a NaN replaces nothing.
 fn replaces(physical: Option<Physical>, order: Ordering, new: &[u8], old: &[u8]) -> bool {
     struct Compare<'a>(Ordering, &'a [u8], &'a [u8]);
     impl PhysicalVisitor for Compare<'_> {
@@ -272,7 +273,8 @@ const fn nothing<T: Native>() -> Total {
 /// Smallest and largest value. NaNs are ignored, unless there is nothing else.
 fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
     let first = values.iter().find(|value| is_number(*value)).or(values.first())?;
-    // Comparisons with a NaN are false, so it never replaces anything. The compiler vectorises the loop.
+    // Comparisons with a NaN are false, so it never replaces anything. The compiler vectorises the
+    // loop.
     let (low, high) = values.iter().fold((*first, *first), |(low, high), value| {
         (if *value < low { *value } else { low }, if *value > high { *value } else { high })
     });
@@ -284,8 +286,8 @@ fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
     Some((bytes(low), bytes(high)))
 }
 
-/// The number of values that are added in 64 bits at a time: 2^16 values of 32 bits, or halves of 64-bit values, do
-/// not overflow.
+/// The number of values that are added in 64 bits at a time: 2^16 values of 32 bits, or halves of
+/// 64-bit values, do not overflow.
 const STRIDE: usize = 1 << 16;
 
 fn total<T: Native>(values: &[T]) -> Result<Total> {

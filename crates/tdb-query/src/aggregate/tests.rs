@@ -164,8 +164,8 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 Aggregate::max(own.name),
                 Aggregate::mean(own.name),
             ];
-            // Each one alone, because statistics may be enough for it alone but not for it together with others; then
-            // all at once.
+            // Each one alone, because statistics may be enough for it alone but not for it together
+            // with others; then all at once.
             let lists = aggregates.iter().map(std::slice::from_ref).chain([&aggregates[..]]);
             for list in lists {
                 let found = array.read().aggregate(list.to_vec()).unwrap();
@@ -206,8 +206,8 @@ fn aggregates_are_what_the_cells_of_the_same_query_add_up_to() {
                 if column.is_null(*cell) { own.nullable } else { below(column.cell(*cell).unwrap()) }
             };
             let cells: Vec<usize> = written.iter().copied().filter(kept).collect();
-            // The middle cell may be null: then its bytes cannot be used as an operand of a comparison.
-            // Cells that are older than a field satisfy no test of it.
+            // The middle cell may be null: then its bytes cannot be used as an operand of a
+            // comparison. Cells that are older than a field satisfy no test of it.
             if column.is_null(all.len() / 2) || name.contains("evolved") {
                 continue;
             }

@@ -13,8 +13,8 @@ use crate::{Error, OrInternal, Result};
 
 /// Provides the cells that a program looks at. Cells have the same numbers as in the mask.
 pub trait Columns {
-    /// The cells of a field of the program; `None` if the field does not exist for them. Only cells whose `mask` is
-    /// not 0 must be correct, now and in later calls.
+    /// The cells of a field of the program; `None` if the field does not exist for them. Only cells
+    /// whose `mask` is not 0 must be correct, now and in later calls.
     fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>>;
 
     /// What is known of the field's cells without reading them.
@@ -50,8 +50,8 @@ impl Test {
         let Some(operand) = operands.first().filter(|_| !comparison.takes_list()) else {
             return Self::new(comparison, operands.to_vec(), string, datatype);
         };
-        // An operand without bytes means null if a value cannot be empty. Nothing is less or greater than null, but text is compared
-        // with the empty string then.
+        // An operand without bytes means null if a value cannot be empty. Nothing is less or
+        // greater than null, but text is compared with the empty string then.
         if operand.is_empty() && !cells.is_var() {
             match comparison {
                 Comparison::Equal => return Self::Null(true),
@@ -249,7 +249,8 @@ fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask:
     }
 }
 
-/// Cells that columns must be correct for although a test looks at fewer: other tests will look at the others.
+/// Cells that columns must be correct for although a test looks at fewer: other tests will look at
+/// the others.
 struct Base<'b> {
     outer: Option<&'b Self>,
     mask: &'b [u8],
@@ -293,8 +294,8 @@ fn shared(nodes: &[Node]) -> Vec<usize> {
 }
 
 impl Program {
-    /// Clears `mask` where the condition fails. Columns that facts or earlier tests make unnecessary are not
-    /// requested.
+    /// Clears `mask` where the condition fails. Columns that facts or earlier tests make
+    /// unnecessary are not requested.
     pub fn apply(&self, root: usize, columns: &mut dyn Columns, mask: &mut [u8]) -> Result<()> {
         match self.roots.get(root) {
             Some(node) => self.run(node, columns, None, mask),
@@ -317,7 +318,8 @@ impl Program {
         }
     }
 
-    /// A column is requested for the cells of its base, or if it has none, for those of `mask`: later masks only ever get smaller.
+    /// A column is requested for the cells of its base, or if it has none, for those of `mask`:
+    /// later masks only ever get smaller.
     fn run(
         &self,
         node: &Node,
@@ -335,7 +337,8 @@ impl Program {
         }
         match node {
             Node::All(nodes) => {
-                // Of a disjunction, the later parts are asked about fewer cells than what follows it.
+                // Of a disjunction, the later parts are asked about fewer cells than what follows
+                // it.
                 let plain = nodes.iter().all(|node| matches!(node, Node::Test { .. }));
                 let before = if plain { Vec::new() } else { mask.to_vec() };
                 let own = Base { outer: base, mask: &before, fields: Some(shared(nodes)) };

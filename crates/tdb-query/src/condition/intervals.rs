@@ -1,7 +1,9 @@
-//! Comparisons of dimensions as ranges: a tile whose rectangle lies inside is taken whole, and of one that lies outside nothing is read.
+//! Comparisons of dimensions as ranges: a tile whose rectangle lies inside is taken whole, and of
+//! one that lies outside nothing is read.
 //!
-//! All versions of a cell have the same coordinates, so it makes no difference whether a range or a condition leaves them out. This is
-//! not so for NaN and for zeros with different signs, so only integers, dates and times are looked at.
+//! All versions of a cell have the same coordinates, so it makes no difference whether a range or a
+//! condition leaves them out. This is not so for NaN and for zeros with different signs, so only
+//! integers, dates and times are looked at.
 
 use tdb_fragment::Comparison;
 use tdb_schema::FieldKind;
@@ -12,8 +14,8 @@ use crate::asked::Ends;
 use crate::coordinate::integer;
 
 impl Program {
-    /// Takes comparisons of dimensions out of a query's condition, if each of its cells must satisfy them: dimensions, and intervals
-    /// of coordinates.
+    /// Takes comparisons of dimensions out of a query's condition, if each of its cells must
+    /// satisfy them: dimensions, and intervals of coordinates.
     pub(crate) fn take_intervals(&mut self) -> Vec<(usize, Ends)> {
         let mut taken = Vec::new();
         if let Some(root) = self.roots.first_mut() {
@@ -28,7 +30,8 @@ impl Program {
     }
 }
 
-/// Takes comparisons out of a node; one of which nothing is left becomes a conjunction without parts.
+/// Takes comparisons out of a node; one of which nothing is left becomes a conjunction without
+/// parts.
 fn take(node: &mut Node, fields: &[ProgramField], taken: &mut Vec<(usize, Ends)>) {
     if let Some(own) = interval(node, fields) {
         taken.push(own);

@@ -1,17 +1,20 @@
 //! Runs conditions: which cells a query wants, according to their values.
 //!
-//! Checked against a schema, a [`QueryCondition`](crate::QueryCondition) becomes a [`Program`] (`resolve`): negations
-//! are pushed down to the comparisons, operands are converted to the bytes of their fields, and values of
-//! enumerations are replaced by their indices. A program works on columns, not on cells (`evaluate`): a mask with a
-//! byte per cell starts as ones, and each comparison clears bytes in one typed loop; `or` continues with the cells
-//! that are left. A column is decoded when the first comparison needs it, and only the chunks in which the mask still
-//! has ones (`tiles`). Strings that are stored once each are tested once each (`strings`).
+//! Checked against a schema, a [`QueryCondition`](crate::QueryCondition) becomes a [`Program`]
+//! (`resolve`): negations are pushed down to the comparisons, operands are converted to the bytes
+//! of their fields, and values of enumerations are replaced by their indices. A program works on
+//! columns, not on cells (`evaluate`): a mask with a byte per cell starts as ones, and each
+//! comparison clears bytes in one typed loop; `or` continues with the cells that are left. A column
+//! is decoded when the first comparison needs it, and only the chunks in which the mask still has
+//! ones (`tiles`). Strings that are stored once each are tested once each (`strings`).
 //!
-//! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a comparison that no
-//! value can satisfy, or that all values satisfy, needs no column. `tdb_snapshot::statistics` decides which
-//! statistics can be trusted. Delete conditions are programs too, so there is one evaluator. What depends on the
-//! array alone is in `tdb_cells::operands`. The same statistics tell planners about how many cells match (`share`).
-//! Comparisons of the dimensions of sparse arrays become ranges of the query before all this (`intervals`).
+//! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a
+//! comparison that no value can satisfy, or that all values satisfy, needs no column.
+//! `tdb_snapshot::statistics` decides which statistics can be trusted. Delete conditions are
+//! programs too, so there is one evaluator. What depends on the array alone is in
+//! `tdb_cells::operands`. The same statistics tell planners about how many cells match (`share`).
+//! Comparisons of the dimensions of sparse arrays become ranges of the query before all this
+//! (`intervals`).
 
 mod evaluate;
 mod intervals;

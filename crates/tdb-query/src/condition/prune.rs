@@ -1,4 +1,5 @@
-//! Uses statistics to judge a condition: tiles in which no cell can match, and tiles in which all do.
+//! Uses statistics to judge a condition: tiles in which no cell can match, and tiles in which all
+//! do.
 
 use core::cmp::Ordering;
 
@@ -19,8 +20,9 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
-    /// How many cells of a fragment without the field satisfy a test of it: none, whatever the test, as in libtiledb. A read returns the
-    /// field's fill value for them, aggregates count that, and consolidation writes it; from then on, tests see it, too.
+    /// How many cells of a fragment without the field satisfy a test of it: none, whatever the
+    /// test, as in libtiledb. A read returns the field's fill value for them, aggregates count
+    /// that, and consolidation writes it; from then on, tests see it, too.
     pub(crate) const LACKING: Self = Self::None;
 
     const fn negated(self) -> Self {
@@ -148,8 +150,8 @@ impl Test {
                 compare(*comparison, ends, no_nulls)
             }
             Self::List { is_in, operands, physical } => {
-                // Lists compare bits. Equal bits are equal numbers, so an operand outside the extremes, compared as a
-                // number, is in no cell.
+                // Lists compare bits. Equal bits are equal numbers, so an operand outside the
+                // extremes, compared as a number, is in no cell.
                 let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
                     (Extremes::Within(low, high) | Extremes::Numbers(low, high), Some(physical)) => {
                         let ends = physical.visit(Ends { low, high, operand });

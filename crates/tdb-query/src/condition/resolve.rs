@@ -1,4 +1,5 @@
-//! Checks conditions against a schema: finds the fields, and converts operands to the fields' own bytes.
+//! Checks conditions against a schema: finds the fields, and converts operands to the fields' own
+//! bytes.
 
 use tdb_codec::{CellValNum, Datatype};
 use tdb_fragment::{Comparison, Condition, Junction};
@@ -23,12 +24,14 @@ pub struct Program {
 /// A field that a program looks at.
 #[derive(Clone, Debug)]
 pub struct ProgramField {
-    /// The field in the array's schema; an attribute that does not exist if the array does not have it any more.
+    /// The field in the array's schema; an attribute that does not exist if the array does not have
+    /// it any more.
     pub kind: FieldKind,
     /// The type of its column.
     pub spec: ColumnSpec,
-    /// Whether this is its type in the array's schema, too. It is not that of a stored condition's field in fragments that were written
-    /// before the attribute was dropped and added again with another type.
+    /// Whether this is its type in the array's schema, too. It is not that of a stored condition's
+    /// field in fragments that were written before the attribute was dropped and added again with
+    /// another type.
     pub is_current: bool,
 }
 
@@ -48,7 +51,8 @@ pub(super) enum Node {
     },
 }
 
-/// Whether a stored operand can be a value of a field: it is as long as one, the lengths of values differ, or it means null.
+/// Whether a stored operand can be a value of a field: it is as long as one, the lengths of values
+/// differ, or it means null.
 fn may_be_of(operand: &[u8], field: &Field<'_>) -> bool {
     operand.is_empty()
         || is_text(field.datatype)
@@ -64,8 +68,9 @@ impl Program {
         Ok(program)
     }
 
-    /// Conditions as they are stored in files, with one root each. `others` are the schemas of fragments, in which an attribute may have
-    /// another type. For a field that no schema has, `unknown` makes the error from the number of the condition and the field's name.
+    /// Conditions as they are stored in files, with one root each. `others` are the schemas of
+    /// fragments, in which an attribute may have another type. For a field that no schema has,
+    /// `unknown` makes the error from the number of the condition and the field's name.
     pub(crate) fn of_stored<'c>(
         conditions: impl Iterator<Item = &'c Condition>,
         schema: &ArraySchema,
@@ -90,9 +95,10 @@ impl Program {
         })
     }
 
-    /// A test of a stored condition; `None` if neither the array nor a fragment has the field. Where fragments have the attribute with
-    /// other types, and the operands fit these, each fragment's cells are tested with its own: a fragment has one of the fields at most,
-    /// and what it does not have satisfies no test.
+    /// A test of a stored condition; `None` if neither the array nor a fragment has the field.
+    /// Where fragments have the attribute with other types, and the operands fit these, each
+    /// fragment's cells are tested with its own: a fragment has one of the fields at most, and what
+    /// it does not have satisfies no test.
     fn stored_test(
         &mut self,
         name: &str,
@@ -168,7 +174,8 @@ impl Program {
         }
     }
 
-    /// A tree, or its negation, which is pushed down to the comparisons, so that null cells satisfy neither.
+    /// A tree, or its negation, which is pushed down to the comparisons, so that null cells satisfy
+    /// neither.
     fn resolve(&mut self, tree: &Tree, negated: bool, array: &Snapshot) -> Result<Node> {
         let (list, all) = match tree {
             Tree::Not(inner) => return self.resolve(inner, !negated, array),
@@ -180,7 +187,8 @@ impl Program {
         };
         let mut nodes =
             list.iter().map(|tree| self.resolve(tree, negated, array)).collect::<Result<Vec<_>>>()?;
-        // Fields that are cheap to decode and to compare come first: they may leave no cells for the rest.
+        // Fields that are cheap to decode and to compare come first: they may leave no cells for
+        // the rest.
         nodes.sort_by_key(|node| self.cost(node));
         Ok(if all { Node::All(nodes) } else { Node::Any(nodes) })
     }

@@ -1,4 +1,5 @@
-//! About how many of some cells satisfy a condition, for those who plan with it: judged by the least and the greatest value alone.
+//! About how many of some cells satisfy a condition, for those who plan with it: judged by the
+//! least and the greatest value alone.
 
 use tdb_codec::{Native, Physical, PhysicalVisitor};
 use tdb_fragment::Comparison;
@@ -20,8 +21,9 @@ struct Estimate<'e, 'f> {
 }
 
 impl Program {
-    /// The share of the cells that `facts` describes which satisfy a condition, if values are spread evenly between their extremes,
-    /// and tests are independent of each other; and whether anything is known of the values of a test.
+    /// The share of the cells that `facts` describes which satisfy a condition, if values are
+    /// spread evenly between their extremes, and tests are independent of each other; and whether
+    /// anything is known of the values of a test.
     pub(crate) fn share<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> (f64, bool) {
         let mut estimate = Estimate { facts, known: false };
         let share = self.roots.get(root).map_or(1.0, |node| estimate.of(self, node));
@@ -60,7 +62,8 @@ impl Estimate<'_, '_> {
 }
 
 impl Test {
-    /// The share of cells that pass the test, which some of them may; `None` if nothing is known of their values.
+    /// The share of cells that pass the test, which some of them may; `None` if nothing is known of
+    /// their values.
     fn share(&self, facts: &Facts<'_>) -> Option<f64> {
         let (Extremes::Within(low, high) | Extremes::Numbers(low, high)) = &facts.extremes else {
             return None;

@@ -1,4 +1,5 @@
-//! Tests of strings: in one loop for strings back to back, and once a string where strings are stored once each.
+//! Tests of strings: in one loop for strings back to back, and once a string where strings are
+//! stored once each.
 
 use core::cmp::Ordering;
 
@@ -17,8 +18,8 @@ pub(crate) struct StringView<'a> {
 }
 
 impl ColumnView<'_> {
-    /// Clears `mask` where `test` clears it for a cell's string. If cells have codes, each string that a wanted cell has is tested
-    /// once, however many cells have it.
+    /// Clears `mask` where `test` clears it for a cell's string. If cells have codes, each string
+    /// that a wanted cell has is tested once, however many cells have it.
     pub(super) fn test_strings(&self, mask: &mut [u8], test: impl FnOnce(StringView<'_>, &mut [u8])) {
         let strings = StringView { values: self.values, offsets: self.offsets.unwrap_or_default() };
         match self.codes {
@@ -41,7 +42,8 @@ impl<'a> StringView<'a> {
             holding.get_mut(index_of(code)).into_iter().for_each(|holds| *holds |= wanted);
         };
         if is_in_runs(codes) {
-            // What was just written is slow to be read again: it is written down once for all cells of a run.
+            // What was just written is slow to be read again: it is written down once for all cells
+            // of a run.
             let (mut run, mut any) = (codes.first().copied().unwrap_or(0), 0);
             for (wanted, code) in mask.iter().zip(codes) {
                 if *code != run {
@@ -92,7 +94,8 @@ impl<'a> StringView<'a> {
         }
     }
 
-    /// Clears `mask` for strings of another length: this is one loop over the offsets, and most strings end here.
+    /// Clears `mask` for strings of another length: this is one loop over the offsets, and most
+    /// strings end here.
     fn keep_length(self, len: usize, mask: &mut [u8]) {
         let Ok(len) = u64::try_from(len) else { return mask.fill(0) };
         let ends = self.offsets.get(1..).unwrap_or_default();
@@ -101,8 +104,8 @@ impl<'a> StringView<'a> {
         }
     }
 
-    /// Compares the heads, which are numbers, of all strings, in loops without branches that depend on them. What a string has after its
-    /// head matters only if its head is that of the constant.
+    /// Compares the heads, which are numbers, of all strings, in loops without branches that depend
+    /// on them. What a string has after its head matters only if its head is that of the constant.
     fn compare_heads(self, comparison: Comparison, operand: &[u8], mask: &mut [u8]) {
         let wanted = head(operand, 0, operand.len());
         let [below, above] =
@@ -150,14 +153,15 @@ pub(crate) fn string_at(values: &[u8], start: u64, end: u64) -> &[u8] {
     to_usize(start).zip(to_usize(end)).and_then(|(start, end)| values.get(start..end)).unwrap_or_default()
 }
 
-/// The first 8 bytes of a string as a number, with zeros after a shorter one: where two strings have different heads, they are ordered
-/// as these. `len` is the string's length.
+/// The first 8 bytes of a string as a number, with zeros after a shorter one: where two strings
+/// have different heads, they are ordered as these. `len` is the string's length.
 #[inline]
 fn head(values: &[u8], at: usize, len: usize) -> u64 {
     word_at(values, at, len).swap_bytes()
 }
 
-/// Up to 8 bytes, the first of them the lowest, as a number: of more, the first 8; of fewer, followed by zeros.
+/// Up to 8 bytes, the first of them the lowest, as a number: of more, the first 8; of fewer,
+/// followed by zeros.
 #[inline]
 pub(crate) fn word_at(values: &[u8], at: usize, len: usize) -> u64 {
     let rest = values.get(at..).unwrap_or_default();

@@ -238,7 +238,8 @@ fn numbers(mut seed: u64) -> impl FnMut(usize) -> usize {
 /// How many conditions each array is asked.
 const QUESTIONS: usize = 20;
 
-/// Compares what conditions made of random numbers keep of an array with what a look at each cell keeps; returns how many.
+/// Compares what conditions made of random numbers keep of an array with what a look at each cell
+/// keeps; returns how many.
 fn compare(array: &Array, name: &str, seed: u64) -> usize {
     let schema = array.schema();
     let dense = schema.array_type == ArrayType::Dense;
@@ -294,7 +295,8 @@ fn a_condition_leaves_what_a_look_at_each_cell_leaves() {
     for (seed, (path, key)) in (1..).zip(fixtures()) {
         let (name, array) = (path.display().to_string(), open(&path, key).unwrap());
         let names = |schema: &ArraySchema| schema.fields().map(|own| own.name.to_owned()).collect::<Vec<_>>();
-        // Of an attribute that a fragment does not have, libtiledb lets no value satisfy a condition.
+        // Of an attribute that a fragment does not have, libtiledb lets no value satisfy a
+        // condition.
         let own = names(array.schema());
         if array.fragments().iter().all(|fragment| names(fragment.schema()) == own) {
             tried += compare(&array, &name, seed);
@@ -358,8 +360,8 @@ fn a_cell_at_nan_satisfies_only_not_equal_and_is_nan_although_no_rectangle_has_i
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
     let write = writer.write().column(WriteColumn::fixed("x", &xs));
     write.column(WriteColumn::fixed("a", &numbers)).commit().unwrap();
-    // Only other libraries write NaN: it is put into the file, where no filter changes values, between the ends of tiles,
-    // and in place of all cells of the last ones.
+    // Only other libraries write NaN: it is put into the file, where no filter changes values,
+    // between the ends of tiles, and in place of all cells of the last ones.
     let key = storage.keys().into_iter().find(|key| key.ends_with("/d0.tdb")).unwrap();
     let mut file = storage.remove(&key).unwrap().to_vec();
     assert_eq!(file.len(), 10 * (8 + 12 + 4 * 8), "each tile is one chunk behind its count and its sizes");

@@ -1,4 +1,5 @@
-//! The columns of a program in the tiles of fragments: decoded when a test needs them, if statistics are not enough.
+//! The columns of a program in the tiles of fragments: decoded when a test needs them, if
+//! statistics are not enough.
 
 use core::cell::Cell;
 use core::ops::Range;
@@ -88,7 +89,8 @@ impl<'a> Sources<'a> {
         held.fold(0, u64::saturating_add)
     }
 
-    /// How many cells of a fragment can satisfy a condition, according to what is known of the whole fragment.
+    /// How many cells of a fragment can satisfy a condition, according to what is known of the
+    /// whole fragment.
     pub(crate) fn fragment_verdict(&self, root: usize, fragment: usize) -> Result<Verdict> {
         let fragment = fragment_of(self.fragments, fragment)?;
         let all = Whole::load(self.context, fragment)?;
@@ -123,7 +125,8 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &facts))
     }
 
-    /// The exact statistics of a field's cells in a tile; `None` if the fragment does not have the field.
+    /// The exact statistics of a field's cells in a tile; `None` if the fragment does not have the
+    /// field.
     pub(crate) fn exact(
         &self,
         field: usize,
@@ -147,7 +150,8 @@ impl<'a> Sources<'a> {
         }))
     }
 
-    /// The exact statistics of every field in a whole fragment; `None` for fields that it does not have.
+    /// The exact statistics of every field in a whole fragment; `None` for fields that it does not
+    /// have.
     pub(crate) fn exact_whole(&self, fragment: usize) -> Result<Vec<Option<Exact>>> {
         let fragment = fragment_of(self.fragments, fragment)?;
         let all = Whole::load(self.context, fragment)?;
@@ -160,8 +164,8 @@ impl<'a> Sources<'a> {
         Ok(exact.collect())
     }
 
-    /// How many cells of a tile can satisfy a condition, according to statistics and bounding rectangles. `cells` is
-    /// the number of cells that the tile has room for.
+    /// How many cells of a tile can satisfy a condition, according to statistics and bounding
+    /// rectangles. `cells` is the number of cells that the tile has room for.
     pub(crate) fn tile_verdict(
         &self,
         root: usize,
@@ -173,7 +177,8 @@ impl<'a> Sources<'a> {
         Ok(self.program.verdict(root, &|field| facts(sources, field, tile, cells)))
     }
 
-    /// About which share of a tile's cells satisfies a condition, and whether anything is known of their values.
+    /// About which share of a tile's cells satisfies a condition, and whether anything is known of
+    /// their values.
     pub(crate) fn tile_share(
         &self,
         root: usize,
@@ -197,7 +202,8 @@ impl<'a> Sources<'a> {
         Ok(self.program.undecided(root, &|field| facts(sources, field, tile, cells)))
     }
 
-    /// Adds the bytes that a field of the program is read from in a tile; nothing if the fragment does not have the field.
+    /// Adds the bytes that a field of the program is read from in a tile; nothing if the fragment
+    /// does not have the field.
     pub(crate) fn need(
         &self,
         field: usize,
@@ -242,7 +248,8 @@ impl<'a> Sources<'a> {
                 known: Known::Nothing,
             };
             match own.and_then(|own| fragment.schema().field_of(own)) {
-                // Extremes ignore nulls; if the cells cannot be null for the array, the extremes are wrong.
+                // Extremes ignore nulls; if the cells cannot be null for the array, the extremes
+                // are wrong.
                 Some(own)
                     if matches!(own.kind, FieldKind::Attribute(_))
                         && (field.spec.nullable || !own.nullable) =>
@@ -299,13 +306,15 @@ pub(crate) struct TileColumns<'s> {
     sources: &'s [FieldSource],
     tile: usize,
     cells: usize,
-    /// Whether coordinates are decoded in all chunks, because cells that no test needs will be looked at.
+    /// Whether coordinates are decoded in all chunks, because cells that no test needs will be
+    /// looked at.
     whole: bool,
     worker: &'s mut Worker,
     decoded: Vec<Option<Decoded>>,
 }
 
-/// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer before.
+/// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer
+/// before.
 #[derive(Debug, Default)]
 pub(crate) struct Decoded {
     /// Its number of cells.
@@ -322,8 +331,8 @@ pub(crate) struct Decoded {
 }
 
 impl Decoded {
-    /// The strings of a tile of `cells` cells: if `coded`, each once where they are stored so; otherwise those in the chunks that
-    /// `wanted` accepts.
+    /// The strings of a tile of `cells` cells: if `coded`, each once where they are stored so;
+    /// otherwise those in the chunks that `wanted` accepts.
     pub(crate) fn strings(
         context: &Context,
         tiles: &FieldTiles,
@@ -423,7 +432,8 @@ impl Columns for TileColumns<'_> {
                 left_out.set(left_out.get() || !any);
                 any
             };
-            // The claimed count is trusted only after cells were decoded: memory is requested, and limited, before.
+            // The claimed count is trusted only after cells were decoded: memory is requested, and
+            // limited, before.
             match program.spec.cell_size {
                 Some(size) => {
                     decoded.values = worker.room(context.tile_len(cells, size)?)?;

@@ -19,8 +19,8 @@ pub struct ColumnView<'a> {
     pub codes: Option<&'a [u32]>,
     /// For nullable fields, a byte per cell: 0 is null.
     pub validity: Option<&'a [u8]>,
-    /// If only some cells have the field at all, a byte per cell: a cell with 0 does not have the field, and fails
-    /// every test.
+    /// If only some cells have the field at all, a byte per cell: a cell with 0 does not have the
+    /// field, and fails every test.
     pub present: Option<&'a [u8]>,
 }
 
@@ -46,7 +46,8 @@ impl<'a> ColumnView<'a> {
         self.validity.is_some_and(|validity| validity.get(index_of(cell)) == Some(&0))
     }
 
-    /// The numbers of the cells that are not null, of the cells `chosen` or of all `cells`. `None` if none of them is null.
+    /// The numbers of the cells that are not null, of the cells `chosen` or of all `cells`. `None`
+    /// if none of them is null.
     pub(crate) fn valid(&self, cells: usize, chosen: Option<&[u32]>) -> Option<Vec<u32>> {
         let validity = self.validity?;
         let any = match chosen {
@@ -69,7 +70,8 @@ impl<'a> ColumnView<'a> {
         Ok(picked(all, chosen)?.into())
     }
 
-    /// The column, if it has all of `cells`, so that whoever looks at them need not ask again. `size` is as in [`Self::place`].
+    /// The column, if it has all of `cells`, so that whoever looks at them need not ask again.
+    /// `size` is as in [`Self::place`].
     ///
     /// # Errors
     /// [`Error::Internal`](crate::Error::Internal) otherwise: what decodes tiles has checked this.
@@ -86,7 +88,8 @@ impl<'a> ColumnView<'a> {
         (values && flags).then_some(self).or_internal("a column has fewer cells than its tile")
     }
 
-    /// Where the bytes of a cell are, or with `codes` those of a string. `size` is that of each cell, if they have the same.
+    /// Where the bytes of a cell are, or with `codes` those of a string. `size` is that of each
+    /// cell, if they have the same.
     pub(crate) fn place(&self, at: usize, size: Option<usize>) -> Option<(usize, usize)> {
         let next = at.checked_add(1)?;
         match (self.offsets, size) {

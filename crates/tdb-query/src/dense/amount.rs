@@ -11,10 +11,12 @@ use crate::tiles::{USUAL_CHUNK, work};
 /// About how many bytes a value of variable length has.
 const USUAL_VALUE: usize = 16;
 
-/// What finding and reading a tile and setting up its filters costs, in bytes that are decoded in that time.
+/// What finding and reading a tile and setting up its filters costs, in bytes that are decoded in
+/// that time.
 const A_TILE: usize = 8 << 10;
 
-/// About how much is decoded of a field for a box that lies in one tile: the bytes, and as many as zstd decodes in that time.
+/// About how much is decoded of a field for a box that lies in one tile: the bytes, and as many as
+/// zstd decodes in that time.
 pub(super) fn of_part(
     plan: &Plan,
     space: &Space,

@@ -8,7 +8,8 @@ use crate::buffers::{check_room, lengths_to_offsets, unfilled};
 use crate::grid::strides;
 use crate::{Column, Layout, QueryError, Result};
 
-/// Moves the cells of a result, each of which was read once, to the places where they were asked for.
+/// Moves the cells of a result, each of which was read once, to the places where they were asked
+/// for.
 #[derive(Debug)]
 pub(crate) struct Arrangement {
     counts: Vec<usize>,
@@ -17,8 +18,8 @@ pub(crate) struct Arrangement {
 }
 
 impl Arrangement {
-    /// Compares the intervals, in the order they were asked for, with the axes they were merged to; `None` if both
-    /// are the same.
+    /// Compares the intervals, in the order they were asked for, with the axes they were merged to;
+    /// `None` if both are the same.
     pub(crate) fn new(asked: &[Vec<(u64, u64)>], axes: &[Axis], order: Layout) -> Result<Option<Self>> {
         let too_large = || {
             let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);

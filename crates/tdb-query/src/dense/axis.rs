@@ -20,7 +20,8 @@ impl OrdinalRun {
     }
 }
 
-/// Ascending runs of ordinals with gaps between them: the cells of a box along one dimension, packed.
+/// Ascending runs of ordinals with gaps between them: the cells of a box along one dimension,
+/// packed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Axis {
     /// Shared by the regions of a query, which differ in one dimension only.
@@ -29,8 +30,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// The axis of intervals, which may overlap and be in any order. `None` if they contain more ordinals than there
-    /// are positions.
+    /// The axis of intervals, which may overlap and be in any order. `None` if they contain more
+    /// ordinals than there are positions.
     pub(crate) fn merged(mut intervals: Vec<(u64, u64)>) -> Option<Self> {
         intervals.sort_unstable();
         intervals.dedup_by(|next, last| {

@@ -1,5 +1,5 @@
-//! Columns of the result that begin with cells that were decoded part by part: those that a condition has looked at, because nothing is
-//! decoded twice, and those of `by_tile`.
+//! Columns of the result that begin with cells that were decoded part by part: those that a
+//! condition has looked at, because nothing is decoded twice, and those of `by_tile`.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,8 +31,8 @@ pub(super) struct Begun {
 pub(super) enum Start {
     /// Of fixed size: they are in their places.
     Fixed { size: usize, values: Buffer, validity: Option<Vec<u8>> },
-    /// Of variable length, for each region, with the numbers of its space tiles: where they go is known only when all values are
-    /// there.
+    /// Of variable length, for each region, with the numbers of its space tiles: where they go is
+    /// known only when all values are there.
     Var(Vec<Vec<(usize, Kept)>>),
 }
 
@@ -45,8 +45,9 @@ pub(super) struct Kept {
     pub(super) map: CellMap,
 }
 
-/// The memory that kept cells of variable length may take. What is kept of all tiles is held at once, beside the result. Where the caller
-/// has set a budget, it is planned for one tile at a time, so nothing is kept: such cells are decoded again.
+/// The memory that kept cells of variable length may take. What is kept of all tiles is held at
+/// once, beside the result. Where the caller has set a budget, it is planned for one tile at a
+/// time, so nothing is kept: such cells are decoded again.
 #[derive(Debug)]
 pub(super) struct KeptRoom {
     most: u64,
@@ -77,7 +78,8 @@ impl Begun {
     }
 }
 
-/// Columns of the result without cells, of those of some fields that are returned and that are stored.
+/// Columns of the result without cells, of those of some fields that are returned and that are
+/// stored.
 pub(super) fn begin<'f>(
     plan: &Plan,
     fields: impl Iterator<Item = (FieldKind, &'f ColumnSpec)>,
@@ -122,8 +124,9 @@ impl BegunPart<'_> {
         self.painted.push(false);
     }
 
-    /// Takes over the cells of a part of the next space tile, if they were decoded. Returns the bytes that it copied. Cells of
-    /// variable length are only kept if some of them are `wanted`, and as far as there is room.
+    /// Takes over the cells of a part of the next space tile, if they were decoded. Returns the
+    /// bytes that it copied. Cells of variable length are only kept if some of them are `wanted`,
+    /// and as far as there is room.
     pub(super) fn take(
         &mut self,
         room: &KeptRoom,

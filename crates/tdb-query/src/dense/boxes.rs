@@ -5,8 +5,8 @@ use tdb_schema::{Dimension, Range};
 use crate::fragment::Fragment;
 use crate::{OrInternal, Result};
 
-/// A box of cells as inclusive ordinals, one pair per dimension. An ordinal is the distance from the domain's low
-/// end.
+/// A box of cells as inclusive ordinals, one pair per dimension. An ordinal is the distance from
+/// the domain's low end.
 pub(crate) type Box = Vec<(u64, u64)>;
 
 /// The intersection of two boxes.
@@ -25,7 +25,8 @@ pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
     outer.iter().zip(inner).all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// What a newer box leaves of an older one; `None` if it hides all of it. Where the rest is not a box, nothing is left out.
+/// What a newer box leaves of an older one; `None` if it hides all of it. Where the rest is not a
+/// box, nothing is left out.
 pub(crate) fn beside(mut older: Box, newer: &[(u64, u64)]) -> Option<Box> {
     if older.iter().zip(newer).any(|(own, newer)| newer.1 < own.0 || own.1 < newer.0) {
         return Some(older);
@@ -45,8 +46,8 @@ pub(crate) fn beside(mut older: Box, newer: &[(u64, u64)]) -> Option<Box> {
 /// The domain of a fragment's cells as a box; `None` if it is empty.
 ///
 /// # Errors
-/// [`Error::Internal`](crate::Error::Internal) if it has no box: dimensions of dense arrays are integers, and what reads footers has
-/// checked how long their ends are.
+/// [`Error::Internal`](crate::Error::Internal) if it has no box: dimensions of dense arrays are
+/// integers, and what reads footers has checked how long their ends are.
 pub(crate) fn fragment_box(fragment: &Fragment) -> Result<Option<Box>> {
     let Some(domain) = fragment.bounds() else { return Ok(None) };
     let sides = domain.iter().zip(&fragment.schema().domain.dimensions);

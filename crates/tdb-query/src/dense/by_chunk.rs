@@ -16,7 +16,8 @@ pub(super) struct ByChunk<'p> {
     pub(super) bounds: &'p Box,
     /// Bytes of a cell.
     pub(super) size: usize,
-    /// The beginning of a cell of which the rest is in the next chunk: writers cut no cells, but a chunk may have any length.
+    /// The beginning of a cell of which the rest is in the next chunk: writers cut no cells, but a
+    /// chunk may have any length.
     pub(super) begun: Vec<u8>,
     /// Whether all cells so far have found their places.
     pub(super) copied: Result<()>,
@@ -30,7 +31,8 @@ impl ByChunk<'_> {
         let into = range.start.checked_rem(size).unwrap_or(0);
         if into > 0 {
             let (rest, later) = bytes.split_at(bytes.len().min(size.saturating_sub(into)));
-            // A chunk without wanted cells was not passed on, and so the beginning of a cell is not missed.
+            // A chunk without wanted cells was not passed on, and so the beginning of a cell is not
+            // missed.
             if self.begun.len() == into {
                 self.begun.extend_from_slice(rest);
             }
@@ -87,8 +89,9 @@ impl ByChunk<'_> {
     }
 }
 
-/// Passes on the boxes that some neighbours in the order of a tile's cells make up, in that order: `cells` counts from the first cell
-/// of `within`, which is a whole tile along the dimensions `slow_first`, and one cell along all others.
+/// Passes on the boxes that some neighbours in the order of a tile's cells make up, in that order:
+/// `cells` counts from the first cell of `within`, which is a whole tile along the dimensions
+/// `slow_first`, and one cell along all others.
 fn boxes_of(
     strides: &[usize],
     slow_first: &[usize],

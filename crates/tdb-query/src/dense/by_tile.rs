@@ -1,8 +1,10 @@
-//! Decodes tiles one by one, those of all columns side by side, where a query has regions for at most half of the threads.
+//! Decodes tiles one by one, those of all columns side by side, where a query has regions for at
+//! most half of the threads.
 //!
-//! One thread paints all tiles of a region, and one column after another is painted: in a row of a few tiles, and in tiles of values of
-//! variable length, which are not cut, a second thread would find nothing to do. What is decoded here is copied to its place once
-//! more, so this is for work that takes long enough.
+//! One thread paints all tiles of a region, and one column after another is painted: in a row of a
+//! few tiles, and in tiles of values of variable length, which are not cut, a second thread would
+//! find nothing to do. What is decoded here is copied to its place once more, so this is for work
+//! that takes long enough.
 
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
@@ -19,7 +21,8 @@ use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// The effort of filters from which on values of variable length are worth it, of which more than their bytes must be moved.
+/// The effort of filters from which on values of variable length are worth it, of which more than
+/// their bytes must be moved.
 const SLOW: u16 = 15;
 
 /// A part of a space tile that a region takes.
@@ -30,7 +33,8 @@ struct TilePart {
     wanted: bool,
 }
 
-/// Decodes the columns that have regions for at most half of the threads, unless they are `begun` already.
+/// Decodes the columns that have regions for at most half of the threads, unless they are `begun`
+/// already.
 pub(super) fn decode(
     plan: &Plan,
     space: &Space,
@@ -42,7 +46,8 @@ pub(super) fn decode(
     let context = plan.array.context();
     // There are never more rows than regions.
     let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
-    // A budget is planned for one tile a thread, not for those that wait for their turn to be copied.
+    // A budget is planned for one tile a thread, not for those that wait for their turn to be
+    // copied.
     let room = KeptRoom::of(plan);
     if !few_regions(rows) || !room.any() {
         return Ok(Vec::new());
@@ -106,7 +111,8 @@ pub(super) fn decode(
     Ok(columns)
 }
 
-/// With more tiles than this, a list of them takes too much memory, and there is enough to do for each thread without it.
+/// With more tiles than this, a list of them takes too much memory, and there is enough to do for
+/// each thread without it.
 const MOST_TILES: usize = 1 << 12;
 
 /// The parts of all space tiles of some regions, in their order; `None` if there are too many.

@@ -1,4 +1,5 @@
-//! Maps cells that are both in a source and in a target, in runs of any length along each dimension.
+//! Maps cells that are both in a source and in a target, in runs of any length along each
+//! dimension.
 
 use crate::grid::BoxMap;
 use crate::{Error, Result};
@@ -29,7 +30,8 @@ struct ProductAxis {
 }
 
 impl CellMap {
-    /// The map of the cells that `stretches` lists for each dimension, given the distances between neighbours.
+    /// The map of the cells that `stretches` lists for each dimension, given the distances between
+    /// neighbours.
     pub(crate) fn new(
         stretches: &[Vec<Stretch>],
         source_strides: &[usize],
@@ -65,8 +67,8 @@ impl CellMap {
         Self::Box(BoxMap::new(&[], (source, &[]), (target, &[])))
     }
 
-    /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for every single cell if
-    /// there is none.
+    /// Calls `run(source, target, cells)` for every run that is contiguous on both sides, or for
+    /// every single cell if there is none.
     pub(crate) fn for_each_run(&self, mut run: impl FnMut(usize, usize, usize)) {
         match self {
             Self::Box(map) => map.for_each_run(run),

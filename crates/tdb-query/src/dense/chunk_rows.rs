@@ -10,8 +10,8 @@ use super::space::Space;
 pub(crate) struct ChunkRows(pub(super) usize);
 
 impl ChunkRows {
-    /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the longest chunks. Fields are given by the
-    /// size of their cells, and their filters.
+    /// As many cells along the slowest dimension of a tile as a chunk holds, in the field with the
+    /// longest chunks. Fields are given by the size of their cells, and their filters.
     pub(crate) fn of<'f>(space: &Space, fields: impl Iterator<Item = (usize, &'f Pipeline)>) -> Self {
         let slow = space.slowest();
         let cells = space.tile_strides.get(slow).copied().unwrap_or(1).max(1);

@@ -71,8 +71,8 @@ impl Painted {
     }
 }
 
-/// For every cell of a query whether it satisfies the condition: a byte per cell, in the order of the result. Cells
-/// that are decoded for this go directly into the columns of the result.
+/// For every cell of a query whether it satisfies the condition: a byte per cell, in the order of
+/// the result. Cells that are decoded for this go directly into the columns of the result.
 pub(super) fn mask(
     plan: &Plan,
     program: &Program,
@@ -140,7 +140,8 @@ impl<'a> Matcher<'a> {
                 for fragment in sources.fragments().filter_map(|index| array.fragments().get(index)) {
                     let own = spec.own_field(fragment.schema(), kind);
                     let own = own.and_then(|own| fragment.schema().field_of(own));
-                    // Extremes ignore nulls; if the cells cannot be null for the array, the extremes are wrong.
+                    // Extremes ignore nulls; if the cells cannot be null for the array, the
+                    // extremes are wrong.
                     let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
                     let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
                     statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
@@ -151,7 +152,8 @@ impl<'a> Matcher<'a> {
         Ok(Self { array, space, program, fields })
     }
 
-    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition. Returns what was decoded for it.
+    /// Clears `mask` for the cells of a part of space tile `index` that fail the condition. Returns
+    /// what was decoded for it.
     pub(crate) fn apply(
         &self,
         index: &[u64],
@@ -264,7 +266,8 @@ impl<'a> MatchField<'a> {
         Ok(painted)
     }
 
-    /// Which cells of a part were written, a byte per cell; `None` if all were, or if it is not needed.
+    /// Which cells of a part were written, a byte per cell; `None` if all were, or if it is not
+    /// needed.
     fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
         if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
             return None;

@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::storage::Needs;
 
-/// Fetches what the columns of the result are read from where a condition left cells, and where sparse fragments have some:
-/// neither is known before.
+/// Fetches what the columns of the result are read from where a condition left cells, and where
+/// sparse fragments have some: neither is known before.
 pub(super) fn columns(
     plan: &Plan,
     (space, regions): (&Space, &[Region]),

@@ -1,4 +1,5 @@
-//! Sparse fragments of dense arrays: cells written one by one over older ones (libtiledb up to 2.2).
+//! Sparse fragments of dense arrays: cells written one by one over older ones (libtiledb up to
+//! 2.2).
 
 use tdb_codec::Buffer;
 use tdb_schema::{Dimension, FieldKind};
@@ -83,7 +84,8 @@ impl Overlay {
         with_cells.map(|tile| tile.tile)
     }
 
-    /// The tiles with cells in `bounds`, with those cells: number in the tile, and position in the region.
+    /// The tiles with cells in `bounds`, with those cells: number in the tile, and position in the
+    /// region.
     fn cells_in<'o>(
         &'o self,
         region: &'o Region,

@@ -20,7 +20,8 @@ pub(crate) struct Target<'t> {
     pub(crate) validity: Option<&'t mut [u8]>,
     /// A cell with 0 here gets the fill value.
     pub(crate) wanted: Option<&'t [u8]>,
-    /// Which of the region's space tiles are painted already, in their order; tiles after the last entry are not.
+    /// Which of the region's space tiles are painted already, in their order; tiles after the last
+    /// entry are not.
     pub(crate) painted: &'t [bool],
 }
 
@@ -30,7 +31,8 @@ pub(crate) struct VarTarget<'t> {
     validity: Option<&'t mut [u8]>,
     /// A cell with 0 here gets the fill value.
     wanted: Option<&'t [u8]>,
-    /// The cells of those of the region's space tiles that are decoded already, with the numbers of these, ascending.
+    /// The cells of those of the region's space tiles that are decoded already, with the numbers of
+    /// these, ascending.
     kept: Vec<(usize, Kept)>,
     /// Where each cell's value begins in `arena` or, from [`LENT`] on, in `lent`.
     starts: Vec<usize>,
@@ -126,8 +128,8 @@ impl Target<'_> {
     }
 }
 
-/// Gives the fill value to the cells that are not wanted: for numbers a choice without a branch, since which cells a condition
-/// leaves cannot be predicted.
+/// Gives the fill value to the cells that are not wanted: for numbers a choice without a branch,
+/// since which cells a condition leaves cannot be predicted.
 fn fill_values(values: &mut [u8], size: usize, fill: &[u8], wanted: &[u8]) {
     /// The same for numbers of one width.
     macro_rules! numbers {

@@ -35,7 +35,8 @@ impl<'p> TilePart<'p> {
         Self { region, tile_box, bounds, local, map }
     }
 
-    /// The single run that is the whole tile, in the tile's own order: where it begins in the region.
+    /// The single run that is the whole tile, in the tile's own order: where it begins in the
+    /// region.
     pub(super) fn whole_tile(&self, space: &Space) -> Option<usize> {
         let mut found = None;
         let mut runs = 0usize;
@@ -100,8 +101,9 @@ impl<'p> TilePart<'p> {
         })
     }
 
-    /// Runs of cells of `size` bytes that are contiguous in the tile and in the region. `None` if they are not in the
-    /// tile's order, or too short and too near to each other to be worth a list.
+    /// Runs of cells of `size` bytes that are contiguous in the tile and in the region. `None` if
+    /// they are not in the tile's order, or too short and too near to each other to be worth a
+    /// list.
     fn runs_in_tile_order(&self, size: usize) -> Option<Vec<(usize, usize, usize)>> {
         let mut runs = Vec::new();
         let (mut long, mut next) = (true, None);
@@ -138,7 +140,8 @@ impl<'p> TilePart<'p> {
         })
     }
 
-    /// Copies the box out of the tile's chunks, one after the other. `false` if the tile is read whole.
+    /// Copies the box out of the tile's chunks, one after the other. `false` if the tile is read
+    /// whole.
     fn by_chunk(
         &self,
         context: &Context,
@@ -254,7 +257,8 @@ const LONG_RUN: usize = 64;
 /// Unless so many bytes lie between them: then a list of runs is small beside the tile.
 const FAR_APART: usize = 1 << 10;
 
-/// Runs of cells that are still to be copied: where each begins in the tile and in the region, and its number of cells.
+/// Runs of cells that are still to be copied: where each begins in the tile and in the region, and
+/// its number of cells.
 struct CopyRuns<'r> {
     runs: &'r [(usize, usize, usize)],
     size: usize,

@@ -1,7 +1,7 @@
 //! Finds which of many intervals meet another one.
 
-/// Intervals that are searched without looking at all of them: thousands of fragments may be looked up for thousands
-/// of tiles.
+/// Intervals that are searched without looking at all of them: thousands of fragments may be looked
+/// up for thousands of tiles.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     /// Low end, high end and number of each interval, by low end.

@@ -23,10 +23,11 @@ struct Covering<'a> {
     fragment: usize,
     /// What the fragment covers.
     domain: Box,
-    /// For a sparse fragment of a dense array, the cells that it has; dense fragments have all cells of their domain.
+    /// For a sparse fragment of a dense array, the cells that it has; dense fragments have all
+    /// cells of their domain.
     overlay: Option<&'a Overlay>,
-    /// Its values of the field. If the fragment's schema lacks the field, there are none: its cells have the fill
-    /// value, and still hide those of older fragments.
+    /// Its values of the field. If the fragment's schema lacks the field, there are none: its cells
+    /// have the fill value, and still hide those of older fragments.
     values: Option<Values>,
 }
 
@@ -85,7 +86,8 @@ impl Values {
     }
 }
 
-/// All fragments that have the field, oldest first, and those without the field that are newer than one of these.
+/// All fragments that have the field, oldest first, and those without the field that are newer than
+/// one of these.
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
     sources: Vec<Covering<'a>>,
@@ -158,7 +160,8 @@ impl<'a> FieldSources<'a> {
         Ok(Self { sources, places })
     }
 
-    /// The sources that have cells in a box of one space tile, oldest first, and whether they cover the whole box.
+    /// The sources that have cells in a box of one space tile, oldest first, and whether they cover
+    /// the whole box.
     fn layers(&self, bounds: &Box) -> (Vec<Layer<'_, 'a>>, bool) {
         let mut layers = Vec::new();
         let mut dense: Vec<Box> = Vec::new();
@@ -213,7 +216,8 @@ impl<'a> FieldSources<'a> {
         self.sources.is_empty()
     }
 
-    /// The data tile that contains all written cells of a part of a space tile, if there is only one.
+    /// The data tile that contains all written cells of a part of a space tile, if there is only
+    /// one.
     pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
         let (layers, _) = self.layers(&part.bounds);
         let [Layer { source, bounds }] = layers.as_slice() else { return None };
@@ -225,7 +229,8 @@ impl<'a> FieldSources<'a> {
         Some(Only { source: number, tile, all, cells })
     }
 
-    /// Sets `present` to 1 for the cells of a region that some source has, unless a newer one without the field covers them.
+    /// Sets `present` to 1 for the cells of a region that some source has, unless a newer one
+    /// without the field covers them.
     pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) {
         for source in &self.sources {
             let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
@@ -234,8 +239,8 @@ impl<'a> FieldSources<'a> {
         }
     }
 
-    /// Visits what painting a region reads, in its order: the number of each fragment, its tiles of the field, and
-    /// the tile's number, which is none for a sparse fragment.
+    /// Visits what painting a region reads, in its order: the number of each fragment, its tiles of
+    /// the field, and the tile's number, which is none for a sparse fragment.
     pub(crate) fn for_each_layer(
         &self,
         space: &Space,

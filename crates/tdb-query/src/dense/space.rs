@@ -12,7 +12,8 @@ use crate::grid::strides;
 use crate::plan::Plan;
 use crate::{OrInternal, QueryError, Result};
 
-/// The order of a dense result. Unordered means the cheapest order: that of the cells in their tiles.
+/// The order of a dense result. Unordered means the cheapest order: that of the cells in their
+/// tiles.
 pub(crate) fn dense_order(plan: &Plan) -> Layout {
     match (plan.order, plan.array.schema().cell_order) {
         (Layout::Unordered | Layout::Hilbert, Layout::ColMajor) => Layout::ColMajor,
@@ -122,8 +123,8 @@ impl Region {
             })
     }
 
-    /// Maps the region's cells in `bounds` from a box that begins at `origin` and has these strides to the region.
-    /// Without such a box it maps the region onto itself.
+    /// Maps the region's cells in `bounds` from a box that begins at `origin` and has these strides
+    /// to the region. Without such a box it maps the region onto itself.
     pub(crate) fn map(&self, bounds: &[(u64, u64)], source: Option<(&Box, &[usize])>) -> CellMap {
         let axes = self.axes.iter().zip(bounds).enumerate();
         let stretches: Vec<Vec<Stretch>> = axes
@@ -258,7 +259,8 @@ impl Space {
         for ordinal in axis.runs().iter().flat_map(|run| run.low..=run.high) {
             along.push(of.coordinate(ordinal).or_internal("an ordinal has no coordinate")?);
         }
-        // The region repeats each coordinate for the cells of the dimensions behind, and all of them for those before.
+        // The region repeats each coordinate for the cells of the dimensions behind, and all of
+        // them for those before.
         let repeated = along.iter().flat_map(|value| core::iter::repeat_n(value, stride)).cycle();
         repeated.take(region.cells()).for_each(|value| take(value));
         Ok(())
@@ -270,7 +272,8 @@ impl Space {
         extent.and_then(|extent| ordinal.checked_div(extent)).unwrap_or(0)
     }
 
-    /// First and last ordinal of a space tile along a dimension. The last may be outside the domain.
+    /// First and last ordinal of a space tile along a dimension. The last may be outside the
+    /// domain.
     fn tile_span(&self, dimension: usize, index: u64) -> (u64, u64) {
         match self.extents.get(dimension).copied().flatten() {
             Some(extent) => {
@@ -286,8 +289,8 @@ impl Space {
         index.iter().enumerate().map(|(dimension, index)| self.tile_span(dimension, *index)).collect()
     }
 
-    /// Calls `visit` for every space tile that has cells of a region, in tile order: with its index, its box, and the
-    /// smallest box that contains those cells.
+    /// Calls `visit` for every space tile that has cells of a region, in tile order: with its
+    /// index, its box, and the smallest box that contains those cells.
     pub(crate) fn for_each_tile<E>(
         &self,
         region: &Region,
@@ -331,8 +334,8 @@ impl Space {
         }
     }
 
-    /// The space tiles that an axis touches, and the part of each that the axis needs. There are at most as many as
-    /// ordinals.
+    /// The space tiles that an axis touches, and the part of each that the axis needs. There are at
+    /// most as many as ordinals.
     fn tile_steps(&self, dimension: usize, axis: &Axis) -> Vec<TileStep> {
         let mut steps: Vec<TileStep> = Vec::new();
         for run in axis.runs() {
@@ -353,7 +356,8 @@ impl Space {
         steps
     }
 
-    /// The dimension along which the query is cut: the slowest of the result, of those with more than one cell.
+    /// The dimension along which the query is cut: the slowest of the result, of those with more
+    /// than one cell.
     pub(super) fn slowest(&self) -> usize {
         let long = |dimension: &usize| self.axes.get(*dimension).is_some_and(|axis| axis.count() > 1);
         let mut dimensions = 0..self.axes.len();
@@ -383,8 +387,9 @@ impl Space {
         self.regions(1, ChunkRows::default())
     }
 
-    /// Cuts the query into regions, in result order. In global order each tile is one; otherwise each row of tiles
-    /// along the result's slowest dimension is, cut further where there are too few rows for the threads.
+    /// Cuts the query into regions, in result order. In global order each tile is one; otherwise
+    /// each row of tiles along the result's slowest dimension is, cut further where there are too
+    /// few rows for the threads.
     ///
     /// A further cut lies between chunks, as far as `chunks` tells where these end.
     pub(crate) fn regions(&self, threads: usize, chunks: ChunkRows) -> Vec<Region> {
@@ -400,8 +405,8 @@ impl Space {
         let slow = self.slowest();
         let Some(axis) = self.axes.get(slow) else { return Vec::new() };
         let mut parts = self.tile_rows(slow, axis);
-        // If tiles are stored in the result's order, a cut along the slowest dimension costs nothing: each part
-        // decodes its own chunks.
+        // If tiles are stored in the result's order, a cut along the slowest dimension costs
+        // nothing: each part decodes its own chunks.
         let same_order = self.cell_order == self.order || self.axes.len() == 1;
         let wanted = threads.saturating_mul(2);
         if threads > 1 && parts.len() < wanted && self.cells > SMALL && same_order {
@@ -416,7 +421,8 @@ impl Space {
         parts.into_iter().filter_map(region).collect()
     }
 
-    /// Cuts a part of an axis in at most so many pieces. Where the part is one run, they end with a chunk of its tile.
+    /// Cuts a part of an axis in at most so many pieces. Where the part is one run, they end with a
+    /// chunk of its tile.
     fn cut(&self, dimension: usize, part: &Axis, pieces: usize, ChunkRows(rows): ChunkRows) -> Vec<Axis> {
         let (count, rows) = (part.count(), rows.max(1));
         let step = count.div_ceil(pieces.max(1)).max(1);
@@ -441,8 +447,8 @@ impl Space {
         slices
     }
 
-    /// Cuts an axis at the borders of rows of tiles or, if there are many rows, of groups of rows: painting loops
-    /// over the tiles of a region, so several rows of tiles may share one.
+    /// Cuts an axis at the borders of rows of tiles or, if there are many rows, of groups of rows:
+    /// painting loops over the tiles of a region, so several rows of tiles may share one.
     fn tile_rows(&self, dimension: usize, axis: &Axis) -> Vec<Axis> {
         let rows = |(low, high): (u64, u64)| {
             let (first, last) = (self.tile_index(dimension, low), self.tile_index(dimension, high));
@@ -483,7 +489,8 @@ impl Space {
     }
 }
 
-/// A space tile along one dimension, and the smallest span of ordinals that contains the part needed of it.
+/// A space tile along one dimension, and the smallest span of ordinals that contains the part
+/// needed of it.
 #[derive(Clone, Copy, Debug)]
 struct TileStep {
     index: u64,
@@ -493,6 +500,6 @@ struct TileStep {
 /// About the largest number of regions that a query is cut into: each costs some memory.
 const MOST_REGIONS: u64 = 1 << 16;
 
-/// A query with fewer cells is not cut finer than tiles: a thread that has just begun may have to wait longer for a processor than the rest
-/// of the query takes.
+/// A query with fewer cells is not cut finer than tiles: a thread that has just begun may have to
+/// wait longer for a processor than the rest of the query takes.
 const SMALL: usize = 1 << 16;

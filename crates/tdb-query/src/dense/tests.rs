@@ -1,4 +1,5 @@
-//! Attributes that are dropped and added again: what a fragment without an attribute hides of older ones.
+//! Attributes that are dropped and added again: what a fragment without an attribute hides of older
+//! ones.
 
 use core::ops::RangeInclusive;
 
@@ -21,8 +22,8 @@ fn number(y: i32, x: i32) -> usize {
     usize::try_from((y - 1) * COLUMNS + x - 1).unwrap()
 }
 
-/// A cell of all attributes, as a reader sees it: `a`, `text` and `maybe` are fill values if the newest fragment
-/// lacks them.
+/// A cell of all attributes, as a reader sees it: `a`, `text` and `maybe` are fill values if the
+/// newest fragment lacks them.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Cell {
     always: Option<i32>,
@@ -258,7 +259,8 @@ fn check(history: &History, time: u64, has: [bool; 3], cells: &[Cell], what: &st
     }
 }
 
-/// Compares aggregates with the cells that the same read marks, and `count` with this number, if it is another.
+/// Compares aggregates with the cells that the same read marks, and `count` with this number, if it
+/// is another.
 fn add_up(read: &crate::Read, count: Option<usize>, has: [bool; 3], what: &str) {
     let read = || read.clone();
     let cells = read().selection(true).collect().unwrap().into_selected().unwrap();

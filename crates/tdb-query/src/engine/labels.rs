@@ -1,7 +1,7 @@
 //! Dimension labels: values that identify the positions of a dimension.
 //!
-//! A label's values are in a dense array of one dimension below the array's folder, in ascending or descending order,
-//! so a range of values is a range of positions.
+//! A label's values are in a dense array of one dimension below the array's folder, in ascending or
+//! descending order, so a range of values is a range of positions.
 
 use core::cmp::Ordering;
 
@@ -89,7 +89,8 @@ impl LabelValues<'_> {
 
     /// The range of positions whose values lie in a range; `None` if there are none.
     ///
-    /// Values without a position between them, or out of order, are an error, as in libtiledb: writes check only their own cells.
+    /// Values without a position between them, or out of order, are an error, as in libtiledb:
+    /// writes check only their own cells.
     pub(crate) fn positions(&self, ends: &Ends) -> Result<Option<Ends>> {
         if let Some(index) = self.gap {
             return Err(self.unordered(index, "was never written, but values before and after it were"));
@@ -156,8 +157,8 @@ impl LabelValues<'_> {
         low
     }
 
-    /// Converts a column of the dimension's coordinates to a column of labels. Positions without a value get the fill
-    /// value.
+    /// Converts a column of the dimension's coordinates to a column of labels. Positions without a
+    /// value get the fill value.
     fn column(&self, coordinates: &Column, cells: usize) -> Result<Column> {
         let value = |cell: usize| -> &[u8] {
             let ordinal = coordinates.cell(cell).and_then(|value| self.positions.ordinal(value));
@@ -181,8 +182,8 @@ impl LabelValues<'_> {
     }
 }
 
-/// Replaces columns of coordinates by columns of labels, if labels were asked for. `wanted` has the place of each
-/// such column, and the number of its label in the schema.
+/// Replaces columns of coordinates by columns of labels, if labels were asked for. `wanted` has the
+/// place of each such column, and the number of its label in the schema.
 pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
     for (place, label) in wanted {
         let Some(label) = array.schema().labels.get(*label) else { continue };

@@ -1,4 +1,5 @@
-//! Runs a query that was checked: reads the cells of dense and sparse arrays, and of the arrays that contain labels.
+//! Runs a query that was checked: reads the cells of dense and sparse arrays, and of the arrays
+//! that contain labels.
 
 mod labels;
 

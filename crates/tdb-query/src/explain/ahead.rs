@@ -1,5 +1,5 @@
-//! Finds out what a query is going to read, for storages that want to know it beforehand, with the plan that
-//! [`explain`](super::explain) returns.
+//! Finds out what a query is going to read, for storages that want to know it beforehand, with the
+//! plan that [`explain`](super::explain) returns.
 
 use std::collections::HashSet;
 
@@ -14,8 +14,8 @@ use crate::plan::Plan;
 use crate::sparse::deletes::stored_program;
 use crate::storage::{Ahead, Needs};
 
-/// Fetches what a query is going to read, if the storage wants to know it: sections of metadata, then the tiles that
-/// are read no matter which cells are found.
+/// Fetches what a query is going to read, if the storage wants to know it: sections of metadata,
+/// then the tiles that are read no matter which cells are found.
 pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
     let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
     ahead.drop_ranges();
@@ -31,8 +31,8 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
         };
         list.ranges.extend(field.ranges.into_iter().flatten());
     }
-    // With a condition, the cells that it leaves are not known yet; without one, most tiles that are looked at have
-    // cells in the result.
+    // With a condition, the cells that it leaves are not known yet; without one, most tiles that
+    // are looked at have cells in the result.
     if plan.condition.is_none() || needs.ranges.is_empty() {
         let search = needs.ranges.clone();
         needs.ranges.append(&mut found.ranges);

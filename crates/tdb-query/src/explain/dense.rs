@@ -60,7 +60,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     }
     let mut ruled_out = vec![0u64; array_fragments.len()];
     let mut worker = Worker::default();
-    // Where no fragment has cells, nothing is read: a domain may have more tiles than can be visited.
+    // Where no fragment has cells, nothing is read: a domain may have more tiles than can be
+    // visited.
     let domains = array_fragments.iter().map(|fragment| fragment_box(fragment));
     let domains = domains.collect::<Result<Vec<_>>>()?;
     let has_cells =
@@ -100,7 +101,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
                     })?;
                     continue;
                 }
-                // What the condition decodes goes directly into the column, unless it is of variable length.
+                // What the condition decodes goes directly into the column, unless it is of
+                // variable length.
                 let again = looked.contains(kind);
                 let there = again && spec.cell_size.is_some();
                 let before = planned.tiles;
@@ -156,8 +158,8 @@ pub(super) fn explain(plan: &Plan, fetched: bool) -> Result<Explain> {
     Ok(Explain { order, fragments, fields: plans, cells, matching, exact, result_bytes, memory_bytes })
 }
 
-/// Visits everything that painting a part of a space tile reads of a field: the number of each fragment, and the
-/// bytes of its values of variable length. Adds it to `planned`, if there is one.
+/// Visits everything that painting a part of a space tile reads of a field: the number of each
+/// fragment, and the bytes of its values of variable length. Adds it to `planned`, if there is one.
 fn layers(
     plan: &Plan,
     space: &Space,

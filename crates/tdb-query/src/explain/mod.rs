@@ -1,10 +1,12 @@
 //! Explains what a query would do, without doing it: reads metadata only.
 //!
-//! It walks through the same steps as a read, with the same functions, and stops before the data files: the
-//! candidates of each sparse fragment, those that statistics leave to the condition, those that may contain other
-//! versions of their cells, and the layers of each tile of a dense query. A read then takes exactly the requests and
-//! bytes that are shown, unless only few chunks of large tiles are wanted, or cells that lie far apart: then it reads less,
-//! in more requests. With a condition, a read takes at most the bytes that are shown. Chunks are counted as writers cut them, by the sizes in the schema.
+//! It walks through the same steps as a read, with the same functions, and stops before the data
+//! files: the candidates of each sparse fragment, those that statistics leave to the condition,
+//! those that may contain other versions of their cells, and the layers of each tile of a dense
+//! query. A read then takes exactly the requests and bytes that are shown, unless only few chunks
+//! of large tiles are wanted, or cells that lie far apart: then it reads less, in more requests.
+//! With a condition, a read takes at most the bytes that are shown. Chunks are counted as writers
+//! cut them, by the sizes in the schema.
 
 mod ahead;
 mod dense;
@@ -28,10 +30,11 @@ use crate::{Layout, Result, Snapshot};
 
 /// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
 ///
-/// No data file is opened for it. Tiles, bytes and requests are those of whole tiles: if only few chunks of a large
-/// tile are wanted, fewer are decoded, and if the storage makes small reads cheap, fewer bytes are read, in more requests. With a
-/// condition, all of them are upper bounds: the tiles that statistics cannot decide are decided by the condition's
-/// columns, tile by tile, and other fields are not read where no cell satisfies it. So is what deletes look at.
+/// No data file is opened for it. Tiles, bytes and requests are those of whole tiles: if only few
+/// chunks of a large tile are wanted, fewer are decoded, and if the storage makes small reads
+/// cheap, fewer bytes are read, in more requests. With a condition, all of them are upper bounds:
+/// the tiles that statistics cannot decide are decided by the condition's columns, tile by tile,
+/// and other fields are not read where no cell satisfies it. So is what deletes look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explain {
@@ -39,20 +42,21 @@ pub struct Explain {
     pub order: Layout,
     /// Every committed fragment, oldest first, and whether it is read.
     pub fragments: Vec<FragmentPlan>,
-    /// What is read of each field: first the fields asked for, then the fields that the condition looks at, then the
-    /// fields that are also needed to find and order cells.
+    /// What is read of each field: first the fields asked for, then the fields that the condition
+    /// looks at, then the fields that are also needed to find and order cells.
     pub fields: Vec<FieldPlan>,
     /// Number of cells of the result: exact for dense arrays, an upper bound for sparse ones.
     pub cells: u64,
-    /// About how many of `cells` satisfy the condition, if the values of each tile are spread evenly between its least and its
-    /// greatest. `None` without a condition, for dense arrays, and if nothing is known of the values.
+    /// About how many of `cells` satisfy the condition, if the values of each tile are spread
+    /// evenly between its least and its greatest. `None` without a condition, for dense arrays, and
+    /// if nothing is known of the values.
     pub matching: Option<u64>,
     /// Whether `cells` and `result_bytes` are exact, not upper bounds.
     pub exact: bool,
     /// Bytes of the result's columns, at most.
     pub result_bytes: u64,
-    /// Approximate memory of the whole query: the result, the keys that cells are ordered by, and a second copy of
-    /// the largest column while it is put in order.
+    /// Approximate memory of the whole query: the result, the keys that cells are ordered by, and a
+    /// second copy of the largest column while it is put in order.
     pub memory_bytes: u64,
 }
 
@@ -64,10 +68,11 @@ pub struct FragmentPlan {
     pub name: String,
     /// First and last millisecond that it covers.
     pub timestamps: (u64, u64),
-    /// The number of its data tiles, if they were counted; those of fragments outside the window are not.
+    /// The number of its data tiles, if they were counted; those of fragments outside the window
+    /// are not.
     pub tiles: Option<u64>,
-    /// The tiles in the ranges that are not read, because statistics or bounding rectangles show that none of their
-    /// cells satisfies the condition.
+    /// The tiles in the ranges that are not read, because statistics or bounding rectangles show
+    /// that none of their cells satisfies the condition.
     pub ruled_out: u64,
     /// Why it is read or not.
     pub outcome: Outcome,
@@ -83,8 +88,8 @@ pub enum Outcome {
     Consolidated,
     /// It has no cells in the ranges: its domain, or the rectangle of every tile, is outside them.
     OutsideRanges,
-    /// None of its cells in the ranges satisfies the condition, according to its statistics or those of the tiles in
-    /// the ranges.
+    /// None of its cells in the ranges satisfies the condition, according to its statistics or
+    /// those of the tiles in the ranges.
     OutsideCondition,
     /// All its cells in the ranges are hidden by newer ones. Dense arrays only.
     Hidden,
@@ -92,7 +97,8 @@ pub enum Outcome {
     Read {
         /// Tiles that may contain cells of the query.
         tiles: u64,
-        /// Those of them that are completely inside the ranges, so that no coordinates need to be compared.
+        /// Those of them that are completely inside the ranges, so that no coordinates need to be
+        /// compared.
         whole: u64,
     },
 }
@@ -111,13 +117,13 @@ pub struct FieldPlan {
     pub requests: u64,
     /// Stored bytes.
     pub bytes: u64,
-    /// The number of their chunks: exact for cells of a fixed size in the chunks that libtiledb and tdb write,
-    /// otherwise approximate.
+    /// The number of their chunks: exact for cells of a fixed size in the chunks that libtiledb and
+    /// tdb write, otherwise approximate.
     pub chunks: u64,
     /// Bytes of their cells once they are decoded: values, offsets and validity.
     pub decoded: u64,
-    /// How many of the tiles are decoded a second time: what a condition or a range has decoded is kept for the
-    /// result only if the memory has room for it.
+    /// How many of the tiles are decoded a second time: what a condition or a range has decoded is
+    /// kept for the result only if the memory has room for it.
     pub again: u64,
     /// Where these bytes are in the files, if the planner is going to fetch them.
     ranges: Option<Vec<(Arc<str>, core::ops::Range<u64>)>>,
@@ -247,7 +253,8 @@ impl Chunks {
         Self { fixed: size, values: size, validity: size }
     }
 
-    /// The number of chunks of these bytes for this many values, if no value is split; without bytes, all values are one chunk.
+    /// The number of chunks of these bytes for this many values, if no value is split; without
+    /// bytes, all values are one chunk.
     fn count(values: u64, size: u64, chunk: Option<u32>) -> u64 {
         let Some(chunk) = chunk else { return u64::from(values > 0) };
         let each = u64::from(chunk).checked_div(size).unwrap_or(0).max(1);
@@ -269,9 +276,9 @@ pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Expla
     Ok(explained)
 }
 
-/// Counts the requests to a storage that is told beforehand what will be read: ranges near each other become one
-/// request, and what several fields or purposes need is delivered once. Each request counts for the first field that
-/// has something in it.
+/// Counts the requests to a storage that is told beforehand what will be read: ranges near each
+/// other become one request, and what several fields or purposes need is delivered once. Each
+/// request counts for the first field that has something in it.
 fn count_requests(fields: &mut [FieldPlan], ahead: &Ahead) {
     let ranges: Vec<Vec<_>> =
         fields.iter_mut().map(|field| field.ranges.take().unwrap_or_default()).collect();
@@ -326,7 +333,8 @@ fn asked<'p>(plan: &'p Plan) -> impl Iterator<Item = (FieldKind, ColumnSpec)> + 
         .filter_map(move |kind| Some((*kind, ColumnSpec::new(schema, &schema.field_of(*kind)?))))
 }
 
-/// Bytes of a column of `cells` cells. `values` is the number of bytes of values of variable length.
+/// Bytes of a column of `cells` cells. `values` is the number of bytes of values of variable
+/// length.
 fn column_bytes(spec: &ColumnSpec, cells: u64, values: u64) -> u64 {
     let fixed = cells.saturating_mul(spec.cell_size.map_or(8, to_u64));
     let validity = if spec.nullable { cells } else { 0 };

@@ -28,8 +28,8 @@ const KEY_BYTES: u64 = 16;
 struct Tiles {
     /// Those whose cells may be in the result.
     matching: Vec<Candidate>,
-    /// If a condition is applied before older versions of cells are searched for: the tiles that may contain such
-    /// versions; otherwise empty.
+    /// If a condition is applied before older versions of cells are searched for: the tiles that
+    /// may contain such versions; otherwise empty.
     versions: Vec<Candidate>,
 }
 
@@ -202,8 +202,8 @@ fn own_field<'p>(
     move |fragment| spec.own_field(plan.array.fragments().get(fragment)?.schema(), kind)
 }
 
-/// The plans of columns, including the tiles that must be decoded again because `max` bytes are not enough to keep
-/// them after they are first looked at.
+/// The plans of columns, including the tiles that must be decoded again because `max` bytes are not
+/// enough to keep them after they are first looked at.
 fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<FieldPlan>> {
     let mut left = max;
     let fields = columns.into_iter().map(|Column { kind, spec, mut field, looked_at }| {
@@ -272,8 +272,8 @@ fn tiles(
     Ok((tiles, plans))
 }
 
-/// Adds tiles of a field to `planned`; `own` returns the field's kind in each fragment. Returns the bytes of their
-/// values of variable length.
+/// Adds tiles of a field to `planned`; `own` returns the field's kind in each fragment. Returns the
+/// bytes of their values of variable length.
 fn read<'t>(
     plan: &Plan,
     field: &mut FieldPlan,

@@ -7,7 +7,8 @@ use crate::asked::Ends;
 use crate::ranges::RangeSet;
 use crate::stream::{Line, last_where};
 
-/// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered like the values.
+/// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered
+/// like the values.
 #[derive(Debug)]
 pub(super) struct Axis {
     kind: Kind,
@@ -15,8 +16,8 @@ pub(super) struct Axis {
     asked: Vec<Interval>,
     /// What is added to the distance between an interval's ends to get its length.
     grain: f64,
-    /// The first number that is asked for. Positions are measured from here, because `f64` cannot hold the distances
-    /// of large integers exactly.
+    /// The first number that is asked for. Positions are measured from here, because `f64` cannot
+    /// hold the distances of large integers exactly.
     base: u64,
 }
 
@@ -35,7 +36,8 @@ struct Interval {
 }
 
 impl Axis {
-    /// The part of a dimension that is both in the tiles of a query and asked for. `None` if there is none.
+    /// The part of a dimension that is both in the tiles of a query and asked for. `None` if there
+    /// is none.
     pub(super) fn new<'t>(
         dimension: &Dimension,
         set: &RangeSet,
@@ -64,8 +66,8 @@ impl Axis {
         (!axis.asked.is_empty()).then_some(axis)
     }
 
-    /// The intervals that were asked for in a dense dimension, in that order. Numbers are places in this sequence, or
-    /// ordinals if there is only one interval.
+    /// The intervals that were asked for in a dense dimension, in that order. Numbers are places in
+    /// this sequence, or ordinals if there is only one interval.
     pub(super) fn dense(line: Line, low: u64, high: u64) -> Self {
         let mut axis = Self { kind: Kind::Line(line), asked: Vec::new(), grain: 1.0, base: 0 };
         axis.ask(&[(low, high)]);
@@ -118,11 +120,13 @@ impl Axis {
         if number > interval.high {
             return interval.before + self.position(interval.high) - self.position(interval.low) + self.grain;
         }
-        // For integers, this is up to the number before; for others there is nothing between the two.
+        // For integers, this is up to the number before; for others there is nothing between the
+        // two.
         interval.before + self.position(number) - self.position(interval.low)
     }
 
-    /// The position of a number, scaled down for reals: the distance between the ends of all reals would overflow.
+    /// The position of a number, scaled down for reals: the distance between the ends of all reals
+    /// would overflow.
     fn position(&self, number: u64) -> f64 {
         match &self.kind {
             Kind::Line(line) if line.is_real() => line.position(number) / 4.0,
@@ -157,7 +161,8 @@ impl Axis {
     }
 }
 
-/// Strings as numbers: ends of tiles and of ranges are at multiples of [`Self::ONE`], other strings between them.
+/// Strings as numbers: ends of tiles and of ranges are at multiples of [`Self::ONE`], other strings
+/// between them.
 #[derive(Debug)]
 struct Texts(Vec<Vec<u8>>);
 
@@ -190,7 +195,8 @@ impl Texts {
         end.map_or(&[], Vec::as_slice)
     }
 
-    /// The string for a number. For a number between two ends it is after the first and before the second.
+    /// The string for a number. For a number between two ends it is after the first and before the
+    /// second.
     fn value(&self, number: u64) -> Vec<u8> {
         let (at, part) = (number / Self::ONE, number % Self::ONE);
         let (low, high) = (self.end(at), self.end(at.saturating_add(1)));
@@ -214,8 +220,8 @@ impl Texts {
     }
 }
 
-/// The least number of `low..=high` for which `holds` is true; it must also be true for all numbers after it. `high`
-/// if there is none.
+/// The least number of `low..=high` for which `holds` is true; it must also be true for all numbers
+/// after it. `high` if there is none.
 pub(super) fn first_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
     if low >= high || holds(low) {
         return low.min(high);

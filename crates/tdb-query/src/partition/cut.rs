@@ -1,8 +1,8 @@
 //! Cutting a box into boxes that follow each other in an order, each of about the same weight.
 //!
-//! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the first part come
-//! before those in the next. So a box is cut along the first part; a single tile or coordinate of it that is too
-//! heavy by itself is cut along the next part, and so on.
+//! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the
+//! first part come before those in the next. So a box is cut along the first part; a single tile or
+//! coordinate of it that is too heavy by itself is cut along the next part, and so on.
 
 use tdb_codec::to_usize;
 
@@ -23,7 +23,8 @@ pub(super) struct Item {
 pub(super) struct Cutting<'a> {
     pub(super) axes: &'a [Axis],
     pub(super) parts: &'a [Part],
-    /// Whether cells are only stored in space tiles, so that only the ends of these are good places for a cut.
+    /// Whether cells are only stored in space tiles, so that only the ends of these are good places
+    /// for a cut.
     pub(super) dense: bool,
     pub(super) done: Vec<Bounds>,
 }
@@ -100,8 +101,8 @@ struct Strips<'a> {
 }
 
 impl Strips<'_> {
-    /// At most as many strips as give `boxes` boxes. Only places that are heavy by themselves become several boxes,
-    /// and only if there is a `next` part to cut them along.
+    /// At most as many strips as give `boxes` boxes. Only places that are heavy by themselves
+    /// become several boxes, and only if there is a `next` part to cut them along.
     fn all(&self, (low, high): (u64, u64), boxes: usize, next: bool) -> Vec<Strip> {
         let mut strips = Vec::new();
         let (mut at, mut left, mut done) = (low, boxes, 0.0);
@@ -147,7 +148,8 @@ impl Strips<'_> {
         (before.map_or(low, |before| before.saturating_add(1)), line.tile_last(number, high))
     }
 
-    /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes it is to become.
+    /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes
+    /// it is to become.
     fn heavy(
         &self,
         (low, high): (u64, u64),
@@ -171,8 +173,8 @@ impl Strips<'_> {
         Some(Strip { low, high, boxes: shares })
     }
 
-    /// The best end of a strip near a number: where the fewest tiles are read by both sides. `None` if nothing would
-    /// be left after it.
+    /// The best end of a strip near a number: where the fewest tiles are read by both sides. `None`
+    /// if nothing would be left after it.
     fn end(&self, (low, high): (u64, u64), best: u64, (done, share): (f64, f64)) -> Option<u64> {
         let line = self.axis.tiled();
         let tile = line.filter(|line| line.has_tiles() || matches!(self.along, Part::Tile(_)));

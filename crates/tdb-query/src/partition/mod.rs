@@ -1,9 +1,9 @@
 //! Divides a query into parts of about equal cost; each part is a query.
 //!
-//! Parts are boxes that follow each other in the order of the result, so all versions of a cell are in the same part.
-//! The cost of a box is computed from metadata: the bytes of the tiles it touches (`tiles.rs`), spread evenly over
-//! the area they cover (`weight.rs`) along dimensions as lines of whole numbers (`axis.rs`). `cut.rs` chooses where
-//! to cut.
+//! Parts are boxes that follow each other in the order of the result, so all versions of a cell are
+//! in the same part. The cost of a box is computed from metadata: the bytes of the tiles it touches
+//! (`tiles.rs`), spread evenly over the area they cover (`weight.rs`) along dimensions as lines of
+//! whole numbers (`axis.rs`). `cut.rs` chooses where to cut.
 
 mod axis;
 mod cut;
@@ -24,8 +24,8 @@ use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::stream::{Bounds, Line, bounds_of, lines_of, order_of, several, volume};
 
-/// The intervals that a query asks for in each dimension, in the order they are asked for; `None` for the whole
-/// dimension.
+/// The intervals that a query asks for in each dimension, in the order they are asked for; `None`
+/// for the whole dimension.
 pub(crate) type Ranges = Vec<Option<Vec<Ends>>>;
 
 /// The ranges of a query, checked, in the form of requested ranges.
@@ -34,8 +34,8 @@ pub(crate) fn ranges(plan: &Plan) -> Ranges {
     sets.map(|(set, dimension)| (!set.is_all()).then(|| set.iter(dimension).collect())).collect()
 }
 
-/// The ranges of at most `max` parts of a query, in the order of its result if it has one; empty if the query is not
-/// cut.
+/// The ranges of at most `max` parts of a query, in the order of its result if it has one; empty if
+/// the query is not cut.
 pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
     if max < 2 {
         return Ok(Vec::new());
@@ -55,8 +55,8 @@ pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
     Ok(if found.len() < 2 { Vec::new() } else { found })
 }
 
-/// Parts of a dense query. Its cells weigh what they take in the result, and in addition the bytes that fragments
-/// store of them, spread evenly.
+/// Parts of a dense query. Its cells weigh what they take in the result, and in addition the bytes
+/// that fragments store of them, spread evenly.
 fn dense(plan: &Plan, max: usize) -> Option<Vec<Ranges>> {
     let lines = lines_of(plan)?;
     let all = bounds_of(plan, &lines)?;
@@ -79,7 +79,8 @@ fn dense(plan: &Plan, max: usize) -> Option<Vec<Ranges>> {
     boxes.map(|bounds| within(plan, &axes, bounds, &all)).collect()
 }
 
-/// The part of a fragment's box that a query asks for, with its share of the bytes that the fragment stores.
+/// The part of a fragment's box that a query asks for, with its share of the bytes that the
+/// fragment stores.
 fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Option<Item> {
     let mut item = Item { bounds: Vec::with_capacity(lines.len()), weight: stored };
     for ((range, line), (first, last)) in domain.iter().zip(lines).zip(all) {
@@ -120,8 +121,8 @@ fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
     Ok(cutting.done.iter().map(|bounds| within(plan, &axes, bounds, &all)).collect())
 }
 
-/// The parts of the order that a sparse query may be cut along. Without an order, they are those of the tile order,
-/// since tiles are read whole.
+/// The parts of the order that a sparse query may be cut along. Without an order, they are those of
+/// the tile order, since tiles are read whole.
 fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
     let schema = plan.array.schema();
     let parts = parts(schema, order_of(plan));

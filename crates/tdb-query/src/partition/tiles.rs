@@ -25,16 +25,17 @@ pub(super) struct Tile {
 #[derive(Debug)]
 pub(super) struct Touched {
     pub(super) tiles: Vec<Tile>,
-    /// For each dimension, whether there may be cells at NaN. The query returns these although no range contains NaN. Or whether a filter
-    /// rounds coordinates, so that cells lie outside of their rectangles.
+    /// For each dimension, whether there may be cells at NaN. The query returns these although no
+    /// range contains NaN. Or whether a filter rounds coordinates, so that cells lie outside of
+    /// their rectangles.
     pub(super) unordered: Vec<bool>,
 }
 
 /// The most entries per fragment: with more tiles than this, consecutive ones are combined.
 const MOST_TILES: usize = 1 << 16;
 
-/// The tiles that a query of a sparse array touches. Each weighs the bytes that are stored of it in the files that
-/// the query looks at, plus the bytes of its values of fixed size in the result.
+/// The tiles that a query of a sparse array touches. Each weighs the bytes that are stored of it in
+/// the files that the query looks at, plus the bytes of its values of fixed size in the result.
 pub(super) fn touched(plan: &Plan) -> Result<Touched> {
     let context = plan.array.context();
     let meeting: Vec<&Arc<Fragment>> =
@@ -108,8 +109,8 @@ impl Tile {
     }
 }
 
-/// Whether metadata shows that a real dimension has cells at NaN. If such a cell comes first in its tile, libraries
-/// store NaN as the end of the rectangle, and the tree has the whole domain there.
+/// Whether metadata shows that a real dimension has cells at NaN. If such a cell comes first in its
+/// tile, libraries store NaN as the end of the rectangle, and the tree has the whole domain there.
 fn may_have_nan(
     fragment: &Fragment,
     (index, dimension): (usize, &Dimension),
@@ -138,8 +139,8 @@ fn columns(plan: &Plan) -> impl Iterator<Item = ColumnSpec> {
     plan.fields.iter().filter_map(|kind| Some(ColumnSpec::new(schema, &schema.field_of(*kind)?)))
 }
 
-/// The fields that a query looks at, by their kind in a fragment's schema: those of the result, those of the
-/// condition, and the coordinates of sparse fragments, each once.
+/// The fields that a query looks at, by their kind in a fragment's schema: those of the result,
+/// those of the condition, and the coordinates of sparse fragments, each once.
 fn looked_at(plan: &Plan, fragment: &Fragment) -> Vec<FieldKind> {
     let schema = fragment.schema();
     let asked = plan.fields.iter().zip(columns(plan)).map(|(kind, spec)| spec.own_field(schema, *kind));

@@ -5,7 +5,8 @@ use super::axis::{Axis, first_where};
 /// The weights of tiles along an axis.
 #[derive(Debug, Default)]
 pub(super) struct Weights {
-    /// Places where the density changes, ascending, with the total weight before each and the density after it.
+    /// Places where the density changes, ascending, with the total weight before each and the
+    /// density after it.
     steps: Vec<Step>,
     /// The first and last numbers of tiles.
     begins: Vec<Sum>,
@@ -97,7 +98,8 @@ impl Weights {
         sum_to(&self.begins, high).1 > ended
     }
 
-    /// Numbers of `low..=high` at which tiles end; if there are many, at most `max` evenly spaced ones.
+    /// Numbers of `low..=high` at which tiles end; if there are many, at most `max` evenly spaced
+    /// ones.
     pub(super) fn ends(&self, low: u64, high: u64, max: usize) -> impl Iterator<Item = u64> {
         let from = self.ends.partition_point(|end| end.number < low);
         let to = self.ends.partition_point(|end| end.number <= high).max(from);
@@ -106,8 +108,8 @@ impl Weights {
     }
 }
 
-/// Sorts the weights by number and adds them up; each entry is the sum up to its number. Equal numbers become one
-/// entry.
+/// Sorts the weights by number and adds them up; each entry is the sum up to its number. Equal
+/// numbers become one entry.
 fn summed(mut weights: Vec<(u64, f64)>) -> Vec<Sum> {
     weights.sort_unstable_by_key(|weight| weight.0);
     let mut sums: Vec<Sum> = Vec::new();

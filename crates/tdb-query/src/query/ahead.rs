@@ -9,12 +9,13 @@ use std::thread::{self, JoinHandle};
 
 use crate::{Cells, Error, Read, Result};
 
-/// The cells of a query, batch by batch, without blocking the caller: those of [`Read::batches`](crate::Read::batches), in
-/// the same order. Made by [`Read::stream`].
+/// The cells of a query, batch by batch, without blocking the caller: those of
+/// [`Read::batches`](crate::Read::batches), in the same order. Made by [`Read::stream`].
 ///
-/// While the caller works on a batch, a thread reads the next one. It begins when the previous batch is taken, so the
-/// query never holds more than its memory budget. The stream needs no runtime, and works under any. With the feature
-/// `async` it is a `futures_core::Stream`. Dropping it ends the query after the batch that is being read.
+/// While the caller works on a batch, a thread reads the next one. It begins when the previous
+/// batch is taken, so the query never holds more than its memory budget. The stream needs no
+/// runtime, and works under any. With the feature `async` it is a `futures_core::Stream`. Dropping
+/// it ends the query after the batch that is being read.
 #[must_use = "batches are read as the stream is polled"]
 pub struct BatchStream {
     exchange: Arc<Exchange>,
@@ -58,7 +59,8 @@ impl Exchange {
     }
 }
 
-/// Wakes the waiting task after the state is unlocked: the waker runs code of the executor, which may poll at once.
+/// Wakes the waiting task after the state is unlocked: the waker runs code of the executor, which
+/// may poll at once.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);
@@ -213,7 +215,8 @@ mod tests {
 
     impl Wake for Look {
         fn wake(self: Arc<Self>) {
-            // The test itself may hold the lock for a moment; a waker called under the lock would hold it for ever.
+            // The test itself may hold the lock for a moment; a waker called under the lock would
+            // hold it for ever.
             let free = (0..1000).any(|_| {
                 let free = self.0.state.try_lock().is_ok();
                 if !free {

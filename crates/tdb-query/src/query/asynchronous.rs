@@ -16,8 +16,9 @@ use crate::{Aggregate, AggregateValue, Array, Cells, Error, Explain, Read, Resul
 const BATCH: MemoryBudget = MemoryBudget::from_bytes(8 << 20);
 
 impl Read {
-    /// [`Self::collect`], asynchronously. The cells are decoded in one piece, by the spawner if there is one. For
-    /// many cells use [`Self::batches_async`], which does not block other tasks for long.
+    /// [`Self::collect`], asynchronously. The cells are decoded in one piece, by the spawner if
+    /// there is one. For many cells use [`Self::batches_async`], which does not block other tasks
+    /// for long.
     ///
     /// ```
     /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
@@ -58,8 +59,9 @@ impl Read {
         .await
     }
 
-    /// Runs the query batch by batch, asynchronously: the cells of [`Self::batches`], in the same order. Unless
-    /// [`Self::batch_memory`] is set, batches take 8 MiB while they are made, and other tasks run between them.
+    /// Runs the query batch by batch, asynchronously: the cells of [`Self::batches`], in the same
+    /// order. Unless [`Self::batch_memory`] is set, batches take 8 MiB while they are made, and
+    /// other tasks run between them.
     pub fn batches_async(self) -> AsyncBatches {
         let read = if self.batch_memory.is_none() { self.batch_memory(BATCH) } else { self };
         let array = Array::from(read.array.for_task());
@@ -77,11 +79,12 @@ impl Read {
     }
 }
 
-/// The cells of a query, batch by batch, for a caller that awaits each. Made by [`Read::batches_async`].
+/// The cells of a query, batch by batch, for a caller that awaits each. Made by
+/// [`Read::batches_async`].
 ///
-/// With the feature `async` it is a `futures_core::Stream`. After an error there are no more batches. Dropping it
-/// ends the query and cancels its requests. A future of [`Self::next`] can be dropped at any time; the next call
-/// returns the batch it would have returned.
+/// With the feature `async` it is a `futures_core::Stream`. After an error there are no more
+/// batches. Dropping it ends the query and cancels its requests. A future of [`Self::next`] can be
+/// dropped at any time; the next call returns the batch it would have returned.
 #[must_use = "batches are read as they are awaited"]
 pub struct AsyncBatches {
     state: State,

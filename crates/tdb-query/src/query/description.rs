@@ -17,9 +17,9 @@
 //! | condition | `0`: none; `1`: a condition (`tdb_cells::expression`) |
 //! | selection | only in version 2: `1` |
 //!
-//! A dimension is `0` if all of it is asked for, otherwise `1`, a count (`u64`) and that many ranges. A range is a
-//! byte that says which ends follow (`0` none, `1` low, `2` high, `3` both, `4` one value that is both), and the
-//! bytes of these ends as strings.
+//! A dimension is `0` if all of it is asked for, otherwise `1`, a count (`u64`) and that many
+//! ranges. A range is a byte that says which ends follow (`0` none, `1` low, `2` high, `3` both,
+//! `4` one value that is both), and the bytes of these ends as strings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,13 +39,14 @@ use crate::{DescriptionError, QueryCondition, QueryError, Result, TimeWindow};
 
 const MAGIC: [u8; 8] = *b"tdbquery";
 const STRUCTURE_VERSION: u8 = 1;
-/// The version of a query that marks the selected cells: readers that do not know of these must not take others for them.
+/// The version of a query that marks the selected cells: readers that do not know of these must not
+/// take others for them.
 const WITH_SELECTION: u8 = 2;
 /// The code for an unspecified order.
 const DEFAULT_ORDER: u8 = 255;
 
-/// A query that another process can run. Its [bytes](Self::to_bytes) contain what was asked for, and which files of
-/// the array are used.
+/// A query that another process can run. Its [bytes](Self::to_bytes) contain what was asked for,
+/// and which files of the array are used.
 ///
 /// ```
 /// use tdb_array::{Array, OpenOptions, QueryDescription};
@@ -68,10 +69,11 @@ const DEFAULT_ORDER: u8 = 255;
 /// # Ok::<(), tdb_array::Error>(())
 /// ```
 ///
-/// It contains the URI of the array as the caller gave it, and the window in which the array was opened; the schema;
-/// the fragments and deletes that are used; ranges, fields, order and condition. Ranges of labels are stored as
-/// positions. It contains no keys, credentials or settings of storages, and no memory budgets, limits or threads: the
-/// process that runs the query chooses these.
+/// It contains the URI of the array as the caller gave it, and the window in which the array was
+/// opened; the schema; the fragments and deletes that are used; ranges, fields, order and
+/// condition. Ranges of labels are stored as positions. It contains no keys, credentials or
+/// settings of storages, and no memory budgets, limits or threads: the process that runs the query
+/// chooses these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryDescription {
     uri: String,
@@ -85,16 +87,16 @@ pub struct QueryDescription {
 }
 
 impl Read {
-    /// Describes the query for another process. `uri` is where that process finds the array: it is passed on
-    /// unchanged, and must contain no secret.
+    /// Describes the query for another process. `uri` is where that process finds the array: it is
+    /// passed on unchanged, and must contain no secret.
     ///
-    /// The description names the fragments that have cells in the query's ranges, and all deletes of the window.
-    /// Whoever opens it reads these and no others, so that all parts of a query agree, even if more is written in the
-    /// meantime.
+    /// The description names the fragments that have cells in the query's ranges, and all deletes
+    /// of the window. Whoever opens it reads these and no others, so that all parts of a query
+    /// agree, even if more is written in the meantime.
     ///
     /// # Errors
-    /// A field, range or condition that does not fit the array, or a condition that is nested more than 256 levels
-    /// deep. [`QueryError::MadeOfTiles`] for a part of [`Read::tile_partitions`].
+    /// A field, range or condition that does not fit the array, or a condition that is nested more
+    /// than 256 levels deep. [`QueryError::MadeOfTiles`] for a part of [`Read::tile_partitions`].
     pub fn describe(&self, uri: impl Into<String>) -> Result<QueryDescription> {
         if self.tiles.is_some() {
             return Err(QueryError::MadeOfTiles.into());
@@ -132,19 +134,22 @@ impl QueryDescription {
     /// Reads what [`Self::to_bytes`] wrote. Nothing is checked against an array yet.
     ///
     /// # Errors
-    /// [`Error::Description`](crate::Error::Description): not a description, another version, or damaged bytes.
+    /// [`Error::Description`](crate::Error::Description): not a description, another version, or
+    /// damaged bytes.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         Ok(parse(bytes)?)
     }
 
     /// Opens the array in a local folder, and returns the query.
     ///
-    /// The window of the description replaces that of `options`. Labels are read as they are in the window.
+    /// The window of the description replaces that of `options`. Labels are read as they are in the
+    /// window.
     ///
     /// # Errors
-    /// As [`OpenOptions::open`], and [`Error::FilesGone`](crate::Error::FilesGone) if files that the query was
-    /// planned with no longer exist, because they were consolidated and then vacuumed: plan the query again. Fields,
-    /// ranges or a condition that do not fit the array are reported when the query is run.
+    /// As [`OpenOptions::open`], and [`Error::FilesGone`](crate::Error::FilesGone) if files that
+    /// the query was planned with no longer exist, because they were consolidated and then
+    /// vacuumed: plan the query again. Fields, ranges or a condition that do not fit the array are
+    /// reported when the query is run.
     pub fn open(&self, options: OpenOptions, path: impl Into<PathBuf>) -> Result<Read> {
         self.open_storage(options, LocalStorage::new(path))
     }

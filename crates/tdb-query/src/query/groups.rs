@@ -8,7 +8,8 @@ use crate::awaited::run_async;
 use crate::stream::Allowance;
 use crate::{Aggregate, Result};
 
-/// A query of a sparse array whose cells are grouped by the values of some fields. Made by [`Read::group_by`].
+/// A query of a sparse array whose cells are grouped by the values of some fields. Made by
+/// [`Read::group_by`].
 #[derive(Clone, Debug)]
 #[must_use = "groups do nothing until their aggregates are computed"]
 pub struct GroupBy {
@@ -19,14 +20,16 @@ pub struct GroupBy {
 }
 
 impl Read {
-    /// Groups the cells of a sparse array by the values of these fields (dimensions and attributes), to compute aggregates of each group
-    /// instead of returning cells. Values are compared as they are stored: attributes with an enumeration by their numbers,
-    /// real ones by their bits, so that 0.0 and -0.0 make two groups. Null is a value of its own.
+    /// Groups the cells of a sparse array by the values of these fields (dimensions and
+    /// attributes), to compute aggregates of each group instead of returning cells. Values are
+    /// compared as they are stored: attributes with an enumeration by their numbers, real ones by
+    /// their bits, so that 0.0 and -0.0 make two groups. Null is a value of its own.
     ///
-    /// Fields and order of the query do not matter. A cell in several ranges counts once. The memory is that of the groups and of one
-    /// tile a thread, in addition to notes on other tiles, and of more than 65,536 groups that of the keys and values of about
-    /// two million cells, or of more where there are more than 8 threads or a tile has more. With a [budget](Self::memory), all but the
-    /// tiles take a quarter of it at most.
+    /// Fields and order of the query do not matter. A cell in several ranges counts once. The
+    /// memory is that of the groups and of one tile a thread, in addition to notes on other tiles,
+    /// and of more than 65,536 groups that of the keys and values of about two million cells, or of
+    /// more where there are more than 8 threads or a tile has more. With a [budget](Self::memory),
+    /// all but the tiles take a quarter of it at most.
     ///
     /// ```
     /// use tdb_array::{Aggregate, Array};
@@ -69,7 +72,8 @@ impl GroupBy {
     /// Computes aggregates of each group.
     ///
     /// # Errors
-    /// As [`Read::aggregate`]; for a dense array; and for more groups than are allowed, or than a quarter of the memory holds.
+    /// As [`Read::aggregate`]; for a dense array; and for more groups than are allowed, or than a
+    /// quarter of the memory holds.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Grouped> {
         let Self { read, keys, most, few } = self;
         let memory = Allowance::new(read.memory, read.batch_memory);

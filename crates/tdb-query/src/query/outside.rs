@@ -6,8 +6,8 @@ use crate::plan::bounded;
 use crate::ranges::{check_ends, outside_domain};
 
 impl Read {
-    /// The same query, unless one of its ranges lies wholly outside the domain of its dimension, or the current domain. Such ranges
-    /// have no cells; libtiledb refuses them.
+    /// The same query, unless one of its ranges lies wholly outside the domain of its dimension, or
+    /// the current domain. Such ranges have no cells; libtiledb refuses them.
     ///
     /// # Errors
     /// A range outside the domain, or one that does not fit its dimension.

@@ -20,7 +20,8 @@ pub(super) struct TilePart {
     tiles: Arc<TileSet>,
     /// What the parts have found out together.
     common: Arc<Common>,
-    /// As many threads as all parts together may use: when one of them finds out what all want to know, the others wait.
+    /// As many threads as all parts together may use: when one of them finds out what all want to
+    /// know, the others wait.
     threads: usize,
 }
 
@@ -30,22 +31,26 @@ impl TilePart {
     }
 }
 
-/// Each part has tiles of about so many places in the array, so that a range that a later condition leaves is not in one part alone.
+/// Each part has tiles of about so many places in the array, so that a range that a later condition
+/// leaves is not in one part alone.
 const STRIPES: usize = 8;
 
 impl Read {
-    /// Cuts the query into at most `max` parts by its tiles, to be read by threads of this process. They are parts as those of
-    /// [`Self::partitions`] are, but have no order among each other, and no tile is read by two of them.
+    /// Cuts the query into at most `max` parts by its tiles, to be read by threads of this process.
+    /// They are parts as those of [`Self::partitions`] are, but have no order among each other, and
+    /// no tile is read by two of them.
     ///
-    /// If fragments may hold versions of each other's cells, the parts find out together which cells are the newest ones, and satisfy the
-    /// condition: the first part that is read does so within its own memory budget, and others wait for it. Later conditions
-    /// ([`Self::narrow`]) do not change what was found.
+    /// If fragments may hold versions of each other's cells, the parts find out together which
+    /// cells are the newest ones, and satisfy the condition: the first part that is read does so
+    /// within its own memory budget, and others wait for it. Later conditions ([`Self::narrow`]) do
+    /// not change what was found.
     ///
-    /// If a condition leaves few of these cells, the query is not cut: it is one part, with the threads of all. To find its cells is all the
-    /// work that there is.
+    /// If a condition leaves few of these cells, the query is not cut: it is one part, with the
+    /// threads of all. To find its cells is all the work that there is.
     ///
-    /// A query of a dense array, in an order, or of an array in a storage that is asked from afar is cut as [`Self::partitions`] cuts it: into
-    /// boxes. Parts that are made of tiles cannot be [described](Self::describe), and take no further ranges ([`QueryError::MadeOfTiles`]).
+    /// A query of a dense array, in an order, or of an array in a storage that is asked from afar
+    /// is cut as [`Self::partitions`] cuts it: into boxes. Parts that are made of tiles cannot be
+    /// [described](Self::describe), and take no further ranges ([`QueryError::MadeOfTiles`]).
     ///
     /// ```
     /// use tdb_array::Array;
@@ -97,16 +102,18 @@ impl Read {
         self.tiles.is_some()
     }
 
-    /// Asks for the cells that satisfy one more condition. It is the same as [`Self::condition`], but if the query is a part that is made of
-    /// tiles ([`Self::tile_partitions`]), what the parts have found out together stays valid.
+    /// Asks for the cells that satisfy one more condition. It is the same as [`Self::condition`],
+    /// but if the query is a part that is made of tiles ([`Self::tile_partitions`]), what the parts
+    /// have found out together stays valid.
     pub fn narrow(mut self, condition: QueryCondition) -> Self {
         let slot = if self.tiles.is_some() { &mut self.narrowed } else { &mut self.condition };
         *slot = both(slot.take(), Some(condition));
         self
     }
 
-    /// Finds out now what the parts of a query that are made of tiles have to know of each other ([`Self::tile_partitions`]), within the
-    /// memory budget of this part. Other queries do nothing.
+    /// Finds out now what the parts of a query that are made of tiles have to know of each other
+    /// ([`Self::tile_partitions`]), within the memory budget of this part. Other queries do
+    /// nothing.
     ///
     /// # Errors
     /// As [`Self::collect`]; [`QueryError::BudgetTooSmall`].
@@ -143,8 +150,9 @@ fn is_rare(plan: &Plan, tiles: &[Candidate]) -> Result<bool> {
     Ok(rarity(plan, tiles)?.is_some_and(|rarity| rarity >= RARE))
 }
 
-/// Deals tiles out to at most so many parts, each of about as many cells; there is at least one part, which may have no tiles. Parts take
-/// turns: in each of the stripes every one takes what it lacks of its share so far.
+/// Deals tiles out to at most so many parts, each of about as many cells; there is at least one
+/// part, which may have no tiles. Parts take turns: in each of the stripes every one takes what it
+/// lacks of its share so far.
 fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Vec<TileSet> {
     let mut parts = vec![(0u64, TileSet::new()); max.clamp(1, tiles.len().max(1))];
     let cells = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));

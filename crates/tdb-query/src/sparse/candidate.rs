@@ -20,11 +20,13 @@ pub(crate) struct Candidate {
     pub(crate) fragment: usize,
     pub(crate) tile: usize,
     pub(crate) tile_cells: usize,
-    /// Whether all its cells that are wanted are known, or all are in the ranges and in the window, so that their coordinates need not be looked at.
+    /// Whether all its cells that are wanted are known, or all are in the ranges and in the window,
+    /// so that their coordinates need not be looked at.
     pub(crate) whole: bool,
 }
 
-/// The tiles that may contain wanted cells, by metadata alone: fragments oldest first, tiles in file order.
+/// The tiles that may contain wanted cells, by metadata alone: fragments oldest first, tiles in
+/// file order.
 pub(crate) fn all_candidates(plan: &Plan, filter: Filter<'_>) -> Result<Vec<Candidate>> {
     let fragments: Vec<usize> = (0..plan.array.fragments().len()).collect();
     let found = parallel::filter_map(plan.array.context().threads, &fragments, |index| {
@@ -110,7 +112,8 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
         let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
             return true;
         };
-        // Cells at NaN are in no rectangle. Only a range leaves them out. Nor are all cells whose coordinates a filter rounds.
+        // Cells at NaN are in no rectangle. Only a range leaves them out. Nor are all cells whose
+        // coordinates a filter rounds.
         let anywhere =
             plan.ranges.get(dimension).is_none_or(RangeSet::is_all) || rounds(plan.array.schema(), dimension);
         if d.datatype.physical().is_float() && anywhere {
@@ -127,12 +130,14 @@ pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> 
     Ok(fragment.rtree(plan.array.context())?.search(overlaps))
 }
 
-/// Whether a filter changes the coordinates of a dimension, so that cells may lie a little outside of their tile's rectangle.
+/// Whether a filter changes the coordinates of a dimension, so that cells may lie a little outside
+/// of their tile's rectangle.
 pub(crate) fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
     schema.field_of(FieldKind::Dimension(dimension)).is_some_and(|field| field.filters.changes_values())
 }
 
-/// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a window of keys.
+/// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a
+/// window of keys.
 pub(crate) const fn is_compared(share: &BatchScope, set: &RangeSet) -> bool {
     share.window.is_some() || !set.is_all()
 }
@@ -154,7 +159,8 @@ pub(crate) fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile:
     Ok(true)
 }
 
-/// One of how many cells of some tiles satisfies a query's condition, about; `None` if it has none, or nothing is known of their values.
+/// One of how many cells of some tiles satisfies a query's condition, about; `None` if it has none,
+/// or nothing is known of their values.
 pub(crate) fn rarity(plan: &Plan, tiles: &[Candidate]) -> Result<Option<u64>> {
     let Some(program) = &plan.condition else { return Ok(None) };
     let sources = Sources::new(plan.array.context(), program, plan.array.fragments());
@@ -162,7 +168,8 @@ pub(crate) fn rarity(plan: &Plan, tiles: &[Candidate]) -> Result<Option<u64>> {
     Ok(matching(&sources, tiles)?.map(|matching| cells.checked_div(matching).unwrap_or(u64::MAX)))
 }
 
-/// About how many cells of some tiles satisfy a query's condition; `None` if nothing is known of their values.
+/// About how many cells of some tiles satisfy a query's condition; `None` if nothing is known of
+/// their values.
 pub(crate) fn matching(sources: &Sources<'_>, tiles: &[Candidate]) -> Result<Option<u64>> {
     let (mut all, mut known) = (0f64, tiles.is_empty());
     for Candidate { fragment, tile, tile_cells, .. } in tiles {

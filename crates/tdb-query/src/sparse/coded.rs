@@ -1,4 +1,5 @@
-//! Columns of strings that stay as they are stored: each string once, and for each cell which one it has.
+//! Columns of strings that stay as they are stored: each string once, and for each cell which one
+//! it has.
 
 use tdb_codec::{Buffer, to_u32, to_u64};
 
@@ -9,7 +10,8 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Result, parallel};
 
-/// Cells of a tile are decoded as codes if the query wants at least one in this many: otherwise there are more strings than cells.
+/// Cells of a tile are decoded as codes if the query wants at least one in this many: otherwise
+/// there are more strings than cells.
 const FEW: usize = 4;
 
 /// The parts of such a column.
@@ -24,7 +26,8 @@ pub(super) struct CodedColumn {
 type TileStrings = (Vec<u8>, Vec<u64>);
 
 impl Stage<'_> {
-    /// The strings of the selected cells as codes, if all tiles store them so; writes their validity.
+    /// The strings of the selected cells as codes, if all tiles store them so; writes their
+    /// validity.
     pub(super) fn coded(
         &self,
         selections: &[TileSelection],
@@ -64,14 +67,16 @@ impl Stage<'_> {
         Ok(Some(CodedColumn { values, offsets, codes }))
     }
 
-    /// Whether a selection's strings may be stored as codes, are not decoded yet, and are enough to take all strings of their tile.
+    /// Whether a selection's strings may be stored as codes, are not decoded yet, and are enough to
+    /// take all strings of their tile.
     fn may_be_coded(&self, selection: &TileSelection) -> bool {
         let few = selection.len() < selection.tile_cells / FEW;
         !few && !self.is_at_hand(selection)
             && self.tiles_of(selection).is_some_and(FieldTiles::may_have_codes)
     }
 
-    /// Writes the codes of a selection's cells; returns the strings. `None` if the tile stores every string.
+    /// Writes the codes of a selection's cells; returns the strings. `None` if the tile stores
+    /// every string.
     fn tile_codes(
         &self,
         selection: &TileSelection,

@@ -18,10 +18,12 @@ use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, Snapshot, parallel};
 
-/// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there are no deletes to
-/// apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for `collected`.
+/// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there
+/// are no deletes to apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for
+/// `collected`.
 ///
-/// Deletes act on the newest version of a cell only, so this is called after duplicates were dropped.
+/// Deletes act on the newest version of a cell only, so this is called after duplicates were
+/// dropped.
 pub(crate) fn surviving(
     plan: &Plan,
     selections: &[TileSelection],
@@ -163,7 +165,8 @@ fn drop_marked(
     tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, worker)?;
     let times: &[u64] = times.values().or_internal("times of deletes are no whole values")?;
     let end = plan.array.window().end;
-    // The largest timestamp means "not deleted"; a window without an end must not count it as a delete.
+    // The largest timestamp means "not deleted"; a window without an end must not count it as a
+    // delete.
     let gone = |time: u64| time <= end && time != u64::MAX;
     for (at, slot) in keep.iter_mut().enumerate() {
         let cell =
@@ -205,8 +208,8 @@ fn apply<'d>(
     let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, worker)?;
     let mut held = base.clone();
     for (index, delete) in deletes {
-        // Cells written after the delete are not affected; in a fragment without cell timestamps all cells are as old
-        // as the fragment.
+        // Cells written after the delete are not affected; in a fragment without cell timestamps
+        // all cells are as old as the fragment.
         let times = selection.timestamps.as_ref().filter(|_| delete.time <= last);
         let safe = times.map(|times| {
             spread(&times.iter().map(|time| u8::from(*time > delete.time)).collect::<Vec<u8>>())

@@ -1,9 +1,10 @@
 //! Applies a query's condition to sparse cells, as early as duplicates allow.
 //!
-//! If no duplicates must be searched for, the cells of a tile that fail are dropped before coordinates are decoded or
-//! sorted. Otherwise an older version of a cell must not be returned when the newest one fails. So the condition is
-//! applied to all cells first; then all cells with the same coordinates as a matching cell take part in the search
-//! for duplicates, whatever their values, and no others do, unless most cells match. Coordinates are compared by fingerprints
+//! If no duplicates must be searched for, the cells of a tile that fail are dropped before
+//! coordinates are decoded or sorted. Otherwise an older version of a cell must not be returned
+//! when the newest one fails. So the condition is applied to all cells first; then all cells with
+//! the same coordinates as a matching cell take part in the search for duplicates, whatever their
+//! values, and no others do, unless most cells match. Coordinates are compared by fingerprints
 //! ([`super::prints`]).
 
 use std::collections::{HashMap, HashSet};
@@ -39,15 +40,16 @@ pub(super) struct Judged {
     pub(super) looked_at: Vec<(FieldKind, Decoded)>,
 }
 
-/// Cells of a query that may be in its result, before duplicates are dropped and deletes are applied.
+/// Cells of a query that may be in its result, before duplicates are dropped and deletes are
+/// applied.
 pub(crate) struct Selected {
     pub(crate) selections: Vec<TileSelection>,
     /// If cells that fail the condition had to be taken: a byte per cell, 0 for these.
     pub(crate) matches: Option<Vec<u8>>,
 }
 
-/// Selects the cells of a query. `coordinates` says whether their coordinates are needed, `dedup` whether older
-/// versions of cells may be among them.
+/// Selects the cells of a query. `coordinates` says whether their coordinates are needed, `dedup`
+/// whether older versions of cells may be among them.
 pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<'_>) -> Result<Selected> {
     let context = plan.array.context();
     let coordinates = if coordinates { Wanted::Yes } else { Wanted::No };
@@ -61,7 +63,8 @@ pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<
     Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), keep)?, matches: None })
 }
 
-/// Selects the cells of some tiles that may include older versions of cells, and what is needed to find those.
+/// Selects the cells of some tiles that may include older versions of cells, and what is needed to
+/// find those.
 pub(crate) fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
@@ -81,7 +84,8 @@ pub(crate) fn selected_in(
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
     let others = candidates.iter().map(|own| own.tile_cells).fold(0, usize::saturating_add);
-    // Where most cells match, to find out which of the others have their coordinates takes longer than to take them all.
+    // Where most cells match, to find out which of the others have their coordinates takes longer
+    // than to take them all.
     let mut selections = if cells > others / 2 {
         select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?
     } else {
@@ -100,14 +104,16 @@ pub(crate) fn selected_in(
     Ok(Selected { selections, matches: Some(matches) })
 }
 
-/// Selects all cells of some tiles, with their keys; with their coordinates if not all of them have a key.
+/// Selects all cells of some tiles, with their keys; with their coordinates if not all of them have
+/// a key.
 fn with_keys(plan: &Plan, candidates: Vec<Candidate>, keep: &Keep<'_>) -> Result<Vec<TileSelection>> {
     let selections = select_in(plan, candidates.clone(), Wanted::Keys, Filter::All, keep)?;
     let have = |with: bool| selections.iter().any(|own| own.keys.is_some() == with);
     if !(have(true) && have(false)) {
         return Ok(selections);
     }
-    // Some cells lie outside the bounds of their fragment: a file is damaged, or its writer was careless.
+    // Some cells lie outside the bounds of their fragment: a file is damaged, or its writer was
+    // careless.
     plan.share.release(selections.iter().map(TileSelection::held).sum());
     drop(selections);
     select_in(plan, candidates, Wanted::Yes, Filter::All, keep)
@@ -116,8 +122,8 @@ fn with_keys(plan: &Plan, candidates: Vec<Candidate>, keep: &Keep<'_>) -> Result
 /// With more rectangles than this, none are compared.
 const MOST_RECTANGLES: usize = 1 << 16;
 
-/// Drops the tiles that cannot contain the coordinates of a match, because their rectangles are elsewhere. `matching`
-/// lists the tiles with matches (fragment and number).
+/// Drops the tiles that cannot contain the coordinates of a match, because their rectangles are
+/// elsewhere. `matching` lists the tiles with matches (fragment and number).
 pub(crate) fn meeting(
     plan: &Plan,
     matching: &[(usize, usize)],
@@ -193,8 +199,8 @@ impl Filter<'_> {
         Ok(kept)
     }
 
-    /// The cells of a tile that the condition allows, of those in the mask `among` or of all. `again` says that coordinates of all of
-    /// them will be looked at.
+    /// The cells of a tile that the condition allows, of those in the mask `among` or of all.
+    /// `again` says that coordinates of all of them will be looked at.
     pub(super) fn wanted(
         &self,
         (fragment, tile, cells): (usize, usize, usize),
@@ -209,7 +215,8 @@ impl Filter<'_> {
         let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let decoded = sources.program.fields.iter().zip(columns.into_decoded());
-        // What a part of a disjunction looked at may lack cells that another part took: it is decoded again for those few.
+        // What a part of a disjunction looked at may lack cells that another part took: it is
+        // decoded again for those few.
         let decoded = decoded.map(|(field, decoded)| (field.kind, decoded.filter(|own| own.has(&wanted))));
         let looked_at = decoded.filter_map(|(kind, decoded)| Some((kind, decoded?))).collect();
         Ok(Judged { wanted: Some(wanted), looked_at })
@@ -221,8 +228,8 @@ impl Filter<'_> {
     }
 }
 
-/// Reduces selections, and what was kept of them, to the cells whose `keep` is not 0; selections without cells are
-/// dropped.
+/// Reduces selections, and what was kept of them, to the cells whose `keep` is not 0; selections
+/// without cells are dropped.
 ///
 /// # Errors
 /// [`Error::Internal`](crate::Error::Internal) if `keep` has no flag of some cell.

@@ -1,9 +1,10 @@
-//! Keeps decoded cells that are needed again, from the step that finds them to the one that collects them, while
-//! memory lasts.
+//! Keeps decoded cells that are needed again, from the step that finds them to the one that
+//! collects them, while memory lasts.
 //!
-//! A field that a range or a condition looks at and that is also returned is decoded once: selecting keeps the
-//! selected cells of a tile, and gathering takes them. What is kept counts toward the memory of the read, and is
-//! dropped when memory is needed for something indispensable. What was dropped, or never fitted, is decoded again.
+//! A field that a range or a condition looks at and that is also returned is decoded once:
+//! selecting keeps the selected cells of a tile, and gathering takes them. What is kept counts
+//! toward the memory of the read, and is dropped when memory is needed for something indispensable.
+//! What was dropped, or never fitted, is decoded again.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -117,13 +118,14 @@ impl<'p> Keep<'p> {
         Ok(self.share.charge_freeing(bytes, |missing| self.free(missing))?)
     }
 
-    /// Counts the memory that this many selected cells will take. Kept pieces are dropped to make room for it.
+    /// Counts the memory that this many selected cells will take. Kept pieces are dropped to make
+    /// room for it.
     pub(crate) fn admit(&self, cells: u64) -> Result<()> {
         Ok(self.share.admit(cells, |missing| self.free(missing))?)
     }
 
-    /// Drops at least this many bytes of kept pieces, the last tiles first, if there are enough of them; returns
-    /// whether it dropped any. It waits for pieces that other threads are making.
+    /// Drops at least this many bytes of kept pieces, the last tiles first, if there are enough of
+    /// them; returns whether it dropped any. It waits for pieces that other threads are making.
     fn free(&self, bytes: u64) -> bool {
         let mut held = self.lock();
         while held.pieces.is_empty() && held.being_made > 0 {
@@ -135,7 +137,8 @@ impl<'p> Keep<'p> {
             freed = freed.saturating_add(piece.held());
         }
         held.bytes = held.bytes.saturating_sub(freed);
-        // Under the lock: no other thread may see a state in which the pieces are gone but their memory is not free.
+        // Under the lock: no other thread may see a state in which the pieces are gone but their
+        // memory is not free.
         self.share.release(freed);
         freed > 0
     }
@@ -168,7 +171,8 @@ impl<'p> Keep<'p> {
         self.lock().pieces.get(place).map(|piece| at(piece.values.as_slice()))
     }
 
-    /// Takes a piece out. It no longer counts: it is about to become part of something that was counted.
+    /// Takes a piece out. It no longer counts: it is about to become part of something that was
+    /// counted.
     pub(crate) fn take(&self, place: &Place) -> Option<Piece> {
         let mut held = self.lock();
         let piece = held.pieces.remove(place)?;
@@ -195,8 +199,8 @@ impl<'p> Keep<'p> {
         self.lock().pieces.keys().any(|(_, _, part)| *part == Part::Selected(field))
     }
 
-    /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The memory of a tile
-    /// that is not kept goes back to the worker.
+    /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The
+    /// memory of a tile that is not kept goes back to the worker.
     pub(crate) fn put_selected(
         &self,
         (fragment, tile): (usize, usize),
@@ -220,7 +224,8 @@ impl<'p> Keep<'p> {
         }
     }
 
-    /// Reduces the pieces of a selection to the cells that stay: `numbers` counts among the selected cells.
+    /// Reduces the pieces of a selection to the cells that stay: `numbers` counts among the
+    /// selected cells.
     pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) {
         for field in self.fields {
             let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
@@ -233,8 +238,9 @@ impl<'p> Keep<'p> {
         }
     }
 
-    /// Extends pieces to selections that take more cells of the same tiles than when they were kept. `matches` has a
-    /// byte per cell of all selections; it is 0 for the added cells, whose values nobody looks at.
+    /// Extends pieces to selections that take more cells of the same tiles than when they were
+    /// kept. `matches` has a byte per cell of all selections; it is 0 for the added cells, whose
+    /// values nobody looks at.
     pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) -> Result<()> {
         let mut rest = matches;
         for selection in selections {
@@ -289,7 +295,8 @@ impl Piece {
         ColumnView { values: self.values.as_slice(), offsets, codes: None, validity, present: None }
     }
 
-    /// Moves its cells to the places of the ones in `flags`; the values at the other places do not matter.
+    /// Moves its cells to the places of the ones in `flags`; the values at the other places do not
+    /// matter.
     fn widened(self, flags: &[u8]) -> Self {
         let places = || flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(at, _)| at);
         let validity = self.validity.map(|narrow| {

@@ -1,22 +1,26 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 //!
-//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it is not needed. A
-//!    tile whose rectangle is inside the ranges is taken whole, and its coordinates are decoded only if an order
-//!    needs them. In other tiles each cell is compared with the ranges, and, if a fragment extends beyond the time
-//!    window, with its own timestamp. A condition drops cells as early as duplicates allow (`filter`), and deletes
-//!    drop them after the search for duplicates (`deletes`).
-//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one fragment without cell
-//!    timestamps read in global order, or any unordered read that has no duplicates to look for. It has none if the array
-//!    allows duplicates, or if no two fragments in the ranges can have cells with the same coordinates (`contests`). Of equal coordinates
-//!    the one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An unordered read
-//!    only needs to know which cells are replaced, and not even that if an earlier query found out that none is (`Known`). Where nobody
-//!    asks for coordinates, each tile is reduced to the keys of its cells as soon as it is decoded. If that was found out before, for all
-//!    parts of the query (`stream::choose`), nothing is compared.
-//! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by tile into a staging
-//!    column; chunks without a wanted cell are skipped. Without ranges and without a memory budget, coordinates are
-//!    staged first and ordered where they are. If step 2 changed the order, the column is permuted, in parallel bands
-//!    of the output and runs as blocks, into the memory of a column that is no longer needed, if there is one. If
-//!    cells are only dropped, the others close the gaps in place.
+//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it
+//!    is not needed. A tile whose rectangle is inside the ranges is taken whole, and its
+//!    coordinates are decoded only if an order needs them. In other tiles each cell is compared
+//!    with the ranges, and, if a fragment extends beyond the time window, with its own timestamp. A
+//!    condition drops cells as early as duplicates allow (`filter`), and deletes drop them after
+//!    the search for duplicates (`deletes`).
+//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one
+//!    fragment without cell timestamps read in global order, or any unordered read that has no
+//!    duplicates to look for. It has none if the array allows duplicates, or if no two fragments in
+//!    the ranges can have cells with the same coordinates (`contests`). Of equal coordinates the
+//!    one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An
+//!    unordered read only needs to know which cells are replaced, and not even that if an earlier
+//!    query found out that none is (`Known`). Where nobody asks for coordinates, each tile is
+//!    reduced to the keys of its cells as soon as it is decoded. If that was found out before, for
+//!    all parts of the query (`stream::choose`), nothing is compared.
+//! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by
+//!    tile into a staging column; chunks without a wanted cell are skipped. Without ranges and
+//!    without a memory budget, coordinates are staged first and ordered where they are. If step 2
+//!    changed the order, the column is permuted, in parallel bands of the output and runs as
+//!    blocks, into the memory of a column that is no longer needed, if there is one. If cells are
+//!    only dropped, the others close the gaps in place.
 
 pub(crate) mod candidate;
 mod coded;
@@ -56,8 +60,9 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let context = array.context();
     let schema = array.schema();
     let Sorting { sorts, dedup } = Sorting::of(plan);
-    // Coordinates of whole tiles are decoded directly into their columns; the sorter looks at them there. With a
-    // budget, everything is done tile by tile, and also with a condition, which may leave few cells.
+    // Coordinates of whole tiles are decoded directly into their columns; the sorter looks at them
+    // there. With a budget, everything is done tile by tile, and also with a condition, which may
+    // leave few cells.
     let limited = plan.share.window.is_some() || plan.share.room.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
     let keep = Keep::columns(plan);
@@ -137,8 +142,8 @@ fn collect(
     spare: &mut Spare,
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
-    // Memory that can be reused: columns in stored order that are no longer needed, and coordinates that were not
-    // asked for.
+    // Memory that can be reused: columns in stored order that are no longer needed, and coordinates
+    // that were not asked for.
     let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
     for (dimension, column) in coordinates.iter_mut().enumerate() {
         if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
@@ -230,8 +235,9 @@ impl Sorting {
     pub(crate) fn of(plan: &Plan) -> Self {
         let fragments = plan.array.fragments();
         let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
-        // Within one fragment without timestamps, cells are in global order. The parts of a query must agree on this, whichever
-        // fragments they meet: early libraries did not always sort their cells.
+        // Within one fragment without timestamps, cells are in global order. The parts of a query
+        // must agree on this, whichever fragments they meet: early libraries did not always sort
+        // their cells.
         let one = fragments.len() <= 1 && !timed;
         // Only what is contested can be replaced.
         let dedup = plan.contests.any() && plan.chosen.is_none();

@@ -13,7 +13,8 @@ use crate::spec::ColumnSpec;
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 
-/// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and times of cells.
+/// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and
+/// times of cells.
 pub(super) fn search(
     plan: &Plan,
     candidates: &[Candidate],

@@ -5,7 +5,8 @@ use tdb_codec::{Buffer, to_u64};
 use crate::buffers::index_of;
 use crate::condition::string_at;
 
-/// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has bytes.
+/// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has
+/// bytes.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {
     if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
 }
@@ -14,7 +15,8 @@ pub(super) fn fitted(buffer: Buffer) -> Buffer {
 pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
     let (blocks, rest) = wanted.as_chunks::<8>();
-    // Wanted cells are mostly next to each other, and so are the others: `run` is where the present run of wanted blocks begins.
+    // Wanted cells are mostly next to each other, and so are the others: `run` is where the present
+    // run of wanted blocks begins.
     let (mut first, mut run) = (0u32, 0u32);
     for block in blocks {
         let next = first.saturating_add(8);
@@ -33,7 +35,8 @@ pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     numbers
 }
 
-/// Copies cells of `size` bytes into `out`. `values` begins at byte `base` of the tile, which is the start of a cell.
+/// Copies cells of `size` bytes into `out`. `values` begins at byte `base` of the tile, which is
+/// the start of a cell.
 pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
     let first = base.checked_div(size).unwrap_or(0);
     match size {

@@ -1,10 +1,12 @@
-//! Fingerprints of coordinates, with which the cells are found that have the coordinates of some others.
+//! Fingerprints of coordinates, with which the cells are found that have the coordinates of some
+//! others.
 //!
-//! When a condition is applied, each tile with few matching cells is decoded once: the coordinates of these are picked, and of all cells
-//! only the fingerprints are kept, four bytes each. They are then compared with those of the matching cells of all tiles. In most tiles
-//! nothing is found that is not known already. Only where other cells are found, coordinates are decoded a second time. Of tiles with
-//! many matching cells the coordinates are kept. If two cells share a fingerprint by accident, one more cell is sorted, and the result
-//! is the same.
+//! When a condition is applied, each tile with few matching cells is decoded once: the coordinates
+//! of these are picked, and of all cells only the fingerprints are kept, four bytes each. They are
+//! then compared with those of the matching cells of all tiles. In most tiles nothing is found that
+//! is not known already. Only where other cells are found, coordinates are decoded a second time.
+//! Of tiles with many matching cells the coordinates are kept. If two cells share a fingerprint by
+//! accident, one more cell is sorted, and the result is the same.
 
 use std::collections::HashMap;
 
@@ -44,7 +46,8 @@ const MOST_SORTED: usize = 1 << 18;
 const MOST_WORDS: usize = 1 << 26;
 
 impl<'m> Among<'m> {
-    /// The memory that the set takes for each matching cell: bits (up to twice as many as [`BITS_EACH`]), and the fingerprints.
+    /// The memory that the set takes for each matching cell: bits (up to twice as many as
+    /// [`BITS_EACH`]), and the fingerprints.
     pub(super) const BYTES_A_CELL: u64 = 8 + 4 + 4;
 
     pub(super) fn new(matching: &'m [TileSelection]) -> Self {
@@ -146,8 +149,8 @@ fn words(prints: &[u8]) -> impl Iterator<Item = u32> {
 /// Cells are looked at in blocks, so that sums stay in registers and in the nearest cache.
 const BLOCK: usize = 512;
 
-/// A fingerprint of each cell's coordinates, four bytes each. Coordinates that are equal in the search for duplicates have equal
-/// fingerprints.
+/// A fingerprint of each cell's coordinates, four bytes each. Coordinates that are equal in the
+/// search for duplicates have equal fingerprints.
 pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Buffer {
     let mut prints = Buffer::zeroed(cells.saturating_mul(4));
     let mut sums = [0u64; BLOCK];
@@ -193,7 +196,8 @@ const fn mix(sum: u64, word: u64) -> u64 {
     mixed ^ (mixed >> 29)
 }
 
-/// Adds a dimension's coordinates, each times an odd number. The upper half of each, in which reals differ, also goes into the lower.
+/// Adds a dimension's coordinates, each times an odd number. The upper half of each, in which reals
+/// differ, also goes into the lower.
 fn add(sums: &mut [u64], factor: u64, words: impl Iterator<Item = u64>) {
     for (sum, word) in sums.iter_mut().zip(words) {
         *sum = sum.wrapping_add((word ^ (word >> 32)).wrapping_mul(factor));

@@ -38,14 +38,15 @@ pub(crate) struct TileSelection {
     pub(crate) keys: Option<Vec<u64>>,
     /// When each wanted cell was written, for fragments with cell timestamps.
     pub(crate) timestamps: Option<Vec<u64>>,
-    /// The fragment's first timestamp: when its cells were written, if there are no cell timestamps.
+    /// The fragment's first timestamp: when its cells were written, if there are no cell
+    /// timestamps.
     pub(crate) written: u64,
     /// Whether none of them is in the result: they are only here because they may replace others.
     pub(crate) only_replaces: bool,
 }
 
-/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets, one more than
-/// cells.
+/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets,
+/// one more than cells.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Coordinates {
     pub(crate) values: Buffer,
@@ -65,7 +66,8 @@ impl TileSelection {
         ends.map_or(0, |(first, last)| index_of(last.saturating_sub(*first)).saturating_add(1))
     }
 
-    /// About how many cells are decoded for these: the chunks that have the first and the last of them are decoded whole.
+    /// About how many cells are decoded for these: the chunks that have the first and the last of
+    /// them are decoded whole.
     pub(super) fn decoded(&self, size: usize) -> usize {
         let chunk = USUAL_CHUNK.checked_div(size).unwrap_or(0);
         self.span().saturating_add(chunk).min(self.tile_cells)
@@ -109,8 +111,8 @@ pub(super) struct Searched {
     written: u64,
 }
 
-/// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file order.
-/// `coordinates` says whether the cells' coordinates are wanted too.
+/// Finds the wanted cells of all fragments, tile by tile: fragments oldest first, tiles in file
+/// order. `coordinates` says whether the cells' coordinates are wanted too.
 pub(crate) fn select(
     plan: &Plan,
     coordinates: Wanted,
@@ -254,7 +256,8 @@ impl Selector<'_> {
                     Some(known) => known,
                     None => {
                         let again = self.coordinates == Wanted::Again || self.filter.needs_coordinates();
-                        // Where ranges are compared with strings, and nothing else is compared with all cells.
+                        // Where ranges are compared with strings, and nothing else is compared with
+                        // all cells.
                         let coded = !whole && !again && !set.is_all();
                         let wanted = judged.then_some(&*wanted);
                         self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, worker)?
@@ -308,7 +311,8 @@ impl Selector<'_> {
         }))
     }
 
-    /// The keys of the selected cells (`None` for all) of a tile of so many, if keys will do and all of them have one.
+    /// The keys of the selected cells (`None` for all) of a tile of so many, if keys will do and
+    /// all of them have one.
     fn keys(&self, decoded: &[Option<Decoded>], (cells, all): (Option<&[u32]>, usize)) -> Option<Vec<u64>> {
         let keying = self.keying?;
         let whole = |(values, offsets)| CoordinatesRef { values, offsets };
@@ -327,8 +331,8 @@ impl Selector<'_> {
         Ok(TileSelection { timestamps, ..own.clone() })
     }
 
-    /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks without a wanted cell
-    /// are left out; if `coded`, strings may stay as they are stored.
+    /// Decodes a dimension of a tile, unless it was kept when it was first looked at. Chunks
+    /// without a wanted cell are left out; if `coded`, strings may stay as they are stored.
     fn decode(
         &self,
         (fragment, tile, kind): (usize, usize, FieldKind),
@@ -413,7 +417,8 @@ impl Selector<'_> {
         }
     }
 
-    /// The coordinates of the selected cells (`None` for all), if they are needed. Fields of the result are kept.
+    /// The coordinates of the selected cells (`None` for all), if they are needed. Fields of the
+    /// result are kept.
     fn take(
         &self,
         (fragment, tile): (usize, usize),
@@ -457,7 +462,8 @@ fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Option<Vec<u
     Some(cells.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect())
 }
 
-/// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there are no others.
+/// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there
+/// are no others.
 fn is_few(cells: Option<&[u32]>, all: usize) -> bool {
     cells.is_some_and(|cells| !cells.is_empty() && cells.len() <= all / MANY)
 }

@@ -1,7 +1,7 @@
 //! Makes several columns at the same time where there are tiles for at most half of the threads.
 //!
-//! The threads share the tiles of a column, and one column is made after another. In a query that meets a single tile, a second thread
-//! would find nothing to do.
+//! The threads share the tiles of a column, and one column is made after another. In a query that
+//! meets a single tile, a second thread would find nothing to do.
 
 use tdb_schema::Field;
 
@@ -13,7 +13,8 @@ use crate::spec::ColumnSpec;
 use crate::tiles::work;
 use crate::{Column, Result, parallel};
 
-/// The columns of some fields, which are given with their places, if it pays to make them at the same time.
+/// The columns of some fields, which are given with their places, if it pays to make them at the
+/// same time.
 pub(super) fn stage_all(
     plan: &Plan,
     selections: &[TileSelection],

@@ -1,4 +1,5 @@
-//! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in order.
+//! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in
+//! order.
 
 use core::ops::Range;
 
@@ -54,8 +55,8 @@ pub(super) fn stage_coordinates(
     fields.map(stage).collect()
 }
 
-/// Values are decoded where they stay if they claim to be at most this many times as large as what is stored of them. Otherwise memory
-/// is taken tile by tile.
+/// Values are decoded where they stay if they claim to be at most this many times as large as what
+/// is stored of them. Otherwise memory is taken tile by tile.
 const MOST_GROWTH: u64 = 1024;
 
 /// Codes that a thread puts in order at a time.
@@ -68,12 +69,13 @@ pub(super) struct Stage<'s> {
     pub(super) keep: &'s Keep<'s>,
     pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
-    /// The field's tiles in the fragments that have selected cells and the field, by fragment number.
+    /// The field's tiles in the fragments that have selected cells and the field, by fragment
+    /// number.
     tiles: Vec<(usize, FieldTiles)>,
 }
 
-/// A column of the selected cells, in the order of the selections, in spare memory if there is any, made by so many threads. If `coded`,
-/// strings may stay as they are stored.
+/// A column of the selected cells, in the order of the selections, in spare memory if there is any,
+/// made by so many threads. If `coded`, strings may stay as they are stored.
 pub(super) fn stage(
     plan: &Plan,
     selections: &[TileSelection],
@@ -92,7 +94,8 @@ pub(super) fn stage(
         Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
     let stage = Stage { context, threads, keep, kind, spec: &spec, tiles };
-    // The number of selected cells is only what the fragments claim: test the allocation before relying on it.
+    // The number of selected cells is only what the fragments claim: test the allocation before
+    // relying on it.
     check_room(cells.saturating_mul(8))?;
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
@@ -147,8 +150,8 @@ impl Stage<'_> {
         self.tiles.get(at).map(|(_, tiles)| tiles)
     }
 
-    /// The threads that are worth it for some tiles: cells that are at hand are only copied; of other tiles, what lies from the first to
-    /// the last wanted cell is decoded.
+    /// The threads that are worth it for some tiles: cells that are at hand are only copied; of
+    /// other tiles, what lies from the first to the last wanted cell is decoded.
     pub(super) fn threads(&self, selections: &[TileSelection], size: usize) -> usize {
         let (mut copied, mut decoded) = (0usize, 0usize);
         for selection in selections {
@@ -167,7 +170,8 @@ impl Stage<'_> {
         parallel::worth(self.threads, copied.saturating_add(work))
     }
 
-    /// Whether nothing of a selection must be decoded: its cells were decoded before, or will be dropped.
+    /// Whether nothing of a selection must be decoded: its cells were decoded before, or will be
+    /// dropped.
     pub(super) fn is_at_hand(&self, selection: &TileSelection) -> bool {
         let is_coordinate = match self.kind {
             FieldKind::Dimension(at) => selection.coordinates.len() > at,
@@ -176,8 +180,8 @@ impl Stage<'_> {
         is_coordinate || selection.only_replaces || self.keep.has(selection, self.kind)
     }
 
-    /// The bytes of each selection's values, if all selections are tiles that are decoded whole, and their values have a size that is
-    /// known beforehand and likely enough to be relied on.
+    /// The bytes of each selection's values, if all selections are tiles that are decoded whole,
+    /// and their values have a size that is known beforehand and likely enough to be relied on.
     fn sizes_of_whole_tiles(&self, selections: &[TileSelection]) -> Result<Option<Vec<usize>>> {
         let mut sizes = Vec::with_capacity(selections.len());
         let (mut all, mut stored) = (0u64, 0u64);

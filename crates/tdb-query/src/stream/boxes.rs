@@ -1,8 +1,8 @@
 //! Divides a query into boxes that follow each other in the order of its result.
 //!
-//! If boxes would be nearly empty (for example, because one value of a real dimension touches more tiles than a batch
-//! has room for), there would be far too many of them: the rest is then divided by the keys of its cells
-//! (`keyed.rs`).
+//! If boxes would be nearly empty (for example, because one value of a real dimension touches more
+//! tiles than a batch has room for), there would be far too many of them: the rest is then divided
+//! by the keys of its cells (`keyed.rs`).
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ enum To {
 
 /// A box is barren if it has fewer cells than this, by estimate or as read.
 const FEW_CELLS: u64 = 16;
-/// This many barren boxes are read before cells are taken by keys, for which their coordinates are decoded a second
-/// time.
+/// This many barren boxes are read before cells are taken by keys, for which their coordinates are
+/// decoded a second time.
 const MOST_BARREN: u64 = 256;
 /// The same if a condition may be the reason for empty boxes.
 const MOST_BARREN_OF_CONDITION: u64 = 1024;
@@ -135,8 +135,8 @@ impl Boxes {
         self.spread.min()
     }
 
-    /// The next box, or a window of one, in a share of the room. `scale` computes the share, and `times` is its
-    /// inverse.
+    /// The next box, or a window of one, in a share of the room. `scale` computes the share, and
+    /// `times` is its inverse.
     pub(super) fn next(
         &mut self,
         plan: &Plan,
@@ -276,8 +276,8 @@ pub(crate) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
     lines.collect()
 }
 
-/// The box that contains all of a query's cells; `None` if it has none. For sparse arrays it is limited to the
-/// domains of the fragments.
+/// The box that contains all of a query's cells; `None` if it has none. For sparse arrays it is
+/// limited to the domains of the fragments.
 pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {

@@ -1,10 +1,12 @@
-//! Which cells of an unordered query count: of several with the same coordinates the newest, and of these the ones that satisfy the
-//! condition. Found once, for all parts of the query.
+//! Which cells of an unordered query count: of several with the same coordinates the newest, and of
+//! these the ones that satisfy the condition. Found once, for all parts of the query.
 //!
-//! A query is usually cut into boxes, because all versions of a cell lie in the same box. But a tile that many boxes meet is decoded for
-//! each of them, and tiles of fragments that were written everywhere meet all boxes. Once it is known which of its cells count, a tile can
-//! be read by itself, like one of an array that allows duplicates. So the coordinates of *contested* tiles (those that may hold cells of
-//! other fragments) are decoded first, in as few boxes as the memory allows, and what was found is kept as one bit a cell.
+//! A query is usually cut into boxes, because all versions of a cell lie in the same box. But a
+//! tile that many boxes meet is decoded for each of them, and tiles of fragments that were written
+//! everywhere meet all boxes. Once it is known which of its cells count, a tile can be read by
+//! itself, like one of an array that allows duplicates. So the coordinates of *contested* tiles
+//! (those that may hold cells of other fragments) are decoded first, in as few boxes as the memory
+//! allows, and what was found is kept as one bit a cell.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,8 +26,8 @@ use crate::sparse::select::TileSelection;
 use crate::sparse::{Candidate, all_candidates, replaced_among};
 use crate::{QueryCondition, Result};
 
-/// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever fields it asks for. With a memory
-/// limit this is done box by box.
+/// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever
+/// fields it asks for. With a memory limit this is done box by box.
 pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
     let whole = plan;
     let mut plan = Plan {
@@ -76,7 +78,8 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
     Ok(chosen)
 }
 
-/// Adds the cells of a part of the query, and returns how many are older versions of others. If this fails, nothing was added.
+/// Adds the cells of a part of the query, and returns how many are older versions of others. If
+/// this fails, nothing was added.
 fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
     let keep = Keep::nothing(part);
     let Selected { selections, matches } =
@@ -116,7 +119,8 @@ struct Found {
 }
 
 impl Common {
-    /// The cells that count of a query, whose condition is `condition`. The first part that asks finds them, and others wait for it.
+    /// The cells that count of a query, whose condition is `condition`. The first part that asks
+    /// finds them, and others wait for it.
     pub(crate) fn of(
         &self,
         plan: &Plan,

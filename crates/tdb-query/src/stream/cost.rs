@@ -1,4 +1,5 @@
-//! The memory that cells take while a query works on them: a few numbers per cell, computed from the schema.
+//! The memory that cells take while a query works on them: a few numbers per cell, computed from
+//! the schema.
 
 use core::cell::Cell;
 use std::sync::Arc;
@@ -15,11 +16,12 @@ use crate::sparse::Sorting;
 use crate::spec::ColumnSpec;
 use crate::tiles::Chunks;
 
-/// Sizes of a fragment's value tiles, field by field, each with the number of times that its bytes are held.
+/// Sizes of a fragment's value tiles, field by field, each with the number of times that its bytes
+/// are held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
 
-/// What a thread holds in addition to tiles: its stack and codec states (32 KiB for gzip, 160 KiB for zstd, 60 KiB
-/// for the planes of a bit shuffle), and the memory that an allocator retains.
+/// What a thread holds in addition to tiles: its stack and codec states (32 KiB for gzip, 160 KiB
+/// for zstd, 60 KiB for the planes of a bit shuffle), and the memory that an allocator retains.
 const THREAD: u64 = 384 << 10;
 /// What decoding bzip2 takes for its largest blocks: 4 bytes for each of 900,000, and tables.
 const BZIP2: u64 = 4 << 20;
@@ -36,21 +38,22 @@ const TILE: u64 = 512;
 #[derive(Debug)]
 pub(crate) struct CellCost {
     schema: Arc<ArraySchema>,
-    /// Bytes per cell after it was selected: keys, columns, and one more column for the one that is being made.
+    /// Bytes per cell after it was selected: keys, columns, and one more column for the one that is
+    /// being made.
     result: u64,
     /// Bytes per cell while it is selected.
     selected: u64,
     /// Bytes per cell of a result's columns, without values of variable length.
     columns: u64,
-    /// Stored bytes per cell that are fetched before cells are selected, if the storage wants to know beforehand what is
-    /// read; as many as decoded ones, which compression makes fewer.
+    /// Stored bytes per cell that are fetched before cells are selected, if the storage wants to
+    /// know beforehand what is read; as many as decoded ones, which compression makes fewer.
     fetched: u64,
     /// Fields of variable length, and the number of times that each of their bytes is held.
     var: Vec<(FieldKind, ColumnSpec, u64)>,
     /// The number of fields that a batch opens in each fragment.
     open: u64,
-    /// Bytes per cell in all fields that a thread looks at together, those of conditions and aggregates; and how many
-    /// of these fields are of variable length.
+    /// Bytes per cell in all fields that a thread looks at together, those of conditions and
+    /// aggregates; and how many of these fields are of variable length.
     scanned: (u64, u64),
     /// Bytes of a tile that is selected from.
     tile: u64,
@@ -76,7 +79,8 @@ struct ByChunk {
 }
 
 impl CellCost {
-    /// The cost of a query; `sorts` says whether it needs the coordinates of its cells to order them.
+    /// The cost of a query; `sorts` says whether it needs the coordinates of its cells to order
+    /// them.
     pub(crate) fn new(plan: &Plan, sorts: bool) -> Self {
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
@@ -89,8 +93,8 @@ impl CellCost {
         let mut selected = 4;
         let mut result = 0;
         if sorts {
-            // Keys and cell numbers: pairs of up to 32 bytes, the same again while they are merged; and the order
-            // itself.
+            // Keys and cell numbers: pairs of up to 32 bytes, the same again while they are merged;
+            // and the order itself.
             selected += coordinates;
             result += 32 + 16 + 4;
         }
@@ -161,7 +165,8 @@ impl CellCost {
             (selected, result) =
                 (0, columns + widest + u64::from(plan.condition.is_some()) + u64::from(plan.marks));
         } else if plan.condition.is_some() && Sorting::of(plan).dedup {
-            // Matching cells are selected a second time, with all their versions: a flag and a fingerprint for each.
+            // Matching cells are selected a second time, with all their versions: a flag and a
+            // fingerprint for each.
             selected = selected * 2 + 1 + 12;
             tile = 2 * SELECTION;
         }
@@ -258,23 +263,27 @@ impl CellCost {
         self.scanned.0
     }
 
-    /// What [`Self::per_decoded_cell`] counts too much if these cells are read at once: each thread looks at the cells of a tile.
+    /// What [`Self::per_decoded_cell`] counts too much if these cells are read at once: each thread
+    /// looks at the cells of a tile.
     pub(crate) fn not_looked_at_at_once(&self, cells: u64, tile: u64, threads: u64) -> u64 {
         let more = cells.saturating_sub(tile.saturating_mul(threads));
         self.by_chunk.map_or(0, |_| more.saturating_mul(self.scanned.0))
     }
 
-    /// Bytes that a thread holds while it works on tiles with this many cells and this many bytes of values.
+    /// Bytes that a thread holds while it works on tiles with this many cells and this many bytes
+    /// of values.
     pub(crate) fn thread(&self, cells: u64, values: u64) -> u64 {
         if let Some(own) = self.by_chunk {
             return self.thread_by_chunk(own, cells, values);
         }
-        // Stored and decoded bytes, with a copy of the validity; or all coordinates of a tile and a mask.
+        // Stored and decoded bytes, with a copy of the validity; or all coordinates of a tile and a
+        // mask.
         let column = cells.saturating_mul(self.widest.saturating_mul(2).saturating_add(2));
         let scanned =
             cells.saturating_mul(self.scanned.0).saturating_add(values.saturating_mul(self.scanned.1));
         let var = if self.var.is_empty() { 0 } else { values };
-        // Dense cells are put together beside the tile that they come from, also those that are only looked at.
+        // Dense cells are put together beside the tile that they come from, also those that are
+        // only looked at.
         let dense = self.schema.array_type == ArrayType::Dense;
         let values = if self.var.iter().any(|(.., times)| dense || *times > 0) { values } else { 0 };
         let values =
@@ -319,8 +328,8 @@ impl CellCost {
     }
 }
 
-/// What the plan's fields take where tiles are read chunk by chunk; `all` and `coordinates` are the bytes of the widest cell, and of the
-/// coordinates of one.
+/// What the plan's fields take where tiles are read chunk by chunk; `all` and `coordinates` are the
+/// bytes of the widest cell, and of the coordinates of one.
 fn by_chunk(plan: &Plan, all: u64, coordinates: u64) -> ByChunk {
     let schema = plan.array.schema();
     let condition = plan.condition.iter().flat_map(|program| &program.fields).map(|field| field.kind);
@@ -371,7 +380,8 @@ fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> Codecs {
         let all = fields.chain([&schema.coords_filters, &schema.offsets_filters, &schema.validity_filters]);
         for pipeline in all {
             found.bytes = found.bytes.max(bytes_of(pipeline));
-            // A single filter decodes to where the cells go. What RLE and dictionaries make of texts is smaller than these.
+            // A single filter decodes to where the cells go. What RLE and dictionaries make of
+            // texts is smaller than these.
             found.take_tiles |= pipeline.filters.len() > 1 && pipeline.usual_chunk(false).is_none();
         }
     }
@@ -381,7 +391,8 @@ fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> Codecs {
 fn bytes_of(pipeline: &Pipeline) -> u64 {
     let own = pipeline.filters.iter().map(|filter| match filter {
         Filter::Bzip2 { .. } => BZIP2,
-        // The decoder's own pixels, and a copy where an image has another number of channels than the tile.
+        // The decoder's own pixels, and a copy where an image has another number of channels than
+        // the tile.
         Filter::WebP(options) => {
             let row = u64::from(options.x_extent).div_ceil(3);
             row.saturating_mul(u64::from(options.y_extent)).saturating_mul(8)

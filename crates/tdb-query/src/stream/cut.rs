@@ -1,8 +1,10 @@
-//! Cuts a box into boxes that follow each other in an order of cells, none more expensive than a batch may be.
+//! Cuts a box into boxes that follow each other in an order of cells, none more expensive than a
+//! batch may be.
 //!
-//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the coordinate, along some
-//! dimension. All cells in one interval of the first part come before those in the next, so the box may be cut along
-//! it anywhere; if a single value of it is still too much, its cells are cut along the next part, and so on.
+//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the
+//! coordinate, along some dimension. All cells in one interval of the first part come before those
+//! in the next, so the box may be cut along it anywhere; if a single value of it is still too much,
+//! its cells are cut along the next part, and so on.
 
 use core::ops::ControlFlow;
 
@@ -19,7 +21,8 @@ pub(crate) struct Cutter {
     parts: Vec<Part>,
     /// What is left, the next box last, each with the part it may be cut along.
     left: Vec<(Bounds, usize)>,
-    /// Whether pieces of a tile are made equal: the cost of a piece then depends on its cells alone.
+    /// Whether pieces of a tile are made equal: the cost of a piece then depends on its cells
+    /// alone.
     even: bool,
 }
 
@@ -58,7 +61,8 @@ impl Cutter {
         self.parts.first().map(|part| part.dimension())
     }
 
-    /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a single cell.
+    /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a
+    /// single cell.
     pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
         let Piece { bounds, mut part } = piece;
         let before = self.left.len();
@@ -79,7 +83,8 @@ impl Cutter {
         false
     }
 
-    /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest is left for later.
+    /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest
+    /// is left for later.
     fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
         let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
         let within = |low: u64, high: u64| {

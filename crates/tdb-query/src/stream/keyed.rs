@@ -1,4 +1,5 @@
-//! Divides a query by the keys of its cells (`keys.rs`): lists the keys, and makes a part of a window.
+//! Divides a query by the keys of its cells (`keys.rs`): lists the keys, and makes a part of a
+//! window.
 
 use std::sync::Arc;
 
@@ -21,16 +22,16 @@ use crate::sparse::select::{Wanted, select};
 const STRETCH: u64 = 400;
 /// If a stretch contains more cells than a batch, this many times more stretches are listed.
 const FINER: usize = 8;
-/// How often the keys of a query that is divided by keys from the beginning may be listed, before more room is
-/// requested.
+/// How often the keys of a query that is divided by keys from the beginning may be listed, before
+/// more room is requested.
 pub(super) const MOST_LOOKS: u64 = 32;
 /// The same for the rest of a query in boxes, whose least room is computed without looking at keys.
 pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
 /// The most stretches that a tile's cells are listed in.
 pub(super) const MOST_STRETCHES: u64 = 16;
 
-/// Lists the keys of a query's cells, those of each tile in at most `max` stretches. Returns how many cells were
-/// decoded for this.
+/// Lists the keys of a query's cells, those of each tile in at most `max` stretches. Returns how
+/// many cells were decoded for this.
 fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, max: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
     let mut runs = Runs::default();
@@ -59,7 +60,8 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, max: usize, 
     Ok(looked)
 }
 
-/// A query, or a box of one, divided by the keys of its cells. As many keys are listed as there is room for.
+/// A query, or a box of one, divided by the keys of its cells. As many keys are listed as there is
+/// room for.
 #[derive(Clone, Debug)]
 pub(super) struct Keyed {
     stretches: Stretches,
@@ -108,7 +110,8 @@ impl Keyed {
         Ok(())
     }
 
-    /// Fails if cells were decoded more than `max` times for their keys: with more room the query is much faster.
+    /// Fails if cells were decoded more than `max` times for their keys: with more room the query
+    /// is much faster.
     pub(super) fn check_pace(&self, room: &Room, max: u64) -> Result<()> {
         if self.looked / max <= self.first {
             return Ok(());

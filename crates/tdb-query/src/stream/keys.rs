@@ -1,10 +1,11 @@
 //! Batches for orders that boxes cannot be cut along: strings, and the Hilbert curve.
 //!
-//! Coordinates are decoded twice. A first pass lists, for each tile, the keys of some of its cells, evenly spaced;
-//! the number of cells between two of them is known. A batch is then an interval of keys, as long as the cells that
-//! may be in it fit.
+//! Coordinates are decoded twice. A first pass lists, for each tile, the keys of some of its cells,
+//! evenly spaced; the number of cells between two of them is known. A batch is then an interval of
+//! keys, as long as the cells that may be in it fit.
 //!
-//! If there is no room for all keys, the first ones are kept, up to a horizon; the cells after it are listed later.
+//! If there is no room for all keys, the first ones are kept, up to a horizon; the cells after it
+//! are listed later.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -78,7 +79,8 @@ impl Stretches {
         Self { most_held, ..self }
     }
 
-    /// An empty list with the same settings, for what is left, or for what is left before the end of a window.
+    /// An empty list with the same settings, for what is left, or for what is left before the end
+    /// of a window.
     pub(super) fn anew(&self, before: Option<&Taken>) -> Self {
         let from = self.from.clone();
         let horizon = before.and_then(|taken| taken.to.clone());
@@ -119,7 +121,8 @@ impl Stretches {
         let compare = |a: &usize, b: &usize| {
             order.compare((curve(*a), |index| value(index, *a)), (curve(*b), |index| value(index, *b)))
         };
-        // Tiles are mostly sorted, unless the order differs from their stored order or an early library wrote them.
+        // Tiles are mostly sorted, unless the order differs from their stored order or an early
+        // library wrote them.
         let mut sorted: Vec<usize> = (0..cells).collect();
         if !sorted.is_sorted_by(|a, b| compare(a, b).is_le()) {
             sorted.sort_by(|a, b| compare(a, b));
@@ -185,15 +188,16 @@ impl Stretches {
         self.stretches.iter().any(|stretch| stretch.fragment == fragment)
     }
 
-    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after the last cell.
+    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after
+    /// the last cell.
     pub(crate) fn next(&self, room: u64) -> Option<Taken> {
         if self.done {
             return None;
         }
         let mut sum = 0u64;
         let mut to: Option<&Key> = None;
-        // A window can end before a stretch that begins later than all stretches before it, and later than the
-        // window.
+        // A window can end before a stretch that begins later than all stretches before it, and
+        // later than the window.
         let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
         let mut last: Option<&Key> = None;
         for stretch in &self.stretches {

@@ -7,12 +7,14 @@ use tdb_schema::{Dimension, Range};
 
 use crate::order::{Part, compare_part};
 
-/// A dimension of a fixed-size type. Integers are counted from the domain's low end; reals are represented by bits
-/// with the same order. If several intervals of integers were asked for, numbers are places in their sequence.
+/// A dimension of a fixed-size type. Integers are counted from the domain's low end; reals are
+/// represented by bits with the same order. If several intervals of integers were asked for,
+/// numbers are places in their sequence.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
     dimension: Dimension,
-    /// The intervals that were asked for, each with the place of its first integer; empty if numbers are not places.
+    /// The intervals that were asked for, each with the place of its first integer; empty if
+    /// numbers are not places.
     asked: Vec<(u64, u64, u64)>,
     real: bool,
     /// The number that both zeros of a real dimension have.
@@ -71,8 +73,8 @@ impl Line {
         self.asked.is_sorted_by(|a, b| a.2 < b.1)
     }
 
-    /// The number of a coordinate. Integers outside the domain, which damaged fragments may claim to cover, get the
-    /// number of the domain's end.
+    /// The number of a coordinate. Integers outside the domain, which damaged fragments may claim
+    /// to cover, get the number of the domain's end.
     pub(crate) fn number(&self, value: &[u8]) -> Option<u64> {
         if !self.real {
             let (first, last) = self.dimension.domain.as_ref()?;
@@ -128,7 +130,8 @@ impl Line {
         self.dimension.datatype.physical().visit(ToF64(&value))
     }
 
-    /// How much longer an interval is than the distance between its ends: for integers there is a cell at each end.
+    /// How much longer an interval is than the distance between its ends: for integers there is a
+    /// cell at each end.
     pub(crate) const fn grain(&self) -> f64 {
         if self.real { f64::MIN_POSITIVE } else { 1.0 }
     }
@@ -167,7 +170,8 @@ impl Line {
         last_where(number, max, same)
     }
 
-    /// The last number from `low` on, at or below `number`, that ends a space tile; `None` if none does.
+    /// The last number from `low` on, at or below `number`, that ends a space tile; `None` if none
+    /// does.
     pub(crate) fn tile_end(&self, low: u64, number: u64, max: u64) -> Option<u64> {
         let first = self.tile_last(low, max);
         if first > number {
@@ -181,8 +185,8 @@ impl Line {
     }
 }
 
-/// The last number of `low..=high` for which `holds` is true. It must be true for `low`, and never true again after
-/// it was false.
+/// The last number of `low..=high` for which `holds` is true. It must be true for `low`, and never
+/// true again after it was false.
 pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
     let (mut low, mut high) = (low, high);
     if low >= high || holds(high) {

@@ -1,54 +1,61 @@
 //! Results as a stream of batches, within a memory budget.
 //!
-//! A batch is an ordinary read of a part of the query, which is a narrowed plan. The parts are planned from metadata:
+//! A batch is an ordinary read of a part of the query, which is a narrowed plan. The parts are
+//! planned from metadata:
 //!
-//! - *Boxes* (`boxes`, `cut`), for dense arrays and for sorted reads of sparse ones whose dimensions are of fixed
-//!   size. Boxes follow each other in the order of the result: the query is cut along the first part of the sort key
-//!   (a space tile, or a coordinate along some dimension), at the ends of tiles if possible; a single value that does
-//!   not fit is cut along the next part. The size of a box follows from an estimate (`spread`): the cells and value
-//!   bytes of each tile, spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
+//! - *Boxes* (`boxes`, `cut`), for dense arrays and for sorted reads of sparse ones whose
+//!   dimensions are of fixed size. Boxes follow each other in the order of the result: the query is
+//!   cut along the first part of the sort key (a space tile, or a coordinate along some dimension),
+//!   at the ends of tiles if possible; a single value that does not fit is cut along the next part.
+//!   The size of a box follows from an estimate (`spread`): the cells and value bytes of each tile,
+//!   spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
 //!   ranges per dimension are cut by their places in the sequence that was asked for.
-//! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may replace each other's are read so, too, if
-//!   boxes would read each tile several times: then it is found out first which cells count (`choose`).
-//! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of ranges, and for
-//!   Hilbert order. A first pass decodes coordinates and lists up to 16 keys per tile; a batch takes the cells
-//!   between two of them. Nearly empty boxes are replaced by windows: after 256 boxes of fewer than 16 cells (1,024
-//!   if a condition may be the reason), the rest is taken by keys. The list of keys takes at most a quarter of the
-//!   room. If it does not fit, the first keys are kept, up to a horizon, and the cells after it are listed later; a
-//!   window with too many cells for a batch is listed with more keys. A stream that would list all its keys more than
-//!   a few times requests more room instead.
+//! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may
+//!   replace each other's are read so, too, if boxes would read each tile several times: then it is
+//!   found out first which cells count (`choose`).
+//! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of
+//!   ranges, and for Hilbert order. A first pass decodes coordinates and lists up to 16 keys per
+//!   tile; a batch takes the cells between two of them. Nearly empty boxes are replaced by windows:
+//!   after 256 boxes of fewer than 16 cells (1,024 if a condition may be the reason), the rest is
+//!   taken by keys. The list of keys takes at most a quarter of the room. If it does not fit, the
+//!   first keys are kept, up to a horizon, and the cells after it are listed later; a window with
+//!   too many cells for a batch is listed with more keys. A stream that would list all its keys
+//!   more than a few times requests more room instead.
 //!
-//! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is about to take
-//! (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they are decoded, keys and columns
-//! once the number of cells is known. If that exceeds its room, its part is put back and cut smaller. None of this
-//! relies on sorted tiles, because early libraries did not always sort them. No cells are carried from one batch to
-//! the next, so a batch handles time windows, deletes and duplicates like a whole read: all versions of a cell have
-//! the same key and are in the same part.
+//! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
+//! about to take (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they
+//! are decoded, keys and columns once the number of cells is known. If that exceeds its room, its
+//! part is put back and cut smaller. None of this relies on sorted tiles, because early libraries
+//! did not always sort them. No cells are carried from one batch to the next, so a batch handles
+//! time windows, deletes and duplicates like a whole read: all versions of a cell have the same key
+//! and are in the same part.
 //!
 //! # What is counted
 //!
-//! Three quarters of a budget are available for planning; the rest is what allocators lose between blocks. From the
-//! three quarters are subtracted:
+//! Three quarters of a budget are available for planning; the rest is what allocators lose between
+//! blocks. From the three quarters are subtracted:
 //!
-//! - for each thread, the largest tile as stored and as decoded (with its values of variable length, and with all
-//!   columns that a condition or aggregates look at), 384 KiB for its stack and codec states, three chunks between
-//!   filters, and 4 MiB if bzip2 is used. Where tiles of a dense array would take more than a quarter of the budget, or
-//!   more than there is, they are read chunk by chunk (`whole_query`): then it is 256 KiB of the file and two chunks,
-//!   and what is looked at counts among the cells. Values of variable length have no such chunks;
-//! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with more than 65,536
-//!   tiles in a fragment, neighbours share an entry).
+//! - for each thread, the largest tile as stored and as decoded (with its values of variable
+//!   length, and with all columns that a condition or aggregates look at), 384 KiB for its stack
+//!   and codec states, three chunks between filters, and 4 MiB if bzip2 is used. Where tiles of a
+//!   dense array would take more than a quarter of the budget, or more than there is, they are read
+//!   chunk by chunk (`whole_query`): then it is 256 KiB of the file and two chunks, and what is
+//!   looked at counts among the cells. Values of variable length have no such chunks;
+//! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with
+//!   more than 65,536 tiles in a fragment, neighbours share an entry).
 //!
-//! The rest is for cells. Each costs its columns, a second copy of the widest of them, and if cells are sorted 52
-//! bytes of keys in addition to its coordinates. Statistics that only save work are not read if they would take half
-//! of what is left. Offset lists and R-trees of a fragment are released when the stream has passed it. A batch that
-//! was returned no longer counts.
+//! The rest is for cells. Each costs its columns, a second copy of the widest of them, and if cells
+//! are sorted 52 bytes of keys in addition to its coordinates. Statistics that only save work are
+//! not read if they would take half of what is left. Offset lists and R-trees of a fragment are
+//! released when the stream has passed it. A batch that was returned no longer counts.
 //!
-//! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is rejected with the least
-//! budget that works (`BudgetTooSmall`), in whole kibibytes; any smaller one is rejected, except for windows of keys, of
-//! which less may be enough. For boxes, the least is computed from the tiles that overlap at one place of
-//! a dimension, for the dimension with the fewest: at least one cell of each tile, with all values of variable length
-//! of the tile. Metadata does not tell how many cells share coordinates (duplicates, histories that consolidation
-//! kept): a batch may need more for those, and the error then says how much.
+//! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is
+//! rejected with the least budget that works (`BudgetTooSmall`), in whole kibibytes; any smaller
+//! one is rejected, except for windows of keys, of which less may be enough. For boxes, the least
+//! is computed from the tiles that overlap at one place of a dimension, for the dimension with the
+//! fewest: at least one cell of each tile, with all values of variable length of the tile. Metadata
+//! does not tell how many cells share coordinates (duplicates, histories that consolidation kept):
+//! a batch may need more for those, and the error then says how much.
 
 mod boxes;
 mod choose;
@@ -96,16 +103,18 @@ pub(crate) const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30
 
 /// The cells of a query, batch by batch, in the order that was asked for.
 ///
-/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget allows; batches that
-/// were returned no longer count. A query without cells has one batch without cells, so that there are always columns
-/// to look at. After an error there are no more batches. Dropping the iterator ends the query.
+/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget
+/// allows; batches that were returned no longer count. A query without cells has one batch without
+/// cells, so that there are always columns to look at. After an error there are no more batches.
+/// Dropping the iterator ends the query.
 #[derive(Debug)]
 #[must_use = "batches are read as the iterator is advanced"]
 pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
-    /// Whether it is to be found out first which cells count, so that no tile is read for several parts.
+    /// Whether it is to be found out first which cells count, so that no tile is read for several
+    /// parts.
     chooses: bool,
     /// Everything was read, or something failed.
     done: bool,
@@ -150,8 +159,8 @@ impl Batches {
         }
     }
 
-    /// For dense arrays read in row- or column-major order, the number of cells along each dimension, of all batches
-    /// together.
+    /// For dense arrays read in row- or column-major order, the number of cells along each
+    /// dimension, of all batches together.
     #[must_use]
     pub fn shape(&self) -> Option<Vec<usize>> {
         let schema = self.plan.array.schema();
@@ -228,8 +237,8 @@ impl Batches {
         }
     }
 
-    /// Finds out which cells count; then tiles are read one after the other. If the memory is too small for that, or for a tile, nothing
-    /// changes.
+    /// Finds out which cells count; then tiles are read one after the other. If the memory is too
+    /// small for that, or for a tile, nothing changes.
     fn choose(&mut self) -> Result<()> {
         let mut plan = self.plan.clone();
         plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
@@ -256,8 +265,8 @@ impl Batches {
         Ok(())
     }
 
-    /// The next batch for an asynchronous caller. If something that it reads has not arrived yet, the returned value
-    /// is ignored, and the next call returns the same batch.
+    /// The next batch for an asynchronous caller. If something that it reads has not arrived yet,
+    /// the returned value is ignored, and the next call returns the same batch.
     pub(crate) fn try_next(&mut self, deferred: &Deferred) -> Option<Result<Cells>> {
         if let Some(ahead) = &self.plan.array.context().ahead {
             ahead.forget();
@@ -293,11 +302,13 @@ impl Iterator for Batches {
 
 impl core::iter::FusedIterator for Batches {}
 
-/// Boxes that read each tile more often than this, on average, cost more than finding out first which cells count.
+/// Boxes that read each tile more often than this, on average, cost more than finding out first
+/// which cells count.
 const MOST_REPEATS: f64 = 1.5;
 
-/// Whether it is better to find out which cells count before any batch is made: not for a caller who may need the first cells only, and not
-/// where tiles come from afar, because coordinates are then fetched twice.
+/// Whether it is better to find out which cells count before any batch is made: not for a caller
+/// who may need the first cells only, and not where tiles come from afar, because coordinates are
+/// then fetched twice.
 fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
     let contested = plan.array.schema().array_type == ArrayType::Sparse
         && plan.order == Layout::Unordered
@@ -315,7 +326,8 @@ pub(crate) struct BatchSizes {
     pub(crate) first: Option<MemoryBudget>,
 }
 
-/// The memory of a query without a result: for everything, and for the cells that are looked at together.
+/// The memory of a query without a result: for everything, and for the cells that are looked at
+/// together.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowance {
     budget: MemoryBudget,
@@ -335,8 +347,9 @@ impl Allowance {
     }
 }
 
-/// Runs a query without a result part by part, each with a share of the memory. If a part turns out to be too large
-/// and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again for its pieces.
+/// Runs a query without a result part by part, each with a share of the memory. If a part turns out
+/// to be too large and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again
+/// for its pieces.
 pub(crate) fn for_each_part(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -357,8 +370,9 @@ pub(crate) fn for_each_part(
     Ok(())
 }
 
-/// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more memory than one that looks for older
-/// versions of cells: such a query is cut inside tiles. One that was spared the search reads whole tiles, if they fit.
+/// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more
+/// memory than one that looks for older versions of cells: such a query is cut inside tiles. One
+/// that was spared the search reads whole tiles, if they fit.
 pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
     let Some(Allowance { budget, batch }) = memory else { return plan };
     let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
@@ -370,7 +384,8 @@ pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
     if plan.array.context().is_near() && fits().is_ok() { plan } else { plan.searching() }
 }
 
-/// The error of a budget that was too small: this one, or the one of a plan for some tiles whose parts need more.
+/// The error of a budget that was too small: this one, or the one of a plan for some tiles whose
+/// parts need more.
 pub(crate) fn dearer(error: Error, plan: &Plan, memory: Allowance, tiles: &[Candidate]) -> Error {
     let min = |error: &Error| match error {
         Error::Query(QueryError::BudgetTooSmall { min, .. }) => Some(*min),
@@ -382,7 +397,8 @@ pub(crate) fn dearer(error: Error, plan: &Plan, memory: Allowance, tiles: &[Cand
     }
 }
 
-/// Fails if a budget is too small both for the parts of a plan and for all cells of its tiles at once.
+/// Fails if a budget is too small both for the parts of a plan and for all cells of its tiles at
+/// once.
 pub(crate) fn parts_or_at_once(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -430,8 +446,8 @@ fn cost_of_all(tiles: &[Candidate], per_cell: u64) -> u64 {
     tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
 }
 
-/// What a tile takes when all of its cells are selected: besides what cells cost then, a number, a timestamp and a flag per cell, what deletes
-/// look at, and the header of a list.
+/// What a tile takes when all of its cells are selected: besides what cells cost then, a number, a
+/// timestamp and a flag per cell, what deletes look at, and the header of a list.
 fn cost(tile: &Candidate, per_cell: u64) -> u64 {
     to_u64(tile.tile_cells).saturating_mul(per_cell.saturating_add(4 + 8 + 1)).saturating_add(512)
 }

@@ -133,7 +133,8 @@ impl Parts {
         }
     }
 
-    /// What the least box takes, with all that is held beside it: a cell of each tile that there is at one place, or some cells.
+    /// What the least box takes, with all that is held beside it: a cell of each tile that there is
+    /// at one place, or some cells.
     fn min_of_boxes(&self, plan: &Plan, boxes: &Boxes) -> u64 {
         let fixed = self.threads(plan).saturating_add(self.beside(plan)).saturating_add(boxes.held());
         Room::min(fixed).max(fixed.saturating_add(boxes.min()))
@@ -270,8 +271,8 @@ impl Parts {
                 if enough(self.budget, min.saturating_add(self.beside(plan))).is_err() {
                     return Err(self.too_small_for_runs(plan));
                 }
-                // Tiles are not cut: one that takes more than a batch may is a batch all the same. Whoever asks for a part that is made of
-                // tiles is told beforehand.
+                // Tiles are not cut: one that takes more than a batch may is a batch all the same.
+                // Whoever asks for a part that is made of tiles is told beforehand.
                 let is_one = run.len() == 1 && self.growing.is_none() && plan.share.tiles.is_none();
                 let room = match is_one {
                     true => self.room_of_budget(plan, run.threads)?,
@@ -294,7 +295,8 @@ impl Parts {
         }
     }
 
-    /// The error of a budget that is too small for a stream by keys, and for the whole query at once.
+    /// The error of a budget that is too small for a stream by keys, and for the whole query at
+    /// once.
     fn too_small_for_keys(&self, plan: &Plan) -> Error {
         let of_all = || Runs::default().next(plan, &self.cost, Limit { cells: u64::MAX, all: u64::MAX }, 0);
         let min = self.min_of_keys(plan).and_then(|keys| {
@@ -306,7 +308,8 @@ impl Parts {
         min.map_or_else(|error| error, |min| too_small(self.budget, min).into())
     }
 
-    /// What is enough for a stream by keys, which lists keys in a quarter of its room; less often is, too.
+    /// What is enough for a stream by keys, which lists keys in a quarter of its room; less often
+    /// is, too.
     fn min_of_keys(&self, plan: &Plan) -> Result<u64> {
         for fragment in plan.array.fragments() {
             // Records the size of its values.
@@ -314,8 +317,8 @@ impl Parts {
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         let (threads, beside) = (self.threads(plan), self.beside(plan));
-        // The shortest window has a stretch of each overlapping fragment, and one cell may contain all values of its
-        // tile.
+        // The shortest window has a stretch of each overlapping fragment, and one cell may contain
+        // all values of its tile.
         let overlapping = overlapping(plan);
         let a_cell = self.cost.per_cell().saturating_mul(overlapping);
         let values = values.saturating_mul(3).saturating_mul(overlapping);
@@ -329,7 +332,8 @@ impl Parts {
         Ok(min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside))
     }
 
-    /// The error of a budget that is too small for some tile: it contains what the most expensive tile takes.
+    /// The error of a budget that is too small for some tile: it contains what the most expensive
+    /// tile takes.
     fn too_small_for_runs(&self, plan: &Plan) -> Error {
         let threads = to_u64(plan.array.context().threads);
         let beside = self.beside(plan);
@@ -361,7 +365,8 @@ impl Parts {
         Ok(None)
     }
 
-    /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not possible.
+    /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not
+    /// possible.
     pub(crate) fn put_back(&mut self, part: Part) -> bool {
         // Eventually this is 0, which gives the smallest possible part.
         self.scale /= 2;
@@ -371,7 +376,8 @@ impl Parts {
             (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
             (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
             (kind @ Kind::Done, What::Whole(order)) => {
-                // Estimates of whole queries count every cell, but not everything that deletes look at.
+                // Estimates of whole queries count every cell, but not everything that deletes look
+                // at.
                 *kind = Kind::Unsorted(order);
                 true
             }
@@ -399,8 +405,9 @@ impl Parts {
     }
 }
 
-/// How much of the room may be planned with: sparse cells that fail a condition take none of it, and statistics tell about how many do. If
-/// they are wrong, a part turns out to be too large, and is cut.
+/// How much of the room may be planned with: sparse cells that fail a condition take none of it,
+/// and statistics tell about how many do. If they are wrong, a part turns out to be too large, and
+/// is cut.
 fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
     // Only boxes grow: what runs of tiles touch is not counted again when they are read.
     let is_cut_in_boxes = plan.contests.any() && plan.chosen.is_none() && !plan.fields.is_empty();
@@ -465,8 +472,9 @@ fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }
 
-/// Whether rectangles do not show where all cells are, so that boxes would miss some. A cell may be at NaN in a dimension of which no range
-/// is asked for: libtiledb stores such cells, and they are in no interval. A filter that rounds coordinates moves them a little.
+/// Whether rectangles do not show where all cells are, so that boxes would miss some. A cell may be
+/// at NaN in a dimension of which no range is asked for: libtiledb stores such cells, and they are
+/// in no interval. A filter that rounds coordinates moves them a little.
 fn may_lie_outside(plan: &Plan) -> bool {
     let schema = plan.array.schema();
     let mut dimensions = schema.domain.dimensions.iter().zip(&plan.ranges).enumerate();

@@ -9,8 +9,8 @@ use crate::Cells;
 
 /// The progress of a query: what was returned, compared with an estimate of the total.
 ///
-/// The estimates come from metadata: for dense arrays they are exact, for sparse ones they count all cells of the
-/// tiles that may contain wanted ones, so a query may end before it reaches them.
+/// The estimates come from metadata: for dense arrays they are exact, for sparse ones they count
+/// all cells of the tiles that may contain wanted ones, so a query may end before it reaches them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {

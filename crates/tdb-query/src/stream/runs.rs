@@ -79,8 +79,8 @@ impl Run {
 }
 
 impl Runs {
-    /// The next tiles that fit the limit with this many threads; one tile if even that costs more. `None` after the
-    /// last tile.
+    /// The next tiles that fit the limit with this many threads; one tile if even that costs more.
+    /// `None` after the last tile.
     pub(crate) fn next(
         &mut self,
         plan: &Plan,

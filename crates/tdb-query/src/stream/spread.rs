@@ -1,8 +1,8 @@
 //! Estimates, from metadata alone, the memory that reading a box of an array takes.
 //!
-//! Each data tile covers a box (its MBR, or its place in a dense grid) and takes some bytes. A query's box is charged
-//! for the share of each tile that is inside it, as if cells were spread evenly. The memory that a batch really takes
-//! is counted when it is read.
+//! Each data tile covers a box (its MBR, or its place in a dense grid) and takes some bytes. A
+//! query's box is charged for the share of each tile that is inside it, as if cells were spread
+//! evenly. The memory that a batch really takes is counted when it is read.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::RTree;
@@ -29,11 +29,13 @@ struct Span {
     tiles: f64,
     /// Stored cells; 0 in dense fragments.
     cells: f64,
-    /// Bytes of the values of variable length in its most expensive tile; one cell may have all of them.
+    /// Bytes of the values of variable length in its most expensive tile; one cell may have all of
+    /// them.
     values: f64,
 }
 
-/// What a box touches, approximately: fragments, tiles (a part of a tile counts as a fraction), and stored cells.
+/// What a box touches, approximately: fragments, tiles (a part of a tile counts as a fraction), and
+/// stored cells.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub(crate) fragments: Vec<usize>,
@@ -139,8 +141,8 @@ impl Spread {
         Ok(spread)
     }
 
-    /// The spread of a dense query with several intervals per dimension: the same for all cells. If ranges were asked
-    /// for out of order, the result is held twice while it is put in order.
+    /// The spread of a dense query with several intervals per dimension: the same for all cells. If
+    /// ranges were asked for out of order, the result is held twice while it is put in order.
     pub(crate) fn places(plan: &Plan, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
         for fragment in plan.array.fragments() {
@@ -293,8 +295,8 @@ impl Spread {
         self.spans.iter().fold((0.0, 0.0), |sum, span| (sum.0 + span.tiles, sum.1 + span.cells))
     }
 
-    /// Approximate maximum of the bytes of a box of one cell. Along each dimension there is a place where most spans
-    /// overlap; no cell is in more spans than the smallest of these numbers.
+    /// Approximate maximum of the bytes of a box of one cell. Along each dimension there is a place
+    /// where most spans overlap; no cell is in more spans than the smallest of these numbers.
     pub(crate) fn min(&self) -> u64 {
         let along = |(dimension, line): (usize, &Line)| {
             let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
@@ -358,8 +360,8 @@ fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
     lines.map(|(line, (low, high))| Some((line.number(low)?, line.number(high)?))).collect()
 }
 
-/// Half the length of an interval, where the length of an integer interval includes both ends. The full length of a
-/// real interval may exceed the largest number.
+/// Half the length of an interval, where the length of an integer interval includes both ends. The
+/// full length of a real interval may exceed the largest number.
 fn half(low: f64, high: f64, line: &Line) -> f64 {
     (high / 2.0 - low / 2.0) + line.grain() / 2.0
 }

@@ -53,8 +53,8 @@ fn stream_in_some(read: &Read, mut bytes: u64) -> (Vec<Vec<u8>>, usize) {
     }
 }
 
-/// Checks a query with room for a few cells, and with a size between that and the whole query. Returns the number of
-/// batches.
+/// Checks a query with room for a few cells, and with a size between that and the whole query.
+/// Returns the number of batches.
 fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
     let read = read.clone().order(order);
     let whole = read.clone().collect().unwrap();
@@ -102,7 +102,8 @@ fn batches_of_every_fixture_are_what_a_whole_read_returns() {
             several += usize::from(check(&array.read(), order, &path.display().to_string(), next()) > 1);
             checked += 1;
         }
-        // The range that the newest fragment covers in one dimension: other fragments are partly outside.
+        // The range that the newest fragment covers in one dimension: other fragments are partly
+        // outside.
         let dimensions = &array.schema().domain.dimensions;
         let at = usize::try_from(next()).unwrap() % dimensions.len();
         let Some(domain) = array.fragments().last().and_then(|fragment| fragment.non_empty_domain()) else {

@@ -1,4 +1,5 @@
-//! The memory of a query as a whole: whether it has room for whole tiles, and for all cells at once.
+//! The memory of a query as a whole: whether it has room for whole tiles, and for all cells at
+//! once.
 
 use tdb_codec::{ArrayType, to_u64};
 
@@ -10,11 +11,12 @@ use crate::plan::Plan;
 use crate::share::Room;
 use crate::sparse::Sorting;
 
-/// The share of a budget up to which whole tiles take more than chunks: these are decoded again for each part that has cells of them.
+/// The share of a budget up to which whole tiles take more than chunks: these are decoded again for
+/// each part that has cells of them.
 const MOST_OF_TILES: u64 = 4;
 
-/// The same query, which reads tiles of dense arrays chunk by chunk, if whole ones would take a good part of a budget, or `fits` says that
-/// the query does not fit it with whole ones.
+/// The same query, which reads tiles of dense arrays chunk by chunk, if whole ones would take a
+/// good part of a budget, or `fits` says that the query does not fit it with whole ones.
 pub(crate) fn by_chunk(plan: Plan, budget: MemoryBudget, fits: impl Fn(&Plan) -> bool) -> Plan {
     let context = plan.array.context();
     if plan.array.schema().array_type != ArrayType::Dense || context.by_chunk || !context.is_near() {

@@ -85,8 +85,8 @@ fn what_is_built_is_written_and_read_at_every_version_that_can_say_it() {
     assert_eq!(nullable.version(old).build(), Err(lost));
 }
 
-/// The features that libraries know, with the first version for which all of them do. Each release was tested (create,
-/// write, read).
+/// The features that libraries know, with the first version for which all of them do. Each release
+/// was tested (create, write, read).
 #[test]
 fn what_came_after_the_libraries_of_a_version_is_refused_by_name() {
     type Make = Box<dyn Fn() -> SchemaBuilder>;
@@ -281,8 +281,8 @@ fn domains_and_extents_stay_inside_their_type() {
     assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX).with_tile(1i64)), whole);
     assert_eq!(build(Dimension::new("x", u8::MIN..=u8::MAX)), whole);
     let extent = |extent: &str| Err(P::TileExtent { dimension: "x".into(), extent: extent.into() });
-    // An extent that was filled in is an unsigned number of cells. libtiledb does not accept such a number if it is
-    // given explicitly, unless it is the whole domain, or the type has 64 bits.
+    // An extent that was filled in is an unsigned number of cells. libtiledb does not accept such a
+    // number if it is given explicitly, unless it is the whole domain, or the type has 64 bits.
     assert_eq!(build(Dimension::new("x", 0i8..=127)), Ok(()));
     assert_eq!(build(Dimension::new("x", -128i8..=126)), Ok(()));
     assert_eq!(build(Dimension::new("x", -128i8..=126).with_tile(-127i8)), extent("-127"));
@@ -294,7 +294,8 @@ fn domains_and_extents_stay_inside_their_type() {
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 1).with_tile(10u64)), extent("10"));
     assert_eq!(build(Dimension::new("x", 0u64..=u64::MAX - 6).with_tile(10u64)), Ok(()));
     assert_eq!(build(Dimension::new("x", i64::MIN..=i64::MAX - 2).with_tile(1000i64)), extent("1000"));
-    // The last tile may end past the largest number of the type, but not past the largest 64-bit number.
+    // The last tile may end past the largest number of the type, but not past the largest 64-bit
+    // number.
     let last_tile = || Dimension::new("x", 0u8..=253).with_tile(10u8);
     let dense = ArraySchema::dense().dimension(last_tile()).attribute(cells());
     assert_eq!(dense.build().map(drop), Ok(()));

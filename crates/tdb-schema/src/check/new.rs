@@ -12,8 +12,9 @@ use crate::{
 const RESERVED: &str = "__";
 
 impl ArraySchema {
-    /// Checks a new schema: the rules of [`Self::check`], the rules for new arrays, and whether the schema's version
-    /// can store it. [`SchemaBuilder::build`](crate::SchemaBuilder::build) calls this.
+    /// Checks a new schema: the rules of [`Self::check`], the rules for new arrays, and whether the
+    /// schema's version can store it. [`SchemaBuilder::build`](crate::SchemaBuilder::build) calls
+    /// this.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -30,9 +31,9 @@ impl ArraySchema {
         self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
     }
 
-    /// Checks an enumeration of a new schema: it must have a name, its values must be different, every release that wrote arrays
-    /// of the schema's version must be able to read it, and the attributes that index it must have a type that is large
-    /// enough.
+    /// Checks an enumeration of a new schema: it must have a name, its values must be different,
+    /// every release that wrote arrays of the schema's version must be able to read it, and the
+    /// attributes that index it must have a type that is large enough.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -41,7 +42,8 @@ impl ArraySchema {
         self.check_extended(enumeration)
     }
 
-    /// Checks an enumeration that the array has already, with more values: as [`Self::check_enumeration`], but for what was so before.
+    /// Checks an enumeration that the array has already, with more values: as
+    /// [`Self::check_enumeration`], but for what was so before.
     ///
     /// # Errors
     /// The first rule that is broken.
@@ -85,8 +87,8 @@ impl ArraySchema {
                 return refuse("WebP is for UINT8 attributes of dense arrays with two dimensions");
             }
         }
-        // Readers ignore these two filters for types that they do not work on, because old libraries wrote such
-        // pipelines.
+        // Readers ignore these two filters for types that they do not work on, because old
+        // libraries wrote such pipelines.
         let mut datatype = field.datatype;
         for filter in filters {
             let windows = matches!(filter, Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. });
@@ -168,8 +170,8 @@ fn check_dimension(dimension: &Dimension) -> Result<(), SchemaProblem> {
         return Err(SchemaProblem::WholeType(dimension.name.clone()));
     }
     let Some(extent) = dimension.extent_cells() else { return Ok(()) };
-    // In a signed type, only the extent of the whole domain may be above the maximum of the type: it stands for no
-    // extent.
+    // In a signed type, only the extent of the whole domain may be above the maximum of the type:
+    // it stands for no extent.
     let whole = extent.wrapping_sub(1) == last;
     if signed && !whole && bits < u64::BITS && extent >> bits.saturating_sub(1) != 0 {
         return Err(wrong_extent(dimension));
@@ -220,8 +222,8 @@ fn check_real_extent(dimension: &Dimension) -> Result<(), SchemaProblem> {
         (None, Some(length)) => length + 1.0,
         (None, None) => return Ok(()),
     };
-    // libtiledb accepts NaN as an extent: all cells are then in one tile. The same is true for an extent of 0 and a
-    // single point.
+    // libtiledb accepts NaN as an extent: all cells are then in one tile. The same is true for an
+    // extent of 0 and a single point.
     let (length, extent) = (number(&length), number(extent));
     let fits = extent.is_nan() || (extent <= max && (extent > 0.0 || length == 0.0));
     if fits { Ok(()) } else { Err(wrong_extent(dimension)) }

@@ -103,7 +103,8 @@ fn what_a_version_cannot_say_is_refused_by_name_up_to_the_version_before_it_coul
             let Err(Error::Invalid(SchemaProblem::NotInVersion { what, version: at, .. })) = written else {
                 panic!("{lost} was written at version {version}");
             };
-            // The list of enumerations is checked before their use, but attributes are checked first.
+            // The list of enumerations is checked before their use, but attributes are checked
+            // first.
             assert_eq!((what, at), (lost, version));
         }
     }

@@ -1,11 +1,12 @@
 //! The domain of a fragment's cells: its non-empty domain and its R-tree, if they can be trusted.
 //!
-//! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that do not contain all cells.
-//! libtiledb 2.1 to 2.4.1 take a range of strings for empty if its low end is the empty string: whatever they add to it
-//! becomes the high end, so that the rectangle holds the first and the last string of a tile, and not those between.
-//! Every library stores NaN as both ends of a real dimension if the first cell of a tile has NaN there, wherever the
-//! other cells are. None of these can be used, so they are replaced by the whole domain of the dimension, or of strings by
-//! what follows the low end.
+//! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that do not
+//! contain all cells. libtiledb 2.1 to 2.4.1 take a range of strings for empty if its low end is
+//! the empty string: whatever they add to it becomes the high end, so that the rectangle holds the
+//! first and the last string of a tile, and not those between. Every library stores NaN as both
+//! ends of a real dimension if the first cell of a tile has NaN there, wherever the other cells
+//! are. None of these can be used, so they are replaced by the whole domain of the dimension, or of
+//! strings by what follows the low end.
 
 use std::sync::{Arc, PoisonError};
 
@@ -19,14 +20,16 @@ use crate::ranges::is_value;
 use crate::{Error, OrInternal, Result};
 
 impl Fragment {
-    /// The domain of its cells, one interval per dimension; `None` if it is empty. It is the non-empty domain, except
-    /// if a library stored a wrong one: then it is the whole domain of the dimension.
+    /// The domain of its cells, one interval per dimension; `None` if it is empty. It is the
+    /// non-empty domain, except if a library stored a wrong one: then it is the whole domain of the
+    /// dimension.
     #[must_use]
     pub fn bounds(&self) -> Option<&[Range]> {
         self.beyond.as_deref().or_else(|| self.non_empty_domain())
     }
 
-    /// The R-tree, read once. Intervals that may not contain all cells are replaced as in [`Self::bounds`].
+    /// The R-tree, read once. Intervals that may not contain all cells are replaced as in
+    /// [`Self::bounds`].
     #[doc(hidden)]
     pub fn rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let cache = || self.rtree.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,8 +66,9 @@ impl Fragment {
         Ok(tree)
     }
 
-    /// Whether an interval of the R-tree ends at coordinates of cells. One that was replaced contains the cells, but says nothing of their
-    /// extremes; nor does one of reals, which leaves NaNs out. `low` is its low end.
+    /// Whether an interval of the R-tree ends at coordinates of cells. One that was replaced
+    /// contains the cells, but says nothing of their extremes; nor does one of reals, which leaves
+    /// NaNs out. `low` is its low end.
     #[doc(hidden)]
     #[must_use]
     pub fn ends_at_cells(&self, dimension: usize, low: &[u8]) -> bool {
@@ -75,7 +79,8 @@ impl Fragment {
         })
     }
 
-    /// The R-tree as it is stored. Versions 1 and 2 have it together with everything else, and it is not corrected.
+    /// The R-tree as it is stored. Versions 1 and 2 have it together with everything else, and it
+    /// is not corrected.
     #[doc(hidden)]
     pub fn stored_rtree(&self, context: &Context) -> Result<Arc<RTree>> {
         let version = self.footer.version;
@@ -112,22 +117,24 @@ impl Fragment {
     }
 }
 
-/// The domain of a sparse fragment's cells if its non-empty domain cannot be trusted; otherwise `None`.
+/// The domain of a sparse fragment's cells if its non-empty domain cannot be trusted; otherwise
+/// `None`.
 pub(super) fn beyond(footer: &Footer, schema: &ArraySchema) -> Option<Vec<Range>> {
     let stored = footer.non_empty_domain.as_ref().filter(|_| !footer.dense)?;
     let bounds = believable(stored.iter().cloned(), footer, schema);
     (bounds != *stored).then_some(bounds)
 }
 
-/// Whether no rectangle of a sparse fragment can be trusted, because the array has dates and the fragment is old.
+/// Whether no rectangle of a sparse fragment can be trusted, because the array has dates and the
+/// fragment is old.
 fn old_dates(footer: &Footer, schema: &ArraySchema) -> bool {
     let mut dimensions = schema.domain.dimensions.iter();
     let dates = dimensions.any(|dimension| dimension.datatype.is_datetime());
     dates && !footer.dense && !footer.version.has(Gate::DateRectangles)
 }
 
-/// A stored rectangle of a sparse fragment, in which each interval that cannot be trusted is replaced by the whole
-/// domain.
+/// A stored rectangle of a sparse fragment, in which each interval that cannot be trusted is
+/// replaced by the whole domain.
 fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &ArraySchema) -> Vec<Range> {
     let dimensions = &schema.domain.dimensions;
     let old_dates = old_dates(footer, schema);
@@ -142,7 +149,8 @@ fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &Arr
     stored.zip(dimensions).map(of).collect()
 }
 
-/// Strings have no last one. No text has any of these bytes, and nothing that anybody stored begins with so many.
+/// Strings have no last one. No text has any of these bytes, and nothing that anybody stored begins
+/// with so many.
 const BEHIND_ALL_STRINGS: [u8; 256] = [0xff; 256];
 
 /// Whether an interval of strings that begins with the empty one may lack its high end.

@@ -1,4 +1,5 @@
-//! Lists what opening a fragment and reading its sections reads, for storages that want to know it beforehand.
+//! Lists what opening a fragment and reading its sections reads, for storages that want to know it
+//! beforehand.
 
 use std::sync::{Arc, PoisonError};
 
@@ -24,8 +25,9 @@ impl Fragment {
         core::iter::once(metadata).chain(coords)
     }
 
-    /// Adds the reads for these sections to `needs`, except for sections that were already read and those that follow from the
-    /// footer. If the metadata file must be read first, it adds that read instead and returns `false`.
+    /// Adds the reads for these sections to `needs`, except for sections that were already read and
+    /// those that follow from the footer. If the metadata file must be read first, it adds that
+    /// read instead and returns `false`.
     #[doc(hidden)]
     pub fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
         if !self.footer.version.has(Gate::FragmentFooter) {

@@ -33,7 +33,8 @@ fn keys(group: &Group) -> Vec<&str> {
     group.members().map(GroupMember::key).collect()
 }
 
-/// A group of version 2: an array and a group at 10; at 20 the array is removed and another one added.
+/// A group of version 2: an array and a group at 10; at 20 the array is removed and another one
+/// added.
 fn history() -> MemoryStorage {
     let array = member(ObjectType::Array, "a", Some("first"));
     let inner = member(ObjectType::Group, "inner", None);
@@ -148,8 +149,8 @@ fn metadata_follows_the_window_and_a_moved_group_still_knows_its_vacuum_file() {
         metadata.get("k").map(|value| value.data.clone())
     };
     assert_eq!((at(&files, 15), at(&files, 100)), (Some(vec![1]), None));
-    // The second input was vacuumed already. The consolidated file sorts before the first one, so replaying that
-    // would bring the key back.
+    // The second input was vacuumed already. The consolidated file sorts before the first one, so
+    // replaying that would bring the key back.
     files.remove(&format!("__meta/__100_100_{UUID}"));
     files.insert(format!("__meta/__10_100_{UUID}"), file(put(None)));
     let lines =

@@ -57,8 +57,9 @@ pub struct Visited {
 }
 
 impl Group {
-    /// All members; those of member groups follow the group they are in. Every group is visited once, even if it is
-    /// listed several times, so a group that contains itself does not make the walk endless.
+    /// All members; those of member groups follow the group they are in. Every group is visited
+    /// once, even if it is listed several times, so a group that contains itself does not make the
+    /// walk endless.
     #[must_use]
     pub fn walk(&self) -> Vec<Visited> {
         let mut seen = HashSet::from([self.places.identity(&self.location)]);

@@ -97,8 +97,8 @@ impl EventKind {
     }
 }
 
-/// Whether an event still has an effect for a reader that sees everything that was written, including what has a time
-/// in the future.
+/// Whether an event still has an effect for a reader that sees everything that was written,
+/// including what has a time in the future.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum State {
@@ -106,7 +106,8 @@ pub enum State {
     Live,
     /// A later schema is in force; fragments may still need this one.
     Superseded,
-    /// It was replaced by a consolidated one, according to this vacuum file. Earlier windows may still see it.
+    /// It was replaced by a consolidated one, according to this vacuum file. Earlier windows may
+    /// still see it.
     Shadowed(String),
     /// All its cells are inside the domain of this newer dense fragment.
     Overwritten(String),
@@ -143,7 +144,8 @@ impl State {
 /// The history of an array.
 #[derive(Debug)]
 pub struct History {
-    /// The newest schema, whatever its time, unless its file is damaged. It is needed to interpret conditions.
+    /// The newest schema, whatever its time, unless its file is damaged. It is needed to interpret
+    /// conditions.
     pub schema: Option<Arc<ArraySchema>>,
     /// The events, in order of time.
     pub events: Vec<Event>,

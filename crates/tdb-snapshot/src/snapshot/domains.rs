@@ -8,15 +8,16 @@ use crate::fragment::Fragment;
 use crate::{OrInternal, Result};
 
 impl Snapshot {
-    /// The non-empty domain according to the visible fragments, one interval per dimension; `None` if there are none.
-    /// See [`Self::bounds`].
+    /// The non-empty domain according to the visible fragments, one interval per dimension; `None`
+    /// if there are none. See [`Self::bounds`].
     #[must_use]
     pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
         self.union(Fragment::non_empty_domain)
     }
 
-    /// The domain of the visible fragments' cells, one interval per dimension; `None` if there are none. It differs
-    /// from the non-empty domain where [`Fragment::bounds`] does, and of a dense array it ends where the current domain does.
+    /// The domain of the visible fragments' cells, one interval per dimension; `None` if there are
+    /// none. It differs from the non-empty domain where [`Fragment::bounds`] does, and of a dense
+    /// array it ends where the current domain does.
     #[must_use]
     pub fn bounds(&self) -> Option<Vec<Range>> {
         let bounds = self.union(Fragment::bounds)?;
@@ -31,8 +32,9 @@ impl Snapshot {
             .collect()
     }
 
-    /// Whether all cells of the visible fragments have coordinates inside the current domain in a dimension. Others were written before
-    /// there was a current domain, or are read at a time at which it was smaller. No read returns them.
+    /// Whether all cells of the visible fragments have coordinates inside the current domain in a
+    /// dimension. Others were written before there was a current domain, or are read at a time at
+    /// which it was smaller. No read returns them.
     #[must_use]
     pub fn is_inside_current_domain(&self, dimension: usize) -> bool {
         let current = self.schema.current_domain.as_ref().and_then(|current| current.ranges.get(dimension));
@@ -59,8 +61,8 @@ impl Snapshot {
         Some(union)
     }
 
-    /// The rectangles of a sparse fragment's tiles, in order, from its R-tree: one interval per dimension. None for a dense
-    /// fragment, whose tiles are those of the domain.
+    /// The rectangles of a sparse fragment's tiles, in order, from its R-tree: one interval per
+    /// dimension. None for a dense fragment, whose tiles are those of the domain.
     ///
     /// # Errors
     /// Damaged metadata.

@@ -1,5 +1,5 @@
-//! Tiles that are read chunk by chunk, so that no more of one is held than a chunk: for queries whose memory has no room for whole
-//! tiles.
+//! Tiles that are read chunk by chunk, so that no more of one is held than a chunk: for queries
+//! whose memory has no room for whole tiles.
 
 use core::ops::Range;
 use std::io;
@@ -18,11 +18,12 @@ use crate::storage::{Storage, StoredFile};
 use crate::worker::{Tools, Worker};
 use crate::{Error, Result};
 
-/// The chunks of a field's tiles in a fragment: about the bytes of the largest, or `None` where its tiles are read whole, because they are
-/// not cut, or because only the whole tile tells what is in it.
+/// The chunks of a field's tiles in a fragment: about the bytes of the largest, or `None` where its
+/// tiles are read whole, because they are not cut, or because only the whole tile tells what is in
+/// it.
 ///
-/// This is the one place that says so: what a query asks for memory follows from it ([`Self::of`]), and so does what it holds
-/// ([`FieldTiles::visit_chunks`]).
+/// This is the one place that says so: what a query asks for memory follows from it ([`Self::of`]),
+/// and so does what it holds ([`FieldTiles::visit_chunks`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
     /// Of its cells; of fields of variable length, there are none.
@@ -68,15 +69,17 @@ impl Chunks {
         }
     }
 
-    /// About the bytes that a thread holds of a tile with chunks of so many bytes: what it has read of the file, and the decoded chunk.
+    /// About the bytes that a thread holds of a tile with chunks of so many bytes: what it has read
+    /// of the file, and the decoded chunk.
     pub const fn held(chunk: usize) -> usize {
         AT_ONCE.saturating_add(chunk.saturating_mul(2))
     }
 }
 
 impl FieldTiles {
-    /// Decodes the wanted chunks of a tile of `len` bytes one after the other, and passes on each with its position in the tile. `false`
-    /// if the tile is read whole: where it has no [`Chunks`], or where the query has room for it.
+    /// Decodes the wanted chunks of a tile of `len` bytes one after the other, and passes on each
+    /// with its position in the tile. `false` if the tile is read whole: where it has no
+    /// [`Chunks`], or where the query has room for it.
     pub fn visit_chunks(
         &self,
         context: &Context,

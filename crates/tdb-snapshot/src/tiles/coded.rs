@@ -16,10 +16,12 @@ use crate::storage::StoredFile;
 use crate::worker::{Hands, Worker};
 use crate::{Error, OrInternal, Result, parallel};
 
-/// The length of a longer read is compared with the file's real size before memory is allocated for it.
+/// The length of a longer read is compared with the file's real size before memory is allocated for
+/// it.
 const TRUSTED_READ: usize = 16 << 20;
 
-/// Of a tile of more chunks, one after the other is decoded: a list of all of them would take too much memory.
+/// Of a tile of more chunks, one after the other is decoded: a list of all of them would take too
+/// much memory.
 pub(super) const MOST_SHARED: usize = 1 << 16;
 /// So are longer chunks: filters need memory for each that is being decoded.
 const LARGEST_SHARED: usize = 4 << 20;
@@ -37,8 +39,9 @@ pub(super) struct Coded {
     pub(super) decoder: Decoder,
     /// Where tiles may lack cells.
     pub(super) short: Option<Short>,
-    /// Whether writers give all chunks of a tile but the last one length, if no filter changes it: they do with cells of one size, but not
-    /// with values of variable length, nor with the coordinates of several dimensions in one tile.
+    /// Whether writers give all chunks of a tile but the last one length, if no filter changes it:
+    /// they do with cells of one size, but not with values of variable length, nor with the
+    /// coordinates of several dimensions in one tile.
     pub(super) has_equal_chunks: bool,
 }
 
@@ -48,7 +51,8 @@ impl Coded {
         self.short.as_ref().map_or(len, |short| short.stored(tile, chunks.original_len(), len))
     }
 
-    /// How much of a tile of `len` bytes is read. `runs` are the wanted bytes, where the caller takes no others.
+    /// How much of a tile of `len` bytes is read. `runs` are the wanted bytes, where the caller
+    /// takes no others.
     fn extent(
         &self,
         location: &TileLocation,
@@ -130,9 +134,9 @@ impl Coded {
         parallel::run(threads, jobs, Worker::default, |job, worker| run(job, &mut worker.scratch)).map(drop)
     }
 
-    /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first wanted chunk, or up
-    /// to `size` bytes before it; this position in the tile is returned. So reading a few cells of a large tile does
-    /// not take the memory of the whole tile.
+    /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first
+    /// wanted chunk, or up to `size` bytes before it; this position in the tile is returned. So
+    /// reading a few cells of a large tile does not take the memory of the whole tile.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn decode_part(
         &self,
@@ -146,7 +150,8 @@ impl Coded {
     ) -> Result<usize> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
-        // Room for the chunks from the first to the last, in whole cells counted from the tile's start.
+        // Room for the chunks from the first to the last, in whole cells counted from the tile's
+        // start.
         let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
             let start = first.map_or(0, |range| range.start);
             let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
@@ -192,10 +197,11 @@ impl Coded {
         Ok(base)
     }
 
-    /// Decodes the wanted chunks of a tile of `len` bytes, one after another, and passes on each with its position in
-    /// the tile. So data is copied out of a chunk while it is still in the cache, and bytes that no filter changed
-    /// are not copied before. `runs` are the bytes that the caller takes out of the chunks, ascending: where no filter
-    /// changed them and they lie far apart, nothing else is read and passed on.
+    /// Decodes the wanted chunks of a tile of `len` bytes, one after another, and passes on each
+    /// with its position in the tile. So data is copied out of a chunk while it is still in the
+    /// cache, and bytes that no filter changed are not copied before. `runs` are the bytes that the
+    /// caller takes out of the chunks, ascending: where no filter changed them and they lie far
+    /// apart, nothing else is read and passed on.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn visit(
         &self,
@@ -269,7 +275,8 @@ impl Coded {
         Ok(())
     }
 
-    /// The open file of a tile of which few chunks are wanted, and their positions; `None` if all of it is read.
+    /// The open file of a tile of which few chunks are wanted, and their positions; `None` if all
+    /// of it is read.
     fn few<'c>(
         &self,
         context: &'c Context,
@@ -287,7 +294,8 @@ impl Coded {
         Ok(self.places(context, location, &*file, len, wanted, raw)?.map(|places| (file, places)))
     }
 
-    /// The positions of the wanted chunks; `None` if a list of them would take more memory than the tile.
+    /// The positions of the wanted chunks; `None` if a list of them would take more memory than the
+    /// tile.
     fn places(
         &self,
         context: &Context,
@@ -337,8 +345,8 @@ impl Fault {
     }
 }
 
-/// Tells the file what is going to be read of it in small parts. `false` if that may take much longer than one read of all, because the
-/// file does not read ahead.
+/// Tells the file what is going to be read of it in small parts. `false` if that may take much
+/// longer than one read of all, because the file does not read ahead.
 fn announce(extent: &Extent, location: &TileLocation, file: &dyn StoredFile) -> bool {
     let Extent::Pieces { ranges, else_whole } = extent else { return true };
     let (first, last) =

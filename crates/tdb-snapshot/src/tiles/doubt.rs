@@ -1,11 +1,13 @@
-//! Validity tiles of which no chunk tells how they were filtered: as bytes, or as values of the attribute's type.
+//! Validity tiles of which no chunk tells how they were filtered: as bytes, or as values of the
+//! attribute's type.
 //!
-//! libtiledb 2.6 to 2.10 did the latter where they wrote the cells of a dense array in row- or column-major order
-//! ([`TileContext::typed_validity`](tdb_filters::TileContext::typed_validity)). After a shuffle both ways of decoding give
-//! zeros and ones, in another order. The statistics of tiles of integers, dates and times (which libtiledb has written since
-//! 2.7) know better: they are those of the cells that are not null. All cells of such a fragment were written in one order,
-//! so that one tile decides for all fields. Reals do not decide: what libtiledb states about them is wrong where there are
-//! NaNs.
+//! libtiledb 2.6 to 2.10 did the latter where they wrote the cells of a dense array in row- or
+//! column-major order ([`TileContext::typed_validity`](tdb_filters::TileContext::typed_validity)).
+//! After a shuffle both ways of decoding give zeros and ones, in another order. The statistics of
+//! tiles of integers, dates and times (which libtiledb has written since 2.7) know better: they are
+//! those of the cells that are not null. All cells of such a fragment were written in one order, so
+//! that one tile decides for all fields. Reals do not decide: what libtiledb states about them is
+//! wrong where there are NaNs.
 
 use std::io;
 use std::sync::OnceLock;
@@ -25,14 +27,14 @@ use crate::tally::{self, Tally};
 use crate::worker::{Hands, Tools};
 use crate::{Error, Result};
 
-/// The most tiles of a field that are compared with their statistics: the first ones with nulls, whatever a query reads,
-/// so that all queries get the same answer.
+/// The most tiles of a field that are compared with their statistics: the first ones with nulls,
+/// whatever a query reads, so that all queries get the same answer.
 const MOST_TILES: usize = 16;
 /// The most fields whose tiles are compared.
 pub(super) const MOST_FIELDS: usize = 4;
 
-/// Whether filters that are told bytes and filters that are told values of the field's type may store the same validity
-/// differently, and leave no note of it: those with windows do.
+/// Whether filters that are told bytes and filters that are told values of the field's type may
+/// store the same validity differently, and leave no note of it: those with windows do.
 pub(super) fn is_possible(schema: &ArraySchema, field: &Field<'_>) -> bool {
     let filters = &schema.validity_filters.filters;
     let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
@@ -51,8 +53,8 @@ pub(super) struct Validity {
 }
 
 impl Validity {
-    /// Decodes a tile into `out` as values of the attribute's type. Returns the tile decoded as bytes, if that gives
-    /// other validity.
+    /// Decodes a tile into `out` as values of the attribute's type. Returns the tile decoded as
+    /// bytes, if that gives other validity.
     fn decode(
         &self,
         context: &Context,
@@ -128,7 +130,8 @@ impl Evidence {
         sum && self.mins.value(tile, size) == Some(low) && self.maxes.value(tile, size) == Some(high)
     }
 
-    /// Whether the validity of a tile of this many cells was filtered as bytes; `None` if its statistics do not say.
+    /// Whether the validity of a tile of this many cells was filtered as bytes; `None` if its
+    /// statistics do not say.
     fn is_bytes(
         &self,
         context: &Context,
@@ -154,8 +157,9 @@ impl Evidence {
     }
 }
 
-/// What a field says, `None` if it is damaged or absent: a query does not fail for a field that it does not read. Other
-/// errors are returned, because the answer must not depend on whether a storage could be reached.
+/// What a field says, `None` if it is damaged or absent: a query does not fail for a field that it
+/// does not read. Other errors are returned, because the answer must not depend on whether a
+/// storage could be reached.
 pub(super) fn says_nothing_if_damaged<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -181,8 +185,8 @@ impl Doubt {
         Self { evidence, is_bytes: OnceLock::new() }
     }
 
-    /// Decodes a whole validity tile into `out`: as values of the attribute's type, unless statistics tell that it was
-    /// filtered as bytes.
+    /// Decodes a whole validity tile into `out`: as values of the attribute's type, unless
+    /// statistics tell that it was filtered as bytes.
     pub(super) fn decode(
         &self,
         context: &Context,

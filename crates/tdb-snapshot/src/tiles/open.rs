@@ -188,7 +188,8 @@ impl<'a> Opener<'a> {
         Ok(ValidityTiles::Doubtful(validity, Doubt::new(evidence)))
     }
 
-    /// What the metadata state about the tiles of this field, if that can tell how validity was filtered.
+    /// What the metadata state about the tiles of this field, if that can tell how validity was
+    /// filtered.
     fn evidence(&self) -> Result<Option<Evidence>> {
         if !(self.field.nullable && is_possible(self.fragment.schema(), &self.field)) {
             return Ok(None);
@@ -198,13 +199,15 @@ impl<'a> Opener<'a> {
         Evidence::of(self.context, self.fragment, &self.field, open)
     }
 
-    /// The validity tiles of a fragment whose filters may have been told that they are values of the attribute's type.
+    /// The validity tiles of a fragment whose filters may have been told that they are values of
+    /// the attribute's type.
     fn two_ways(&self) -> Result<Option<Validity>> {
         let pipeline = &self.fragment.schema().validity_filters;
         let tile = self.tile(Datatype::Uint8, 1, false);
         let (first, last) = self.fragment.timestamps();
-        // Only cells of a write, not of a consolidation, may be in row-major order. If the filters store the lengths
-        // of their windows, chunks show whether they were; shuffled chunks do not.
+        // Only cells of a write, not of a consolidation, may be in row-major order. If the filters
+        // store the lengths of their windows, chunks show whether they were; shuffled chunks do
+        // not.
         let Some(typed) = tile.typed_validity(self.field.datatype) else { return Ok(None) };
         if !self.fragment.is_dense() || first != last {
             return Ok(None);

@@ -1,16 +1,18 @@
-//! How much of a tile is read: all of it, the chunks that have wanted cells, or no more than those cells.
+//! How much of a tile is read: all of it, the chunks that have wanted cells, or no more than those
+//! cells.
 
 use core::ops::Range;
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_tile::plain_chunks;
 
-/// Tiles with fewer stored bytes than this are read whole: one read costs less than many small ones.
+/// Tiles with fewer stored bytes than this are read whole: one read costs less than many small
+/// ones.
 const SMALL_TILE: u64 = 128 << 10;
 /// Bytes of cells in most chunks.
 pub const USUAL_CHUNK: usize = 64 << 10;
-/// About as many bytes as can be copied in the time that one small read of an open file takes. It was 2 KiB on one machine
-/// and 12 on another.
+/// About as many bytes as can be copied in the time that one small read of an open file takes. It
+/// was 2 KiB on one machine and 12 on another.
 pub(super) const READ_COST: usize = 5 << 10;
 
 /// How much of a tile is read.
@@ -20,17 +22,20 @@ pub(super) enum Extent {
     Whole,
     /// Chunk headers, one by one, and the chunks that have wanted cells.
     Chunks,
-    /// These ranges of the unfiltered tile, ascending and apart, and the headers of chunks. Only where no filter changed it.
+    /// These ranges of the unfiltered tile, ascending and apart, and the headers of chunks. Only
+    /// where no filter changed it.
     Pieces {
         ranges: Vec<Range<usize>>,
-        /// Whether reading the whole tile would be the other choice: then a file that is not in memory must be read ahead.
+        /// Whether reading the whole tile would be the other choice: then a file that is not in
+        /// memory must be read ahead.
         else_whole: bool,
     },
 }
 
 impl Extent {
-    /// What costs least for a tile of `len` bytes, `stored` bytes in its file. `wanted` says whether a range has wanted
-    /// bytes. `runs` are the wanted bytes if no filter changed them, ascending.
+    /// What costs least for a tile of `len` bytes, `stored` bytes in its file. `wanted` says
+    /// whether a range has wanted bytes. `runs` are the wanted bytes if no filter changed them,
+    /// ascending.
     pub(super) fn of(
         stored: u64,
         len: usize,
@@ -65,8 +70,9 @@ const fn reads(reads: usize, bytes: usize) -> usize {
     reads.saturating_mul(READ_COST).saturating_add(bytes)
 }
 
-/// Joins runs of a tile, whose `headers` lie in it at equal distances, where they are so close to each other that one read costs less
-/// than two. If reading them so costs `most` or more, only what is further apart than a chunk is not joined.
+/// Joins runs of a tile, whose `headers` lie in it at equal distances, where they are so close to
+/// each other that one read costs less than two. If reading them so costs `most` or more, only what
+/// is further apart than a chunk is not joined.
 fn joined(
     runs: impl Iterator<Item = Range<usize>>,
     (headers, len): (usize, usize),
@@ -88,7 +94,8 @@ fn joined(
     if is_too_much { coarse } else { fine }
 }
 
-/// Appends a run, or joins it to the last one if it begins less than `near` after it. Returns the number of bytes that are added.
+/// Appends a run, or joins it to the last one if it begins less than `near` after it. Returns the
+/// number of bytes that are added.
 fn join(pieces: &mut Vec<Range<usize>>, run: &Range<usize>, near: usize) -> usize {
     if let Some(last) = pieces.last_mut().filter(|last| run.start.saturating_sub(last.end) < near) {
         let old = last.end;

@@ -1,9 +1,10 @@
 //! Dense tiles that libtiledb, since 2.3, stores with fewer cells than their extents have.
 //!
-//! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type counts" in
-//! docs/correctness_issues.md), so that the number of cells wraps around: up to 2.14 all of the product, since then all factors.
-//! Most releases store as many cells as they count; 2.5 to 2.7 store more, up to the last one of the box that is written. A tile that
-//! lacks none of the box's cells is read. One that lacks some is refused: those cells were lost.
+//! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type
+//! counts" in docs/correctness_issues.md), so that the number of cells wraps around: up to 2.14 all
+//! of the product, since then all factors. Most releases store as many cells as they count; 2.5 to
+//! 2.7 store more, up to the last one of the box that is written. A tile that lacks none of the
+//! box's cells is read. One that lacks some is refused: those cells were lost.
 
 use tdb_codec::{ArrayType, FormatVersion, Gate, Layout, to_u64, to_usize};
 use tdb_schema::ArraySchema;
@@ -29,7 +30,8 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// The tiles of a fragment, of `cell` bytes a cell, that a library of version `writer` wrote; `None` if they have all cells.
+    /// The tiles of a fragment, of `cell` bytes a cell, that a library of version `writer` wrote;
+    /// `None` if they have all cells.
     pub(super) fn of(fragment: &Fragment, writer: FormatVersion, cell: usize) -> Option<Self> {
         let schema = fragment.schema();
         let counted = counted_cells(schema, writer).filter(|_| fragment.is_dense())?;
@@ -57,7 +59,8 @@ impl Short {
         })
     }
 
-    /// The number of the `len` bytes of tile `tile` that are stored; `found` is what its chunks add up to.
+    /// The number of the `len` bytes of tile `tile` that are stored; `found` is what its chunks add
+    /// up to.
     pub(super) fn stored(&self, tile: usize, found: u64, len: usize) -> usize {
         let wanted = self.cells_to_last(tile);
         let stored = if self.grows { self.counted.max(wanted) } else { self.counted };
@@ -77,7 +80,8 @@ impl Short {
     }
 }
 
-/// Whether the number of cells of a dense tile is beyond the type of some dimension, so that some library may have stored fewer of them.
+/// Whether the number of cells of a dense tile is beyond the type of some dimension, so that some
+/// library may have stored fewer of them.
 pub(super) fn may_be_short(schema: &ArraySchema) -> bool {
     let dimensions = &schema.domain.dimensions;
     let extents = dimensions.iter().map(|dimension| dimension.extent_cells().map(u128::from));
@@ -88,7 +92,8 @@ pub(super) fn may_be_short(schema: &ArraySchema) -> bool {
     bits.any(|bits| cells >= 1u128 << bits)
 }
 
-/// The number of cells that a library of version `writer` counts in a dense tile, if it does not count all of them.
+/// The number of cells that a library of version `writer` counts in a dense tile, if it does not
+/// count all of them.
 pub fn counted_cells(schema: &ArraySchema, writer: FormatVersion) -> Option<u64> {
     let dimensions = &schema.domain.dimensions;
     if schema.array_type != ArrayType::Dense || !writer.has(Gate::NarrowTileCells) {

@@ -1,4 +1,5 @@
-//! A tile in parts, through a small buffer that stays in the processor's cache: bytes that no filter changed, and the places of chunks.
+//! A tile in parts, through a small buffer that stays in the processor's cache: bytes that no
+//! filter changed, and the places of chunks.
 
 use core::ops::Range;
 use std::io;
@@ -35,8 +36,8 @@ pub(super) enum Fault {
 }
 
 impl Source<'_> {
-    /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where the buffer does. Returns the number
-    /// of chunks that they are in, and their bytes.
+    /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where
+    /// the buffer does. Returns the number of chunks that they are in, and their bytes.
     pub(super) fn visit(
         &self,
         pieces: &[Range<usize>],
@@ -68,9 +69,10 @@ impl Source<'_> {
         Ok((chunks, bytes))
     }
 
-    /// The places of the chunks that `wanted` accepts, from the headers of all chunks up to the last of them; `None` if the list of them
-    /// would be longer than the stored tile. Headers are left out where they can be
-    /// skipped: `are_equal` says that no filter changed the tile, and that its writer gave all chunks but the last one length.
+    /// The places of the chunks that `wanted` accepts, from the headers of all chunks up to the
+    /// last of them; `None` if the list of them would be longer than the stored tile. Headers are
+    /// left out where they can be skipped: `are_equal` says that no filter changed the tile, and
+    /// that its writer gave all chunks but the last one length.
     pub(super) fn places(
         &self,
         are_equal: bool,
@@ -84,7 +86,8 @@ impl Source<'_> {
             .max(LIST)
             .checked_div(to_u64(size_of::<ChunkPlace>()));
         let most = most.and_then(to_usize).unwrap_or(0);
-        // Found once: asking after each chunk whether there is another one would look at all cells behind it each time.
+        // Found once: asking after each chunk whether there is another one would look at all cells
+        // behind it each time.
         let block = |start: usize| start..self.len.min(start.saturating_add(USUAL_CHUNK));
         let last = (0..self.len).step_by(USUAL_CHUNK).rev().map(block).find(|block| wanted(block.clone()));
         let Some(last) = last else { return Ok(Some(Vec::new())) };
@@ -115,8 +118,9 @@ impl Source<'_> {
         Ok(Some(places))
     }
 
-    /// Passes on the chunks that `wanted` accepts, one after the other, each with its body. No more of the tile is held than a chunk, or
-    /// as much as is read at once. `are_equal` as in [`Self::places`].
+    /// Passes on the chunks that `wanted` accepts, one after the other, each with its body. No more
+    /// of the tile is held than a chunk, or as much as is read at once. `are_equal` as in
+    /// [`Self::places`].
     pub(super) fn visit_chunks(
         &self,
         are_equal: bool,
@@ -169,7 +173,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// About how many stored bytes follow byte `from` of the unfiltered tile before the end of a piece that is near.
+    /// About how many stored bytes follow byte `from` of the unfiltered tile before the end of a
+    /// piece that is near.
     fn near(&self, pieces: &[Range<usize>], from: usize) -> u64 {
         let next = pieces.get(pieces.partition_point(|piece| piece.end <= from));
         let near = next.filter(|piece| piece.start.saturating_sub(from) < READ_COST);
@@ -185,8 +190,8 @@ impl Source<'_> {
 /// What a list of chunks may take of memory where the stored tile is smaller.
 const LIST: u64 = 1 << 20;
 
-/// The number of bytes to read from the next header on where it is not skipped: many, if so many headers lie close to each other that a
-/// read for each would take longer.
+/// The number of bytes to read from the next header on where it is not skipped: many, if so many
+/// headers lie close to each other that a read for each would take longer.
 fn headers_ahead(walk: &ChunkWalk) -> u64 {
     let are_close = walk.mean_stored().is_some_and(|mean| mean < to_u64(READ_COST));
     if are_close && !walk.can_skip() { to_u64(AT_ONCE) } else { 0 }
@@ -201,8 +206,8 @@ struct Window<'w, 's> {
 }
 
 impl Window<'_, '_> {
-    /// The bytes of a range of the file, which is not longer than a few headers or [`AT_ONCE`]. If they must be read, so are about
-    /// `ahead` bytes from the range's start on.
+    /// The bytes of a range of the file, which is not longer than a few headers or [`AT_ONCE`]. If
+    /// they must be read, so are about `ahead` bytes from the range's start on.
     fn bytes(&mut self, range: &Range<u64>, ahead: u64) -> Result<&[u8], Fault> {
         if range.start < self.held.start || range.end > self.held.end {
             self.read(range, ahead)?;

@@ -1,4 +1,5 @@
-//! Tiles of fields of variable length: offsets and values, or strings that are stored with their lengths.
+//! Tiles of fields of variable length: offsets and values, or strings that are stored with their
+//! lengths.
 
 use core::ops::Range;
 
@@ -26,9 +27,9 @@ impl FieldTiles {
         self.decode_var_where(context, (tile, cells), into, |_| true, worker)
     }
 
-    /// As [`Self::decode_var`], but chunks of values are decoded only if `wanted` accepts the numbers of the cells that have bytes in
-    /// them. The values of other cells are whatever was in the buffer before. Offsets are decoded whole, because each is compared with
-    /// the one before.
+    /// As [`Self::decode_var`], but chunks of values are decoded only if `wanted` accepts the
+    /// numbers of the cells that have bytes in them. The values of other cells are whatever was in
+    /// the buffer before. Offsets are decoded whole, because each is compared with the one before.
     pub fn decode_var_where(
         &self,
         context: &Context,
@@ -67,8 +68,8 @@ impl FieldTiles {
         values.decode(context, tile, into.values.as_mut_slice(), any, hands)
     }
 
-    /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted from the start of the tile's
-    /// values, and [`Self::var_size`] bytes of values.
+    /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted
+    /// from the start of the tile's values, and [`Self::var_size`] bytes of values.
     pub fn decode_var_to(
         &self,
         context: &Context,
@@ -107,8 +108,9 @@ impl FieldTiles {
         Err(Error::inconsistent(context.describe(&values.file.key), "tile var sizes", at, detail))
     }
 
-    /// Decodes the starts of a tile's cells, whose values have `size` bytes, into `room`, which is asked for when the tile is known
-    /// to be as large as `cells` cells claim. False if the tile has no offsets: then the values contain the strings' lengths.
+    /// Decodes the starts of a tile's cells, whose values have `size` bytes, into `room`, which is
+    /// asked for when the tile is known to be as large as `cells` cells claim. False if the tile
+    /// has no offsets: then the values contain the strings' lengths.
     fn decode_offsets<'r>(
         &self,
         context: &Context,
@@ -173,7 +175,8 @@ impl FieldTiles {
         Ok(true)
     }
 
-    /// Decodes a tile of values that contain the strings' lengths into the worker's text, and the starts of its cells.
+    /// Decodes a tile of values that contain the strings' lengths into the worker's text, and the
+    /// starts of its cells.
     fn decode_strings(
         &self,
         context: &Context,
@@ -213,8 +216,8 @@ impl FieldTiles {
         self.strings.is_some()
     }
 
-    /// Decodes a tile of `cells` strings that are stored once each, or once a run, as codes. False if the tile stores every string,
-    /// as it is read with [`Self::decode_var`].
+    /// Decodes a tile of `cells` strings that are stored once each, or once a run, as codes. False
+    /// if the tile stores every string, as it is read with [`Self::decode_var`].
     pub fn decode_codes(
         &self,
         context: &Context,

@@ -1,8 +1,9 @@
 //! A slow storage, and the bytes that were fetched from it before they are read.
 //!
-//! Code that opens an array or runs a query reads as if every call were cheap. Before each step it announces what the
-//! step will read ([`Needs`]). A storage with [`FetchHints`] then fetches all of that at once, and the step finds it
-//! here. Reads that were not announced still work; each is a separate request.
+//! Code that opens an array or runs a query reads as if every call were cheap. Before each step it
+//! announces what the step will read ([`Needs`]). A storage with [`FetchHints`] then fetches all of
+//! that at once, and the step finds it here. Reads that were not announced still work; each is a
+//! separate request.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -23,9 +24,9 @@ pub struct Needs {
     pub ranges: Vec<(Arc<str>, Range<u64>)>,
 }
 
-/// The maximum number of bytes of ranges that one step fetches ahead. What metadata says about a file may be wrong by
-/// any amount, and a step without a memory budget would otherwise hold all stored bytes in addition to everything it
-/// decodes from them.
+/// The maximum number of bytes of ranges that one step fetches ahead. What metadata says about a
+/// file may be wrong by any amount, and a step without a memory budget would otherwise hold all
+/// stored bytes in addition to everything it decodes from them.
 const MOST_AHEAD: u64 = 1 << 30;
 
 /// A storage, and what was fetched from it.
@@ -39,8 +40,8 @@ pub struct Ahead {
 /// What was fetched and may still be read.
 #[derive(Debug, Default)]
 struct Held {
-    /// Each listing is read once: a caller that lists a folder again wants to see what changed. `None` is a folder that
-    /// does not exist.
+    /// Each listing is read once: a caller that lists a folder again wants to see what changed.
+    /// `None` is a folder that does not exist.
     listings: HashMap<String, Option<Vec<Entry>>>,
     /// Sizes of files, and their last bytes; `None` is a file that does not exist.
     tails: HashMap<String, Option<(u64, Bytes)>>,
@@ -73,7 +74,8 @@ impl Held {
     }
 }
 
-/// The part of `bytes` (which start at `start`) with which a range begins; `None` if the range does not begin in them.
+/// The part of `bytes` (which start at `start`) with which a range begins; `None` if the range does
+/// not begin in them.
 fn slice(bytes: &Bytes, start: u64, range: &Range<u64>) -> Option<Bytes> {
     let from = to_usize(range.start.checked_sub(start)?)?;
     let to = to_usize(range.end.checked_sub(start)?).unwrap_or(usize::MAX).min(bytes.len());
@@ -107,13 +109,15 @@ impl Ahead {
         self.held().pieces.clear();
     }
 
-    /// The number of bytes in ranges that would have to be fetched, including the gaps between them.
+    /// The number of bytes in ranges that would have to be fetched, including the gaps between
+    /// them.
     pub fn missing(&self, needs: &Needs) -> u64 {
         let merged = self.merged(&needs.ranges);
         merged.iter().map(|(_, range)| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Fetches what is not held yet. What cannot be fetched is not held: the read that needs it returns the error.
+    /// Fetches what is not held yet. What cannot be fetched is not held: the read that needs it
+    /// returns the error.
     pub fn prepare(&self, needs: &Needs) {
         let mut requests: Vec<Request> = Vec::new();
         {
@@ -181,8 +185,9 @@ impl Ahead {
         }
     }
 
-    /// The requests for ranges that are not held yet. A range longer than the maximum that is fetched ahead is one
-    /// request: it is left to the code that reads it, which first compares it with the size of the file.
+    /// The requests for ranges that are not held yet. A range longer than the maximum that is
+    /// fetched ahead is one request: it is left to the code that reads it, which first compares it
+    /// with the size of the file.
     pub fn requests(&self, ranges: &[(Arc<str>, Range<u64>)]) -> Vec<(Arc<str>, Range<u64>)> {
         let mut requests = Vec::new();
         for (key, range) in self.merged(ranges) {

@@ -1,5 +1,5 @@
-//! A folder of a storage as a separate storage: dimension labels are arrays in a folder of their array, and members of
-//! a group in memory are in folders of the group.
+//! A folder of a storage as a separate storage: dimension labels are arrays in a folder of their
+//! array, and members of a group in memory are in folders of the group.
 
 use core::fmt::Debug;
 use core::ops::Deref;

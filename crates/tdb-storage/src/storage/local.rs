@@ -17,10 +17,12 @@ use super::{
     named, range_from, range_len,
 };
 
-/// The prefix of temporary files in the array's own folder, which are later moved to their final place.
+/// The prefix of temporary files in the array's own folder, which are later moved to their final
+/// place.
 pub const TEMPORARY: &str = ".tdb-";
 
-/// How the names of the format's folders, and those of its files that decide what an array contains, begin.
+/// How the names of the format's folders, and those of its files that decide what an array
+/// contains, begin.
 const PREFIX: &str = "__";
 
 /// A folder of the local file system.
@@ -57,8 +59,8 @@ impl LocalStorage {
         &self.root
     }
 
-    /// Creates the folder with access for its owner only, on systems that have owners. A folder that exists already is
-    /// left unchanged.
+    /// Creates the folder with access for its owner only, on systems that have owners. A folder
+    /// that exists already is left unchanged.
     ///
     /// # Errors
     /// Any I/O error of the storage.
@@ -173,7 +175,8 @@ impl Storage for LocalStorage {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
-    /// Of the other names nothing is kept or asked: a writer does this for each of its files, and there may be many.
+    /// Of the other names nothing is kept or asked: a writer does this for each of its files, and
+    /// there may be many.
     fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
         named(self.listed(folder, |name| name.starts_with(beginning)), beginning)
     }
@@ -202,20 +205,22 @@ impl WriteStorage for LocalStorage {
         Ok(Box::new(NewFile { open: OpenFile::keep(file), path }))
     }
 
-    /// A hard link gives the file its name; if several callers create it, the system lets one succeed. Where there are
-    /// no hard links, callers of this method exclude each other by locks; other programs may not respect these.
+    /// A hard link gives the file its name; if several callers create it, the system lets one
+    /// succeed. Where there are no hard links, callers of this method exclude each other by locks;
+    /// other programs may not respect these.
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         self.place_new(key, bytes, durability).map(drop)
     }
 
-    /// A version consists of the file's number in its file system, its time, and its whole contents. There are no
-    /// versions on systems other than Unix.
+    /// A version consists of the file's number in its file system, its time, and its whole
+    /// contents. There are no versions on systems other than Unix.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         self.versioned(key)
     }
 
-    /// Among all processes of this machine, and all that share a file system with shared locks (`flock`), only one
-    /// replaces a version. Locks of other kinds and programs other than tdb are not considered.
+    /// Among all processes of this machine, and all that share a file system with shared locks
+    /// (`flock`), only one replaces a version. Locks of other kinds and programs other than tdb are
+    /// not considered.
     fn swap_file(
         &self,
         key: &str,
@@ -237,9 +242,10 @@ impl WriteStorage for LocalStorage {
         self.place(key, bytes, durability).map(drop)
     }
 
-    /// On Unix, the array's own folder is locked (`flock`), so a lock leaves no file and ends with its process. Where Linux keeps
-    /// locks of folders to itself although other machines may share them (NFS, SMB, FUSE), and where folders cannot be opened, a
-    /// file in the array's folder is locked. That lock ends with its process, too, and the empty file stays.
+    /// On Unix, the array's own folder is locked (`flock`), so a lock leaves no file and ends with
+    /// its process. Where Linux keeps locks of folders to itself although other machines may share
+    /// them (NFS, SMB, FUSE), and where folders cannot be opened, a file in the array's folder is
+    /// locked. That lock ends with its process, too, and the empty file stays.
     fn lock(&self) -> io::Result<StorageLock> {
         self.locked()
     }
@@ -259,13 +265,15 @@ impl WriteStorage for LocalStorage {
     }
 }
 
-/// Whether a link counts as a folder: it counts as what it points to, and as a file if that cannot be found out, for instance
-/// because it is gone. Whoever reads or removes such a file gets the error of the link itself.
+/// Whether a link counts as a folder: it counts as what it points to, and as a file if that cannot
+/// be found out, for instance because it is gone. Whoever reads or removes such a file gets the
+/// error of the link itself.
 fn leads_to_folder(link: &fs::DirEntry, name: &str) -> io::Result<bool> {
     match fs::metadata(link.path()) {
         Ok(target) => Ok(target.is_dir()),
-        // A part of the array may be on a disk that is not there now. If its folder counted as a file, the array would look as
-        // if it had nothing in it. Callers take `NotFound` for an absent folder, so the kind is another one.
+        // A part of the array may be on a disk that is not there now. If its folder counted as a
+        // file, the array would look as if it had nothing in it. Callers take `NotFound` for an
+        // absent folder, so the kind is another one.
         Err(error) if name.starts_with(PREFIX) => {
             let link = link.path().display().to_string();
             let what =
@@ -289,8 +297,8 @@ fn parent_of(folder: &Path) -> &Path {
     }
 }
 
-/// The maximum number of files being written that this process keeps open; systems allow some 1024. Further files are
-/// opened for each append: a fragment has up to three files per field.
+/// The maximum number of files being written that this process keeps open; systems allow some 1024.
+/// Further files are opened for each append: a fragment has up to three files per field.
 const MOST_OPEN: usize = 256;
 
 /// How many are open.
@@ -376,7 +384,8 @@ impl StoredFile for File {
     }
 }
 
-/// Of a longer range, Linux begins to read no more than what the device reads ahead, usually at least this.
+/// Of a longer range, Linux begins to read no more than what the device reads ahead, usually at
+/// least this.
 #[cfg(target_os = "linux")]
 const LONGEST_HINT: std::num::NonZeroU64 = std::num::NonZeroU64::new(128 << 10).unwrap();
 

@@ -1,7 +1,7 @@
 //! The manifest of a published array: the list of its files, for servers that cannot list folders.
 //!
-//! A web server returns files by name, but most cannot list which files there are. So publishing writes a file with
-//! that list, as human-readable text:
+//! A web server returns files by name, but most cannot list which files there are. So publishing
+//! writes a file with that list, as human-readable text:
 //!
 //! ```text
 //! tdb manifest 1
@@ -20,7 +20,8 @@
 //! | `- KEY` | an empty folder; other folders follow from keys |
 //! | `end N SUM` | the number of files and folders, and the checksum (FNV-1a, 64 bits) of all bytes before this line |
 //!
-//! Keys are in ascending byte order. `%` and control characters are written as `%` and two hexadecimal digits.
+//! Keys are in ascending byte order. `%` and control characters are written as `%` and two
+//! hexadecimal digits.
 
 use core::fmt;
 use core::ops::Bound;
@@ -33,9 +34,10 @@ use super::Entry;
 
 /// The name of the manifest in the folder of an array or a group.
 ///
-/// It does not begin with a dot, because many web servers and upload tools skip such files. libtiledb does not take a
-/// file with such a name for one of its own: releases 2.19 to 2.29 cannot open an array with a file whose name has
-/// neither a leading dot nor an underscore, which is why the name contains an underscore.
+/// It does not begin with a dot, because many web servers and upload tools skip such files.
+/// libtiledb does not take a file with such a name for one of its own: releases 2.19 to 2.29 cannot
+/// open an array with a file whose name has neither a leading dot nor an underscore, which is why
+/// the name contains an underscore.
 pub const MANIFEST: &str = "tdb_manifest.txt";
 
 /// The maximum size of a manifest in bytes: enough for some two million files.
@@ -84,7 +86,8 @@ pub struct ManifestError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestErrorKind {
-    /// The file does not begin like a manifest: it is something else, such as a web page that reports a missing page.
+    /// The file does not begin like a manifest: it is something else, such as a web page that
+    /// reports a missing page.
     NotAManifest,
     /// A version that this build does not read.
     Version(String),
@@ -268,8 +271,8 @@ impl Manifest {
         Ok(())
     }
 
-    /// Removes the file or folder with this key, and everything in it. The folder that contained it stays; it becomes
-    /// an empty folder if nothing else is in it.
+    /// Removes the file or folder with this key, and everything in it. The folder that contained it
+    /// stays; it becomes an empty folder if nothing else is in it.
     pub fn remove(&mut self, key: &str) {
         let mut gone: Vec<String> = self.below(key).map(|(key, _)| key.clone()).collect();
         gone.push(key.to_owned());
@@ -307,8 +310,8 @@ impl Manifest {
         self.below(folder).filter_map(|(key, size)| Some((key.as_str(), (*size)?)))
     }
 
-    /// The contents of a folder; `None` if there is no such folder. The folder of the array itself, `""`, always
-    /// exists.
+    /// The contents of a folder; `None` if there is no such folder. The folder of the array itself,
+    /// `""`, always exists.
     #[must_use]
     pub fn list(&self, folder: &str) -> Option<Vec<Entry>> {
         let mut listed = Vec::new();

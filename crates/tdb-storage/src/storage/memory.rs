@@ -48,7 +48,8 @@ impl Drop for Held {
 #[derive(Debug, Default)]
 struct Content {
     files: BTreeMap<String, Bytes>,
-    /// Folders that were created explicitly; those that only follow from a file's key are not in here.
+    /// Folders that were created explicitly; those that only follow from a file's key are not in
+    /// here.
     folders: BTreeSet<String>,
 }
 

@@ -69,12 +69,12 @@ pub struct ByteRange {
     pub range: Range<u64>,
 }
 
-/// Read access to the files of one array. Keys are paths relative to the array, parts separated by `/`; the array's
-/// own folder is `""`.
+/// Read access to the files of one array. Keys are paths relative to the array, parts separated by
+/// `/`; the array's own folder is `""`.
 ///
-/// A storage on the same machine answers each call separately. One whose requests take long implements [`Self::fetch`],
-/// which makes many requests at once, and returns [`Self::hints`]: tdb then collects everything that it will read, and
-/// requests it together.
+/// A storage on the same machine answers each call separately. One whose requests take long
+/// implements [`Self::fetch`], which makes many requests at once, and returns [`Self::hints`]: tdb
+/// then collects everything that it will read, and requests it together.
 pub trait Storage: Debug + Send + Sync {
     /// Names in a folder, in no particular order.
     ///
@@ -110,8 +110,8 @@ pub trait Storage: Debug + Send + Sync {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
     fn read_into(&self, key: &str, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// A file opened to read small pieces, where that is cheap; `None` where every read is a separate request, as on an
-    /// object store.
+    /// A file opened to read small pieces, where that is cheap; `None` where every read is a
+    /// separate request, as on an object store.
     ///
     /// # Errors
     /// [`io::ErrorKind::NotFound`]; any I/O error of the storage.
@@ -126,14 +126,14 @@ pub trait Storage: Debug + Send + Sync {
     /// As for [`Self::read_into`], for the first range that fails.
     fn read_ranges(&self, ranges: &[ByteRange]) -> io::Result<Vec<Bytes>>;
 
-    /// Answers many requests, in the order given. If one fails, the others are still answered. The default makes them
-    /// one after another.
+    /// Answers many requests, in the order given. If one fails, the others are still answered. The
+    /// default makes them one after another.
     fn fetch(&self, requests: &[Request]) -> Vec<io::Result<Reply>> {
         requests.iter().map(|request| request.answer(self)).collect()
     }
 
-    /// How requests are best grouped, if they take so long that they should be made together. The default is `None`:
-    /// calls are cheap, and nothing is read before it is needed.
+    /// How requests are best grouped, if they take so long that they should be made together. The
+    /// default is `None`: calls are cheap, and nothing is read before it is needed.
     fn hints(&self) -> Option<FetchHints> {
         None
     }
@@ -141,22 +141,23 @@ pub trait Storage: Debug + Send + Sync {
     /// How a key is displayed to users.
     fn describe(&self, key: &str) -> String;
 
-    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests it repeats. The
-    /// default is `None`: the storage reads its files each time, once.
+    /// The same storage, but it reports to `tally` what it answers from a cache, and which requests
+    /// it repeats. The default is `None`: the storage reads its files each time, once.
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Box<dyn Storage>> {
         let _ = tally;
         None
     }
 }
 
-/// Receives reports of what happened behind the calls to a storage: what it answered from a cache, without reading the
-/// files, and which requests it repeated.
+/// Receives reports of what happened behind the calls to a storage: what it answered from a cache,
+/// without reading the files, and which requests it repeated.
 pub trait Tally: Debug + Send + Sync {
-    /// Reports one call: how many of its requests were answered from a cache, and with how many bytes. If `whole`,
-    /// these were all requests of the call, and there was nothing to wait for.
+    /// Reports one call: how many of its requests were answered from a cache, and with how many
+    /// bytes. If `whole`, these were all requests of the call, and there was nothing to wait for.
     fn kept(&self, requests: usize, bytes: usize, whole: bool);
 
-    /// Reports that an attempt of a request failed in a way after which the request is made again. The default ignores it.
+    /// Reports that an attempt of a request failed in a way after which the request is made again.
+    /// The default ignores it.
     fn retried(&self) {}
 }
 
@@ -216,8 +217,9 @@ pub trait StoredFile: Debug {
     /// [`io::ErrorKind::UnexpectedEof`] if the file ends before `out` is full.
     fn read_into(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// A hint that much of `range` will be read, in small parts: a file system may begin to read it. Whether many small parts then
-    /// take no longer than reading the range at once; for an empty range, this is all that it says. The default does nothing, and says no.
+    /// A hint that much of `range` will be read, in small parts: a file system may begin to read
+    /// it. Whether many small parts then take no longer than reading the range at once; for an
+    /// empty range, this is all that it says. The default does nothing, and says no.
     fn will_need(&self, range: &Range<u64>) -> bool {
         let _ = range;
         false
@@ -245,7 +247,8 @@ pub fn range_len(range: &Range<u64>, file_size: u64) -> io::Result<usize> {
         .map_err(|_| io::Error::new(io::ErrorKind::OutOfMemory, "the range does not fit into memory"))
 }
 
-/// The range of `len` bytes from an offset on; an error if no file can be that long: offsets come from files, too.
+/// The range of `len` bytes from an offset on; an error if no file can be that long: offsets come
+/// from files, too.
 ///
 /// # Errors
 /// [`io::ErrorKind::UnexpectedEof`].

@@ -1,8 +1,9 @@
 //! Opening files of the local file system: regular files only, and never blocking.
 //!
-//! Opening a named pipe blocks until another process opens its other end, and opening a device may have any effect. So
-//! the type of a path is checked before it is opened, and again once it is open, because it may have been replaced in
-//! between. For the same reason the system is told not to block, where the standard library has a way to do that.
+//! Opening a named pipe blocks until another process opens its other end, and opening a device may
+//! have any effect. So the type of a path is checked before it is opened, and again once it is
+//! open, because it may have been replaced in between. For the same reason the system is told not
+//! to block, where the standard library has a way to do that.
 
 use std::fs::{self, File, FileType, Metadata, OpenOptions};
 use std::io;
@@ -18,8 +19,8 @@ pub(super) fn open_described(path: &Path) -> io::Result<(File, Metadata)> {
     described(OpenOptions::new().read(true), path)
 }
 
-/// Opens a regular file, or a symbolic link to one. If the file does not exist, it is created if the options ask for
-/// it.
+/// Opens a regular file, or a symbolic link to one. If the file does not exist, it is created if
+/// the options ask for it.
 pub(super) fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     described(options, path).map(|(file, _)| file)
 }
@@ -75,9 +76,9 @@ fn special(_: FileType) -> Option<&'static str> {
     None
 }
 
-/// `O_NONBLOCK`. It has no effect on regular files and folders. The standard library does not define it, and its value
-/// depends on the system. Where the value is not known here, opening can still block if a path is replaced by a named
-/// pipe between the check and the opening.
+/// `O_NONBLOCK`. It has no effect on regular files and folders. The standard library does not
+/// define it, and its value depends on the system. Where the value is not known here, opening can
+/// still block if a path is replaced by a named pipe between the check and the opening.
 #[cfg(unix)]
 const NONBLOCK: i32 = if cfg!(all(
     any(target_os = "linux", target_os = "android"),

@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use super::{Below, LocalStorage, MemoryStorage, Storage};
 
-/// Turns locations into storages: paths of local folders, or any URIs that an implementation supports.
+/// Turns locations into storages: paths of local folders, or any URIs that an implementation
+/// supports.
 pub trait Places: Debug + Send + Sync {
     /// The storage for a location; `None` if this implementation does not support it.
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>>;
 
-    /// One text for all locations that mean the same folder, so that a walk over groups notices where it has been.
+    /// One text for all locations that mean the same folder, so that a walk over groups notices
+    /// where it has been.
     fn identity(&self, location: &str) -> String;
 }
 

@@ -8,16 +8,17 @@ use bytes::Bytes;
 
 use super::{ByteRange, Entry, FetchHints, Manifest, Reply, Request, Storage, StoredFile, Tally};
 
-/// A published state lists a file that is missing or has changed: the array was changed later by a program that did not
-/// renew the manifest, or is being changed now. It is the cause of an [`io::Error`] of the kind
-/// [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle).
+/// A published state lists a file that is missing or has changed: the array was changed later by a
+/// program that did not renew the manifest, or is being changed now. It is the cause of an
+/// [`io::Error`] of the kind [`StaleNetworkFileHandle`](io::ErrorKind::StaleNetworkFileHandle).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutdatedManifest {
     /// The file.
     pub key: String,
     /// When the state was published, in milliseconds since 1970.
     pub time: u64,
-    /// The size according to the manifest, and the size of the file, in bytes; `None` if the file is gone.
+    /// The size according to the manifest, and the size of the file, in bytes; `None` if the file
+    /// is gone.
     pub sizes: Option<(u64, u64)>,
 }
 
@@ -52,7 +53,8 @@ impl OutdatedManifest {
     }
 }
 
-/// A copy of an error for another caller with the same request: of the same kind, with the same text.
+/// A copy of an error for another caller with the same request: of the same kind, with the same
+/// text.
 pub fn error_again(error: &io::Error) -> io::Error {
     OutdatedManifest::of(error)
         .map_or_else(|| io::Error::new(error.kind(), error.to_string()), |outdated| outdated.clone().into())
@@ -86,7 +88,8 @@ impl Manifest {
         }
     }
 
-    /// The error of a request for a file: if the file is listed here but gone, an error that the state is outdated.
+    /// The error of a request for a file: if the file is listed here but gone, an error that the
+    /// state is outdated.
     #[must_use]
     pub fn explained(&self, key: &str, error: io::Error) -> io::Error {
         if error.kind() == io::ErrorKind::NotFound && self.size(key).is_some() {
@@ -100,9 +103,9 @@ impl Manifest {
     }
 }
 
-/// A storage in the state recorded by a manifest: folders list what the manifest contains, and files are read from the
-/// storage. The storage is never asked to list a folder, so it only needs to read. Files that the manifest does not
-/// list do not exist.
+/// A storage in the state recorded by a manifest: folders list what the manifest contains, and
+/// files are read from the storage. The storage is never asked to list a folder, so it only needs
+/// to read. Files that the manifest does not list do not exist.
 #[derive(Clone, Debug)]
 pub struct Published<S> {
     storage: S,
@@ -118,7 +121,8 @@ impl<S: Storage> Published<S> {
     /// The published state of a storage, according to the manifest stored in it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`] if there is none; [`io::ErrorKind::InvalidData`] if it is damaged.
+    /// [`io::ErrorKind::NotFound`] if there is none; [`io::ErrorKind::InvalidData`] if it is
+    /// damaged.
     pub fn open(storage: S) -> io::Result<Self> {
         let manifest = Manifest::parse(&storage.read(super::MANIFEST)?)?;
         Ok(Self::new(storage, manifest))
@@ -213,7 +217,8 @@ mod tests {
     use super::super::{MANIFEST, MemoryStorage};
     use super::*;
 
-    /// Two files of which the manifest lists one, one that it lists but that is gone, and one that has grown since.
+    /// Two files of which the manifest lists one, one that it lists but that is gone, and one that
+    /// has grown since.
     fn published() -> Published<MemoryStorage> {
         let mut manifest = Manifest::new(77);
         manifest.add_file("a/x", 3).unwrap();

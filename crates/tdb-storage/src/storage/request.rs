@@ -79,11 +79,13 @@ impl Request {
         }
     }
 
-    /// Checks a reply to this request: it must be of the right kind and have the right number of bytes. If a storage
-    /// returned fewer bytes unnoticed, the bytes of another range would be taken for the missing ones.
+    /// Checks a reply to this request: it must be of the right kind and have the right number of
+    /// bytes. If a storage returned fewer bytes unnoticed, the bytes of another range would be
+    /// taken for the missing ones.
     ///
     /// # Errors
-    /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another kind if the reply is for another kind of request.
+    /// [`io::ErrorKind::UnexpectedEof`] if bytes are missing; another kind if the reply is for
+    /// another kind of request.
     pub fn checked(&self, reply: Reply) -> io::Result<Reply> {
         let expected = match (self, &reply) {
             (Self::List(_), Reply::Entries(_)) => 0,
@@ -172,7 +174,8 @@ pub struct FetchHints {
 }
 
 impl FetchHints {
-    /// Values that suit object stores: ranges are merged over gaps of up to 1 MiB, into requests of up to 16 MiB.
+    /// Values that suit object stores: ranges are merged over gaps of up to 1 MiB, into requests of
+    /// up to 16 MiB.
     pub const OBJECT_STORE: Self = Self { gap: 1 << 20, largest: 16 << 20 };
 
     /// Merges ranges over gaps of at most `gap` bytes.

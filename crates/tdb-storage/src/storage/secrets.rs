@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-/// A text in which no URL shows its user name and password (`https://user:password@host/a`), and no URL of a web server its query,
-/// which may be a signature (`https://host/a?sig=…`). For messages, logs and plans.
+/// A text in which no URL shows its user name and password (`https://user:password@host/a`), and no
+/// URL of a web server its query, which may be a signature (`https://host/a?sig=…`). For messages,
+/// logs and plans.
 ///
 /// ```
 /// use tdb_storage::storage::without_secrets;
@@ -47,8 +48,8 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// A location in two parts: what comes before its query, and the query with its `?`, or a fragment. Only URLs of web servers
-/// have these: elsewhere, `?` and `#` are characters of names.
+/// A location in two parts: what comes before its query, and the query with its `?`, or a fragment.
+/// Only URLs of web servers have these: elsewhere, `?` and `#` are characters of names.
 ///
 /// ```
 /// use tdb_storage::storage::split_query;
@@ -63,8 +64,8 @@ pub fn split_query(location: &str) -> (&str, &str) {
     location.split_at(query.unwrap_or(location.len()))
 }
 
-/// A location without its user name, password and query, to be stored or shown. Unlike [`without_secrets`], it takes the whole
-/// text for one location, whatever characters are in it.
+/// A location without its user name, password and query, to be stored or shown. Unlike
+/// [`without_secrets`], it takes the whole text for one location, whatever characters are in it.
 #[must_use]
 pub fn location_without_secrets(location: &str) -> Cow<'_, str> {
     without_secrets(split_query(location).0)

@@ -15,19 +15,20 @@ pub enum Durability {
     /// Files and folders are forced to the medium before a write counts as done.
     #[default]
     Synced,
-    /// The system writes to the medium when it likes: a crash of the machine (not of the process) may lose what was
-    /// written.
+    /// The system writes to the medium when it likes: a crash of the machine (not of the process)
+    /// may lose what was written.
     Buffered,
 }
 
 /// Write access to the files of one array.
 ///
-/// The format needs little from a storage, and this trait requires no more, so that an object store can implement it:
-/// files are written once, front to back, and are valid from [`FileWriter::finish`] on; nothing is ever changed in
-/// place. A write becomes part of the array through one final, empty file, so no call here has to be atomic with
-/// another.
+/// The format needs little from a storage, and this trait requires no more, so that an object store
+/// can implement it: files are written once, front to back, and are valid from
+/// [`FileWriter::finish`] on; nothing is ever changed in place. A write becomes part of the array
+/// through one final, empty file, so no call here has to be atomic with another.
 ///
-/// Four calls create files. They differ in what they guarantee when several callers do so at the same time:
+/// Four calls create files. They differ in what they guarantee when several callers do so at the
+/// same time:
 ///
 /// | Call | The file | Several callers at once |
 /// |---|---|---|
@@ -36,21 +37,23 @@ pub enum Durability {
 /// | [`Self::swap_file`] | must be the version that was read, or absent | one replaces it, the others get an error |
 /// | [`Self::replace_file`] | is replaced whatever it is | the last one wins: for callers that hold the lock |
 ///
-/// If a storage cannot do something, it returns an error ([`io::ErrorKind::Unsupported`]); it never silently does less.
-/// The suite in [`testing::conformance`](crate::testing::conformance) checks all rules stated here.
+/// If a storage cannot do something, it returns an error ([`io::ErrorKind::Unsupported`]); it never
+/// silently does less. The suite in [`testing::conformance`](crate::testing::conformance) checks
+/// all rules stated here.
 ///
-/// The order of calls is the protocol: data files and their folder are finished and synced before the commit marker is
-/// created, and the marker's folder is synced after it. If a storage fails at the n-th call, for any n, the result is
-/// the old array or the new one.
+/// The order of calls is the protocol: data files and their folder are finished and synced before
+/// the commit marker is created, and the marker's folder is synced after it. If a storage fails at
+/// the n-th call, for any n, the result is the old array or the new one.
 pub trait WriteStorage: Storage {
-    /// Whether folders have to be created before files are put into them. The default is `true`. If `false`, writers do
-    /// not check which folders exist.
+    /// Whether folders have to be created before files are put into them. The default is `true`. If
+    /// `false`, writers do not check which folders exist.
     fn has_folders(&self) -> bool {
         true
     }
 
-    /// The entries of a folder whose names begin with `beginning`; none if there is no such folder. The default lists the
-    /// folder. A store that can be asked for these names alone needs one request, however many others there are.
+    /// The entries of a folder whose names begin with `beginning`; none if there is no such folder.
+    /// The default lists the folder. A store that can be asked for these names alone needs one
+    /// request, however many others there are.
     ///
     /// # Errors
     /// Any I/O error of the storage.
@@ -58,40 +61,42 @@ pub trait WriteStorage: Storage {
         named(self.list(folder), beginning)
     }
 
-    /// Creates a folder and those above it, if they do not exist. Stores without folders do nothing.
+    /// Creates a folder and those above it, if they do not exist. Stores without folders do
+    /// nothing.
     ///
     /// # Errors
     /// Any I/O error of the storage.
     fn create_folder(&self, key: &str) -> io::Result<()>;
 
-    /// Begins a new file in a folder that exists. Two writers never begin the same file, because names of data files
-    /// are unique. Where uniqueness must be guaranteed, use [`Self::put_file`].
+    /// Begins a new file in a folder that exists. Two writers never begin the same file, because
+    /// names of data files are unique. Where uniqueness must be guaranteed, use [`Self::put_file`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`], here or when the file is finished, if it existed before: it is not
-    /// overwritten.
+    /// [`io::ErrorKind::AlreadyExists`], here or when the file is finished, if it existed before:
+    /// it is not overwritten.
     fn create_file(&self, key: &str) -> io::Result<Box<dyn FileWriter + '_>>;
 
-    /// Creates a whole small file, if it does not exist. Every reader, also after a crash, sees all of it or nothing.
-    /// If several callers put the same file at once, in any processes and on any machines that the storage serves, one
-    /// succeeds and the others get an error. This is for files that take effect as soon as they exist. The folder must
-    /// still be synced.
+    /// Creates a whole small file, if it does not exist. Every reader, also after a crash, sees all
+    /// of it or nothing. If several callers put the same file at once, in any processes and on any
+    /// machines that the storage serves, one succeeds and the others get an error. This is for
+    /// files that take effect as soon as they exist. The folder must still be synced.
     ///
     /// After any error other than the two below, the file may still exist, or appear later.
     ///
-    /// On a storage where files appear once they are finished, and finishing fails if the file exists, this is
-    /// [`write_file`].
+    /// On a storage where files appear once they are finished, and finishing fails if the file
+    /// exists, this is [`write_file`].
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if the file exists (it is left unchanged); [`io::ErrorKind::Unsupported`] if
-    /// the storage cannot guarantee that only one caller succeeds; any I/O error of the storage.
+    /// [`io::ErrorKind::AlreadyExists`] if the file exists (it is left unchanged);
+    /// [`io::ErrorKind::Unsupported`] if the storage cannot guarantee that only one caller
+    /// succeeds; any I/O error of the storage.
     fn put_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()>;
 
     /// The whole of a small file, and its version, which [`Self::swap_file`] needs to replace it.
     ///
     /// # Errors
-    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::Unsupported`] where files have no versions, which is the default;
-    /// any I/O error of the storage.
+    /// [`io::ErrorKind::NotFound`]; [`io::ErrorKind::Unsupported`] where files have no versions,
+    /// which is the default; any I/O error of the storage.
     fn read_versioned(&self, key: &str) -> io::Result<(Bytes, FileVersion)> {
         Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -99,18 +104,20 @@ pub trait WriteStorage: Storage {
         ))
     }
 
-    /// Replaces a small file whose version is known, or creates it where there is none (`expected` is `None`), unless
-    /// another caller has done so in the meantime: if several callers replace the same version at once, one succeeds
-    /// and the others get an error. Returns the new version. Every reader, also after a crash, sees all of the old file
-    /// or all of the new one. The folder must still be synced.
+    /// Replaces a small file whose version is known, or creates it where there is none (`expected`
+    /// is `None`), unless another caller has done so in the meantime: if several callers replace
+    /// the same version at once, one succeeds and the others get an error. Returns the new version.
+    /// Every reader, also after a crash, sees all of the old file or all of the new one. The folder
+    /// must still be synced.
     ///
-    /// This excludes other callers of this method and of [`Self::put_file`]; [`Self::replace_file`] and
-    /// [`Self::remove_file`] do not check versions.
+    /// This excludes other callers of this method and of [`Self::put_file`]; [`Self::replace_file`]
+    /// and [`Self::remove_file`] do not check versions.
     ///
     /// # Errors
-    /// [`io::ErrorKind::AlreadyExists`] if there is another version, or a file where none was expected;
-    /// [`io::ErrorKind::NotFound`] if the file no longer exists. In both cases nothing is changed.
-    /// [`io::ErrorKind::Unsupported`] where files have no versions, which is the default; any I/O error of the storage.
+    /// [`io::ErrorKind::AlreadyExists`] if there is another version, or a file where none was
+    /// expected; [`io::ErrorKind::NotFound`] if the file no longer exists. In both cases nothing is
+    /// changed. [`io::ErrorKind::Unsupported`] where files have no versions, which is the default;
+    /// any I/O error of the storage.
     fn swap_file(
         &self,
         key: &str,
@@ -123,30 +130,33 @@ pub trait WriteStorage: Storage {
         Err(io::Error::new(io::ErrorKind::Unsupported, what))
     }
 
-    /// Replaces a small file that exists: every reader, also after a crash, sees all of the old file or all of the new
-    /// one. The folder must still be synced. Only lists of commits are ever replaced, so that new fragments take effect
-    /// at the same moment as the old ones stop doing so.
+    /// Replaces a small file that exists: every reader, also after a crash, sees all of the old
+    /// file or all of the new one. The folder must still be synced. Only lists of commits are ever
+    /// replaced, so that new fragments take effect at the same moment as the old ones stop doing
+    /// so.
     ///
     /// # Errors
-    /// [`io::ErrorKind::Unsupported`] where files cannot be replaced, which is the default; any I/O error of the
-    /// storage.
+    /// [`io::ErrorKind::Unsupported`] where files cannot be replaced, which is the default; any I/O
+    /// error of the storage.
     fn replace_file(&self, key: &str, bytes: &[u8], durability: Durability) -> io::Result<()> {
         let _ = (bytes, durability);
         Err(io::Error::new(io::ErrorKind::Unsupported, format!("this storage cannot replace {key}")))
     }
 
-    /// Waits until no other process or thread changes what exists only once: the current schema, and which fragments
-    /// and commits replace which. Writers of cells, deletes and metadata never wait, nor do readers.
+    /// Waits until no other process or thread changes what exists only once: the current schema,
+    /// and which fragments and commits replace which. Writers of cells, deletes and metadata never
+    /// wait, nor do readers.
     ///
-    /// A storage without locks returns [`StorageLock::none`]. Then arrays there are evolved and maintained only by callers who
-    /// state that nobody else does so (`WriteOptions::without_lock`); the others get an error.
+    /// A storage without locks returns [`StorageLock::none`]. Then arrays there are evolved and
+    /// maintained only by callers who state that nobody else does so
+    /// (`WriteOptions::without_lock`); the others get an error.
     ///
     /// # Errors
     /// Any I/O error of the storage, other than that it has no locks.
     fn lock(&self) -> io::Result<StorageLock>;
 
-    /// Forces the names in a folder to the medium: only after this do files survive a loss of power. For the array's
-    /// own folder `""`, also forces its name in the folder above.
+    /// Forces the names in a folder to the medium: only after this do files survive a loss of
+    /// power. For the array's own folder `""`, also forces its name in the folder above.
     ///
     /// # Errors
     /// Any I/O error of the storage.
@@ -257,8 +267,9 @@ pub fn write_file<S: WriteStorage + ?Sized>(
 
 /// Identifies one of the files that had the same key one after another.
 ///
-/// Files with different bytes have different versions. Files with the same bytes may have the same version, as on S3. A
-/// caller that must notice that a file was replaced and then put back has to write something unique into it.
+/// Files with different bytes have different versions. Files with the same bytes may have the same
+/// version, as on S3. A caller that must notice that a file was replaced and then put back has to
+/// write something unique into it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct FileVersion(Bytes);
 
@@ -310,7 +321,8 @@ impl Debug for StorageLock {
     }
 }
 
-/// A file that is being written. If dropped before [`Self::finish`], the file may exist in part or not at all.
+/// A file that is being written. If dropped before [`Self::finish`], the file may exist in part or
+/// not at all.
 pub trait FileWriter: Debug + Send {
     /// Appends bytes.
     ///
@@ -318,9 +330,9 @@ pub trait FileWriter: Debug + Send {
     /// Any I/O error of the storage; the file is unusable then.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Announces that nothing more will be appended, so that a slow storage can already begin the work that
-    /// [`Self::finish`] waits for: files that are ended together are then transferred at the same time. The file is
-    /// not valid before it is finished. By default this does nothing.
+    /// Announces that nothing more will be appended, so that a slow storage can already begin the
+    /// work that [`Self::finish`] waits for: files that are ended together are then transferred at
+    /// the same time. The file is not valid before it is finished. By default this does nothing.
     fn end(&mut self) {}
 
     /// Finishes the file.

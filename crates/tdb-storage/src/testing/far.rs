@@ -14,8 +14,9 @@ use crate::storage::{
     StoredFile, Tally, WriteStorage, named, range_from,
 };
 
-/// A storage each of whose calls takes a while, like those of an object store, however many requests the call makes at
-/// once. It asks to be told what will be read ([`Storage::hints`]), and counts its requests.
+/// A storage each of whose calls takes a while, like those of an object store, however many
+/// requests the call makes at once. It asks to be told what will be read ([`Storage::hints`]), and
+/// counts its requests.
 ///
 /// ```
 /// use std::sync::Arc;

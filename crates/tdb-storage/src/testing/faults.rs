@@ -52,8 +52,8 @@ impl CallKind {
     }
 }
 
-/// A call of a storage. If many requests are made together, each counts as one call, so that one may fail and the
-/// others not.
+/// A call of a storage. If many requests are made together, each counts as one call, so that one
+/// may fail and the others not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Call {
@@ -81,11 +81,12 @@ pub enum Fault {
     Fail(io::ErrorKind),
     /// The operation is done, but returns an error as if it was not, as when a reply is lost.
     FailAfter(io::ErrorKind),
-    /// A reply lacks this many bytes at its end, as from a storage that does not check lengths. A read into a buffer
-    /// leaves as many bytes unfilled; an append omits as many bytes, and then fails. Other calls fail with
-    /// [`io::ErrorKind::UnexpectedEof`].
+    /// A reply lacks this many bytes at its end, as from a storage that does not check lengths. A
+    /// read into a buffer leaves as many bytes unfilled; an append omits as many bytes, and then
+    /// fails. Other calls fail with [`io::ErrorKind::UnexpectedEof`].
     Short(usize),
-    /// The reply is missing among those to many requests. Other calls fail with [`io::ErrorKind::UnexpectedEof`].
+    /// The reply is missing among those to many requests. Other calls fail with
+    /// [`io::ErrorKind::UnexpectedEof`].
     Lost,
     /// The operation is done after a delay.
     Delay(Duration),
@@ -164,8 +165,8 @@ impl Faults {
         Self::new(move |call| (call.number < count).then_some(fault))
     }
 
-    /// On average one call of `one_in`, each with one of the faults. Both choices depend only on the seed and on the
-    /// order of calls.
+    /// On average one call of `one_in`, each with one of the faults. Both choices depend only on
+    /// the seed and on the order of calls.
     #[must_use]
     pub fn random(seed: u64, one_in: u64, faults: impl Into<Vec<Fault>>) -> Self {
         let faults: Vec<Fault> = faults.into();

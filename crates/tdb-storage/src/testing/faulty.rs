@@ -14,8 +14,8 @@ use crate::storage::{
     StoredFile, Tally, WriteStorage, named,
 };
 
-/// Wraps another storage; its calls fail, are cut short or take long according to a plan ([`Faults`]). It records its
-/// calls.
+/// Wraps another storage; its calls fail, are cut short or take long according to a plan
+/// ([`Faults`]). It records its calls.
 ///
 /// ```
 /// use std::io::ErrorKind;

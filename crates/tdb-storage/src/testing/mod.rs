@@ -1,5 +1,5 @@
-//! Helpers for the tests of a storage, and of programs that use one: a conformance suite, and storages that are slow or
-//! fail.
+//! Helpers for the tests of a storage, and of programs that use one: a conformance suite, and
+//! storages that are slow or fail.
 //!
 //! If you implement a storage, check it with [`conformance`] in a test:
 //!
@@ -20,9 +20,9 @@
 //! # Ok::<(), conformance::BrokenRules>(())
 //! ```
 //!
-//! [`FarStorage`] is a storage each of whose calls takes a while; it counts them. [`FaultyStorage`] is one whose calls
-//! fail according to a plan: the n-th call, the first ones, or random ones; with an error, with replies that are too
-//! short, or after the operation was done.
+//! [`FarStorage`] is a storage each of whose calls takes a while; it counts them. [`FaultyStorage`]
+//! is one whose calls fail according to a plan: the n-th call, the first ones, or random ones; with
+//! an error, with replies that are too short, or after the operation was done.
 
 pub mod conformance;
 mod far;

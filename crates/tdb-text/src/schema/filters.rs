@@ -19,7 +19,8 @@ pub(super) fn pipeline(at: &At<'_>) -> Result<Pipeline> {
     Ok(Pipeline { max_chunk_size, filters })
 }
 
-/// A filter: an object with its `name` and the options that differ from the defaults; or only the name.
+/// A filter: an object with its `name` and the options that differ from the defaults; or only the
+/// name.
 fn filter(at: &At<'_>) -> Result<Filter> {
     if at.value.as_str().is_some() {
         return at.understood(words::filter).map(without_extents);
@@ -91,8 +92,8 @@ fn pixel_format(name: &str) -> Option<PixelFormat> {
     formats.find(|format| format!("{format:?}").to_lowercase() == name)
 }
 
-/// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`. Options may also be written
-/// `zstd(5)`, `zstd(level=5)` and `zstd:5`.
+/// Parses a pipeline in the one-line notation of `tdb info`: `byteshuffle, zstd(level 5)`. Options
+/// may also be written `zstd(5)`, `zstd(level=5)` and `zstd:5`.
 pub fn pipeline_of_text(text: &str) -> Result<Pipeline> {
     let mut filters = Vec::new();
     let mut rest = text.trim();
@@ -121,8 +122,8 @@ pub fn pipeline_of_text(text: &str) -> Result<Pipeline> {
     Ok(Pipeline::new(filters))
 }
 
-/// A filter by its name and its options: `level 5`, `level=5`, or a value alone, which is that of the first option
-/// that was not given.
+/// A filter by its name and its options: `level 5`, `level=5`, or a value alone, which is that of
+/// the first option that was not given.
 fn filter_of_text(name: &str, options: &str) -> Result<Filter> {
     let known = words::about(&words::filter(name)?).options;
     let mut object = Json::Object(vec![("name".to_owned(), Json::Text(name.to_owned()))]);

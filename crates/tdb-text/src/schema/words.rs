@@ -1,4 +1,5 @@
-//! The words for filters, their options and datatypes: which there are, and which other spellings are understood.
+//! The words for filters, their options and datatypes: which there are, and which other spellings
+//! are understood.
 
 use tdb_codec::{CellValNum, Datatype, DatatypeClass};
 use tdb_filters::{Filter, registry};
@@ -59,8 +60,8 @@ const FILTER_WORDS: [(&str, &str); 11] = [
     ("noop", "none"),
 ];
 
-/// A filter with ordinary options, by its name in any usual spelling: `bit-width-reduction`, `bit_width_reduction`,
-/// `BitWidthReductionFilter`, `TILEDB_FILTER_BIT_WIDTH_REDUCTION`.
+/// A filter with ordinary options, by its name in any usual spelling: `bit-width-reduction`,
+/// `bit_width_reduction`, `BitWidthReductionFilter`, `TILEDB_FILTER_BIT_WIDTH_REDUCTION`.
 pub(super) fn filter(name: &str) -> Result<Filter> {
     let plain = |name: &str| -> String {
         name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()

@@ -44,7 +44,8 @@ fn one(datatype: Datatype, value: &Json) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Text is taken literally, unless it is exactly how bytes that are not text are shown: then it means these bytes.
+/// Text is taken literally, unless it is exactly how bytes that are not text are shown: then it
+/// means these bytes.
 fn text_cell(datatype: Datatype, count: CellValNum, text: &str) -> Vec<u8> {
     let escaped = unescaped(text).filter(|bytes| cell_plain(datatype, count, bytes) == text);
     escaped.unwrap_or_else(|| match datatype.physical() {
@@ -54,7 +55,8 @@ fn text_cell(datatype: Datatype, count: CellValNum, text: &str) -> Vec<u8> {
     })
 }
 
-/// The bytes that [`escape_bytes`](super::escape_bytes) shows as this text; `None` if there are none.
+/// The bytes that [`escape_bytes`](super::escape_bytes) shows as this text; `None` if there are
+/// none.
 fn unescaped(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

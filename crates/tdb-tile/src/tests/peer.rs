@@ -1,4 +1,5 @@
-//! Bytes written by releases of libtiledb, and the payloads that an independent decoder reads from them.
+//! Bytes written by releases of libtiledb, and the payloads that an independent decoder reads from
+//! them.
 
 /// `__array_schema.tdb` written by libtiledb 1.4.0 (format version 1).
 pub(super) const SCHEMA_V1: &str = "\

@@ -11,7 +11,8 @@ pub(crate) enum Values {
     Sorted,
     FullRange,
     Extremes,
-    /// Quiet and signalling NaNs with payloads, and zeros of both signs; for other types, the bits of these floats.
+    /// Quiet and signalling NaNs with payloads, and zeros of both signs; for other types, the bits
+    /// of these floats.
     NanAndNegativeZero,
 }
 
@@ -38,7 +39,8 @@ impl Values {
     }
 }
 
-/// A small number as a value; numbers too large for a type become its maximum, so that they never decrease.
+/// A small number as a value; numbers too large for a type become its maximum, so that they never
+/// decrease.
 fn number(datatype: Datatype, number: u64) -> Vec<u8> {
     let most = match datatype.physical() {
         Physical::F32 => return f32::from(u16::try_from(number.min(60_000)).unwrap()).to_le_bytes().into(),
@@ -88,7 +90,8 @@ fn odd_float(size: usize, i: usize) -> Vec<u8> {
     }
 }
 
-/// Cuts `count` values into cells of 0, 1, 2 and 5 values in turn; returns the start of each cell in bytes.
+/// Cuts `count` values into cells of 0, 1, 2 and 5 values in turn; returns the start of each cell
+/// in bytes.
 pub(crate) fn starts(count: usize, value_size: usize) -> Vec<u64> {
     let (mut starts, mut at) = (Vec::new(), 0usize);
     for length in [0, 1, 2, 5].into_iter().cycle() {

@@ -1,5 +1,6 @@
-//! The common part of the matrix and the chains: cells of every type, encoding and decoding of tiles, and the
-//! documented behaviour of each filter, written independently of the code under test.
+//! The common part of the matrix and the chains: cells of every type, encoding and decoding of
+//! tiles, and the documented behaviour of each filter, written independently of the code under
+//! test.
 
 #![allow(dead_code, reason = "each test uses only a part")]
 
@@ -40,7 +41,8 @@ pub(crate) struct Back {
 /// Encodes and decodes.
 ///
 /// # Errors
-/// The outer result: if resolving the pipeline or encoding fails. The inner result: if decoding the encoded tile fails.
+/// The outer result: if resolving the pipeline or encoding fails. The inner result: if decoding the
+/// encoded tile fails.
 pub(crate) fn there_and_back(
     pipeline: &Pipeline,
     tile: &Tile<'_>,

@@ -1,5 +1,6 @@
-//! The outcome for a tile and one filter according to the format's reference, as far as it can be determined without
-//! running the filter. Nothing here calls the code under test, except the function that cuts a tile into chunks.
+//! The outcome for a tile and one filter according to the format's reference, as far as it can be
+//! determined without running the filter. Nothing here calls the code under test, except the
+//! function that cuts a tile into chunks.
 
 use tdb_codec::{Datatype, DatatypeClass, Gate, Physical};
 use tdb_filters::{ErrorKind, Filter, ScaleFloat, TileContext};
@@ -150,8 +151,8 @@ pub(crate) fn decreases(part: &[u8], physical: Physical, max_window: u32) -> boo
     })
 }
 
-/// The values that scaled floats are decoded to: encoded in their own width, decoded in `f64`; `None` if one does not
-/// fit its integer.
+/// The values that scaled floats are decoded to: encoded in their own width, decoded in `f64`;
+/// `None` if one does not fit its integer.
 pub(crate) fn rescaled(options: &ScaleFloat, size: usize, input: &[u8]) -> Option<Vec<u8>> {
     let end = 2f64.powi(i32::try_from(8 * options.byte_width.bytes() - 1).unwrap());
     let fits = |value: f64| value >= -end && value < end;

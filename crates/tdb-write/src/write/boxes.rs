@@ -1,6 +1,7 @@
-//! Dense fragments of limited size. A fragment is a box, and its tiles are stored one after the other along the fastest
-//! dimension first. So the write is cut between rows of tiles of the slowest dimension; only if a single such row is
-//! too large, it is cut into pieces along the next dimension.
+//! Dense fragments of limited size. A fragment is a box, and its tiles are stored one after the
+//! other along the fastest dimension first. So the write is cut between rows of tiles of the
+//! slowest dimension; only if a single such row is too large, it is cut into pieces along the next
+//! dimension.
 
 use core::iter::once;
 use core::mem;
@@ -114,8 +115,8 @@ impl Boxes {
     }
 }
 
-/// Cuts the tiles of a grid (slowest dimension first) into boxes of at most `limit` bytes, as few as a greedy cut can
-/// make.
+/// Cuts the tiles of a grid (slowest dimension first) into boxes of at most `limit` bytes, as few
+/// as a greedy cut can make.
 fn cut(grid: &[usize], sizes: &[u64], limit: u64) -> Result<Vec<Group>, WriteError> {
     let mut groups = Vec::new();
     add(grid, 0, sizes, limit, &[], &mut groups)?;
@@ -173,7 +174,8 @@ mod tests {
         let rows = |grid: &[usize], sizes: &[u64], limit| -> Vec<(Tiles<usize>, Vec<Tiles<usize>>)> {
             cut(grid, sizes, limit).unwrap().into_iter().map(|group| (group.rows, group.places)).collect()
         };
-        // Three columns of two: all together, each column, then single tiles where a column is too large.
+        // Three columns of two: all together, each column, then single tiles where a column is too
+        // large.
         let sizes = [1, 1, 1, 1, 5, 5];
         assert_eq!(rows(&[3, 2], &sizes, 100), [(0..6, vec![0..3, 0..2])]);
         assert_eq!(rows(&[3, 2], &sizes, 10), [(0..4, vec![0..2, 0..2]), (4..6, vec![2..3, 0..2])]);

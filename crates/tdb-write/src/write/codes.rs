@@ -1,5 +1,5 @@
-//! Codes of enumerated attributes: a write with one past the end of its enumeration is refused, because nobody could read
-//! it.
+//! Codes of enumerated attributes: a write with one past the end of its enumeration is refused,
+//! because nobody could read it.
 
 use tdb_codec::{CellValNum, to_u64};
 use tdb_schema::{Codes, Enumeration, FieldKind};
@@ -11,8 +11,8 @@ use crate::schemas::load_enumeration;
 use crate::{OrInternal, Result, WriteError};
 
 impl ArrayWriter {
-    /// Checks the columns of a write; returns them in the order of `kinds`, and the number of cells. `first` is the number of
-    /// the first cell, for messages.
+    /// Checks the columns of a write; returns them in the order of `kinds`, and the number of
+    /// cells. `first` is the number of the first cell, for messages.
     pub(super) fn check<'a>(
         &self,
         kinds: &[FieldKind],
@@ -47,7 +47,8 @@ impl ArrayWriter {
         Ok(())
     }
 
-    /// The codes that each enumerated attribute may have. The enumerations are read when cells are first written.
+    /// The codes that each enumerated attribute may have. The enumerations are read when cells are
+    /// first written.
     fn codes(&self) -> Result<&[(usize, Codes)]> {
         if let Some(codes) = self.codes.get() {
             return Ok(codes);
@@ -66,7 +67,8 @@ impl ArrayWriter {
         Ok(self.codes.get_or_init(|| found))
     }
 
-    /// Reads an enumeration of the schema, whose codes are written; `None` if there is none of this name.
+    /// Reads an enumeration of the schema, whose codes are written; `None` if there is none of this
+    /// name.
     ///
     /// # Errors
     /// A missing or damaged enumeration file.

@@ -8,7 +8,8 @@ use tdb_schema::{ArraySchema, Field, FieldKind};
 use super::tile::{Room, TileCells, TileSource};
 use crate::{Cells, Column, Error, OrInternal, Result, WriteError};
 
-/// The cells of one field to be written: values back to back, with separate offsets and validity, as reads return them.
+/// The cells of one field to be written: values back to back, with separate offsets and validity,
+/// as reads return them.
 #[derive(Clone, Copy, Debug)]
 pub struct WriteColumn<'a> {
     name: &'a str,
@@ -221,7 +222,8 @@ impl<'a> CheckedColumn<'a> {
         }
     }
 
-    /// Whether its values, offsets and validity are those of all its cells, so that [`Self::cell`] has each.
+    /// Whether its values, offsets and validity are those of all its cells, so that [`Self::cell`]
+    /// has each.
     fn is_whole(&self) -> bool {
         let has_values = match self.cell_size {
             Some(size) => self.cells.checked_mul(size) == Some(self.values.len()),
@@ -256,13 +258,15 @@ impl<'a> CheckedColumn<'a> {
     }
 }
 
-/// Checks once that columns have all of these cells, so that nothing is missing where they are copied one by one.
+/// Checks once that columns have all of these cells, so that nothing is missing where they are
+/// copied one by one.
 pub(super) fn check_whole(columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
     let whole = |column: &CheckedColumn<'_>| column.cells == cells && column.is_whole();
     if columns.iter().all(whole) { Ok(()) } else { Err(Error::internal("a column without all of its cells")) }
 }
 
-/// Checks that a write gives every field in `kinds`; returns the columns in that order, and the number of cells.
+/// Checks that a write gives every field in `kinds`; returns the columns in that order, and the
+/// number of cells.
 pub(crate) fn check<'a>(
     schema: &ArraySchema,
     kinds: &[FieldKind],

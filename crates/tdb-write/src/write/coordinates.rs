@@ -12,7 +12,8 @@ use crate::{OrInternal, Result, WriteError, parallel};
 /// The number of cells of one parallel job.
 pub(super) const BAND: usize = 1 << 16;
 
-/// The area that may be written: an interval for each dimension, and none for strings without a current domain.
+/// The area that may be written: an interval for each dimension, and none for strings without a
+/// current domain.
 #[derive(Debug)]
 pub(super) struct Bounds {
     dimensions: Vec<(Dimension, Option<Range>)>,
@@ -29,7 +30,8 @@ impl Bounds {
         Self { dimensions: dimensions.collect() }
     }
 
-    /// Returns an error that names the first cell outside, if there is one. A NaN is always outside.
+    /// Returns an error that names the first cell outside, if there is one. A NaN is always
+    /// outside.
     pub(super) fn check(
         &self,
         threads: usize,
@@ -76,7 +78,8 @@ impl Bounds {
     }
 }
 
-/// Whether a string is in an interval of a current domain; an empty high end means that the interval is open.
+/// Whether a string is in an interval of a current domain; an empty high end means that the
+/// interval is open.
 fn holds_string(bounds: &Range, value: &[u8]) -> bool {
     value >= bounds.low.as_slice() && (bounds.high.is_empty() || value <= bounds.high.as_slice())
 }

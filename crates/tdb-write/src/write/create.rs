@@ -23,8 +23,9 @@ use crate::storage::{
 };
 use crate::{Error, Result, WriteError};
 
-/// Creates the folders of an array of the schema's version, then the files that the schema refers to, then the schema
-/// file, which makes it an array. What an interrupted creation left behind does not prevent another one.
+/// Creates the folders of an array of the schema's version, then the files that the schema refers
+/// to, then the schema file, which makes it an array. What an interrupted creation left behind does
+/// not prevent another one.
 pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: &WriteOptions) -> Result<()> {
     let files = Files::of(storage, schema, options)?;
     let _lock = claim(storage, options)?;
@@ -32,10 +33,12 @@ pub(super) fn create(storage: &dyn WriteStorage, schema: &ArraySchema, options: 
     files.finish(storage)
 }
 
-/// Creates the folder of a new array and prevents others from creating an array there. If two do so at once, one finds
-/// the files of the other. An array that is there is removed if the options say so.
+/// Creates the folder of a new array and prevents others from creating an array there. If two do so
+/// at once, one finds the files of the other. An array that is there is removed if the options say
+/// so.
 pub(super) fn claim(storage: &dyn WriteStorage, options: &WriteOptions) -> Result<StorageLock> {
-    // Before there is a lock, nothing is removed: what is not finished may be another process's, at this moment.
+    // Before there is a lock, nothing is removed: what is not finished may be another process's, at
+    // this moment.
     if !options.replace {
         refuse_taken(storage)?;
     }
@@ -49,7 +52,8 @@ pub(super) fn claim(storage: &dyn WriteStorage, options: &WriteOptions) -> Resul
     Ok(lock)
 }
 
-/// Removes an array. It is marked as unfinished first, so that another one can be created here wherever the process stops.
+/// Removes an array. It is marked as unfinished first, so that another one can be created here
+/// wherever the process stops.
 fn discard(storage: &dyn WriteStorage, durability: Durability) -> Result<()> {
     let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
     let root = names_in(storage, "").map_err(|error| fail("", error))?;
@@ -246,13 +250,14 @@ pub(super) fn write_file(
         .map_err(|error| Error::io(storage.describe(key), error))
 }
 
-/// A payload as a generic tile, encrypted if there is a key. Its header has the newest version of this library, like
-/// those of libtiledb.
+/// A payload as a generic tile, encrypted if there is a key. Its header has the newest version of
+/// this library, like those of libtiledb.
 pub fn generic_tile(payload: &[u8], key: Option<&Key>, scratch: &mut Scratch) -> Result<Vec<u8>> {
     generic_tile_in(FormatVersion::CURRENT, payload, key, scratch)
 }
 
-/// A generic tile whose header has the version of the array: libraries of that age know no later one.
+/// A generic tile whose header has the version of the array: libraries of that age know no later
+/// one.
 pub(super) fn generic_tile_in(
     version: FormatVersion,
     payload: &[u8],
@@ -263,7 +268,8 @@ pub(super) fn generic_tile_in(
     Ok(tile.map_err(|error| WriteError::Filter { field: "metadata".to_owned(), error: error.into() })?)
 }
 
-/// Marks an array that is not finished: cells may exist, but there is no schema, so it is not an array.
+/// Marks an array that is not finished: cells may exist, but there is no schema, so it is not an
+/// array.
 pub(super) const UNFINISHED: &str = "__unfinished.tdb";
 
 /// The names in a folder; none if it does not exist.
@@ -321,7 +327,8 @@ fn is_of_an_array(name: &str) -> bool {
     own.contains(&name) || TimestampedName::parse(fragment).is_ok()
 }
 
-/// Removes everything of an array that is not finished; the file that marks it as unfinished is removed last.
+/// Removes everything of an array that is not finished; the file that marks it as unfinished is
+/// removed last.
 pub(super) fn remove_unfinished(storage: &dyn WriteStorage) -> Result<()> {
     let fail = |key: &str, error| Error::io(storage.describe(key), error);
     let root = names_in(storage, "").map_err(|error| fail("", error))?;
@@ -361,9 +368,9 @@ fn refuse_taken(storage: &dyn WriteStorage) -> Result<()> {
     Ok(())
 }
 
-/// Returns an error if there is an array or a group in the folder. If it is an array that was never finished, removes
-/// what would be in the way: everything if a file marks it as unfinished; otherwise an incomplete schema file (provided
-/// there is no fragment) and the labels.
+/// Returns an error if there is an array or a group in the folder. If it is an array that was never
+/// finished, removes what would be in the way: everything if a file marks it as unfinished;
+/// otherwise an incomplete schema file (provided there is no fragment) and the labels.
 fn clear(storage: &dyn WriteStorage) -> Result<()> {
     let fail = |folder: &str, error| Error::io(storage.describe(folder), error);
     let list = |folder: &str| names_in(storage, folder).map_err(|error| fail(folder, error));

@@ -17,16 +17,17 @@ use crate::{Error, Result, clock};
 const WHAT: &str = "delete";
 
 impl ArrayWriter {
-    /// Deletes the cells of a sparse array that satisfy a condition, at the writer's time: reads at earlier times still
-    /// see them. Returns the new file's key.
+    /// Deletes the cells of a sparse array that satisfy a condition, at the writer's time: reads at
+    /// earlier times still see them. Returns the new file's key.
     ///
-    /// A delete is applied to the newest version of each cell. As in libtiledb, cells that are null in a field of the
-    /// condition are deleted too, and so are cells written before the array had the field: the file states which cells
-    /// stay, and no comparison is true for these cells.
+    /// A delete is applied to the newest version of each cell. As in libtiledb, cells that are null
+    /// in a field of the condition are deleted too, and so are cells written before the array had
+    /// the field: the file states which cells stay, and no comparison is true for these cells.
     ///
     /// # Errors
-    /// A dense array, an array of a version before 16, a time within that of a fragment that does not record when its
-    /// cells were written, a condition that does not fit the schema, or any I/O error of the storage.
+    /// A dense array, an array of a version before 16, a time within that of a fragment that does
+    /// not record when its cells were written, a condition that does not fit the schema, or any I/O
+    /// error of the storage.
     pub fn delete(&self, condition: &Condition) -> Result<String> {
         let schema = &self.schema;
         let time = self.check_delete(condition)?;
@@ -48,8 +49,8 @@ impl ArrayWriter {
         Ok(key)
     }
 
-    /// Whether [`Self::delete`] would accept a condition, without deleting anything; returns the time that it would
-    /// use.
+    /// Whether [`Self::delete`] would accept a condition, without deleting anything; returns the
+    /// time that it would use.
     ///
     /// # Errors
     /// As for [`Self::delete`].
@@ -84,8 +85,8 @@ impl ArrayWriter {
     }
 }
 
-/// The condition that a delete file contains: the negation of the caller's condition, without NOT. This is the only
-/// place where conditions of callers become those of files.
+/// The condition that a delete file contains: the negation of the caller's condition, without NOT.
+/// This is the only place where conditions of callers become those of files.
 pub(crate) fn staying(schema: &ArraySchema, condition: &Condition) -> Condition {
     without_not(schema, condition, true)
 }
@@ -141,8 +142,8 @@ fn value(schema: &ArraySchema, name: &str, comparison: Comparison, operands: &[V
         NotIn => NotEqual,
         other => return with(other, operands.to_vec()),
     };
-    // libtiledb reads nothing of an array with a set that has no byte, or that has members of another size than the
-    // field. No cell equals such a member.
+    // libtiledb reads nothing of an array with a set that has no byte, or that has members of
+    // another size than the field. No cell equals such a member.
     let fitting: Vec<_> = operands.iter().filter(fits).cloned().collect();
     // A condition on an unknown field, which `check` refuses, stays as it is.
     let Some(datatype) = datatype else { return with(comparison, operands.to_vec()) };
@@ -177,8 +178,8 @@ const fn opposite(comparison: Comparison) -> Comparison {
     }
 }
 
-/// Since when each release of a version can apply deletes that test a type; `None` for types that all can test. The
-/// others fail to read the whole array.
+/// Since when each release of a version can apply deletes that test a type; `None` for types that
+/// all can test. The others fail to read the whole array.
 const fn conditions_on(datatype: Datatype) -> Option<Gate> {
     match datatype {
         Datatype::Bool => Some(Gate::BoolConditions),
@@ -188,8 +189,8 @@ const fn conditions_on(datatype: Datatype) -> Option<Gate> {
     }
 }
 
-/// Why libtiledb would read a condition on `CHAR` of fixed size otherwise: it compares the first value of such cells only, as a
-/// signed number, except with a set.
+/// Why libtiledb would read a condition on `CHAR` of fixed size otherwise: it compares the first
+/// value of such cells only, as a signed number, except with a set.
 fn misread(schema: &ArraySchema, field: &Field<'_>, comparison: Comparison) -> Option<&'static str> {
     use Comparison::{Equal, In, NotEqual, NotIn};
     let size = field.cell_size().filter(|_| field.datatype == Datatype::Char)?;
@@ -256,8 +257,8 @@ fn check(schema: &ArraySchema, condition: &Condition) -> Result<()> {
     if let Some(why) = misread(schema, &field, comparison) {
         return refuse(why);
     }
-    // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a file with such an
-    // operand.
+    // An operand without bytes means null if a value cannot be empty, and libtiledb cannot read a
+    // file with such an operand.
     let wrong = |operand: &Vec<u8>| !string && operand.len() != field.datatype.size();
     if operands.iter().any(wrong) || (!field.is_var() && operands.iter().any(Vec::is_empty)) {
         return refuse("is compared with null or a value of another size, which delete files cannot contain");

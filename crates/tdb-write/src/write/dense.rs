@@ -34,8 +34,8 @@ struct BoxTiles<'c, 'a> {
     tile_cells: usize,
 }
 
-/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of their offset. An
-/// estimate for memory.
+/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of
+/// their offset. An estimate for memory.
 pub(super) fn cell_sizes(schema: &ArraySchema) -> Vec<usize> {
     let size = |(index, attribute): (usize, &Attribute)| {
         let field = schema.field_of(FieldKind::Attribute(index));
@@ -106,8 +106,9 @@ impl BoxPlan {
         Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
     }
 
-    /// The most bytes that `threads` threads hold beside the columns while they filter the tiles of the box: one tile each that is being
-    /// assembled, and filtered ones that wait until they are stored. `cells` are the sizes of a cell of each attribute.
+    /// The most bytes that `threads` threads hold beside the columns while they filter the tiles of
+    /// the box: one tile each that is being assembled, and filtered ones that wait until they are
+    /// stored. `cells` are the sizes of a cell of each attribute.
     pub(super) fn working(&self, cells: &[usize], threads: usize) -> usize {
         let all = cells.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
         let widest = cells.iter().copied().max().unwrap_or(0);
@@ -124,8 +125,8 @@ impl BoxPlan {
         axis == slowest || self.grid.iter().enumerate().all(|(index, tiles)| index == axis || *tiles == 1)
     }
 
-    /// Cuts the box into rows of tiles: the two ends of each along a dimension, and the number of cells at one place of
-    /// it.
+    /// Cuts the box into rows of tiles: the two ends of each along a dimension, and the number of
+    /// cells at one place of it.
     pub(super) fn slabs(&self, axis: usize) -> Result<(Vec<(u64, u64)>, u64)> {
         let side = self.sides.get(axis).or_internal("a box without a side of a dimension")?;
         let ends = (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect();
@@ -176,8 +177,8 @@ pub fn append_box(
     fragment.append_tiles(tile_count, &source)
 }
 
-/// Whether a box in row- or column-major order consists of its tiles one after the other: it may have many tiles along
-/// the slowest dimension, and one along each other dimension.
+/// Whether a box in row- or column-major order consists of its tiles one after the other: it may
+/// have many tiles along the slowest dimension, and one along each other dimension.
 fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extents: &[usize]) -> bool {
     if counts.len() == 1 {
         return true;
@@ -220,7 +221,8 @@ impl TileGrid {
     /// The cells of tile `tile` that are in the box, as runs; `None` if all are.
     ///
     /// # Errors
-    /// [`Error::Internal`] if positions in the tile cannot be counted, which [`BoxPlan::new`] rules out.
+    /// [`Error::Internal`] if positions in the tile cannot be counted, which [`BoxPlan::new`] rules
+    /// out.
     pub fn written(&self, tile: usize) -> Result<Option<Vec<Cells<usize>>>> {
         // The positions of the cells outside the tile do not matter here.
         let part = self.part(tile, None)?;
@@ -234,7 +236,8 @@ impl TileGrid {
         Ok(Some(runs))
     }
 
-    /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source, if there is one.
+    /// The part of tile `tile` that is in the box, whose cells are `strides` apart in the source,
+    /// if there is one.
     fn part(&self, tile: usize, strides: Option<&[usize]>) -> Result<TilePart> {
         self.part_of(&place(tile, &self.grid, self.tile_order), strides)
             .or_internal("a tile of the grid without a place in its box")
@@ -273,7 +276,8 @@ impl TileSource for BoxTiles<'_, '_> {
             join_runs(runs);
         }
         let cells = self.tile_cells;
-        // Padding is zeros, in validity and in values; a padding cell of variable length has one value.
+        // Padding is zeros, in validity and in values; a padding cell of variable length has one
+        // value.
         if !column.validity.is_empty() {
             validity.clear();
             validity.resize(cells, 0);
@@ -284,7 +288,8 @@ impl TileSource for BoxTiles<'_, '_> {
         offsets.clear();
         match column.cell_size {
             Some(size) => {
-                // Every byte of a whole tile is written, so the contents left by the previous tile need not be zeroed.
+                // Every byte of a whole tile is written, so the contents left by the previous tile
+                // need not be zeroed.
                 if !whole {
                     values.clear();
                 }

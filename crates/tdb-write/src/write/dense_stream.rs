@@ -10,10 +10,10 @@ use super::stream::{THREAD, planned};
 use super::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
-/// A write of a box of a dense array, in batches of any number of cells, each of which continues where the previous one
-/// ended. In row- and column-major order, cells are buffered until a row of tiles is complete; in global order, until a
-/// tile is. [`Self::commit`] makes them part of the array; if the stream is dropped before, what was written is removed
-/// again.
+/// A write of a box of a dense array, in batches of any number of cells, each of which continues
+/// where the previous one ended. In row- and column-major order, cells are buffered until a row of
+/// tiles is complete; in global order, until a tile is. [`Self::commit`] makes them part of the
+/// array; if the stream is dropped before, what was written is removed again.
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
@@ -53,7 +53,8 @@ pub struct DenseStream<'a> {
     failed: bool,
 }
 
-/// A box cut along the slowest dimension in the order of its cells: a slab is the part in one row of tiles.
+/// A box cut along the slowest dimension in the order of its cells: a slab is the part in one row
+/// of tiles.
 #[derive(Debug)]
 struct Slabs {
     /// The index of the dimension.
@@ -105,7 +106,8 @@ impl<'a> DenseStream<'a> {
             Layout::GlobalOrder => to_u64(plan.tile_cells),
             _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),
         };
-        // Where the size of fragments is limited, all tiles of a slab are made before the first is stored.
+        // Where the size of fragments is limited, all tiles of a slab are made before the first is
+        // stored.
         let copies = if array.options.fragment_bytes.is_some() { 2 } else { 1 };
         let unit = to_usize(unit).unwrap_or(usize::MAX).saturating_mul(cell).saturating_mul(copies);
         let min = working.saturating_add(unit);
@@ -138,9 +140,9 @@ impl<'a> DenseStream<'a> {
     /// Adds the next cells: every attribute.
     ///
     /// # Errors
-    /// Columns that do not fit, or more cells than the box has: nothing of the batch is used then. A filter that
-    /// rejects values, strings that need more memory than there is, or any I/O error of the storage: the write cannot
-    /// continue then.
+    /// Columns that do not fit, or more cells than the box has: nothing of the batch is used then.
+    /// A filter that rejects values, strings that need more memory than there is, or any I/O error
+    /// of the storage: the write cannot continue then.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
         let array = self.fragment.array();
@@ -157,8 +159,9 @@ impl<'a> DenseStream<'a> {
         Ok(())
     }
 
-    /// Adds the batches of an iterator. While the tiles of one batch are filtered and stored, the iterator makes the
-    /// next one (unless there is only one thread), so two batches are held in addition to the memory of the stream.
+    /// Adds the batches of an iterator. While the tiles of one batch are filtered and stored, the
+    /// iterator makes the next one (unless there is only one thread), so two batches are held in
+    /// addition to the memory of the stream.
     ///
     /// # Errors
     /// The first error of the iterator; as for [`Self::append`].
@@ -167,12 +170,12 @@ impl<'a> DenseStream<'a> {
         parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
-    /// Makes the cells part of the array; returns the names of the fragments: one, unless the size of fragments is
-    /// limited.
+    /// Makes the cells part of the array; returns the names of the fragments: one, unless the size
+    /// of fragments is limited.
     ///
     /// # Errors
-    /// Fewer cells than the box has, or any I/O error of the storage. The array is unchanged then, except that the
-    /// cells may have become part of it if the very last step failed.
+    /// Fewer cells than the box has, or any I/O error of the storage. The array is unchanged then,
+    /// except that the cells may have become part of it if the very last step failed.
     pub fn commit(self) -> Result<Vec<String>> {
         self.refuse_failed()?;
         self.check_count(self.given, self.given != self.cells)?;
@@ -216,8 +219,8 @@ impl<'a> DenseStream<'a> {
         Ok(())
     }
 
-    /// Buffers cells up to the end of a slab, and first writes the buffered ones if there is no room for another slab.
-    /// Returns the first cell that is not buffered.
+    /// Buffers cells up to the end of a slab, and first writes the buffered ones if there is no
+    /// room for another slab. Returns the first cell that is not buffered.
     fn wait(&mut self, columns: &[CheckedColumn<'_>], start: usize, cells: usize) -> Result<usize> {
         let first = self.written;
         let until = |slabs: u64| {

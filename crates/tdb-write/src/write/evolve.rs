@@ -27,8 +27,8 @@ use crate::{Error, OrInternal, Result, clock};
 
 const WHAT: &str = "schema evolution";
 
-/// Changes to an array's schema. Cells written before keep their own schema: an attribute they lack reads as its fill
-/// value, and an attribute that is dropped still exists at earlier times.
+/// Changes to an array's schema. Cells written before keep their own schema: an attribute they lack
+/// reads as its fill value, and an attribute that is dropped still exists at earlier times.
 ///
 /// ```
 /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteOptions};
@@ -75,7 +75,8 @@ impl SchemaEvolution {
         self
     }
 
-    /// Drops an attribute. While a delete tests it, this is refused: nobody could read the array any more.
+    /// Drops an attribute. While a delete tests it, this is refused: nobody could read the array
+    /// any more.
     pub fn drop_attribute(mut self, name: impl Into<String>) -> Self {
         self.dropped.push(name.into());
         self
@@ -109,15 +110,17 @@ impl SchemaEvolution {
         self
     }
 
-    /// Upgrades the array to the version that libtiledb writes today. Existing fragments stay unchanged; where libtiledb would
-    /// no longer read them (strings under RLE or a dictionary in another form), this is refused.
+    /// Upgrades the array to the version that libtiledb writes today. Existing fragments stay
+    /// unchanged; where libtiledb would no longer read them (strings under RLE or a dictionary in
+    /// another form), this is refused.
     pub const fn upgrade(mut self) -> Self {
         self.upgrade = true;
         self
     }
 
-    /// Enlarges the current domain and extends enumerations only as far as the array lacks it: what another process has done in
-    /// the meantime is no error. Nothing is written if the array has everything already.
+    /// Enlarges the current domain and extends enumerations only as far as the array lacks it: what
+    /// another process has done in the meantime is no error. Nothing is written if the array has
+    /// everything already.
     ///
     /// ```
     /// use tdb_array::{ArraySchema, MemoryStorage, Range, SchemaEvolution, WriteOptions};
@@ -251,8 +254,8 @@ impl SchemaEvolution {
     }
 }
 
-/// A field whose strings are stored in another form in the version of `new`. Which form a fragment has, libtiledb decides by
-/// the array's newest schema, whatever the fragment's own version.
+/// A field whose strings are stored in another form in the version of `new`. Which form a fragment
+/// has, libtiledb decides by the array's newest schema, whatever the fragment's own version.
 fn stored_otherwise<'a>(old: &'a ArraySchema, new: &ArraySchema) -> Option<&'a str> {
     let turns = |field: &Field<'_>, filter: &Filter| {
         let gate = match (filter, field.datatype) {
@@ -274,8 +277,8 @@ impl WriteOptions {
     /// Changes the schema of the array in a local folder. Returns the new schema file's key.
     ///
     /// # Errors
-    /// No array there, a change that does not fit the schema or the array's version, a time before that of the newest
-    /// schema, or any I/O error of the storage. The array is unchanged then.
+    /// No array there, a change that does not fit the schema or the array's version, a time before
+    /// that of the newest schema, or any I/O error of the storage. The array is unchanged then.
     pub fn evolve(self, path: impl Into<std::path::PathBuf>, evolution: &SchemaEvolution) -> Result<String> {
         self.evolve_storage(LocalStorage::new(path), evolution)
     }

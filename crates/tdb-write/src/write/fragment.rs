@@ -14,10 +14,10 @@ use super::tile::{EncodedTile, Encoding, FieldEncoder, Room, Spare, TileSource, 
 use super::{ArrayWriter, WriteBatch, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
-/// A fragment that is being written, tile by tile. [`Self::commit`] makes it part of the array; if it is dropped
-/// before, it is removed again as far as the storage allows. With
-/// [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes several fragments, which all take
-/// effect at once.
+/// A fragment that is being written, tile by tile. [`Self::commit`] makes it part of the array; if
+/// it is dropped before, it is removed again as far as the storage allows. With
+/// [`WriteOptions::fragment_bytes`](super::WriteOptions::fragment_bytes) it becomes several
+/// fragments, which all take effect at once.
 #[derive(Debug)]
 pub struct FragmentWriter<'a> {
     array: &'a ArrayWriter,
@@ -79,7 +79,8 @@ impl<'a> FragmentWriter<'a> {
         Self::new(array, dense_kinds(array.schema()), parts, None)
     }
 
-    /// A fragment of cells with coordinates that replaces others: the order of its cells is not checked.
+    /// A fragment of cells with coordinates that replaces others: the order of its cells is not
+    /// checked.
     #[doc(hidden)]
     pub fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
         let schema = array.schema();
@@ -114,13 +115,15 @@ impl<'a> FragmentWriter<'a> {
         self.array
     }
 
-    /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's global order, after
-    /// those appended before. Memory is bounded by one tile of cells and the tiles that threads are working on.
+    /// Appends cells of a sparse fragment: every attribute and every dimension, in the array's
+    /// global order, after those appended before. Memory is bounded by one tile of cells and the
+    /// tiles that threads are working on.
     ///
     /// # Errors
-    /// Columns that do not fit, cells out of order, outside the domain, or twice at the same coordinates (unless the
-    /// array allows that), a filter that rejects values, or any I/O error of the storage. The fragment cannot be used
-    /// any more then: it accepts no more cells, and cannot be committed.
+    /// Columns that do not fit, cells out of order, outside the domain, or twice at the same
+    /// coordinates (unless the array allows that), a filter that rejects values, or any I/O error
+    /// of the storage. The fragment cannot be used any more then: it accepts no more cells, and
+    /// cannot be committed.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
         // Until the whole append has succeeded.
@@ -145,8 +148,8 @@ impl<'a> FragmentWriter<'a> {
         self.parts.open_bytes()
     }
 
-    /// Appends cells that were checked already, in global order: one column for each encoder. Cells that do not fill a
-    /// tile are kept until later.
+    /// Appends cells that were checked already, in global order: one column for each encoder. Cells
+    /// that do not fill a tile are kept until later.
     #[doc(hidden)]
     pub fn append_in_order(&mut self, columns: &[CheckedColumn<'_>], cells: usize) -> Result<()> {
         self.refuse_failed()?;
@@ -199,8 +202,8 @@ impl<'a> FragmentWriter<'a> {
         row.is_empty().then_some(()).or_internal("a row of tiles without one of each field")
     }
 
-    /// Appends the cells of an iterator, like [`Self::append`]. While the tiles of one batch are filtered and stored,
-    /// the iterator makes the next one (unless there is only one thread).
+    /// Appends the cells of an iterator, like [`Self::append`]. While the tiles of one batch are
+    /// filtered and stored, the iterator makes the next one (unless there is only one thread).
     ///
     /// # Errors
     /// The first error of the iterator; as for [`Self::append`].
@@ -209,12 +212,13 @@ impl<'a> FragmentWriter<'a> {
         parallel::overlap(threads, batches.into_iter(), |batch: B| self.append(&batch.columns()))
     }
 
-    /// Writes the metadata and makes the fragment part of the array. Returns its name; the first one's if there are
-    /// several.
+    /// Writes the metadata and makes the fragment part of the array. Returns its name; the first
+    /// one's if there are several.
     ///
     /// # Errors
-    /// A sparse fragment without cells, a fragment to which an append failed, or any I/O error of the storage. The
-    /// array is unchanged then, except that it may have the fragment if the very last step failed.
+    /// A sparse fragment without cells, a fragment to which an append failed, or any I/O error of
+    /// the storage. The array is unchanged then, except that it may have the fragment if the very
+    /// last step failed.
     pub fn commit(self) -> Result<String> {
         self.commit_all()?.into_iter().next().or_internal("a commit without a fragment")
     }
@@ -228,8 +232,8 @@ impl<'a> FragmentWriter<'a> {
         self.parts.commit()
     }
 
-    /// Writes everything except the commit file, so that the caller can check the fragment before it takes effect.
-    /// Returns its folder, which the caller must remove if it is not needed.
+    /// Writes everything except the commit file, so that the caller can check the fragment before
+    /// it takes effect. Returns its folder, which the caller must remove if it is not needed.
     #[doc(hidden)]
     pub fn finish_unmarked(mut self) -> Result<String> {
         self.finish()?;

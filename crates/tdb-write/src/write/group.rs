@@ -45,7 +45,8 @@ impl WriteOptions {
         }
         storage.create_folder("").map_err(|error| Error::io(storage.describe(""), error))?;
         ensure_folder(storage, METADATA, self.durability)?;
-        // For this reader, the folder of details alone makes a group; other readers need the marker.
+        // For this reader, the folder of details alone makes a group; other readers need the
+        // marker.
         ensure_folder(storage, GROUP_FOLDER, self.durability)?;
         put(storage, GROUP_MARKER, &[], self.durability)?;
         sync_folder(storage, "", self.durability)
@@ -87,8 +88,9 @@ impl WriteOptions {
 
 /// Changes to a group: members and key-value metadata. They take effect when they are committed.
 ///
-/// If the group's files are a history (version 2), only what changed is written, so that two writers do not undo each
-/// other's removals. If each file is a full list (version 1), all members are written.
+/// If the group's files are a history (version 2), only what changed is written, so that two
+/// writers do not undo each other's removals. If each file is a full list (version 1), all members
+/// are written.
 ///
 /// ```
 /// use tdb_array::{GroupMember, MemoryStorage, ObjectType, WriteOptions};
@@ -172,8 +174,8 @@ impl GroupWriter {
         Ok(())
     }
 
-    /// Adds the array or group at a path in the local file system; if `relative`, the path is relative to the group's
-    /// folder. Its type is detected.
+    /// Adds the array or group at a path in the local file system; if `relative`, the path is
+    /// relative to the group's folder. Its type is detected.
     ///
     /// # Errors
     /// As for [`Self::add`]; nothing there.
@@ -181,9 +183,10 @@ impl GroupWriter {
         self.add_in(&LocalPlaces, path, relative, name)
     }
 
-    /// Adds the array or group at a location; if `relative`, the location is relative to the group's folder. Its type
-    /// is detected. The group stores the location without a user name, a password, or the query of a web server's URL:
-    /// everybody who may read the group could read these.
+    /// Adds the array or group at a location; if `relative`, the location is relative to the
+    /// group's folder. Its type is detected. The group stores the location without a user name, a
+    /// password, or the query of a web server's URL: everybody who may read the group could read
+    /// these.
     ///
     /// # Errors
     /// As for [`Self::add`]; nothing there, or a location that these places do not support.
@@ -198,7 +201,8 @@ impl GroupWriter {
         let place = place.strip_prefix("file://").unwrap_or(&place).to_owned();
         let shown = location_without_secrets(&place);
         let parts: Vec<&str> = location.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-        // The group's own storage has all that it takes to look at what is below. A description of it lacks the secrets.
+        // The group's own storage has all that it takes to look at what is below. A description of
+        // it lacks the secrets.
         let storage: Option<Box<dyn Storage>> = if relative && !parts.contains(&"..") {
             Some(Box::new(Below::new(self.storage.clone(), parts.join("/"))))
         } else {
@@ -320,7 +324,8 @@ mod tests {
         let mut group = WriteOptions::new().open_group_storage(storage.clone()).unwrap();
         let places = Signed(storage.clone());
         group.add_in(&places, "https://user:word@host/a?sig=secret", false, Some("signed")).unwrap();
-        // The place does not know the array without its signature, but the group's own storage does.
+        // The place does not know the array without its signature, but the group's own storage
+        // does.
         group.add_in(&places, "./a/", true, Some("below")).unwrap();
         let members: Vec<_> =
             group.members().into_iter().map(|member| (member.uri, member.object, member.relative)).collect();

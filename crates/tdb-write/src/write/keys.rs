@@ -15,7 +15,8 @@ use crate::{Error, Result};
 
 const WHAT: &str = "writing metadata";
 
-/// Changes to the key-value metadata of an array or a group. If a key is changed several times, the last change counts.
+/// Changes to the key-value metadata of an array or a group. If a key is changed several times, the
+/// last change counts.
 ///
 /// ```
 /// use tdb_array::{Datatype, MetadataChanges};
@@ -67,11 +68,12 @@ impl MetadataChanges {
         self.changes.is_empty()
     }
 
-    /// Checks that an array of `version` can store the changes, and that every release that wrote this version can read
-    /// them.
+    /// Checks that an array of `version` can store the changes, and that every release that wrote
+    /// this version can read them.
     ///
     /// # Errors
-    /// A version without metadata, or the first key whose value has a datatype that was introduced later.
+    /// A version without metadata, or the first key whose value has a datatype that was introduced
+    /// later.
     pub fn check_version(&self, version: FormatVersion) -> Result<()> {
         if !self.is_empty() && !version.has(Gate::ArrayMetadata) {
             return Err(Error::refused(WHAT, format!("arrays of format version {version} have no metadata")));
@@ -110,7 +112,8 @@ impl MetadataChanges {
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))
     }
 
-    /// Writes the changes in addition to existing ones; returns the file's key, or `None` if there are no changes.
+    /// Writes the changes in addition to existing ones; returns the file's key, or `None` if there
+    /// are no changes.
     #[doc(hidden)]
     pub fn write(&self, storage: &dyn WriteStorage, options: &WriteOptions) -> Result<Option<String>> {
         if self.is_empty() {
@@ -128,12 +131,12 @@ impl MetadataChanges {
 }
 
 impl ArrayWriter {
-    /// Writes changes to the array's key-value metadata; they all take effect at once. Returns the new file's key, or
-    /// `None` if there was nothing to change.
+    /// Writes changes to the array's key-value metadata; they all take effect at once. Returns the
+    /// new file's key, or `None` if there was nothing to change.
     ///
     /// # Errors
-    /// A value of type ANY, of a type that the array's version does not have, or with an incomplete element, or any I/O
-    /// error of the storage. The array is unchanged then.
+    /// A value of type ANY, of a type that the array's version does not have, or with an incomplete
+    /// element, or any I/O error of the storage. The array is unchanged then.
     pub fn write_metadata(&self, changes: &MetadataChanges) -> Result<Option<String>> {
         changes.check_version(self.schema.version)?;
         let written = changes.write(&*self.storage, &self.options)?;

@@ -1,8 +1,8 @@
-//! What fragments that replace others store for each cell in addition to its fields: when it was written, and when and
-//! by which condition it was deleted.
+//! What fragments that replace others store for each cell in addition to its fields: when it was
+//! written, and when and by which condition it was deleted.
 //!
-//! Their files come after those of the dimensions wherever fields are numbered (`tdb_fragment::Slots`), so inside the
-//! writer they are dimensions after the schema's last one.
+//! Their files come after those of the dimensions wherever fields are numbered
+//! (`tdb_fragment::Slots`), so inside the writer they are dimensions after the schema's last one.
 
 use tdb_codec::{CellValNum, Datatype};
 use tdb_filters::Key;
@@ -27,7 +27,8 @@ pub struct Merged {
 pub struct Marks {
     /// Whether it stores when each cell was written.
     pub times: bool,
-    /// Whether it stores when and by which condition each cell was deleted; only together with `times`.
+    /// Whether it stores when and by which condition each cell was deleted; only together with
+    /// `times`.
     pub deletes: bool,
     /// Array-relative paths of the deletes that need not be applied any more.
     pub processed: Vec<String>,
@@ -64,7 +65,8 @@ pub(super) fn data_file(schema: &ArraySchema, kind: FieldKind) -> Option<DataFil
     row(schema, kind).map(|(file, _)| *file)
 }
 
-/// How the tiles of a field after the dimensions are filtered: like coordinates, with the statistics of an attribute.
+/// How the tiles of a field after the dimensions are filtered: like coordinates, with the
+/// statistics of an attribute.
 pub(super) fn encoder(schema: &ArraySchema, kind: FieldKind, key: Option<&Key>) -> Result<FieldEncoder> {
     let (_, name) = row(schema, kind).or_internal("a file of a field that the schema does not have")?;
     let field = Field {

@@ -74,7 +74,8 @@ impl FieldSummary {
         if self.rule.extremes {
             let (low, high) = match (&tile.extremes, self.cell_size) {
                 (Some((low, high)), _) => (low.clone(), high.clone()),
-                // A tile that was only partly written, with null cells only, has the initial values of the extremes.
+                // A tile that was only partly written, with null cells only, has the initial values
+                // of the extremes.
                 (None, Some(_)) if self.rule.is_number() && tile.null_count < to_u64(cells) => {
                     tally::unset(self.datatype.physical())
                 }
@@ -108,7 +109,8 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
 #[derive(Debug)]
 pub(super) struct FragmentSummary {
     schema_name: String,
-    /// The area that a dense fragment covers; `None` for sparse ones, where the tiles' MBRs define it.
+    /// The area that a dense fragment covers; `None` for sparse ones, where the tiles' MBRs define
+    /// it.
     pub(super) domain: Option<Vec<Range>>,
     /// Number of cells in a whole tile.
     tile_cells: u64,

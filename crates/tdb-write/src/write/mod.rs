@@ -1,7 +1,7 @@
 //! Writing: new arrays, and new fragments in them.
 //!
-//! A write creates one fragment. Its data files are appended to tile by tile, its metadata file is written when the
-//! last tile is known, and an empty commit file makes it part of the array:
+//! A write creates one fragment. Its data files are appended to tile by tile, its metadata file is
+//! written when the last tile is known, and an empty commit file makes it part of the array:
 //!
 //! ```text
 //! __fragments/<name>/a0.tdb …                  appended while tiles are filtered, in parallel
@@ -9,38 +9,45 @@
 //! __commits/<name>.wrt                         last: from here on readers see it
 //! ```
 //!
-//! Until then nothing that a reader looks at has changed, and what a failed write left behind is harmless. A write that
-//! becomes several fragments, because it is a stream or because [`WriteOptions::fragment_bytes`] limits their size,
-//! commits all of them with one file, `__commits/<name>.con`; before version 12, which has no such file, with one
-//! marker after the other. Before version 5 the metadata file itself is the marker, so it is written last.
+//! Until then nothing that a reader looks at has changed, and what a failed write left behind is
+//! harmless. A write that becomes several fragments, because it is a stream or because
+//! [`WriteOptions::fragment_bytes`] limits their size, commits all of them with one file,
+//! `__commits/<name>.con`; before version 12, which has no such file, with one marker after the
+//! other. Before version 5 the metadata file itself is the marker, so it is written last.
 //!
-//! All writes end in a [`FragmentWriter`]. It asks a `TileSource` for one tile of one field at a time: a slice of the
-//! caller's column if the cells are in order already, or a buffer of the thread. So memory is bounded by a few tiles
-//! per thread and the buffered cells. While one thread appends the finished tiles in order, the others continue
-//! filtering (`parallel::run_in_order`). Buffers of tiles that are stored are used again (`tile::Spare`), because fresh
-//! memory for each would cost as much as copying.
+//! All writes end in a [`FragmentWriter`]. It asks a `TileSource` for one tile of one field at a
+//! time: a slice of the caller's column if the cells are in order already, or a buffer of the
+//! thread. So memory is bounded by a few tiles per thread and the buffered cells. While one thread
+//! appends the finished tiles in order, the others continue filtering (`parallel::run_in_order`).
+//! Buffers of tiles that are stored are used again (`tile::Spare`), because fresh memory for each
+//! would cost as much as copying.
 //!
-//! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are assembled from a box, and padded with zeros.
-//!   [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, and buffers them until a row of tiles is
-//!   complete (in global order: a tile); rows of tiles that are complete in one batch are not copied. Fragments are
-//!   boxes, so the write is cut between rows of tiles of the slowest dimension (`boxes`).
-//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the reader's sorter returns the order of
-//!   their numbers, and a `TileSource` picks the cells of each tile. [`ArrayWriter::sparse_stream`] (`stream`) collects
-//!   cells until they fill its memory, together with the memory for sorting them, then writes a fragment.
-//! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one part of the key after
-//!   the other, typed, by all threads; each further part only for neighbours that were equal so far. Zeros of both
-//!   signs are equal in that order, as in libtiledb, but are different coordinates.
-//! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the next one
-//!   (`parallel::overlap`).
+//! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are assembled from a box, and padded
+//!   with zeros. [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, and
+//!   buffers them until a row of tiles is complete (in global order: a tile); rows of tiles that
+//!   are complete in one batch are not copied. Fragments are boxes, so the write is cut between
+//!   rows of tiles of the slowest dimension (`boxes`).
+//! - *Sparse cells in any order* (`unordered`) are not moved to be sorted: the reader's sorter
+//!   returns the order of their numbers, and a `TileSource` picks the cells of each tile.
+//!   [`ArrayWriter::sparse_stream`] (`stream`) collects cells until they fill its memory, together
+//!   with the memory for sorting them, then writes a fragment.
+//! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one
+//!   part of the key after the other, typed, by all threads; each further part only for neighbours
+//!   that were equal so far. Zeros of both signs are equal in that order, as in libtiledb, but are
+//!   different coordinates.
+//! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the
+//!   next one (`parallel::overlap`).
 //!
-//! Creating an array (`create`) first writes what the schema refers to (enumerations, the arrays of labels) and the
-//! schema last. An import or a copy begins an array ([`WriteOptions::begin`], `new`): its cells are committed while
-//! there is no schema yet. A file, `__unfinished.tdb`, is created before everything else and removed when the schema
-//! exists. Where this file exists without a schema, a new array may be created in the same place, and what is in the
-//! way is removed first.
+//! Creating an array (`create`) first writes what the schema refers to (enumerations, the arrays of
+//! labels) and the schema last. An import or a copy begins an array ([`WriteOptions::begin`],
+//! `new`): its cells are committed while there is no schema yet. A file, `__unfinished.tdb`, is
+//! created before everything else and removed when the schema exists. Where this file exists
+//! without a schema, a new array may be created in the same place, and what is in the way is
+//! removed first.
 //!
-//! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes (`delete`), key-value
-//! metadata (`keys`), members of groups (`group`). After every write, an existing manifest is renewed (`publish`).
+//! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes
+//! (`delete`), key-value metadata (`keys`), members of groups (`group`). After every write, an
+//! existing manifest is renewed (`publish`).
 
 mod boxes;
 mod codes;
@@ -170,7 +177,8 @@ impl WriteOptions {
         }
     }
 
-    /// Uses at most this many threads. They are started by each write and end with it; with 1, none is started.
+    /// Uses at most this many threads. They are started by each write and end with it; with 1, none
+    /// is started.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -194,30 +202,33 @@ impl WriteOptions {
         self
     }
 
-    /// Chooses whether writes survive a loss of power. If they need not, small writes are much faster.
+    /// Chooses whether writes survive a loss of power. If they need not, small writes are much
+    /// faster.
     pub const fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Limits the bytes of tiles in a fragment; a write with more becomes several fragments. They all take effect at
-    /// once (before version 12, which has no lists of commits, one after the other).
+    /// Limits the bytes of tiles in a fragment; a write with more becomes several fragments. They
+    /// all take effect at once (before version 12, which has no lists of commits, one after the
+    /// other).
     pub const fn fragment_bytes(mut self, bytes: u64) -> Self {
         self.fragment_bytes = Some(bytes);
         self
     }
 
-    /// Evolves and maintains arrays also where the storage has no locks. Then the caller makes sure that only one process
-    /// does so at a time: a second one could undo what the first one did, or make cells count twice. Where there are locks,
-    /// they are used all the same.
+    /// Evolves and maintains arrays also where the storage has no locks. Then the caller makes sure
+    /// that only one process does so at a time: a second one could undo what the first one did, or
+    /// make cells count twice. Where there are locks, they are used all the same.
     pub const fn without_lock(mut self) -> Self {
         self.without_lock = true;
         self
     }
 
-    /// Replaces an array: if there is one where a new one is created or begun, it is removed first, with all its fragments and
-    /// metadata, and with its manifest ([`Self::publish`]). Other files in its folder stay. A process that stops in between leaves either the old array, or no array and
-    /// files that the next creation removes. Groups are not replaced.
+    /// Replaces an array: if there is one where a new one is created or begun, it is removed first,
+    /// with all its fragments and metadata, and with its manifest ([`Self::publish`]). Other files
+    /// in its folder stay. A process that stops in between leaves either the old array, or no array
+    /// and files that the next creation removes. Groups are not replaced.
     ///
     /// ```
     /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteOptions};
@@ -236,8 +247,9 @@ impl WriteOptions {
         self
     }
 
-    /// Writes codes past the end of an enumeration as they are, which read as null: for copies of cells that are stored like
-    /// this. Otherwise such a write is refused, except under a null and where the code is the attribute's fill value.
+    /// Writes codes past the end of an enumeration as they are, which read as null: for copies of
+    /// cells that are stored like this. Otherwise such a write is refused, except under a null and
+    /// where the code is the attribute's fill value.
     pub const fn any_codes(mut self) -> Self {
         self.any_codes = true;
         self
@@ -252,8 +264,8 @@ impl WriteOptions {
     /// Creates an array in a local folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// An array or group there already, a schema that breaks a rule or has something that its version cannot store, or
-    /// any I/O error of the storage.
+    /// An array or group there already, a schema that breaks a rule or has something that its
+    /// version cannot store, or any I/O error of the storage.
     pub fn create(self, path: impl Into<PathBuf>, schema: &ArraySchema) -> Result<()> {
         self.create_storage(&LocalStorage::new(path), schema)
     }
@@ -368,7 +380,8 @@ pub struct ArrayWriter {
     options: WriteOptions,
     schema: ArraySchema,
     schema_key: String,
-    /// The codes that enumerated attributes may have, by the number of the attribute, once they are known.
+    /// The codes that enumerated attributes may have, by the number of the attribute, once they are
+    /// known.
     codes: OnceLock<Vec<(usize, Codes)>>,
     /// Whether the array is not finished: nobody else writes to it, and its place is locked.
     is_new: bool,
@@ -416,8 +429,8 @@ impl ArrayWriter {
         FragmentWriter::sparse(self)
     }
 
-    /// Starts a write of sparse cells that come in batches and in any order, with this many bytes of memory to buffer
-    /// them. Each time they fill it, a fragment is written.
+    /// Starts a write of sparse cells that come in batches and in any order, with this many bytes
+    /// of memory to buffer them. Each time they fill it, a fragment is written.
     ///
     /// # Errors
     /// A dense array, or a filter that cannot be used for its field.
@@ -428,7 +441,8 @@ impl ArrayWriter {
     /// Opens the array that holds the values of a dimension label.
     ///
     /// # Errors
-    /// A label that the schema does not have or that is outside the array; as for [`WriteOptions::open`].
+    /// A label that the schema does not have or that is outside the array; as for
+    /// [`WriteOptions::open`].
     pub fn label(&self, name: &str) -> Result<Self> {
         let label = self.schema.labels.iter().find(|label| label.name == name);
         let label = label.filter(|label| label.relative && !label.external);
@@ -451,8 +465,9 @@ impl ArrayWriter {
         Self { outer, ..self.options.clone().writer(self.storage.clone(), schema, schema_key) }
     }
 
-    /// The time of cells or deletes that are written now. If the schema comes from a clock that is a little ahead, they
-    /// do not come before it: a reader that sees the cells must also see their attributes.
+    /// The time of cells or deletes that are written now. If the schema comes from a clock that is
+    /// a little ahead, they do not come before it: a reader that sees the cells must also see their
+    /// attributes.
     fn when(&self) -> Result<When, WriteError> {
         // The schemas of early versions have no time.
         let schema = names::time_of(&self.schema_key).unwrap_or(0);

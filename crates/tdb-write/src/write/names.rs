@@ -1,11 +1,13 @@
 //! Names of new files, and other random numbers.
 //!
-//! Readers apply files of one time in the order of their names, libtiledb's too. So a new name sorts behind all that its folder
-//! has of that time, whoever wrote them: the last write wins, also where several processes give the same time, or where their
-//! clocks show the same millisecond. Of writers that do not wait for each other either may be the last one.
+//! Readers apply files of one time in the order of their names, libtiledb's too. So a new name
+//! sorts behind all that its folder has of that time, whoever wrote them: the last write wins, also
+//! where several processes give the same time, or where their clocks show the same millisecond. Of
+//! writers that do not wait for each other either may be the last one.
 //!
-//! The unique part of a name has 32 hex digits. The first half of them decides about the order. It is a small step, of random
-//! length, above the greatest one that is there: so thousands of names fit behind any name that another library drew at random.
+//! The unique part of a name has 32 hex digits. The first half of them decides about the order. It
+//! is a small step, of random length, above the greatest one that is there: so thousands of names
+//! fit behind any name that another library drew at random.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +29,8 @@ const LONGEST: u64 = 1 << 40;
 /// A step is at most this part of the room that is left, which so lasts for thousands of names.
 const SHARE: u64 = 1 << 12;
 
-/// How many milliseconds later a name may be, where all names of a time are behind others that are there.
+/// How many milliseconds later a name may be, where all names of a time are behind others that are
+/// there.
 const LATER: u64 = 1000;
 
 /// The time of something that is written, and whether the caller gave it.
@@ -51,7 +54,8 @@ impl Names {
         Self { time, last: None }
     }
 
-    /// Names behind all that a folder has of a time. Where there are none, they are of a later time, unless the caller gave it.
+    /// Names behind all that a folder has of a time. Where there are none, they are of a later
+    /// time, unless the caller gave it.
     ///
     /// # Errors
     /// No name of a given time is behind; any I/O error of the storage.
@@ -180,8 +184,9 @@ fn random<const N: usize>() -> Result<[u8; N], WriteError> {
     Ok(bytes)
 }
 
-/// Nonces for one write: a random start, counted up. All threads of the write share the counter, so no value is used
-/// twice, and a collision between two writes is as rare as with purely random values.
+/// Nonces for one write: a random start, counted up. All threads of the write share the counter, so
+/// no value is used twice, and a collision between two writes is as rare as with purely random
+/// values.
 #[derive(Clone, Debug)]
 pub struct Nonces {
     start: u128,

@@ -12,9 +12,10 @@ use super::{ArrayWriter, WriteOptions};
 use crate::storage::{LocalStorage, StorageLock, WriteStorage};
 use crate::{Result, WriteError};
 
-/// A new array that is being filled: until [`Self::finish`], which comes last, readers find no array in its place. If
-/// it is dropped before, it is removed again as far as the storage allows. If the process is killed, the next array
-/// created in the same place replaces what is left; a file in its folder marks it as unfinished.
+/// A new array that is being filled: until [`Self::finish`], which comes last, readers find no
+/// array in its place. If it is dropped before, it is removed again as far as the storage allows.
+/// If the process is killed, the next array created in the same place replaces what is left; a file
+/// in its folder marks it as unfinished.
 ///
 /// It holds the lock of its place, so nobody else creates an array there in the meantime.
 ///
@@ -73,8 +74,8 @@ impl WriteOptions {
         let mut writer = self.writer(storage.clone(), files.stored().clone(), files.schema_key().to_owned());
         writer.is_new = true;
         let array = NewArray { writer, files, made, finished: false, _lock: lock };
-        // Nothing else may exist without this file. Where there are no locks, of two callers that begin an array here,
-        // only one can create the file and continue.
+        // Nothing else may exist without this file. Where there are no locks, of two callers that
+        // begin an array here, only one can create the file and continue.
         put_new(&*storage, UNFINISHED, &[], durability)?;
         sync_folder(&*storage, "", durability)?;
         array.files.begin(&*storage)?;
@@ -83,7 +84,8 @@ impl WriteOptions {
 }
 
 impl NewArray {
-    /// Writes into the array. Until it is finished, deletes, evolution and maintenance are not possible.
+    /// Writes into the array. Until it is finished, deletes, evolution and maintenance are not
+    /// possible.
     #[must_use]
     pub const fn writer(&self) -> &ArrayWriter {
         &self.writer
@@ -92,7 +94,8 @@ impl NewArray {
     /// Makes it an array: from here on readers see it, with everything that was written.
     ///
     /// # Errors
-    /// Any I/O error of the storage. There is no array then, as far as the storage allows its removal.
+    /// Any I/O error of the storage. There is no array then, as far as the storage allows its
+    /// removal.
     pub fn finish(mut self) -> Result<()> {
         let storage = &*self.writer.storage;
         self.files.finish(storage)?;

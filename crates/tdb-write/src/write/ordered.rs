@@ -8,9 +8,10 @@ use tdb_schema::{ArraySchema, FieldKind};
 use super::column::CheckedColumn;
 use crate::{OrInternal, Result, WriteError};
 
-/// Returns an error if cells of ordered attributes are not in their order. Only dense arrays with one dimension have
-/// such attributes, so neighbours in the columns are neighbours in the array. No value may appear twice; cells of other
-/// writes are not checked. Both is as in libtiledb, which also accepts a NaN.
+/// Returns an error if cells of ordered attributes are not in their order. Only dense arrays with
+/// one dimension have such attributes, so neighbours in the columns are neighbours in the array. No
+/// value may appear twice; cells of other writes are not checked. Both is as in libtiledb, which
+/// also accepts a NaN.
 pub(super) fn check(schema: &ArraySchema, columns: &[CheckedColumn<'_>]) -> Result<()> {
     for column in columns {
         let FieldKind::Attribute(index) = column.kind else { continue };

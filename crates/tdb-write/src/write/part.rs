@@ -108,8 +108,8 @@ impl<'a> Parts<'a> {
         first.map(TimestampedName::to_string).unwrap_or_default()
     }
 
-    /// Appends a tile of every field, and begins a new fragment if it would make the current one too large. Returns
-    /// tiles that were written.
+    /// Appends a tile of every field, and begins a new fragment if it would make the current one
+    /// too large. Returns tiles that were written.
     pub(super) fn append(
         &mut self,
         row: Vec<EncodedTile>,
@@ -134,8 +134,8 @@ impl<'a> Parts<'a> {
         Ok(row)
     }
 
-    /// Appends all tiles at one place along the slowest dimension: to the current fragment, to a new one, or cut into
-    /// several.
+    /// Appends all tiles at one place along the slowest dimension: to the current fragment, to a
+    /// new one, or cut into several.
     fn append_slab(
         &mut self,
         slab: &[Vec<EncodedTile>],
@@ -324,7 +324,8 @@ impl<'a> Part<'a> {
         outputs.iter_mut().for_each(Output::end);
         let schema = array.schema();
         let metadata = summary.to_bytes(schema, array.context.key.as_ref(), &mut nonces.scratch())?;
-        // In versions without commit files, the metadata commits the fragment. Otherwise it is a file like the others.
+        // In versions without commit files, the metadata commits the fragment. Otherwise it is a
+        // file like the others.
         let (own, metadata) = if schema.version.has(Gate::CommitFiles) {
             (Some(DataOutput::whole(array, &join(&folder.key, FRAGMENT_METADATA), &metadata)?), None)
         } else {
@@ -360,7 +361,8 @@ impl Finished<'_> {
     }
 }
 
-/// Commits fragments, all at once if the version can: one by its own marker, several by a common list.
+/// Commits fragments, all at once if the version can: one by its own marker, several by a common
+/// list.
 fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Result<Vec<String>> {
     let version = array.schema().version;
     let in_folders = version.has(Gate::FragmentFolders);
@@ -372,10 +374,10 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
     let (commits, kind) = if in_folders { (COMMITS, CommitKind::Write) } else { ("", CommitKind::Ok) };
     let marker = |name: &TimestampedName| join(commits, &format!("{name}{}", kind.suffix()));
     if in_folders && finished.len() > 1 {
-        // If fragments have the same first timestamp, libtiledb takes those in such a list for older. So existing ones
-        // with that timestamp are listed too, and libtiledb then compares their names, as it does with markers. The
-        // lock prevents these from being vacuumed in the meantime. A new array has no such fragments, and is locked
-        // already.
+        // If fragments have the same first timestamp, libtiledb takes those in such a list for
+        // older. So existing ones with that timestamp are listed too, and libtiledb then compares
+        // their names, as it does with markers. The lock prevents these from being vacuumed in the
+        // meantime. A new array has no such fragments, and is locked already.
         let _lock = if array.is_new { StorageLock::none() } else { lock_if_any(storage)? };
         let there =
             if array.is_new { Vec::new() } else { Directory::load(&*array.context.storage)?.fragments };
@@ -391,7 +393,8 @@ fn commit(array: &ArrayWriter, time: u64, mut finished: Vec<Finished<'_>>) -> Re
             .map_err(|error| WriteError::Schema(Box::new(error.into())))?;
         let name = TimestampedName::of_fragment((time, time), uuid()?, version);
         let key = join(commits, &format!("{name}{}", CommitKind::Consolidated.suffix()));
-        // From here on the fragments may be committed even if a step fails, so they must not be removed.
+        // From here on the fragments may be committed even if a step fails, so they must not be
+        // removed.
         finished.iter_mut().for_each(|fragment| fragment.folder.keep = true);
         if let Err(error) = put_new(storage, &key, &list, durability) {
             let keep = !never_put(storage, &key, &error);

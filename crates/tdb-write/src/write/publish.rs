@@ -1,18 +1,21 @@
 //! Publishing: the manifest that plain web servers need, and its renewal.
 //!
-//! A manifest lists the files that an array or a group has at one moment, so that it can be read where listing is not
-//! possible. It may be older than the array, but never lists a file that does not exist yet:
+//! A manifest lists the files that an array or a group has at one moment, so that it can be read
+//! where listing is not possible. It may be older than the array, but never lists a file that does
+//! not exist yet:
 //!
-//! - *Commits first.* The folder of commits is listed before the fragments, and once more after them. Every fragment
-//!   that was committed the first time has all its files by then. If something is gone the second time, everything is
-//!   listed again, because a vacuum removes a commit before it removes the fragment.
-//! - *No lost updates.* The version of the manifest is read before anything is listed, and exactly that version is
-//!   replaced. Of two writers, the later one lists again, so every manifest contains everything that was committed
-//!   before the manifest it replaces was written.
-//! - *Renewed last, or first.* A write renews the manifest after its commit. A vacuum renews it before it removes
-//!   anything, without the files that it will remove.
+//! - *Commits first.* The folder of commits is listed before the fragments, and once more after
+//!   them. Every fragment that was committed the first time has all its files by then. If something
+//!   is gone the second time, everything is listed again, because a vacuum removes a commit before
+//!   it removes the fragment.
+//! - *No lost updates.* The version of the manifest is read before anything is listed, and exactly
+//!   that version is replaced. Of two writers, the later one lists again, so every manifest
+//!   contains everything that was committed before the manifest it replaces was written.
+//! - *Renewed last, or first.* A write renews the manifest after its commit. A vacuum renews it
+//!   before it removes anything, without the files that it will remove.
 //!
-//! A crash between a commit and the renewal leaves an outdated manifest: the next write or `tdb publish` renews it.
+//! A crash between a commit and the renewal leaves an outdated manifest: the next write or
+//! `tdb publish` renews it.
 
 use std::collections::HashSet;
 use std::io;
@@ -39,8 +42,8 @@ const WHAT: &str = "publishing";
 /// How often the listing is repeated because files change in the meantime.
 const ATTEMPTS: usize = 10;
 
-/// How often a manifest is made again because others replaced it first. Each time one of the writers succeeds, so all
-/// finish in the end.
+/// How often a manifest is made again because others replaced it first. Each time one of the
+/// writers succeeds, so all finish in the end.
 const TURNS: usize = 100;
 
 /// The maximum depth of nested folders: arrays have three levels.
@@ -59,8 +62,8 @@ pub struct Publication {
 }
 
 impl WriteOptions {
-    /// Publishes the array or group in a local folder: writes the manifest, from which it is read on web servers that
-    /// cannot list folders. From then on every write with tdb renews it.
+    /// Publishes the array or group in a local folder: writes the manifest, from which it is read
+    /// on web servers that cannot list folders. From then on every write with tdb renews it.
     ///
     /// # Errors
     /// Neither an array nor a group there, or any I/O error of the storage.
@@ -68,7 +71,8 @@ impl WriteOptions {
         self.publish_storage(&LocalStorage::new(path))
     }
 
-    /// Publishes the array or group in a storage. For a group, only the group itself: each member has its own manifest.
+    /// Publishes the array or group in a storage. For a group, only the group itself: each member
+    /// has its own manifest.
     ///
     /// ```
     /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, Published, WriteOptions};
@@ -119,9 +123,9 @@ fn total(manifest: &Manifest) -> (u64, u64) {
 }
 
 impl ArrayWriter {
-    /// Renews the manifest of the array after a write, if the array is published. It does not list the files and
-    /// folders in `without`, which are about to be removed. Labels are in the folder of their array, and are published
-    /// with it.
+    /// Renews the manifest of the array after a write, if the array is published. It does not list
+    /// the files and folders in `without`, which are about to be removed. Labels are in the folder
+    /// of their array, and are published with it.
     ///
     /// # Errors
     /// [`WriteError::NotRenewed`]: the write itself has taken effect.

@@ -5,15 +5,16 @@ use std::io;
 use crate::storage::{Durability, WriteStorage};
 use crate::{Error, Result};
 
-/// Puts a file that takes effect at once: its contents are on the medium before its name is, and its name before this
-/// returns.
+/// Puts a file that takes effect at once: its contents are on the medium before its name is, and
+/// its name before this returns.
 pub fn put(storage: &dyn WriteStorage, key: &str, bytes: &[u8], durability: Durability) -> Result<()> {
     put_new(storage, key, bytes, durability)?;
     sync_folder(storage, key.rsplit_once('/').map_or("", |(folder, _)| folder), durability)
 }
 
-/// Puts a whole file where none may exist; its folder must still be synced. Names of such files are unique except for a
-/// few, so on a storage that cannot guarantee that only one writer succeeds, the file is put if none is found.
+/// Puts a whole file where none may exist; its folder must still be synced. Names of such files are
+/// unique except for a few, so on a storage that cannot guarantee that only one writer succeeds,
+/// the file is put if none is found.
 pub(super) fn put_new(
     storage: &dyn WriteStorage,
     key: &str,
@@ -33,8 +34,9 @@ pub(super) fn put_new(
     put.map_err(|error| Error::io(storage.describe(key), error))
 }
 
-/// Whether a call that failed certainly did not create the file: then what the file was to commit can be removed again.
-/// After other errors it may still appear, for instance on a network file system.
+/// Whether a call that failed certainly did not create the file: then what the file was to commit
+/// can be removed again. After other errors it may still appear, for instance on a network file
+/// system.
 pub(super) fn never_put(storage: &dyn WriteStorage, key: &str, error: &Error) -> bool {
     use std::io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
     let Error::Io { source, .. } = error else { return false };

@@ -34,7 +34,8 @@ impl<'a> Write<'a> {
         Self { array, ranges: Vec::new(), order: None, duplicates: Duplicates::Refuse, columns: Vec::new() }
     }
 
-    /// Writes this range of a dimension of a dense array; if none is given, the whole dimension is written.
+    /// Writes this range of a dimension of a dense array; if none is given, the whole dimension is
+    /// written.
     pub fn range<V: Into<Coordinate> + Clone>(
         mut self,
         dimension: impl Into<String>,
@@ -44,7 +45,8 @@ impl<'a> Write<'a> {
         self
     }
 
-    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` means no limit.
+    /// Writes an inclusive range given as the dimension's little-endian bytes; `None` means no
+    /// limit.
     pub fn range_bytes(
         mut self,
         dimension: impl Into<String>,
@@ -55,14 +57,16 @@ impl<'a> Write<'a> {
         self
     }
 
-    /// Sets the order of the columns: row-major (the default), column-major or global for dense arrays; unordered (the
-    /// default: they are sorted) or global (they are checked) for sparse ones.
+    /// Sets the order of the columns: row-major (the default), column-major or global for dense
+    /// arrays; unordered (the default: they are sorted) or global (they are checked) for sparse
+    /// ones.
     pub const fn order(mut self, order: Layout) -> Self {
         self.order = Some(order);
         self
     }
 
-    /// Sets what happens to unordered cells with equal coordinates, if the array does not allow them.
+    /// Sets what happens to unordered cells with equal coordinates, if the array does not allow
+    /// them.
     pub const fn duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
         self
@@ -77,8 +81,8 @@ impl<'a> Write<'a> {
     /// Writes, and returns the new fragment's name.
     ///
     /// # Errors
-    /// Columns or ranges that do not fit the array, a filter that rejects values, or any I/O error of the storage. The
-    /// array is unchanged then.
+    /// Columns or ranges that do not fit the array, a filter that rejects values, or any I/O error
+    /// of the storage. The array is unchanged then.
     pub fn commit(self) -> Result<String> {
         let array = self.array;
         let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));
@@ -109,8 +113,9 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The bytes that a write of this box of a dense array takes beside its columns, at most: tiles that are being assembled and filtered.
-    /// Bytes of values of variable length are not known here, only those of their offsets.
+    /// The bytes that a write of this box of a dense array takes beside its columns, at most: tiles
+    /// that are being assembled and filtered. Bytes of values of variable length are not known
+    /// here, only those of their offsets.
     ///
     /// # Errors
     /// Ranges that do not fit the array, or more cells than fit into memory.
@@ -120,12 +125,12 @@ impl<'a> Write<'a> {
         Ok(to_u64(plan.working(&dense::cell_sizes(schema), self.array.context.threads)))
     }
 
-    /// Begins a write of a dense array whose cells come in batches, with this many bytes of memory in addition to the
-    /// batches. Ranges and order are set here; columns come with the batches.
+    /// Begins a write of a dense array whose cells come in batches, with this many bytes of memory
+    /// in addition to the batches. Ranges and order are set here; columns come with the batches.
     ///
     /// # Errors
-    /// A sparse array, columns set here, ranges that do not fit the array, an order in which all cells would have to be
-    /// buffered, or less memory than a row of tiles needs.
+    /// A sparse array, columns set here, ranges that do not fit the array, an order in which all
+    /// cells would have to be buffered, or less memory than a row of tiles needs.
     pub fn stream(self, memory: usize) -> Result<DenseStream<'a>> {
         let array = self.array;
         let unsupported = |what: &str| Err(Error::unsupported(array.describe(&array.schema_key), what));

@@ -49,7 +49,8 @@ impl GlobalOrder {
     pub fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.clone();
         let mut parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
-        // Tiles that cannot differ, or that are in the order of the only dimension anyway, are not compared.
+        // Tiles that cannot differ, or that are in the order of the only dimension anyway, are not
+        // compared.
         let alone = dimensions.len() == 1 && dimensions.iter().all(reals::tiles_ascend);
         parts.retain(|part| match *part {
             Part::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
@@ -109,8 +110,8 @@ impl GlobalOrder {
         Ok(())
     }
 
-    /// Compares `cells` cells of all dimensions, in the schema's order, with their predecessors: the first one with the
-    /// last cell of the previous call.
+    /// Compares `cells` cells of all dimensions, in the schema's order, with their predecessors:
+    /// the first one with the last cell of the previous call.
     ///
     /// # Errors
     /// [`Error::Internal`] if a coordinate of a cell is missing.
@@ -135,7 +136,8 @@ impl GlobalOrder {
         Ok(found)
     }
 
-    /// The first cell of a run that sorts before the previous one, or has the same coordinates as another one.
+    /// The first cell of a run that sorts before the previous one, or has the same coordinates as
+    /// another one.
     fn first_wrong(
         &self,
         coordinates: &[CheckedColumn<'_>],
@@ -152,7 +154,8 @@ impl GlobalOrder {
 
     /// The cells of a run that do not sort after the previous one.
     ///
-    /// Cells are compared part by part: the first part of all, each further one of those that were equal so far.
+    /// Cells are compared part by part: the first part of all, each further one of those that were
+    /// equal so far.
     fn neighbours(&self, coordinates: &[CheckedColumn<'_>], run: Cells<usize>) -> Result<Neighbours> {
         if coordinates.len() != self.dimensions.len() {
             return Err(Error::internal("a dimension without coordinates"));
@@ -186,13 +189,14 @@ impl GlobalOrder {
         }
         let Pairs { undecided, mut unsorted, .. } = pairs;
         unsorted.sort_unstable();
-        // Something was compared, because an array has a dimension; otherwise no cell is equal to another.
+        // Something was compared, because an array has a dimension; otherwise no cell is equal to
+        // another.
         Ok(Neighbours { unsorted, equal: undecided.unwrap_or_default() })
     }
 }
 
-/// The first cell, among those that compare equal to the previous one, whose coordinates are the same as another
-/// cell's, byte by byte: zeros of both signs compare equal, but are not the same.
+/// The first cell, among those that compare equal to the previous one, whose coordinates are the
+/// same as another cell's, byte by byte: zeros of both signs compare equal, but are not the same.
 fn first_repeated(coordinates: &[CheckedColumn<'_>], equal: &[usize]) -> Option<usize> {
     // The columns are whole, so there is a value.
     let cell = |index: usize| -> Vec<&[u8]> {
@@ -231,8 +235,8 @@ pub(super) fn curve<'a>(
 
 /// Neighbours that are being compared.
 struct Pairs {
-    /// The second cells of the pairs that were equal in all parts so far; `None` means all but the first cell of the
-    /// run.
+    /// The second cells of the pairs that were equal in all parts so far; `None` means all but the
+    /// first cell of the run.
     undecided: Option<Vec<usize>>,
     run: Cells<usize>,
     /// The cells that sort before the previous one.
@@ -272,7 +276,8 @@ impl PhysicalVisitor for ComparePairs<'_, '_> {
             let start = cell.wrapping_mul(T::SIZE);
             values.get(start..start.wrapping_add(T::SIZE)).and_then(T::from_le)
         };
-        // The column is whole, so there is a value. There is no NaN: no domain contains it. Zeros of both signs are equal here, as in libtiledb.
+        // The column is whole, so there is a value. There is no NaN: no domain contains it. Zeros
+        // of both signs are equal here, as in libtiledb.
         pairs.compare(|before, cell| value(before).partial_cmp(&value(cell)).unwrap_or(Ordering::Equal));
     }
 }

@@ -1,8 +1,10 @@
-//! Statistics of tiles and fragments: smallest and largest value, sum, null count (docs/format/fragment-metadata.md).
+//! Statistics of tiles and fragments: smallest and largest value, sum, null count
+//! (docs/format/fragment-metadata.md).
 //!
-//! They equal libtiledb's where libtiledb's are right. They differ where libtiledb's are wrong: a NaN does not hide the
-//! values before it, strings are compared past a NUL, every null of a var-length field is counted, fragments of `CHAR`
-//! have a sum, and an infinite value can be the smallest or largest.
+//! They equal libtiledb's where libtiledb's are right. They differ where libtiledb's are wrong: a
+//! NaN does not hide the values before it, strings are compared past a NUL, every null of a
+//! var-length field is counted, fragments of `CHAR` have a sum, and an infinite value can be the
+//! smallest or largest.
 
 use core::ops::Range;
 
@@ -24,7 +26,8 @@ pub struct TileStatistics {
     pub null_count: u64,
 }
 
-/// Computes the statistics of the written cells of a tile. `cell_size` is `None` for var-length fields.
+/// Computes the statistics of the written cells of a tile. `cell_size` is `None` for var-length
+/// fields.
 ///
 /// # Errors
 /// [`crate::Error::Internal`] if the tile lacks some of its cells.

@@ -13,18 +13,19 @@ use crate::{Result, WriteError, parallel};
 /// Bytes that a thread needs in addition to its tiles: stack and states of codecs.
 pub(super) const THREAD: usize = 384 << 10;
 
-/// Bytes needed to sort a cell, in addition to the cell: its key, numbers, its place in the order, and the comparison
-/// with its neighbours.
+/// Bytes needed to sort a cell, in addition to the cell: its key, numbers, its place in the order,
+/// and the comparison with its neighbours.
 const SORTED: usize = 64;
 
-/// The part of a stream's memory that is used for planning; the rest is what allocators lose between blocks.
+/// The part of a stream's memory that is used for planning; the rest is what allocators lose
+/// between blocks.
 pub(super) const fn planned(memory: usize) -> usize {
     memory / 4 * 3
 }
 
-/// A write of sparse cells in any order, in batches. Cells are collected until they fill the given memory, then sorted
-/// and written as a fragment. [`Self::commit`] makes all fragments part of the array at once; if the stream is dropped
-/// before, they are removed again.
+/// A write of sparse cells in any order, in batches. Cells are collected until they fill the given
+/// memory, then sorted and written as a fragment. [`Self::commit`] makes all fragments part of the
+/// array at once; if the stream is dropped before, they are removed again.
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
@@ -48,7 +49,8 @@ pub struct SparseStream<'a> {
     fragment: FragmentWriter<'a>,
     bounds: Bounds,
     duplicates: Duplicates,
-    /// The number of bytes of cells, and of what is needed to sort them, to collect before a fragment is written.
+    /// The number of bytes of cells, and of what is needed to sort them, to collect before a
+    /// fragment is written.
     max: usize,
     pending: Pending,
     /// Number of cells given before the pending ones.
@@ -71,8 +73,9 @@ impl<'a> SparseStream<'a> {
         })
     }
 
-    /// Sets what happens to cells with equal coordinates, if the array does not allow them. They are only searched for
-    /// among the cells of one fragment; of cells in different fragments of one write, readers see the one given last.
+    /// Sets what happens to cells with equal coordinates, if the array does not allow them. They
+    /// are only searched for among the cells of one fragment; of cells in different fragments of
+    /// one write, readers see the one given last.
     #[must_use]
     pub const fn duplicates(mut self, duplicates: Duplicates) -> Self {
         self.duplicates = duplicates;
@@ -82,8 +85,9 @@ impl<'a> SparseStream<'a> {
     /// Adds cells: every attribute and every dimension.
     ///
     /// # Errors
-    /// Columns that do not fit or cells outside the domain: nothing of the batch is used then. Cells with equal
-    /// coordinates, a filter that rejects values, or any I/O error of the storage: the write cannot continue then.
+    /// Columns that do not fit or cells outside the domain: nothing of the batch is used then.
+    /// Cells with equal coordinates, a filter that rejects values, or any I/O error of the storage:
+    /// the write cannot continue then.
     pub fn append(&mut self, columns: &[WriteColumn<'_>]) -> Result<()> {
         self.refuse_failed()?;
         let array = self.fragment.array();
@@ -110,8 +114,8 @@ impl<'a> SparseStream<'a> {
         Ok(())
     }
 
-    /// Adds the cells of an iterator, like [`Self::append`]. While a batch is copied, sorted or written, the iterator
-    /// makes the next one (unless there is only one thread).
+    /// Adds the cells of an iterator, like [`Self::append`]. While a batch is copied, sorted or
+    /// written, the iterator makes the next one (unless there is only one thread).
     ///
     /// # Errors
     /// The first error of the iterator; as for [`Self::append`].
@@ -123,8 +127,9 @@ impl<'a> SparseStream<'a> {
     /// Makes all cells part of the array; returns the names of the fragments.
     ///
     /// # Errors
-    /// No cells, cells with equal coordinates, a filter that rejects values, or any I/O error of the storage. The array
-    /// is unchanged then, except that it may have the cells if the very last step failed.
+    /// No cells, cells with equal coordinates, a filter that rejects values, or any I/O error of
+    /// the storage. The array is unchanged then, except that it may have the cells if the very last
+    /// step failed.
     pub fn commit(mut self) -> Result<Vec<String>> {
         self.refuse_failed()?;
         self.flush()?;

@@ -37,8 +37,8 @@ impl<'a> TileCells<'a> {
         self.runs.unwrap_or_default().iter().cloned().chain(all)
     }
 
-    /// Checks that there is a value of every cell, and a validity of every cell or of none. `cell_size` is `None` for
-    /// var-length fields.
+    /// Checks that there is a value of every cell, and a validity of every cell or of none.
+    /// `cell_size` is `None` for var-length fields.
     pub(super) fn check(&self, cell_size: Option<usize>) -> Result<()> {
         let has_values = match cell_size {
             Some(size) => self.count.checked_mul(size) == Some(self.values.len()),
@@ -111,7 +111,8 @@ impl<'s> Encoding<'s> {
     }
 }
 
-/// Buffers of tiles that were written, for later tiles: fresh memory for each would cost as much as copying it.
+/// Buffers of tiles that were written, for later tiles: fresh memory for each would cost as much as
+/// copying it.
 #[derive(Debug, Default)]
 pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
 
@@ -175,9 +176,10 @@ impl EncodedTile {
     }
 }
 
-/// The version in the headers of a fragment's metadata: that of the array, because libraries of that age know no later
-/// one. For some versions it would mean that validity tiles may be filtered as if they had the attribute's type.
-/// Validity written here has bytes, and those libraries read it as bytes; so in these cases the version before is used.
+/// The version in the headers of a fragment's metadata: that of the array, because libraries of
+/// that age know no later one. For some versions it would mean that validity tiles may be filtered
+/// as if they had the attribute's type. Validity written here has bytes, and those libraries read
+/// it as bytes; so in these cases the version before is used.
 pub(super) fn writer_version(schema: &ArraySchema) -> FormatVersion {
     let may_be_typed = TileContext::validity(schema.version).typed_validity(Datatype::Uint64).is_some();
     let asks = schema.validity_filters.filters.iter().any(Filter::depends_on_type);

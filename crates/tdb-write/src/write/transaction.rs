@@ -8,13 +8,14 @@ use super::{WriteOptions, fresh_uuid};
 use crate::storage::{Durability, StorageLock, WriteStorage};
 use crate::{Error, Result, WriteError};
 
-/// The lock of a storage, held until this is dropped, and the small files that are put while it is held.
+/// The lock of a storage, held until this is dropped, and the small files that are put while it is
+/// held.
 ///
-/// Everything that changes the schema in force, or which fragments and commits replace which, happens in a transaction.
-/// Writers of cells need none: the names of what they write are unique.
+/// Everything that changes the schema in force, or which fragments and commits replace which,
+/// happens in a transaction. Writers of cells need none: the names of what they write are unique.
 ///
-/// It makes nothing atomic: each file counts from the moment it is there. Who needs several changes to count at once
-/// puts them into one file.
+/// It makes nothing atomic: each file counts from the moment it is there. Who needs several changes
+/// to count at once puts them into one file.
 #[derive(Debug)]
 pub struct Transaction<'a> {
     storage: &'a dyn WriteStorage,
@@ -93,7 +94,8 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// The lock of a storage, or none where it has none: enough for those whom something else keeps apart, too.
+/// The lock of a storage, or none where it has none: enough for those whom something else keeps
+/// apart, too.
 pub(super) fn lock_if_any(storage: &dyn WriteStorage) -> Result<StorageLock> {
     storage.lock().map_err(|error| Error::io(storage.describe(""), error))
 }

@@ -27,7 +27,8 @@ pub(super) fn write(
     fragment.commit()
 }
 
-/// Sorts cells and appends them to a fragment that has none yet. `first` is the number of the first cell, for messages.
+/// Sorts cells and appends them to a fragment that has none yet. `first` is the number of the first
+/// cell, for messages.
 pub(super) fn append(
     fragment: &mut FragmentWriter<'_>,
     duplicates: Duplicates,
@@ -59,7 +60,8 @@ pub(super) fn append(
     fragment.append_tiles(order.len().div_ceil(tile_cells.max(1)), &source)
 }
 
-/// The numbers of the cells in the array's global order; equal ones in the order in which they were given.
+/// The numbers of the cells in the array's global order; equal ones in the order in which they were
+/// given.
 fn sorted(
     context: &Context,
     schema: &ArraySchema,
@@ -83,8 +85,8 @@ fn sorted(
     )
 }
 
-/// Returns an error if cells have equal coordinates, or keeps one of them, depending on `duplicates`. Coordinates are
-/// equal if all their bytes are.
+/// Returns an error if cells have equal coordinates, or keeps one of them, depending on
+/// `duplicates`. Coordinates are equal if all their bytes are.
 fn resolve_duplicates(
     threads: usize,
     order: &mut Vec<u32>,
@@ -95,7 +97,8 @@ fn resolve_duplicates(
     let mut dropped: Vec<usize> = Vec::new();
     for group in stand_equal(threads, order, coordinates)? {
         let cells = order.get_mut(group.clone()).or_internal("equal cells that are not in the order")?;
-        // Zeros of both signs compare equal but are different: this groups the cells with identical coordinates.
+        // Zeros of both signs compare equal but are different: this groups the cells with identical
+        // coordinates.
         let key = |cell: &u32| -> Vec<&[u8]> {
             coordinates.iter().map(|column| column.cell(index_of(*cell)).unwrap_or_default()).collect()
         };
@@ -260,7 +263,8 @@ fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
     }
 }
 
-/// Strings up to this length are appended with one copy of fixed size, together with the bytes after them.
+/// Strings up to this length are appended with one copy of fixed size, together with the bytes
+/// after them.
 const SHORT: usize = 16;
 
 /// Appends a cell of variable length; `None` if the column does not have it.

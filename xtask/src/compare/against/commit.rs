@@ -16,8 +16,8 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Checks out the files of a commit: in `kept`, where they and the build output are kept for the next run, or
-    /// otherwise in a temporary folder.
+    /// Checks out the files of a commit: in `kept`, where they and the build output are kept for
+    /// the next run, or otherwise in a temporary folder.
     pub(super) fn at(root: &Path, commit: &str, kept: Option<&Path>) -> Result<Self, String> {
         let hash = git(root, &["rev-parse", "--verify", &format!("{commit}^{{commit}}")])?;
         let name = git(root, &["log", "-1", "--format=%h %s", &hash])?;
@@ -46,7 +46,8 @@ impl Tree {
         &self.name
     }
 
-    /// Builds the commit's timing program, with the commit's release profile and locked dependencies.
+    /// Builds the commit's timing program, with the commit's release profile and locked
+    /// dependencies.
     pub(super) fn build(&self) -> Result<Program, String> {
         eprintln!("building {}", self.name);
         workers::build_in(&self.files(), &self.folder.join("target"))

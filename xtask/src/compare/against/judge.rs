@@ -1,15 +1,17 @@
 //! Decides whether a case became slower, and prints the table of results.
 //!
-//! One run differs from the next, and one process from another of the same program, so the ratio of two times differs
-//! from 1 even if nothing changed. The size of this difference is measured, not assumed. The time of a side is the
-//! median of its processes' medians. For the *spread* of a case, two sides are drawn from the old processes: each time
-//! as many processes as the new program has, and as many runs of each process as it had. The spread is the largest
-//! ratio of many such draws, or the ratio of the two actual old sides if that is larger. A case is slower if its new
-//! time exceeds the old one by more than the spread.
+//! One run differs from the next, and one process from another of the same program, so the ratio of
+//! two times differs from 1 even if nothing changed. The size of this difference is measured, not
+//! assumed. The time of a side is the median of its processes' medians. For the *spread* of a case,
+//! two sides are drawn from the old processes: each time as many processes as the new program has,
+//! and as many runs of each process as it had. The spread is the largest ratio of many such draws,
+//! or the ratio of the two actual old sides if that is larger. A case is slower if its new time
+//! exceeds the old one by more than the spread.
 
 use super::super::table::{aligned, duration, median};
 
-/// Number of draws for the spread of a case: of a thousand unchanged cases, only a few are reported as slower.
+/// Number of draws for the spread of a case: of a thousand unchanged cases, only a few are reported
+/// as slower.
 const DRAWS: usize = 1000;
 
 /// The times of one case, in seconds: a list for each process.
@@ -152,7 +154,8 @@ impl Random {
 mod tests {
     use super::*;
 
-    /// Five processes whose times jitter around `middle` by a share of it; each whole process is off by up to `own`.
+    /// Five processes whose times jitter around `middle` by a share of it; each whole process is
+    /// off by up to `own`.
     fn around(middle: f64, jitter: f64, own: f64, seed: u64) -> Vec<Vec<f64>> {
         let mut random = Random(seed);
         let steps: Vec<f64> = (-10..=10).map(|step| f64::from(step) / 10.0).collect();

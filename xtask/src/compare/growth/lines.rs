@@ -27,7 +27,8 @@ pub(super) struct Line {
 enum Kind {
     /// A square of cells.
     Dense,
-    /// Cells in no order; whether the array may have two with the same coordinates, which these have not.
+    /// Cells in no order; whether the array may have two with the same coordinates, which these
+    /// have not.
     Sparse { duplicates: bool },
 }
 

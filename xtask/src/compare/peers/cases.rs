@@ -74,7 +74,8 @@ enum Test {
     Equal(i32),
     Above(f64),
     Is(&'static str),
-    /// Text from the first up to, but without, the second, which is the next text that does not begin so.
+    /// Text from the first up to, but without, the second, which is the next text that does not
+    /// begin so.
     Begins(&'static str, &'static str),
 }
 
@@ -323,7 +324,8 @@ impl Case {
         matches!(self.what, What::Groups | What::Distinct)
     }
 
-    /// The request of a read, which all sides understand. `points` are the places of [`What::Cells`].
+    /// The request of a read, which all sides understand. `points` are the places of
+    /// [`What::Cells`].
     pub(super) fn request(&self, side: Side, data: &Path, points: &Value) -> Value {
         let path = |folder: &str, name: &str| data.join(folder).join(name).display().to_string();
         let dense = self.group == Group::Dense;
@@ -375,7 +377,8 @@ impl Case {
         })
     }
 
-    /// What `xtask/peer/peers_limit.py` needs to list the chunks of the case; `None` if the case has no limit.
+    /// What `xtask/peer/peers_limit.py` needs to list the chunks of the case; `None` if the case
+    /// has no limit.
     pub(super) fn limit(&self, data: &Path, points: &Value, small: bool) -> Option<Value> {
         let answer = match self.what {
             What::Cells { .. } => "cells",

@@ -1,4 +1,5 @@
-//! The processes that answer, and what they need: packages of Python, a build of `benches/peers`, the data.
+//! The processes that answer, and what they need: packages of Python, a build of `benches/peers`,
+//! the data.
 
 use std::fs;
 use std::io::Write;
@@ -52,7 +53,8 @@ pub(super) fn points(data: &Path) -> Result<Value, String> {
     serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Lists the chunks that the cases need, each in a file; `None` for cases without a limit, and for those that statistics answer.
+/// Lists the chunks that the cases need, each in a file; `None` for cases without a limit, and for
+/// those that statistics answer.
 pub(super) fn list_limits(
     root: &Path,
     data: &Path,

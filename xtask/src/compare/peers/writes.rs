@@ -1,4 +1,5 @@
-//! Writes: all sides put the same cells, which are in memory, into new arrays or files in memory (tmpfs).
+//! Writes: all sides put the same cells, which are in memory, into new arrays or files in memory
+//! (tmpfs).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,8 @@ use crate::compare::filters::size_of_folder;
 use crate::compare::writes::integers;
 use crate::peer::scratch;
 
-/// What is written: fields and types of the columns, the schema, the box of a dense array, and the order of tiles for files.
+/// What is written: fields and types of the columns, the schema, the box of a dense array, and the
+/// order of tiles for files.
 struct Cells {
     columns: &'static [(&'static str, &'static str)],
     schema: Value,
@@ -93,7 +95,8 @@ struct Cleared(PathBuf);
 
 impl Drop for Cleared {
     fn drop(&mut self) {
-        // The folder is in memory and of this process: if it cannot be removed, the next start of the machine does.
+        // The folder is in memory and of this process: if it cannot be removed, the next start of
+        // the machine does.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

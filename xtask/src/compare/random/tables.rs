@@ -1,8 +1,10 @@
-//! `cargo xtask compare tables`: times SQL over arrays, and over Parquet files of the same rows, on tables and questions that nobody chose.
+//! `cargo xtask compare tables`: times SQL over arrays, and over Parquet files of the same rows, on
+//! tables and questions that nobody chose.
 //!
-//! `xtask/peer/compare_tables.py` draws them from a seed. tdb-datafusion, DataFusion and DuckDB answer in turns; the lowest ratios stand
-//! first. Like `compare random` it is a hunt, not a measurement to publish. The command fails where the answers differ, and, with
-//! `--least`, where another engine takes less than that share of tdb's time.
+//! `xtask/peer/compare_tables.py` draws them from a seed. tdb-datafusion, DataFusion and DuckDB
+//! answer in turns; the lowest ratios stand first. Like `compare random` it is a hunt, not a
+//! measurement to publish. The command fails where the answers differ, and, with `--least`, where
+//! another engine takes less than that share of tdb's time.
 
 use std::fs;
 

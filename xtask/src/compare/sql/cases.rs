@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 pub(super) struct Case {
     pub(super) name: String,
     query: &'static str,
-    /// What pyarrow does with the cells that libtiledb read: see `LibTileDb` in `xtask/peer/peers_engines.py`.
+    /// What pyarrow does with the cells that libtiledb read: see `LibTileDb` in
+    /// `xtask/peer/peers_engines.py`.
     plan: &'static str,
     tables: Vec<Table>,
 }

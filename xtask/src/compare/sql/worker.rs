@@ -1,7 +1,8 @@
 //! tdb's side of `cargo xtask compare sql`: SQL over arrays with tdb-datafusion.
 //!
-//! A separate program, because DataFusion takes long to build; the only argument is the number of threads. It reads requests from
-//! standard input and answers each with a line of JSON, as `../worker.rs` does:
+//! A separate program, because DataFusion takes long to build; the only argument is the number of
+//! threads. It reads requests from standard input and answers each with a line of JSON, as
+//! `../worker.rs` does:
 //!
 //! ```text
 //! {"op": "sql", "tables": {name: {"array": path}, …}, "query"}   -> {"seconds", "cells", "bytes"} from opening the arrays to the batches

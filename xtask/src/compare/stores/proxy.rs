@@ -1,4 +1,5 @@
-//! A proxy on the loopback interface that simulates a remote server: it delays and counts each request.
+//! A proxy on the loopback interface that simulates a remote server: it delays and counts each
+//! request.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -45,8 +46,8 @@ impl Drop for Proxy {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of a server; each request is delayed by this time and, if `shown`, printed on standard
-    /// error.
+    /// Starts a proxy in front of a server; each request is delayed by this time and, if `shown`,
+    /// printed on standard error.
     pub(crate) fn start(server: SocketAddr, delay: Duration, shown: bool) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
@@ -86,8 +87,8 @@ impl Proxy {
     }
 }
 
-/// Answers the requests of one connection. Each request uses a new connection to the server, because servers may close
-/// connections at any time.
+/// Answers the requests of one connection. Each request uses a new connection to the server,
+/// because servers may close connections at any time.
 fn serve(client: &TcpStream, shared: &Shared) -> io::Result<()> {
     client.set_nodelay(true)?;
     let (mut from_client, mut to_client) = (BufReader::new(client.try_clone()?), client.try_clone()?);
@@ -242,7 +243,8 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers each request with its contents: the first line, and the body without its framing.
+    /// A server that answers each request with its contents: the first line, and the body without
+    /// its framing.
     fn echo() -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

@@ -14,8 +14,8 @@ impl Tdb {
         built::tdb(path, "convert").map(Self)
     }
 
-    /// Exports an array; `true` if the types of Arrow cannot represent a cell, so that the numbers and bytes that are stored were
-    /// exported.
+    /// Exports an array; `true` if the types of Arrow cannot represent a cell, so that the numbers
+    /// and bytes that are stored were exported.
     pub(super) fn export(&self, array: &Path, key: Option<&Path>, files: &[PathBuf]) -> Result<bool, String> {
         let export = |as_stored: bool| -> Result<(), String> {
             for file in files {

@@ -15,7 +15,8 @@ const BATCHES: [MemoryBudget; 3] =
     [MemoryBudget::from_bytes(1 << 15), MemoryBudget::from_bytes(1 << 18), MemoryBudget::from_bytes(1 << 26)];
 /// The memory of a stream of cells into an array.
 const STREAM: usize = 64 << 20;
-/// Boxes of more cells are not read: libtiledb, pyarrow and `DuckDB` compare them cell by cell in Python.
+/// Boxes of more cells are not read: libtiledb, pyarrow and `DuckDB` compare them cell by cell in
+/// Python.
 const MOST_CELLS: u64 = 200_000;
 
 /// The part of an array that is converted.
@@ -142,7 +143,8 @@ fn convert(
     Ok(Copied { cells, batches: count, binary: false })
 }
 
-/// The schema that the array would have if it were new: the current version, with names as they are now.
+/// The schema that the array would have if it were new: the current version, with names as they are
+/// now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
     let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
@@ -161,7 +163,8 @@ fn renamed(batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(schema.into(), batch.columns().to_vec())
 }
 
-/// The enumerations of a new array: those in the dictionaries of a batch, and those that no column has.
+/// The enumerations of a new array: those in the dictionaries of a batch, and those that no column
+/// has.
 fn enumerations(
     array: &Array,
     schema: &ArraySchema,

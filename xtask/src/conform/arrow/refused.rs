@@ -1,4 +1,5 @@
-//! Files with columns that no array can hold: `tdb import` names the column, its type and what to do instead.
+//! Files with columns that no array can hold: `tdb import` names the column, its type and what to
+//! do instead.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! The arrays: orders and their lines, customers, parts and suppliers, as in TPC-H. What a row says follows from its
-//! number.
+//! The arrays: orders and their lines, customers, parts and suppliers, as in TPC-H. What a row says
+//! follows from its number.
 
 use std::path::Path;
 

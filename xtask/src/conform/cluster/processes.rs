@@ -1,5 +1,5 @@
-//! The processes of a cluster: `tdb cluster scheduler`, `tdb cluster executor`, and `tdb sql --cluster`, on the loopback
-//! interface.
+//! The processes of a cluster: `tdb cluster scheduler`, `tdb cluster executor`, and
+//! `tdb sql --cluster`, on the loopback interface.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

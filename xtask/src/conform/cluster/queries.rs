@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::data::ARRAYS;
 
-/// How far two sums of reals may differ, relative to their size: their terms are added in another order. Everything else
-/// must be equal.
+/// How far two sums of reals may differ, relative to their size: their terms are added in another
+/// order. Everything else must be equal.
 const TOLERANCE: f64 = 1e-9;
 
 /// A name, and SQL in which `{lineitem}` and its like are the arrays.

@@ -1,8 +1,11 @@
-//! The least memory of the command: what it says that it needs is enough, not a byte less is, and the process keeps to it.
+//! The least memory of the command: what it says that it needs is enough, not a byte less is, and
+//! the process keeps to it.
 //!
-//! Random arrays (`memory/case.rs`) are read, exported, copied and drawn under `--memory`. A byte is refused, with the least memory that is
-//! enough; with that the command does what it does without a limit; with any less it is refused again, and told the same. Of large arrays,
-//! the process's memory is watched: beyond what the command takes for a tiny array, it stays below the limit.
+//! Random arrays (`memory/case.rs`) are read, exported, copied and drawn under `--memory`. A byte
+//! is refused, with the least memory that is enough; with that the command does what it does
+//! without a limit; with any less it is refused again, and told the same. Of large arrays, the
+//! process's memory is watched: beyond what the command takes for a tiny array, it stays below the
+//! limit.
 
 mod case;
 
@@ -73,7 +76,8 @@ struct Found {
     checked: u64,
     /// Commands for which a byte is enough, as they read no cells.
     needless: u64,
-    /// Budgets below the least one, which were enough for a copy of a dense array with values of variable length.
+    /// Budgets below the least one, which were enough for a copy of a dense array with values of
+    /// variable length.
     generous: u64,
     watched: u64,
     /// The largest share of its memory that a command took, in percent.
@@ -198,7 +202,8 @@ impl Place<'_> {
     fn content(&self, what: &str, made: &Path, said: String) -> Result<Vec<u8>, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", made.display());
         match what {
-            // Batches, and with them the groups of rows in a file, depend on memory: the number of cells does not.
+            // Batches, and with them the groups of rows in a file, depend on memory: the number of
+            // cells does not.
             "arrow" | "parquet" => Ok(said.into_bytes()),
             "copy" => {
                 let array = OpenOptions::new().open(made).map_err(|error| failed(&error))?;
@@ -218,8 +223,9 @@ impl Place<'_> {
         bytes
     }
 
-    /// The most resident memory that a command had, without the pages of its program and of files: debug builds of the program are
-    /// hundreds of megabytes, and how many of these pages are touched depends on what a command does.
+    /// The most resident memory that a command had, without the pages of its program and of files:
+    /// debug builds of the program are hundreds of megabytes, and how many of these pages are
+    /// touched depends on what a command does.
     fn peak(&self, what: &str, array: &str, memory: u64) -> Result<u64, String> {
         let made = self.made(what);
         let mut command = self.command(what, array, &made, Some(memory));

@@ -1,8 +1,10 @@
-//! Numbers as text: into an array, its schema, its metadata and queries of it by the command, and out again.
+//! Numbers as text: into an array, its schema, its metadata and queries of it by the command, and
+//! out again.
 //!
-//! Each round draws numbers of every type of numbers: with random bits, at limits, subnormal, near powers of ten, beside the middle of
-//! two reals, with more digits than a type has. They go through every [entry](ENTRIES). What comes out must be the number of the type
-//! that is nearest to what was written, which Rust's own parser says.
+//! Each round draws numbers of every type of numbers: with random bits, at limits, subnormal, near
+//! powers of ten, beside the middle of two reals, with more digits than a type has. They go through
+//! every [entry](ENTRIES). What comes out must be the number of the type that is nearest to what
+//! was written, which Rust's own parser says.
 
 use core::str::FromStr;
 use std::collections::BTreeMap;
@@ -105,7 +107,8 @@ fn bits<T: FromStr, B>(text: &str, of: fn(T) -> B) -> Option<B> {
     text.parse().ok().map(of)
 }
 
-/// Texts of different numbers of a type, each of another number, without zeros of both signs, which are equal.
+/// Texts of different numbers of a type, each of another number, without zeros of both signs, which
+/// are equal.
 fn texts(random: &mut Random, kind: &str, low: i128, high: i128) -> Vec<String> {
     let mut found = BTreeMap::new();
     for _ in 0..NUMBERS {
@@ -171,7 +174,8 @@ fn beside_a_middle(random: &mut Random, value: f32) -> String {
     }
 }
 
-/// Integers past 64 bits, and numbers beyond the largest real, are text in a new array: as they are written.
+/// Integers past 64 bits, and numbers beyond the largest real, are text in a new array: as they are
+/// written.
 fn past_64_bits(random: &mut Random, tdb: &Path) -> Result<()> {
     let digits = random.length(20, 60);
     let number: String = (0..digits)
@@ -226,7 +230,8 @@ impl Bench {
         if ran.status.success() { Ok((out, err)) } else { Err(format!("{shown}: {err}")) }
     }
 
-    /// Imports a column `a` of these texts, and the number of each as column `i`; returns what is said on standard error.
+    /// Imports a column `a` of these texts, and the number of each as column `i`; returns what is
+    /// said on standard error.
     fn import(&self, ending: &str, texts: &[String], more: &[&str]) -> Result<String> {
         let rows = texts.iter().enumerate();
         let (name, contents) = match ending {
@@ -322,7 +327,8 @@ fn items_behind<'t>(json: &'t str, key: &str) -> Option<&'t str> {
     json.split_once(key).map(|(_, behind)| behind)
 }
 
-/// The numbers of the list at a key in JSON, as they are printed: no reader of JSON may change them.
+/// The numbers of the list at a key in JSON, as they are printed: no reader of JSON may change
+/// them.
 fn items(json: &str, key: &str) -> Option<Vec<String>> {
     let (_, list) = items_behind(json, key)?.split_once('[')?;
     let (list, _) = list.split_once(']')?;

@@ -1,7 +1,8 @@
-//! Equal times: processes of the command and libtiledb write into one object with one time, or by the clock.
+//! Equal times: processes of the command and libtiledb write into one object with one time, or by
+//! the clock.
 //!
-//! `xtask/peer/times_peer.py` draws the writes and looks at the object after each: what was written last is what both libraries
-//! read. It prints each case that differs, with its number.
+//! `xtask/peer/times_peer.py` draws the writes and looks at the object after each: what was written
+//! last is what both libraries read. It prints each case that differs, with its number.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,8 @@
-//! Types of other libraries: columns of every type of numpy, pandas and pyarrow go into arrays, and come back.
+//! Types of other libraries: columns of every type of numpy, pandas and pyarrow go into arrays, and
+//! come back.
 //!
-//! `crates/tdb-python/tests/random_columns.py` draws the columns and knows what has to become of them. It runs with the last pandas 2 and
-//! the last pandas 3, half of the time each.
+//! `crates/tdb-python/tests/random_columns.py` draws the columns and knows what has to become of
+//! them. It runs with the last pandas 2 and the last pandas 3, half of the time each.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

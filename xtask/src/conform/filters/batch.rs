@@ -1,4 +1,5 @@
-//! Runs several cases at a time: one library writes and the other reads, in both directions at the same time.
+//! Runs several cases at a time: one library writes and the other reads, in both directions at the
+//! same time.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -29,7 +29,8 @@ pub(super) enum Form {
     Nullable,
     Var,
     VarNullable,
-    /// The type is that of the only dimension of a sparse array, which also has an attribute of integers.
+    /// The type is that of the only dimension of a sparse array, which also has an attribute of
+    /// integers.
     Dimension,
     /// A dense image, in bytes.
     Image,
@@ -346,8 +347,8 @@ impl Case {
                 }
             }
             Form::Var | Form::VarNullable => {
-                // One value per cell around the ends of chunks, 0 to 4 values elsewhere; in arrays of 5 cells, no cell
-                // has a value.
+                // One value per cell around the ends of chunks, 0 to 4 values elsewhere; in arrays
+                // of 5 cells, no cell has a value.
                 let len = |index: usize| match count {
                     5 => 0,
                     1 => 3,

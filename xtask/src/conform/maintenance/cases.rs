@@ -10,7 +10,8 @@ use super::cells::{Added, Cells, TILE};
 use crate::conform::random::Random;
 use crate::conform::writes::FUTURE;
 
-/// The start time of histories. Schemas are ordered by their names, so all times have the same number of digits.
+/// The start time of histories. Schemas are ordered by their names, so all times have the same
+/// number of digits.
 pub(super) const START: u64 = 1000;
 
 /// The kind of array.
@@ -202,8 +203,8 @@ pub(super) fn random(seed: u64, number: u64) -> Case {
                 Step::Consolidate(pick(random, &STORED))
             }
             11..=13 => Step::Vacuum(pick(random, &STORED)),
-            // libtiledb writes the schema of an evolved encrypted array without encryption, and can then no longer open
-            // the array.
+            // libtiledb writes the schema of an evolved encrypted array without encryption, and can
+            // then no longer open the array.
             14..=17 if kind.key().is_none() => {
                 let types = if few.is_empty() {
                     [Added::Long, Added::Long, Added::Int, Added::Text]
@@ -338,7 +339,8 @@ impl Case {
         // libtiledb treats the largest number as the present time.
         let mut windows = vec![Some(TimeWindow::until(u64::MAX - 1))];
         if self.steps.iter().any(|step| matches!(step, Step::Purge)) {
-            // Deleted cells are gone at all times, and the handling of cells that they had replaced is libtiledb's own.
+            // Deleted cells are gone at all times, and the handling of cells that they had replaced
+            // is libtiledb's own.
             windows.push(None);
             return windows;
         }

@@ -93,8 +93,8 @@ pub(super) fn real(value: i32, high: i32) -> f64 {
     20.0 * f64::from(value) / f64::from(high) - 10.0
 }
 
-/// The value of attribute "s" for a value of "a". In dense arrays it is never empty: libtiledb sometimes crashes when
-/// it writes empty values.
+/// The value of attribute "s" for a value of "a". In dense arrays it is never empty: libtiledb
+/// sometimes crashes when it writes empty values.
 pub(super) fn text(kind: Kind, a: i32) -> Vec<u8> {
     let min = usize::from(kind.is_dense());
     vec![b'x'; usize::try_from(a.rem_euclid(5)).unwrap_or(0).max(min)]

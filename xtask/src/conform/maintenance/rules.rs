@@ -1,28 +1,29 @@
 //! Known cases in which libtiledb treats a history differently. Each rule has a paragraph in
-//! docs/correctness_issues.md, and was observed with libtiledb alone; whether a rule applies depends on the history,
-//! never on an answer.
+//! docs/correctness_issues.md, and was observed with libtiledb alone; whether a rule applies
+//! depends on the history, never on an answer.
 
 use tdb_array::Stored;
 
 use super::cases::{Case, Step};
 use super::cells::{Added, Cells};
 
-/// Cells that a newer fragment wrote without the attribute have its fill value. libtiledb returns the fill value where
-/// the fragment covers a space tile, and older values elsewhere.
+/// Cells that a newer fragment wrote without the attribute have its fill value. libtiledb returns
+/// the fill value where the fragment covers a space tile, and older values elsewhere.
 const HIDDEN: &str =
     "\"Dense fragments without an attribute\": values of an attribute that was dropped and added again";
-/// libtiledb consolidates fragments of several schemas even if earlier times then lose the values of an attribute that is gone.
+/// libtiledb consolidates fragments of several schemas even if earlier times then lose the values
+/// of an attribute that is gone.
 const FORGOTTEN: &str =
     "\"Vacuum\": values of an attribute that was dropped before fragments were consolidated";
-/// libtiledb reads numbers as if they had the attribute's new type; the bytes after them come from memory outside the
-/// file's data.
+/// libtiledb reads numbers as if they had the attribute's new type; the bytes after them come from
+/// memory outside the file's data.
 const RETYPED: &str =
     "\"Attributes whose type changed\": values of an attribute that was added again with another type";
 /// libtiledb divides by the number of cells in fragments that have the attribute, which is zero.
 const ADDED: &str =
     "\"Consolidation after an attribute of variable length was added\": libtiledb dies of SIGFPE";
-/// libtiledb crashes when it writes a box of a dense array, into an array that only libtiledb worked on, or one that leaves out a
-/// part of a space tile.
+/// libtiledb crashes when it writes a box of a dense array, into an array that only libtiledb
+/// worked on, or one that leaves out a part of a space tile.
 pub(super) const EMPTY: &str = "\"Dense writes of empty strings\": libtiledb dies of SIGSEGV";
 /// What its side says before such a write.
 pub(super) const WRITES: &str = "libtiledb writes a box";
@@ -41,8 +42,8 @@ impl Case {
         }
     }
 
-    /// The reason why libtiledb may crash when it consolidates, if a rule applies to the history: two fragments without
-    /// "b", which is now a string.
+    /// The reason why libtiledb may crash when it consolidates, if a rule applies to the history:
+    /// two fragments without "b", which is now a string.
     pub(super) fn may_crash(&self) -> Option<&'static str> {
         let (mut now, mut without) = (None, 0);
         for step in &self.steps {
@@ -60,8 +61,9 @@ impl Case {
         None
     }
 
-    /// Whether "b" was written as a number, and added again as another kind of number; or was a number once, and another
-    /// kind of number when fragments were consolidated, which windows of both times read.
+    /// Whether "b" was written as a number, and added again as another kind of number; or was a
+    /// number once, and another kind of number when fragments were consolidated, which windows of
+    /// both times read.
     fn retypes(&self) -> bool {
         let (mut now, mut written, mut known) = (None, Vec::new(), Vec::new());
         let other = |number: Option<Added>, numbers: &[Added]| {
@@ -83,8 +85,8 @@ impl Case {
         })
     }
 
-    /// Whether cells of a dense array were written with "b", then by fragments that have no such attribute and do not fill the
-    /// cells' space tiles, and "b" was added again.
+    /// Whether cells of a dense array were written with "b", then by fragments that have no such
+    /// attribute and do not fill the cells' space tiles, and "b" was added again.
     fn hides(&self) -> bool {
         if !self.kind.is_dense() {
             return false;
@@ -110,7 +112,8 @@ impl Case {
         })
     }
 
-    /// Whether fragments were consolidated while "b" was different from when one of them was written.
+    /// Whether fragments were consolidated while "b" was different from when one of them was
+    /// written.
     fn forgets(&self) -> bool {
         let (mut now, mut written, mut count) = (None, Vec::new(), 0);
         for step in &self.steps {

@@ -12,7 +12,8 @@ use tdb_array::{
 use super::cases::{Case, Kind, START, Step, greater};
 use super::cells::{Added, Cells};
 
-/// Runs a case's steps with tdb, and verifies the array after each; returns the number of verifications.
+/// Runs a case's steps with tdb, and verifies the array after each; returns the number of
+/// verifications.
 pub(super) fn make(case: &Case, out: &Path) -> Result<u64, String> {
     let path: PathBuf = out.join(&case.name);
     let _ = fs::remove_dir_all(&path);

@@ -156,14 +156,15 @@ impl Turns {
     }
 }
 
-/// Whether libtiledb died as it does when it writes a box that leaves out a part of a space tile: of the cells there, which are empty.
+/// Whether libtiledb died as it does when it writes a box that leaves out a part of a space tile:
+/// of the cells there, which are empty.
 fn dies_of_empty(why: &str, cells: &Cells) -> bool {
     let in_part = |at: &(i32, i32)| cells.lies_in_part_of_tile(*at);
     why.starts_with(ENDED) && why.contains("SIGSEGV") && cells.cells.keys().any(in_part)
 }
 
-/// Sorts rows whose order has no meaning: if the query's order has none, or cells with the same coordinates are
-/// neighbours.
+/// Sorts rows whose order has no meaning: if the query's order has none, or cells with the same
+/// coordinates are neighbours.
 fn sort(case: &Case, layout: Layout, answer: &mut Value) {
     let Some(rows) = answer.get_mut("rows").and_then(Value::as_array_mut) else { return };
     let text = |row: &Value| row.to_string();

@@ -13,31 +13,35 @@ use super::{groups, question};
 use crate::conform::expected::{compare_rows, open, rows};
 use crate::conform::form::{Cell, hex, list, text, wanted_cells};
 
-/// libtiledb returns a cell once for every range that contains it; the peer found this by querying the joined ranges.
+/// libtiledb returns a cell once for every range that contains it; the peer found this by querying
+/// the joined ranges.
 const REPEATED: &str = "\"Several ranges\": cells come twice that lie in two ranges";
-/// libtiledb's aggregate of some cells is not the one that follows from the cells it returns for the same query; tdb's
-/// value is.
+/// libtiledb's aggregate of some cells is not the one that follows from the cells it returns for
+/// the same query; tdb's value is.
 const AGGREGATES: &str = "\"Aggregates\": a value that contradicts its own cells";
-/// In a dense array, the cells for which `is null` is true are not the null cells that it returns without a condition;
-/// tdb's are.
+/// In a dense array, the cells for which `is null` is true are not the null cells that it returns
+/// without a condition; tdb's are.
 const NULLS: &str = "\"Tile statistics\": `is null` by wrong counts of nulls in a dense array";
-/// The same for any nullable field, if the query's order is not the array's cell order: libtiledb uses the validity of
-/// neighbouring cells in the tile.
+/// The same for any nullable field, if the query's order is not the array's cell order: libtiledb
+/// uses the validity of neighbouring cells in the tile.
 const ACROSS: &str = "\"Tile statistics\": `is null` of a dense array across the order of its cells";
-/// In a dense array with sparse fragments, libtiledb's result differs from its own result for one range in row-major
-/// order; tdb's does not.
+/// In a dense array with sparse fragments, libtiledb's result differs from its own result for one
+/// range in row-major order; tdb's does not.
 const MIXED: &str = "\"Sparse fragments in dense arrays\": several ranges, or another order";
 /// For several ranges of strings, it returns cells that are in none of them.
 const OUTSIDE: &str = "\"Several ranges\": cells outside all ranges of strings";
-/// In row- or column-major reads, it cuts a range of strings in two by their bytes as signed numbers.
+/// In row- or column-major reads, it cuts a range of strings in two by their bytes as signed
+/// numbers.
 const HALVES: &str = "\"Several ranges\": one range of strings with bytes from 0x80 on is cut in two";
-/// In row- or column-major reads, null cells compare as different from a value that is not in the enumeration.
+/// In row- or column-major reads, null cells compare as different from a value that is not in the
+/// enumeration.
 const UNKNOWN: &str = "\"A value that an enumeration does not have\" differs from null";
 /// Some schemas of a time window have a smaller current domain, and both refuse ranges outside it.
 const OUTSIDE_CURRENT: &str = "outside of the current domain";
-/// Faults in which the result depends on accidents of merging and sorting: fragments of strings with bytes from 0x80 on
-/// are merged in another order than they are stored in, and so are ties of a Hilbert order; of a cell that was written
-/// twice at the same time, either one is returned; values that are read as a wider type contain bytes from memory.
+/// Faults in which the result depends on accidents of merging and sorting: fragments of strings
+/// with bytes from 0x80 on are merged in another order than they are stored in, and so are ties of
+/// a Hilbert order; of a cell that was written twice at the same time, either one is returned;
+/// values that are read as a wider type contain bytes from memory.
 const ACCIDENTS: [&str; 5] = [
     "\"Order of string coordinates\"",
     "\"Ties of a Hilbert order, libtiledb 2.2 to 2.22\"",
@@ -45,8 +49,8 @@ const ACCIDENTS: [&str; 5] = [
     "\"Attributes whose type changed\"",
     "\"Versions of a cell, libtiledb 2.10 and 2.11\"",
 ];
-/// Dense fragments are consolidated in tiles that are cut at the current domain and contain too few cells: reading them
-/// fails, or cells are at wrong positions.
+/// Dense fragments are consolidated in tiles that are cut at the current domain and contain too few
+/// cells: reading them fails, or cells are at wrong positions.
 const CUT: &str = "\"Consolidation within a current domain\"";
 /// A release up to 2.2 stored fewer tiles than the boxes cover.
 const LOST: &str = "\"Old versions\": up to 2.2 it computes places in dense arrays in floating point";
@@ -85,7 +89,8 @@ fn compare(path: &Path, case: &Value, query: &Value) -> Result<Verdict, String> 
     let undecided = accident.or_else(|| is(query, "cut").then_some(CUT));
     let undecided = undecided.or_else(|| is(query, "lost").then_some(LOST));
     let undecided = undecided.filter(|_| refused.is_none() && !is(query, "decided"));
-    // What libtiledb makes of tiles with too few cells is an error, or it has cells in other places; tdb refuses them.
+    // What libtiledb makes of tiles with too few cells is an error, or it has cells in other
+    // places; tdb refuses them.
     let cut = is(query, "cut") && (refused.is_some() || undecided == Some(CUT));
     let of_cut = || Ok(Verdict::Refused(format!("{CUT}: {}", refused.unwrap_or("cells in other places"))));
     let ask = || question::read(&array, query);
@@ -201,8 +206,8 @@ fn contradicting(error: &str) -> String {
     format!("{error} (libtiledb contradicts its own cells)")
 }
 
-/// The known fault of libtiledb for such a query, according to schema and history, if its answer is not what was
-/// written or what follows from its own cells.
+/// The known fault of libtiledb for such a query, according to schema and history, if its answer is
+/// not what was written or what follows from its own cells.
 fn own_fault(array: &Array, query: &Value) -> Option<String> {
     let rules: Vec<&str> = list(query, "rules").iter().filter_map(Value::as_str).collect();
     if rules.is_empty() {
@@ -301,8 +306,9 @@ fn repeats(array: &Array) -> bool {
     array.schema().allows_duplicates || array.fragments().iter().any(history)
 }
 
-/// The result of `ask` with this budget, or with the smallest larger one that works. The budget that is reported as the
-/// smallest for a whole query must work, unless coordinates repeat: no metadata contains how often they do.
+/// The result of `ask` with this budget, or with the smallest larger one that works. The budget
+/// that is reported as the smallest for a whole query must work, unless coordinates repeat: no
+/// metadata contains how often they do.
 fn allowed<T>(
     how: How,
     repeats: bool,
@@ -384,7 +390,8 @@ fn value(text: &Value) -> Result<Option<Vec<u8>>, String> {
     text.as_str().map(hex).transpose()
 }
 
-/// Whether two values are equal; sums and means of reals depend on the order of cells and need to be only nearly equal.
+/// Whether two values are equal; sums and means of reals depend on the order of cells and need to
+/// be only nearly equal.
 fn same(mine: &AggregateValue, theirs: Option<&[u8]>) -> bool {
     if mine.bytes() == theirs {
         return true;

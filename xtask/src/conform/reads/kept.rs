@@ -1,5 +1,5 @@
-//! Whether maintenance keeps what readers see: tdb consolidates a copy of an array that libtiledb wrote, and every time must show the
-//! same cells as before.
+//! Whether maintenance keeps what readers see: tdb consolidates a copy of an array that libtiledb
+//! wrote, and every time must show the same cells as before.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeSet;
@@ -21,7 +21,8 @@ const MOST_CELLS: u128 = 100_000;
 /// Times that are looked at, besides the present.
 const MOST_TIMES: usize = 8;
 
-/// What tdb's maintenance changed of the array in a folder, in words; `None` if every time shows the same cells. The folder stays as it is.
+/// What tdb's maintenance changed of the array in a folder, in words; `None` if every time shows
+/// the same cells. The folder stays as it is.
 pub(super) fn changed(folder: &Path, case: &Value) -> Result<Option<String>, String> {
     let key = key(case)?;
     let key = key.as_ref();
@@ -83,8 +84,8 @@ fn opened(storage: &MemoryStorage, key: Option<&Key>, window: TimeWindow) -> Res
     options.open_storage(storage.clone()).map_err(|error| error.to_string())
 }
 
-/// The cells that are seen: names of fields, then rows, sorted where the order of the cells of a sparse array may differ. `None` if they
-/// cannot be read.
+/// The cells that are seen: names of fields, then rows, sorted where the order of the cells of a
+/// sparse array may differ. `None` if they cannot be read.
 fn seen(
     storage: &MemoryStorage,
     key: Option<&Key>,

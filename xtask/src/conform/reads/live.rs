@@ -32,7 +32,8 @@ pub(in crate::conform) struct Live {
 }
 
 impl Live {
-    /// Reports each case as soon as it is done. After a crash, the peer is started again with the next case.
+    /// Reports each case as soon as it is done. After a crash, the peer is started again with the
+    /// next case.
     pub(in crate::conform) fn run(&self, take: &mut dyn FnMut(u64, Came)) -> Result<(), String> {
         let mut next = 0;
         let mut unread = None;

@@ -107,8 +107,8 @@ pub(super) fn tests(tree: &Value) -> Vec<(&str, bool)> {
     }
 }
 
-/// Converts a condition from its tree: `["and" | "or", left, right]`, `["not", inner]`, or a test `[field, comparison,
-/// operand as hex, type of the operand]`.
+/// Converts a condition from its tree: `["and" | "or", left, right]`, `["not", inner]`, or a test
+/// `[field, comparison, operand as hex, type of the operand]`.
 fn condition(tree: &Value) -> Result<QueryCondition, String> {
     let wrong = || format!("{tree} is not a condition");
     let parts = tree.as_array().ok_or_else(wrong)?;

@@ -1,4 +1,5 @@
-//! Compares what tdb says of an array's schema, fragments and enumerations with what libtiledb says (`xtask/peer/reads_facts.py`).
+//! Compares what tdb says of an array's schema, fragments and enumerations with what libtiledb says
+//! (`xtask/peer/reads_facts.py`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -86,7 +87,8 @@ fn enumerations(array: &Array) -> Result<Vec<Enumeration>, String> {
     names.into_iter().map(load).collect()
 }
 
-/// What tdb says, in the form of the peer: labels are where they are, not where they are relative to the array.
+/// What tdb says, in the form of the peer: labels are where they are, not where they are relative
+/// to the array.
 fn told(path: &Path, array: &Array, enumerations: &[Enumeration]) -> Value {
     let mut told = told_schema(array.schema(), enumerations);
     let labels = array.schema().labels.iter();

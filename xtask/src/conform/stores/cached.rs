@@ -1,12 +1,13 @@
-//! Arrays on a server, read twice through a cache in a folder: the results must be those of the local folder, and the
-//! second reader must send fewer requests.
+//! Arrays on a server, read twice through a cache in a folder: the results must be those of the
+//! local folder, and the second reader must send fewer requests.
 
 use tdb_array::{Array, Layout, OpenOptions};
 use tdb_object_store::Locations;
 
 use super::{bytes, said};
 
-/// Number of requests of the first reader, of a second reader, which also blocks, and of a reader that awaits.
+/// Number of requests of the first reader, of a second reader, which also blocks, and of a reader
+/// that awaits.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Requests {
     pub(super) first: u64,

@@ -70,8 +70,9 @@ pub(super) fn all(server: &Server, folder: &Path, root: &Path) -> Result<String,
     Ok("info, read, explain, dump, verify, publish, group, meta, log, copy, import, delete, evolve, consolidate, vacuum".to_owned())
 }
 
-/// An array that is published in its bucket is read by URL without credentials and without listings, and so is what is
-/// written later. Azurite gives nothing without credentials: there, only the manifest is looked for.
+/// An array that is published in its bucket is read by URL without credentials and without
+/// listings, and so is what is written later. Azurite gives nothing without credentials: there,
+/// only the manifest is looked for.
 fn published(tdb: &Tdb<'_>) -> Result<(), String> {
     tdb.there(&["publish", "@again"])?;
     let place = tdb.server.locations()?.storage(&tdb.server.url("command/again")).map_err(said)?;
@@ -97,7 +98,8 @@ fn published(tdb: &Tdb<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// A second process reads less from the store, a command that checks reads everything, and new writes are visible.
+/// A second process reads less from the store, a command that checks reads everything, and new
+/// writes are visible.
 fn through_a_cache(tdb: &Tdb<'_>) -> Result<(), String> {
     let folder = tdb.local.join("cache");
     let folder = folder.to_str().ok_or("the path is not UTF-8")?;

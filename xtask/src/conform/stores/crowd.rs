@@ -1,4 +1,5 @@
-//! Writers, readers and a maintainer use one array of a server at the same time: every cell must be there exactly once.
+//! Writers, readers and a maintainer use one array of a server at the same time: every cell must be
+//! there exactly once.
 
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -128,8 +129,8 @@ impl Crowd<'_> {
         Ok(())
     }
 
-    /// Checks that each write is there completely and once, including all that were finished `before`; returns the
-    /// number of writes of each writer.
+    /// Checks that each write is there completely and once, including all that were finished
+    /// `before`; returns the number of writes of each writer.
     fn check(&self, array: &Array, before: &[i64]) -> tdb_array::Result<Result<Vec<i64>, String>> {
         let read = array.read().collect()?;
         let writer: &[i32] = read.field("writer")?.values()?;

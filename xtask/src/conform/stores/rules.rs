@@ -32,8 +32,9 @@ fn storage(server: &Server, path: &str) -> Result<ObjectStorage, String> {
     open(&server.url(path), server.options()).map_err(said)
 }
 
-/// The store of a server, with one request at a time. moto checks whether an object exists and creates it in two steps,
-/// and other threads of moto may do the same in between. Real servers do both in one step.
+/// The store of a server, with one request at a time. moto checks whether an object exists and
+/// creates it in two steps, and other threads of moto may do the same in between. Real servers do
+/// both in one step.
 fn one_at_a_time(server: &Server) -> Result<Arc<dyn ObjectStore>, String> {
     Ok(Arc::new(LimitStore::new(storage(server, "")?.object_store(), 1)))
 }

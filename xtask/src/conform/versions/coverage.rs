@@ -33,7 +33,8 @@ impl Coverage {
         self.supported.iter().filter(|(_, count)| **count == 0).map(|(bin, _)| bin.clone()).collect()
     }
 
-    /// One line for each factor: filled bins of supported bins; with `bins`, also the number of arrays in each bin.
+    /// One line for each factor: filled bins of supported bins; with `bins`, also the number of
+    /// arrays in each bin.
     pub(super) fn text(&self, bins: bool) -> String {
         let mut factors: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
         for (bin, count) in &self.supported {

@@ -32,7 +32,8 @@ pub(super) struct Query {
 }
 
 impl Case {
-    /// The times at which the array is read: now, the end of all times, and some earlier time. `None` means now.
+    /// The times at which the array is read: now, the end of all times, and some earlier time.
+    /// `None` means now.
     fn times(&self) -> Vec<Option<u64>> {
         let times: Vec<u64> = self.acts.iter().filter_map(Act::time).collect();
         let mut asked = vec![None];

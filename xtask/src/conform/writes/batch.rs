@@ -109,8 +109,8 @@ pub(super) fn store(folder: &Path, list: Vec<Value>, blob: Vec<u8>) -> Result<()
     fs::write(folder.join("cases.json"), Value::from(list).to_string()).map_err(failed)
 }
 
-/// A list of some of the cases, for one peer. For arrays of its `own`, only the cells are compared: each library
-/// creates schemas of its own version.
+/// A list of some of the cases, for one peer. For arrays of its `own`, only the cells are compared:
+/// each library creates schemas of its own version.
 pub(super) fn chosen(
     folder: &Path,
     name: &str,
@@ -120,7 +120,8 @@ pub(super) fn chosen(
 ) -> Result<PathBuf, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
     let part = folder.join(name);
-    // The cells of the previous batch may be a link to the same file, and copying a file onto itself empties it.
+    // The cells of the previous batch may be a link to the same file, and copying a file onto
+    // itself empties it.
     fresh(&part)?;
     fresh(&part.join("arrays"))?;
     let list = fs::read(folder.join("cases.json")).map_err(failed)?;

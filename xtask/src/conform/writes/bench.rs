@@ -77,8 +77,8 @@ impl Case {
         self.acts.iter().any(|act| matches!(act, Act::Write(step) if past(step)))
     }
 
-    /// Whether its schema has a dense domain with which libraries of the version's time cannot compute for all
-    /// positions of cells.
+    /// Whether its schema has a dense domain with which libraries of the version's time cannot
+    /// compute for all positions of cells.
     pub(super) fn is_beyond_old_libraries(&self) -> bool {
         let schema = self.schema();
         let known = schema.check_known(schema.version);
@@ -86,7 +86,8 @@ impl Case {
         matches!(known, Err(SchemaProblem::NotInVersion { what, .. }) if whats.iter().any(|own| what.starts_with(own)))
     }
 
-    /// Whether string coordinates contain bytes from 0x80 on, in an array with more than one fragment.
+    /// Whether string coordinates contain bytes from 0x80 on, in an array with more than one
+    /// fragment.
     pub(super) fn merges_wide_strings(&self) -> bool {
         let dimensions = &self.schema().domain.dimensions;
         let wide = |(at, _): &(Vec<Vec<u8>>, model::Row)| {
@@ -116,8 +117,8 @@ impl Case {
         })
     }
 
-    /// Whether a dense write, with the cells that are read around it, reaches a last tile that ends at the largest
-    /// number of the type or past it.
+    /// Whether a dense write, with the cells that are read around it, reaches a last tile that ends
+    /// at the largest number of the type or past it.
     pub(super) fn writes_past_the_type(&self) -> bool {
         let schema = self.schema();
         let mut dimensions = schema.domain.dimensions.iter().enumerate();
@@ -168,8 +169,8 @@ impl Case {
         )
     }
 
-    /// Creates the array, and checks it after each step; returns the number of checks. The error distinguishes arrays
-    /// that tdb refuses to create from wrong arrays.
+    /// Creates the array, and checks it after each step; returns the number of checks. The error
+    /// distinguishes arrays that tdb refuses to create from wrong arrays.
     pub(super) fn write(&self, path: &Path) -> Result<usize, Failed> {
         if let Some(why) = &self.made.refused {
             return Err(Failed::Refused(why.clone()));
@@ -181,7 +182,8 @@ impl Case {
         create.create(path, self.schema()).map_err(|error| Failed::Refused(text(error)))?;
         for (number, act) in self.acts.iter().enumerate() {
             self.take(path, act).map_err(|error| match self.pair {
-                // Not every version has the tested feature; a release is asked whether its version has it.
+                // Not every version has the tested feature; a release is asked whether its version
+                // has it.
                 true => Failed::Refused(error),
                 false => Failed::Wrong(format!("step {number}, {}: {error}", act.name())),
             })?;
@@ -218,7 +220,8 @@ impl Case {
                 let array = limited.unwrap_or_else(|| unlimited.clone()).open(path).map_err(text)?;
                 let mut written = self.step(&array, step);
                 if written.as_ref().is_err_and(|error| error.starts_with("a tile has")) {
-                    // One tile is larger than the limit, so the write was refused and the array is unchanged.
+                    // One tile is larger than the limit, so the write was refused and the array is
+                    // unchanged.
                     written = self.step(&unlimited.open(path).map_err(text)?, step);
                 }
                 written
@@ -257,7 +260,8 @@ impl Case {
                     );
                 }
                 let batches = step.batches.and_then(|batches| {
-                    // Streams are not available if all cells would have to wait, or if they have an order.
+                    // Streams are not available if all cells would have to wait, or if they have an
+                    // order.
                     Some((step.cells.len().div_ceil(batches).max(1), write.clone().stream(64 << 20).ok()?))
                 });
                 if let Some((size, mut stream)) = batches {
@@ -413,7 +417,8 @@ fn given(column: &Columns) -> WriteColumn<'_> {
     }
 }
 
-/// The order of cells in an array: their numbers, in the order in which a temporary array of these cells returns them.
+/// The order of cells in an array: their numbers, in the order in which a temporary array of these
+/// cells returns them.
 fn sorted(schema: &ArraySchema, cells: &[(Vec<Vec<u8>>, model::Row)]) -> Result<Vec<usize>, String> {
     let mut scratch = schema.clone();
     scratch.attributes = vec![Attribute::new("number", Datatype::Uint32, CellValNum::ONE)];

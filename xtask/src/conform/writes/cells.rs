@@ -54,9 +54,9 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
     let mut last = 0;
     for index in 0..count {
         let Some(mut time) = times.get(index).copied() else { break };
-        // Some writes have the same time. Of dense writes, the later one takes precedence. libtiledb's row-major reader
-        // of sparse arrays returns cells sometimes of one and sometimes of the other, so these writes have no
-        // coordinates in common.
+        // Some writes have the same time. Of dense writes, the later one takes precedence.
+        // libtiledb's row-major reader of sparse arrays returns cells sometimes of one and
+        // sometimes of the other, so these writes have no coordinates in common.
         let again = index > 0 && last > 0 && random.one_in(4);
         if again {
             time = last;
@@ -82,8 +82,8 @@ pub(super) fn draw(random: &mut Random, schema: &ArraySchema) -> Vec<Act> {
         }
         if index > 0 && random.one_in(3) {
             acts.push(Act::Consolidate);
-            // Later writes have later times, because the first time of their fragment decides which dense cells take
-            // precedence.
+            // Later writes have later times, because the first time of their fragment decides which
+            // dense cells take precedence.
             let newest = acts.iter().filter_map(Act::time).max().unwrap_or(0);
             for (later, time) in times.iter_mut().skip(index + 1).enumerate() {
                 *time = newest + 10 * to_u64(later + 1);
@@ -319,7 +319,8 @@ fn coordinate(
         _ => low * (1.0 - share) + high * share,
     };
     let value = value.clamp(low, high);
-    // Sometimes zero, with the same sign in the whole array: libtiledb does not order zeros of both signs consistently.
+    // Sometimes zero, with the same sign in the whole array: libtiledb does not order zeros of both
+    // signs consistently.
     let zero = if schema.capacity % 2 == 1 { -0.0 } else { 0.0 };
     let within = low <= 0.0 && high >= 0.0;
     let value = if value == 0.0 || within && random.one_in(8) { zero } else { value };

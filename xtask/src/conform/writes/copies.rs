@@ -1,5 +1,5 @@
-//! Copies: a release creates an array, `tdb copy` writes it in another version, and a release of that version reads the
-//! copy.
+//! Copies: a release creates an array, `tdb copy` writes it in another version, and a release of
+//! that version reads the copy.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,8 @@ fn draw(run: &Run<'_>, number: usize) -> Result<Copy, String> {
     let mut case = super::draw(source, run.options.seed ^ 0x0c09_1e50, number);
     // A copy contains the current state of the array, and begins a new history.
     case.acts.retain(|act| act.time().is_some_and(|time| time < FUTURE));
-    // The random part of libtiledb's names decides which of two fragments with the same time is newer.
+    // The random part of libtiledb's names decides which of two fragments with the same time is
+    // newer.
     let mut times = HashSet::new();
     case.acts.retain(|act| !matches!(act, Act::Write(_)) || times.insert(act.time()));
     let releases = run.releases.of(source.number());
@@ -175,8 +176,8 @@ fn listed(folder: &Path, release: &str, copies: &[&Copy]) -> Result<PathBuf, Str
     Ok(part)
 }
 
-/// Arrays that tdb reads differently from the model: the fault of the release, if the release reads them in the same
-/// way.
+/// Arrays that tdb reads differently from the model: the fault of the release, if the release reads
+/// them in the same way.
 fn unread(
     run: &Run<'_>,
     others: Vec<(Copy, String)>,

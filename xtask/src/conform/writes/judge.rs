@@ -14,12 +14,14 @@ use crate::peer::READER;
 const REORDERED: &str = "in another order, ";
 /// The message of `writes_peer.py` for arrays that a library does not create.
 const CREATE: &str = "create: ";
-/// For arrays that neither tdb nor the newest library creates, although a library of the version's time does.
+/// For arrays that neither tdb nor the newest library creates, although a library of the version's
+/// time does.
 const OUTDATED: &str = "refused, as libtiledb 2.30 no longer makes it";
-/// For arrays that tdb refuses because releases of the version's time fail on some cells of such arrays, although not
-/// on all.
+/// For arrays that tdb refuses because releases of the version's time fail on some cells of such
+/// arrays, although not on all.
 const BEYOND: &str = "refused by \"Old versions\": dense domains and tiles past the largest number of their type, negative INT8 and INT16";
-/// For features that tdb refuses and libtiledb creates, but whose cells libtiledb does not write, or misreads.
+/// For features that tdb refuses and libtiledb creates, but whose cells libtiledb does not write,
+/// or misreads.
 const USELESS: &str =
     "refused, and libtiledb does not write, or misreads, the cells that it makes the array for";
 /// Number of failures of a version and library that are printed in full.
@@ -33,7 +35,8 @@ pub(super) struct Counts {
     cases: usize,
     equal: usize,
     cells: u64,
-    /// Arrays of the same cells that the library writes itself and then cannot read, or reads as other cells.
+    /// Arrays of the same cells that the library writes itself and then cannot read, or reads as
+    /// other cells.
     own: Vec<String>,
     /// Arrays that neither tdb nor the library creates.
     refused: usize,
@@ -151,8 +154,8 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Tests whether libraries can create the arrays that tdb refuses: the library of the version's time and, if it
-    /// can, the newest one, which no longer creates some arrays that old ones did.
+    /// Tests whether libraries can create the arrays that tdb refuses: the library of the version's
+    /// time and, if it can, the newest one, which no longer creates some arrays that old ones did.
     pub(super) fn refusals(&self, made: &Batch, jobs: &[Job], tally: &mut Tally) -> Result<(), String> {
         for job in jobs {
             let own = self.own(&job.reader, &job.cases)?;
@@ -228,13 +231,15 @@ impl Counts {
         }
         // The newest library decides which order is correct, not tdb.
         let reordered = reader == READER && answer.what.contains(REORDERED);
-        // Also with its own arrays: the library crashes when it writes the same cells, or does not read what it wrote.
+        // Also with its own arrays: the library crashes when it writes the same cells, or does not
+        // read what it wrote.
         let same = own.filter(|_| !reordered).and_then(|(able, own)| match able.outcome {
             Outcome::Equal if own.outcome != Outcome::Equal => Some(&own.what),
             Outcome::Crashed => Some(&able.what),
             _ => None,
         });
-        // If a release cannot store its own array of the tested feature either, tdb must refuse to create it.
+        // If a release cannot store its own array of the tested feature either, tdb must refuse to
+        // create it.
         let lost = |what: &str| what.starts_with("signal") || what.starts_with("metadata are");
         if let Some(what) = same.filter(|what| case.pair && lost(what)) {
             self.failures.push(tell(format!(

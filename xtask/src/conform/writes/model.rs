@@ -31,7 +31,8 @@ pub(super) struct Step {
     pub(super) how: How,
     /// For a dense write: the first and last ordinal in each dimension.
     pub(super) sides: Vec<(u64, u64)>,
-    /// Coordinates and values, in the order in which they are passed. Dense cells have no coordinates.
+    /// Coordinates and values, in the order in which they are passed. Dense cells have no
+    /// coordinates.
     pub(super) cells: Vec<(Vec<Vec<u8>>, Row)>,
     pub(super) fragment_bytes: Option<u64>,
     /// For a dense write: the number of batches, if it is not written at once.
@@ -39,7 +40,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The cells that are written: without cells with duplicate coordinates, if the array does not allow duplicates.
+    /// The cells that are written: without cells with duplicate coordinates, if the array does not
+    /// allow duplicates.
     pub(super) fn settled(&self, schema: &ArraySchema) -> Vec<(Vec<Vec<u8>>, Row)> {
         if schema.array_type == ArrayType::Dense || schema.allows_duplicates {
             return self.cells.clone();
@@ -213,7 +215,8 @@ impl Model {
         Self::Sparse(model.into_iter().collect())
     }
 
-    /// The box of a dense array that is read: everything that was written, and some cells around it.
+    /// The box of a dense array that is read: everything that was written, and some cells around
+    /// it.
     pub(super) fn sides(&self, schema: &ArraySchema) -> Option<Vec<(u64, u64)>> {
         let Self::Dense(cells) = self else { return None };
         let sides = schema.domain.dimensions.iter().enumerate().map(|(index, _)| {
@@ -225,7 +228,8 @@ impl Model {
         sides.collect()
     }
 
-    /// The cells as columns: those of a box in a given order, or those of a sparse array in no particular order.
+    /// The cells as columns: those of a box in a given order, or those of a sparse array in no
+    /// particular order.
     pub(super) fn columns(&self, schema: &ArraySchema, layout: Layout, sides: &[(u64, u64)]) -> Vec<Columns> {
         let fill: Row = schema
             .attributes

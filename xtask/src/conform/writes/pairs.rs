@@ -1,7 +1,8 @@
-//! Every feature in every version: small arrays with one datatype, filter, option, type of metadata or structure.
+//! Every feature in every version: small arrays with one datatype, filter, option, type of metadata
+//! or structure.
 //!
-//! tdb writes the array, and every release that writes the version reads it; or tdb refuses it with a specific error,
-//! and so does a release.
+//! tdb writes the array, and every release that writes the version reads it; or tdb refuses it with
+//! a specific error, and so does a release.
 
 use std::collections::BTreeMap;
 
@@ -334,7 +335,8 @@ fn number(datatype: Datatype, at: u64) -> Vec<u8> {
     value.to_le_bytes().into_iter().take(datatype.size()).collect()
 }
 
-/// A few cells that every filter accepts: tiles are full, and no value is less than the previous one.
+/// A few cells that every filter accepts: tiles are full, and no value is less than the previous
+/// one.
 fn cells(schema: &ArraySchema) -> Option<Step> {
     let dense = schema.array_type == ArrayType::Dense;
     let dimensions = &schema.domain.dimensions;

@@ -1,8 +1,8 @@
 //! Cases in which releases of libtiledb read correct arrays wrongly: rules, each with a reason from
 //! docs/correctness_issues.md.
 //!
-//! A rule depends on the schema of a case, the operations on it and the release, never on an answer. If only queries in
-//! some orders go wrong, only these queries are not run.
+//! A rule depends on the schema of a case, the operations on it and the release, never on an
+//! answer. If only queries in some orders go wrong, only these queries are not run.
 
 use tdb_array::{ArrayType, Datatype, Layout};
 use tdb_cells::order::reals::tiles_ascend;
@@ -16,8 +16,8 @@ use crate::peer::READER;
 /// The largest number up to which floating point can represent all whole numbers.
 const EXACT: u64 = 1 << 53;
 
-/// Faults of releases that also occur with their own arrays, but not always with the same cells, which may be in other
-/// tiles there.
+/// Faults of releases that also occur with their own arrays, but not always with the same cells,
+/// which may be in other tiles there.
 const EXCUSED: [Excuse; 9] = [
     Excuse {
         releases: |_| true,
@@ -223,7 +223,8 @@ fn merges(layout: &str) -> bool {
     ["global-order", "unordered"].contains(&layout)
 }
 
-/// Whether the array has one dimension, in which the order of cells is the order of their coordinates.
+/// Whether the array has one dimension, in which the order of cells is the order of their
+/// coordinates.
 fn is_line(case: &Case) -> bool {
     case.made.schema.domain.dimensions.len() == 1
 }
@@ -233,14 +234,16 @@ fn sparse_with(case: &Case, fits: impl Fn(&Dimension) -> bool) -> bool {
     schema.array_type == ArrayType::Sparse && schema.domain.dimensions.iter().any(fits)
 }
 
-/// Whether the domain of a dimension of signed integers is wider than the largest number of the type.
+/// Whether the domain of a dimension of signed integers is wider than the largest number of the
+/// type.
 fn is_wide(dimension: &Dimension) -> bool {
     let bits = u32::try_from(dimension.datatype.size() * 8).unwrap_or(64);
     dimension.datatype.physical().is_signed_integer()
         && dimension.last_ordinal().is_some_and(|last| u128::from(last) >= 1 << (bits - 1))
 }
 
-/// Whether the product of all extents of a dense array but the last is more than the type of its dimensions can count.
+/// Whether the product of all extents of a dense array but the last is more than the type of its
+/// dimensions can count.
 fn counts_past_its_type(schema: &ArraySchema) -> bool {
     let dimensions = schema.domain.dimensions.as_slice();
     let Some((last, others)) = dimensions.split_last() else { return false };

@@ -49,7 +49,8 @@ const STRINGS: [Datatype; 7] = [
     Datatype::StringUcs4,
 ];
 
-/// The first version whose libraries have a type, an order or a filter. These came with libraries, not with formats.
+/// The first version whose libraries have a type, an order or a filter. These came with libraries,
+/// not with formats.
 const TIMES_SINCE: u32 = 9;
 const HILBERT_SINCE: u32 = 7;
 const BLOBS_SINCE: u32 = 14;
@@ -243,7 +244,8 @@ fn enumeration(random: &mut Random, version: FormatVersion, index: usize) -> Opt
     Some(enumeration)
 }
 
-/// A label of the first dimension. Its values are in a separate array, which is created and left empty.
+/// A label of the first dimension. Its values are in a separate array, which is created and left
+/// empty.
 fn label(random: &mut Random) -> Option<DimensionLabel> {
     let (datatype, cell_val_num) = *random.pick(&[
         (Datatype::Float64, CellValNum::ONE),

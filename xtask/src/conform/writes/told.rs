@@ -1,4 +1,5 @@
-//! A schema in the form that libtiledb's interface returns (`Reader.schema` of `xtask/peer/expect.py`).
+//! A schema in the form that libtiledb's interface returns (`Reader.schema` of
+//! `xtask/peer/expect.py`).
 
 use serde_json::{Map, Value, json};
 use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout};

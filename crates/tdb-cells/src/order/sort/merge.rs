@@ -1,4 +1,5 @@
-//! Merges runs that are already sorted, band by band: a thread holds only the keys of its current band.
+//! Merges runs that are already sorted, band by band: a thread holds only the keys of its current
+//! band.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +14,11 @@ use crate::{Error, Result, parallel};
 const SHORT_RUN: usize = 64;
 /// A band ends after this many samples of all runs, if the runs are long.
 const SAMPLES: usize = 8;
-/// Where only what is dropped is wanted, a band has on average at least this many cells of each run: starting to compute keys costs as
-/// much as some dozens of them.
+/// Where only what is dropped is wanted, a band has on average at least this many cells of each
+/// run: starting to compute keys costs as much as some dozens of them.
 const CELLS_OF_RUN: usize = 512;
-/// The most cells of such a band: the keys, and what finds the doubtful ones, fit in a core's second-level cache.
+/// The most cells of such a band: the keys, and what finds the doubtful ones, fit in a core's
+/// second-level cache.
 const WIDE_BAND: usize = 1 << 17;
 
 /// The most places in runs that are kept before they become pieces of bands.
@@ -35,8 +37,8 @@ struct Runs<K> {
     step: usize,
 }
 
-/// Merges batches that are already sorted. `None` if they are too short to be worth it, or if they are not sorted,
-/// which is checked during the merge.
+/// Merges batches that are already sorted. `None` if they are too short to be worth it, or if they
+/// are not sorted, which is checked during the merge.
 pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     threads: usize,
     source: &S,
@@ -69,7 +71,8 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)).transpose()
 }
 
-/// The runs that the batches form: a batch that begins where the previous one ends continues its run.
+/// The runs that the batches form: a batch that begins where the previous one ends continues its
+/// run.
 fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
     let mut runs: Vec<Run<K>> = Vec::new();
     let (mut start, mut last) = (0usize, None);
@@ -152,13 +155,15 @@ fn bands<K: Key, S: Source<K>>(
 }
 
 impl<K: Key> Band<K> {
-    /// Replaces `keys` by those of its cells; `None` if one does not fit, otherwise whether equal keys mean equal coordinates.
+    /// Replaces `keys` by those of its cells; `None` if one does not fit, otherwise whether equal
+    /// keys mean equal coordinates.
     fn keys<S: Source<K>>(&self, source: &S, keys: &mut Vec<K>) -> Option<bool> {
         keys.clear();
         self.pieces.iter().try_fold(true, |exact, piece| Some(exact & source.keys(piece.clone(), keys)?))
     }
 
-    /// Whether keys from `min` to `max` belong to it. Its cells were found by a binary search in runs that may not be sorted.
+    /// Whether keys from `min` to `max` belong to it. Its cells were found by a binary search in
+    /// runs that may not be sorted.
     fn contains(&self, min: K, max: K) -> bool {
         self.min.is_none_or(|start| start <= min) && self.end.is_none_or(|end| max < end)
     }
@@ -198,7 +203,8 @@ impl<K: Key> Run<K> {
     }
 }
 
-/// Finds the keys that may occur more than once, without sorting: where only what is dropped is wanted, the others do not matter.
+/// Finds the keys that may occur more than once, without sorting: where only what is dropped is
+/// wanted, the others do not matter.
 #[derive(Default)]
 struct Doubtful {
     /// A bit for each hash that a key has.
@@ -236,12 +242,14 @@ impl Doubtful {
         (min, max)
     }
 
-    /// Moves the doubtful ones of some entries, which were noted, to the front of `room`, which is as long; returns their number.
+    /// Moves the doubtful ones of some entries, which were noted, to the front of `room`, which is
+    /// as long; returns their number.
     fn pick<K: Key>(&self, keys: &[K], cells: Range<u32>, room: &mut [(K, u32)]) -> usize {
         let (again, words) = (self.again.as_slice(), self.again.len());
         let mut found = 0usize;
         for (key, cell) in keys.iter().zip(cells) {
-            // Each is written, and most are overwritten by the next one: to skip them would be a branch that nobody can foresee.
+            // Each is written, and most are overwritten by the next one: to skip them would be a
+            // branch that nobody can foresee.
             if let Some(slot) = room.get_mut(found) {
                 *slot = (*key, cell);
             }
@@ -253,8 +261,9 @@ impl Doubtful {
     }
 }
 
-/// The word of a key's hash, of so many (fewer than 2²⁶), and its bit in it. Fibonacci hashing: neighbouring keys, which are the rule here,
-/// get hashes that are far apart, in their highest bits.
+/// The word of a key's hash, of so many (fewer than 2²⁶), and its bit in it. Fibonacci hashing:
+/// neighbouring keys, which are the rule here, get hashes that are far apart, in their highest
+/// bits.
 #[inline]
 fn place<K: Key>(key: K, words: usize) -> (usize, u64) {
     let word = key.shifted(0) ^ key.shifted(u64::BITS).rotate_left(u64::BITS / 2);
@@ -312,7 +321,8 @@ impl<K: Key> Room<K> {
         }
         let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
         if max.above(min).length().saturating_add(places) <= u64::BITS {
-            // Distances from the band's least key, with positions in the band: half as many bytes to move.
+            // Distances from the band's least key, with positions in the band: half as many bytes
+            // to move.
             words.clear();
             words.extend(
                 keys.iter()
@@ -331,7 +341,8 @@ impl<K: Key> Room<K> {
         Some(in_order(pairs, exact, finish, slot))
     }
 
-    /// [`Self::merge`] where only the dropped cells are wanted: a cell whose key no other one has is none of them.
+    /// [`Self::merge`] where only the dropped cells are wanted: a cell whose key no other one has
+    /// is none of them.
     fn find_dropped<S: Source<K>, F: Finish>(
         &mut self,
         source: &S,

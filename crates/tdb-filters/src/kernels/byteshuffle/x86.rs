@@ -1,10 +1,10 @@
 //! The byte shuffle for AVX2 and AVX-512.
 //!
-//! Both load the bytes of a group of values into `N` registers and rotate the bits of each byte's address in the group:
-//! from (value number, byte number) to (byte number, value number), or back.
+//! Both load the bytes of a group of values into `N` registers and rotate the bits of each byte's
+//! address in the group: from (value number, byte number) to (byte number, value number), or back.
 //!
-//! Memory limits their speed, and how memory is written matters more than how bytes are permuted: planes are written
-//! fastest in half cache lines, values in whole and aligned lines.
+//! Memory limits their speed, and how memory is written matters more than how bytes are permuted:
+//! planes are written fastest in half cache lines, values in whole and aligned lines.
 
 use core::arch::x86_64::*;
 use core::ops::Range;
@@ -35,8 +35,8 @@ pub(crate) fn unshuffle_avx2(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// For data that stays in the first-level cache. Chunks are shuffled by [`shuffle_avx2`] on every machine: writing half
-/// lines to memory takes four fifths of the time.
+/// For data that stays in the first-level cache. Chunks are shuffled by [`shuffle_avx2`] on every
+/// machine: writing half lines to memory takes four fifths of the time.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub(crate) fn shuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
@@ -59,10 +59,11 @@ pub(crate) fn unshuffle_avx512(size: usize, src: &[u8], dst: &mut [u8]) {
     }
 }
 
-/// Ranges of `count` values to process in whole groups of `group` values: all values if `lead` is 0; otherwise the
-/// values from `lead` on, preceded by one group for the values before them. If values are left over at the end, one
-/// more group covers them. Groups may overlap, which is harmless and faster than a loop over single values. The ranges
-/// are empty if there are fewer values than one group.
+/// Ranges of `count` values to process in whole groups of `group` values: all values if `lead` is
+/// 0; otherwise the values from `lead` on, preceded by one group for the values before them. If
+/// values are left over at the end, one more group covers them. Groups may overlap, which is
+/// harmless and faster than a loop over single values. The ranges are empty if there are fewer
+/// values than one group.
 #[inline(always)]
 fn passes(count: usize, lead: usize, group: usize) -> [Range<usize>; 3] {
     if count < group {
@@ -74,8 +75,8 @@ fn passes(count: usize, lead: usize, group: usize) -> [Range<usize>; 3] {
     [0..head, lead..count, last..count]
 }
 
-/// The number of values (of two bytes or more) before the first one at the start of a cache line: less than 32. 0 if no
-/// value is at the start of a line.
+/// The number of values (of two bytes or more) before the first one at the start of a cache line:
+/// less than 32. 0 if no value is at the start of a line.
 #[inline(always)]
 fn before_line<const N: usize>(values: &[[u8; N]]) -> usize {
     let bytes = values.as_flattened().as_ptr().align_offset(64);
@@ -112,8 +113,8 @@ fn pieces_mut<'a, const N: usize, const W: usize>(
 mod avx2 {
     use super::*;
 
-    /// Interleaves the bytes of the first half of the registers with those of the second: rotates an address
-    /// to the left by one bit.
+    /// Interleaves the bytes of the first half of the registers with those of the second: rotates
+    /// an address to the left by one bit.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn interleave<const N: usize>(rows: [__m256i; N]) -> [__m256i; N] {
@@ -192,8 +193,9 @@ mod avx2 {
     }
 }
 
-/// Groups of 64 values. First the register number is exchanged with the number of the part within the register (each
-/// has `N` parts); then a permutation of bytes rotates the address in each register.
+/// Groups of 64 values. First the register number is exchanged with the number of the part within
+/// the register (each has `N` parts); then a permutation of bytes rotates the address in each
+/// register.
 pub(in crate::kernels) mod avx512 {
     use super::*;
 
@@ -211,8 +213,8 @@ pub(in crate::kernels) mod avx512 {
         table
     }
 
-    /// The indices, among the sixteen words of two registers, that interleave the registers' parts, `parts` of them in
-    /// each: for the lower halves and for the upper halves.
+    /// The indices, among the sixteen words of two registers, that interleave the registers' parts,
+    /// `parts` of them in each: for the lower halves and for the upper halves.
     const fn interleaving(parts: usize) -> [[u64; 8]; 2] {
         let mut tables = [[0; 8]; 2];
         let words = 8 / parts;

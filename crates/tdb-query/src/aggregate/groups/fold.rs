@@ -129,7 +129,8 @@ pub(super) fn each_group<S: Copy, V>(
     if changes > groups.len() / 4 {
         return each(slots, groups, values, |slot, value| *slot = run(*slot, value));
     }
-    // The slot is held while the group is the same: to write and read it again takes longer than to compute.
+    // The slot is held while the group is the same: to write and read it again takes longer than to
+    // compute.
     let (mut at, mut held) = (*first, *slot_of(slots, *first)?);
     for (group, value) in groups.iter().zip(values) {
         if *group != at {
@@ -190,7 +191,8 @@ impl Fold {
         }
     }
 
-    /// Adds cells of the field: those with the numbers `chosen`, or all `cells`. `groups` has the group of each of them.
+    /// Adds cells of the field: those with the numbers `chosen`, or all `cells`. `groups` has the
+    /// group of each of them.
     pub(super) fn add(
         &mut self,
         field: &WantedField,
@@ -284,7 +286,8 @@ impl Fold {
         each(&mut self.nulls, groups, other.nulls, |nulls, more| *nulls = nulls.saturating_add(more))
     }
 
-    /// The values of an aggregate that looks at the field. `counts` is the number of cells of each group.
+    /// The values of an aggregate that looks at the field. `counts` is the number of cells of each
+    /// group.
     pub(super) fn values(
         &self,
         field: &WantedField,

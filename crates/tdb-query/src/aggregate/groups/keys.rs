@@ -43,7 +43,8 @@ impl Values {
         Self { store, null: None }
     }
 
-    /// The word of a value, and whether it is null. Of what is no number, the word is its number here.
+    /// The word of a value, and whether it is null. Of what is no number, the word is its number
+    /// here.
     pub(super) fn word(&self, number: u32) -> Result<(u64, bool)> {
         Ok(match &self.store {
             Store::Words(_) if self.null == Some(number) => (0, true),
@@ -68,7 +69,8 @@ impl Values {
         }
     }
 
-    /// Writes the number of each cell's value to `numbers`: of the cells `chosen`, or of all `cells`.
+    /// Writes the number of each cell's value to `numbers`: of the cells `chosen`, or of all
+    /// `cells`.
     pub(super) fn number(
         &mut self,
         view: ColumnView<'_>,

@@ -1,10 +1,13 @@
-//! Groups: the cells of a query that have the same values of some fields, and aggregates of each group.
+//! Groups: the cells of a query that have the same values of some fields, and aggregates of each
+//! group.
 //!
-//! Tiles are looked at as in other aggregates (`super::sparse`), but no statistics are used. The values of each key are
-//! numbered as they appear (`keys`), with several keys pairs of these numbers (`pairs`), so that a group is a number, and what is added
-//! up is a list by that number (`fold`). A thread adds up runs of tiles that have about 2^17 cells; the runs are put together in their order, so
-//! that neither the order of the groups nor sums of reals depend on the number of threads. Where groups turn out to be many, the cells are
-//! divided by their keys instead (`wide`).
+//! Tiles are looked at as in other aggregates (`super::sparse`), but no statistics are used. The
+//! values of each key are numbered as they appear (`keys`), with several keys pairs of these
+//! numbers (`pairs`), so that a group is a number, and what is added up is a list by that number
+//! (`fold`). A thread adds up runs of tiles that have about 2^17 cells; the runs are put together
+//! in their order, so that neither the order of the groups nor sums of reals depend on the number
+//! of threads. Where groups turn out to be many, the cells are divided by their keys instead
+//! (`wide`).
 
 mod fold;
 mod keys;
@@ -118,7 +121,8 @@ pub(crate) fn run(
     let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX) / 2);
     let mut asked = Asked { program, wanted, keys: own, aggregates, places, most, few };
     if asked.folds().iter().any(Fold::has_strings) {
-        // Strings have no fixed size, so that their extremes cannot be sorted by shards: such a query keeps one table.
+        // Strings have no fixed size, so that their extremes cannot be sorted by shards: such a
+        // query keeps one table.
         asked.few = usize::MAX;
     }
     let sources = Sources::new(plan.array.context(), &asked.program, plan.array.fragments());
@@ -142,8 +146,9 @@ const fn for_groups(budget: MemoryBudget) -> u64 {
     budget.bytes() / 4
 }
 
-/// The least budget that leaves as much beside the groups as `min` leaves beside those of the smaller `budget`. Three quarters of a budget
-/// are planned, and the groups take a quarter: half is left.
+/// The least budget that leaves as much beside the groups as `min` leaves beside those of the
+/// smaller `budget`. Three quarters of a budget are planned, and the groups take a quarter: half is
+/// left.
 fn with_groups(budget: MemoryBudget, min: MemoryBudget) -> MemoryBudget {
     let planned = (min.bytes() / 4).saturating_add(1).saturating_mul(3);
     let bytes = planned.saturating_sub(for_groups(budget)).saturating_mul(2);
@@ -183,8 +188,8 @@ impl Taker for Grouping<'_> {
 }
 
 impl Grouping<'_> {
-    /// Adds the cells of some runs of tiles to what was found. If their tiles cannot be read, or memory is too small for them, that is as
-    /// before.
+    /// Adds the cells of some runs of tiles to what was found. If their tiles cannot be read, or
+    /// memory is too small for them, that is as before.
     fn add(
         &self,
         found: &mut Found,
@@ -207,9 +212,10 @@ impl Grouping<'_> {
         self.check(found.groups(), found.held())
     }
 
-    /// The groups of the cells of some runs of tiles, and the runs that are left when these are more than few: which these are depends on
-    /// the cells alone, not on what threads do. If memory is too small for few groups, some runs are left too: the tables of threads
-    /// take more than shards.
+    /// The groups of the cells of some runs of tiles, and the runs that are left when these are
+    /// more than few: which these are depends on the cells alone, not on what threads do. If memory
+    /// is too small for few groups, some runs are left too: the tables of threads take more than
+    /// shards.
     fn few<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],

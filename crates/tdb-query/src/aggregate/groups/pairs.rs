@@ -31,8 +31,8 @@ impl Pairs {
         lists.saturating_add(self.table.allocation_size())
     }
 
-    /// Replaces each left number by the number of the pair that it makes with the right one. `counts` is how many left and right
-    /// numbers there are.
+    /// Replaces each left number by the number of the pair that it makes with the right one.
+    /// `counts` is how many left and right numbers there are.
     pub(super) fn number(&mut self, left: &mut [u32], right: &[u32], counts: (usize, usize)) {
         let near = self.cover(counts);
         let width = self.width;

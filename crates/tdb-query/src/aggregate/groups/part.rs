@@ -15,8 +15,8 @@ use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
-/// With more groups than this, parts number their own: where extremes of strings keep one table, and where a thread is ahead of the one
-/// that finds out that groups are many.
+/// With more groups than this, parts number their own: where extremes of strings keep one table,
+/// and where a thread is ahead of the one that finds out that groups are many.
 const MANY: usize = RUN;
 
 /// What a thread has: its own numbers of groups, which it keeps from run to run.
@@ -40,8 +40,8 @@ pub(super) struct Part {
     /// How much the thread's table had before.
     before: Lens,
     pub(super) fresh: Fresh,
-    /// If the thread has many groups: those that the part has, each of which has its place here as its number. Lists of all would take
-    /// more time and memory for each part than its cells do.
+    /// If the thread has many groups: those that the part has, each of which has its place here as
+    /// its number. Lists of all would take more time and memory for each part than its cells do.
     pub(super) some: Option<Vec<u32>>,
     /// The number of cells of each group.
     pub(super) counts: Vec<u64>,
@@ -124,7 +124,8 @@ impl Part {
     }
 }
 
-/// Replaces the numbers of groups by their places in `some`, to which new ones are added. `own` has the place of each number.
+/// Replaces the numbers of groups by their places in `some`, to which new ones are added. `own` has
+/// the place of each number.
 fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) -> Result<()> {
     for group in groups {
         let place = own.get_mut(index_of(*group)).or_internal("a group has no number in its part")?;
@@ -137,7 +138,8 @@ fn renumber(groups: &mut [u32], own: &mut [u32], some: &mut Vec<u32>) -> Result<
     Ok(())
 }
 
-/// Runs a function on the selected cells of a field, which have fill values if their fragment does not have the field.
+/// Runs a function on the selected cells of a field, which have fill values if their fragment does
+/// not have the field.
 pub(super) fn look(
     looked: &mut Looked<'_>,
     field: usize,

@@ -5,8 +5,9 @@ use tdb_codec::{Buffer, CellValNum, Datatype, Native, PhysicalVisitor};
 use crate::expression::Aggregate;
 use crate::{Cells, Column};
 
-/// The groups of a query's cells, and aggregates of each. Their order does not depend on the number of threads: it is nearly that in
-/// which they first appear in the array, and where they are very many, an order of hashes.
+/// The groups of a query's cells, and aggregates of each. Their order does not depend on the number
+/// of threads: it is nearly that in which they first appear in the array, and where they are very
+/// many, an order of hashes.
 #[derive(Clone, Debug)]
 pub struct Grouped {
     pub(super) keys: Cells,
@@ -18,10 +19,11 @@ pub struct Grouped {
 pub struct GroupedValues {
     /// The aggregate that was computed.
     pub aggregate: Aggregate,
-    /// Its values: `UINT64` for counts, the 64-bit type of the field's kind for sums, `FLOAT64` for means, and the field's own type for
-    /// extremes. Null if all cells of the group are.
+    /// Its values: `UINT64` for counts, the 64-bit type of the field's kind for sums, `FLOAT64` for
+    /// means, and the field's own type for extremes. Null if all cells of the group are.
     pub column: Column,
-    /// Whether a sum of integers does not fit in 64 bits. Its value is then the limit that it exceeded.
+    /// Whether a sum of integers does not fit in 64 bits. Its value is then the limit that it
+    /// exceeded.
     pub overflowed: bool,
     /// Whether NaNs were left out of extremes.
     pub has_nan: bool,
@@ -74,13 +76,15 @@ impl GroupedValues {
         Self { aggregate: aggregate.clone(), column, overflowed: false, has_nan: false }
     }
 
-    /// Whether the aggregate's values are real numbers: means, and sums and extremes of real fields.
+    /// Whether the aggregate's values are real numbers: means, and sums and extremes of real
+    /// fields.
     #[must_use]
     pub const fn are_reals(&self) -> bool {
         self.column.datatype.physical().is_float()
     }
 
-    /// The value of a group, if the aggregate's are integers. `None` if it is null, and if there is no such group.
+    /// The value of a group, if the aggregate's are integers. `None` if it is null, and if there is
+    /// no such group.
     #[must_use]
     pub fn integer(&self, group: usize) -> Option<i128> {
         if self.are_reals() {
@@ -94,7 +98,8 @@ impl GroupedValues {
         })
     }
 
-    /// The value of a group, if the aggregate's are real numbers. `None` if it is null, and if there is no such group.
+    /// The value of a group, if the aggregate's are real numbers. `None` if it is null, and if
+    /// there is no such group.
     #[must_use]
     pub fn real(&self, group: usize) -> Option<f64> {
         struct ToFloat<'a>(&'a [u8]);

@@ -10,8 +10,8 @@ use crate::buffers::index_of;
 use crate::condition::{ColumnView, picked, word_at};
 use crate::{OrInternal, Result};
 
-/// What decides most comparisons of two strings, and all of strings of up to 16 bytes: the first 8 and the last 8 bytes (of a shorter
-/// string all bytes), and the length.
+/// What decides most comparisons of two strings, and all of strings of up to 16 bytes: the first 8
+/// and the last 8 bytes (of a shorter string all bytes), and the length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Ends {
     first: u64,
@@ -132,7 +132,8 @@ impl Strings {
         }
         let number = self.push(string);
         let Self { table, hashes, bytes, lengths, .. } = self;
-        // The table has no numbers but those of strings that are here; a wrong hash would only hide one of them.
+        // The table has no numbers but those of strings that are here; a wrong hash would only hide
+        // one of them.
         let hash_of = |(ends, number): &(Ends, u32)| {
             hashes.of(*ends, || string_of(lengths, bytes, *number).unwrap_or_default())
         };
@@ -140,8 +141,8 @@ impl Strings {
         number
     }
 
-    /// Writes the numbers of the strings at these places. The hashes of some strings come before their search, so that the processor can
-    /// wait for several places of the table at a time.
+    /// Writes the numbers of the strings at these places. The hashes of some strings come before
+    /// their search, so that the processor can wait for several places of the table at a time.
     fn find_all(
         &mut self,
         values: &[u8],

@@ -26,8 +26,9 @@ impl Near {
         self.slots.capacity().saturating_mul(4)
     }
 
-    /// Makes the table contain all words from `low` to `high`, if it can; returns whether it does. If `count` words are `known`, and these
-    /// are many, it does not look through them again for each tile.
+    /// Makes the table contain all words from `low` to `high`, if it can; returns whether it does.
+    /// If `count` words are `known`, and these are many, it does not look through them again for
+    /// each tile.
     fn cover(
         &mut self,
         (low, high): (u64, u64),
@@ -66,7 +67,8 @@ impl Near {
     }
 }
 
-/// Numbers of single numbers, which are kept as words: integers in their order, reals as their bits.
+/// Numbers of single numbers, which are kept as words: integers in their order, reals as their
+/// bits.
 #[derive(Debug)]
 pub(super) struct Words {
     pub(super) physical: Physical,
@@ -209,7 +211,8 @@ impl<W: TakeWords> EachWord<'_, W> {
         Ok(())
     }
 
-    /// Of values of a type. The arms are not in a generic function: each type would get the code of all ten.
+    /// Of values of a type. The arms are not in a generic function: each type would get the code of
+    /// all ten.
     pub(super) fn of(self, physical: Physical) -> Result<()> {
         match physical {
             Physical::I8 => self.run(|value: i8| word::of_integer(value.into())),

@@ -12,7 +12,8 @@ use crate::spec::ColumnSpec;
 const FIELDS: usize = 4;
 const CELLS: usize = 24;
 
-/// Columns of which only the cells are decoded that the first request asks for. The others have the value that no test expects.
+/// Columns of which only the cells are decoded that the first request asks for. The others have the
+/// value that no test expects.
 struct Decoded {
     truth: [[i32; CELLS]; FIELDS],
     decoded: [Option<[i32; CELLS]>; FIELDS],

@@ -16,7 +16,8 @@ fn locked(file: File) -> io::Result<StorageLock> {
     }
 }
 
-/// Whether a file system says that it has no locks: NFS does where the server's lock service does not answer.
+/// Whether a file system says that it has no locks: NFS does where the server's lock service does
+/// not answer.
 #[cfg(unix)]
 fn has_no_locks(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error())
@@ -44,23 +45,24 @@ impl LocalStorage {
         self.locked_by_file()
     }
 
-    /// A lock that is known to the server of a file system too. Without that one, the lock of the folder excludes nobody on other
-    /// machines, and so counts as none.
+    /// A lock that is known to the server of a file system too. Without that one, the lock of the
+    /// folder excludes nobody on other machines, and so counts as none.
     #[cfg(unix)]
     fn also_locked_by_file(&self, folder: StorageLock) -> io::Result<StorageLock> {
         let file = self.locked_by_file()?;
         Ok(if file.is_none() { file } else { StorageLock::new((file, folder)) })
     }
 
-    /// Waits for the lock of a file in the array's folder. The lock ends with its process, and the empty file stays.
+    /// Waits for the lock of a file in the array's folder. The lock ends with its process, and the
+    /// empty file stays.
     fn locked_by_file(&self) -> io::Result<StorageLock> {
         let path = self.path(&format!("{TEMPORARY}.lock"));
         locked(opening::open(OpenOptions::new().write(true).create(true).truncate(false), &path)?)
     }
 }
 
-/// The numbers by which Linux knows file systems that other machines may share, and whose folders it locks for itself alone: NFS,
-/// SMB (two), AFS, 9P, FUSE, Lustre, GPFS, BeeGFS.
+/// The numbers by which Linux knows file systems that other machines may share, and whose folders
+/// it locks for itself alone: NFS, SMB (two), AFS, 9P, FUSE, Lustre, GPFS, BeeGFS.
 #[cfg(target_os = "linux")]
 const SHARED: [u32; 9] = [
     0x6969,

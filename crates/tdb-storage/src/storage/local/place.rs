@@ -1,8 +1,9 @@
 //! Files that appear whole: written under a temporary name, then given their final name.
 //!
-//! A hard link gives the name where no file of that name may exist yet (the system guarantees that); renaming gives it
-//! where one may exist. Where one version is to be replaced by another, and on file systems without hard links, the
-//! process that gives the name holds a lock on it, which other processes of tdb respect.
+//! A hard link gives the name where no file of that name may exist yet (the system guarantees
+//! that); renaming gives it where one may exist. Where one version is to be replaced by another,
+//! and on file systems without hard links, the process that gives the name holds a lock on it,
+//! which other processes of tdb respect.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Write};
@@ -14,7 +15,8 @@ use super::LocalStorage;
 use super::TEMPORARY;
 use crate::storage::{Durability, FileVersion};
 
-/// A temporary file that waits for its final name. If it cannot be removed when this is dropped, it is harmless.
+/// A temporary file that waits for its final name. If it cannot be removed when this is dropped, it
+/// is harmless.
 #[derive(Debug)]
 struct Waiting {
     path: PathBuf,
@@ -46,8 +48,8 @@ fn has_no_links(error: &io::Error) -> bool {
 }
 
 impl LocalStorage {
-    /// Writes a temporary file. Readers of every release ignore names that begin with a dot in the array's own folder,
-    /// but not strange files in the folders of schemas and metadata.
+    /// Writes a temporary file. Readers of every release ignore names that begin with a dot in the
+    /// array's own folder, but not strange files in the folders of schemas and metadata.
     fn write_beside(
         &self,
         key: &str,
@@ -57,8 +59,8 @@ impl LocalStorage {
         let name = key.rsplit('/').next().unwrap_or_default();
         let mut number = 0u32;
         let (mut file, waiting) = loop {
-            // Another caller that writes the same file at the same time has a temporary file, too; and a crash may have
-            // left one.
+            // Another caller that writes the same file at the same time has a temporary file, too;
+            // and a crash may have left one.
             let end = if number == 0 { ".tmp".to_owned() } else { format!(".{number}.tmp") };
             let path = self.path(&format!("{TEMPORARY}{name}{end}"));
             match File::create_new(&path) {
@@ -106,8 +108,8 @@ impl LocalStorage {
         Ok(metadata)
     }
 
-    /// Gives a file its name unless that name is in use, where the system cannot guarantee it: only among processes
-    /// that take the lock of the name.
+    /// Gives a file its name unless that name is in use, where the system cannot guarantee it: only
+    /// among processes that take the lock of the name.
     fn rename_new(&self, key: &str, waiting: Waiting) -> io::Result<()> {
         let _guard = self.guard(key)?;
         let path = self.path(key);
@@ -176,9 +178,10 @@ mod unix {
 
     /// The version, made of which file this is, when it was last written, and what it holds.
     ///
-    /// A file is never changed in place, so another file has another number, another time or other bytes. A number is
-    /// reused once its file is gone, and the times of file systems have limited precision: a file that is replaced and
-    /// then put back with the same bytes within some milliseconds may have its old version again.
+    /// A file is never changed in place, so another file has another number, another time or other
+    /// bytes. A number is reused once its file is gone, and the times of file systems have limited
+    /// precision: a file that is replaced and then put back with the same bytes within some
+    /// milliseconds may have its old version again.
     pub(in super::super) fn version(metadata: &Metadata, bytes: &[u8]) -> io::Result<FileVersion> {
         let (device, number) = (metadata.dev(), metadata.ino());
         let (seconds, nanoseconds) = (metadata.mtime(), metadata.mtime_nsec());
@@ -187,8 +190,8 @@ mod unix {
         Ok(FileVersion::new(token))
     }
 
-    /// The lock of a name: a locked temporary file, which is removed with the lock. The next process that needs the
-    /// lock takes over a file left by a crash.
+    /// The lock of a name: a locked temporary file, which is removed with the lock. The next
+    /// process that needs the lock takes over a file left by a crash.
     #[derive(Debug)]
     pub(super) struct Guard {
         path: PathBuf,
@@ -197,14 +200,15 @@ mod unix {
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            // Removed while still locked: a process that waits for the lock then finds that the name belongs to another
-            // file.
+            // Removed while still locked: a process that waits for the lock then finds that the
+            // name belongs to another file.
             let _ = fs::remove_file(&self.path);
         }
     }
 
     impl LocalStorage {
-        /// Waits until no other process is naming a file. This is not the lock of the whole storage.
+        /// Waits until no other process is naming a file. This is not the lock of the whole
+        /// storage.
         pub(super) fn guard(&self, key: &str) -> io::Result<Guard> {
             let path = self.path(&format!("{TEMPORARY}{}.lock", key.replace('/', "!")));
             loop {

@@ -1,11 +1,12 @@
 //! The rules for every storage, as a suite that the tests of a storage call.
 //!
-//! [`check_storage`] checks the rules of [`Storage`]. [`check_write_storage`] checks those and the rules of
-//! [`WriteStorage`], including races between threads. [`check_openings`] checks that two openings of the same place
-//! work together. Each function runs all its rules, each on a fresh storage, and reports which were broken, and how.
+//! [`check_storage`] checks the rules of [`Storage`]. [`check_write_storage`] checks those and the
+//! rules of [`WriteStorage`], including races between threads. [`check_openings`] checks that two
+//! openings of the same place work together. Each function runs all its rules, each on a fresh
+//! storage, and reports which were broken, and how.
 //!
-//! A storage may return [`io::ErrorKind::Unsupported`] for conditional puts, replacing and locking. That is reported
-//! ([`Checked::not_offered`]), but is not a broken rule.
+//! A storage may return [`io::ErrorKind::Unsupported`] for conditional puts, replacing and locking.
+//! That is reported ([`Checked::not_offered`]), but is not a broken rule.
 
 mod openings;
 mod racing;
@@ -80,7 +81,8 @@ type SharedRule<T> = (&'static str, fn(T) -> Outcome);
 /// The files of a storage that is read.
 type Files = [(&'static str, Bytes)];
 
-/// Checks that a storage reads as [`Storage`] requires. `make` creates a storage that holds these files, and no others.
+/// Checks that a storage reads as [`Storage`] requires. `make` creates a storage that holds these
+/// files, and no others.
 ///
 /// # Errors
 /// The rules that are broken.
@@ -92,7 +94,8 @@ pub fn check_storage<S: Storage>(make: impl Fn(&[(&str, Bytes)]) -> S) -> Result
     checking.end()
 }
 
-/// Checks that a storage reads and writes as [`Storage`] and [`WriteStorage`] require. `make` creates an empty storage.
+/// Checks that a storage reads and writes as [`Storage`] and [`WriteStorage`] require. `make`
+/// creates an empty storage.
 ///
 /// # Errors
 /// The rules that are broken.
@@ -115,8 +118,8 @@ pub fn check_write_storage<S: WriteStorage + 'static>(make: impl Fn() -> S) -> R
     checking.end()
 }
 
-/// Checks that two openings of the same place, as two processes have them, work together. `make` creates two openings
-/// of a new and empty place.
+/// Checks that two openings of the same place, as two processes have them, work together. `make`
+/// creates two openings of a new and empty place.
 ///
 /// # Errors
 /// The rules that are broken.

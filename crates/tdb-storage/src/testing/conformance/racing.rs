@@ -47,7 +47,8 @@ pub(super) fn rules<S: WriteStorage + 'static>() -> Vec<SharedRule<Arc<S>>> {
     ]
 }
 
-/// Runs one function on several threads at once, half of them with each storage; returns the result of each.
+/// Runs one function on several threads at once, half of them with each storage; returns the result
+/// of each.
 fn at_once<S: WriteStorage, T: Send>(
     one: &Arc<S>,
     other: &Arc<S>,

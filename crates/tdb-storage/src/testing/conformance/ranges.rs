@@ -72,7 +72,8 @@ fn range(key: &str, range: Range<u64>) -> ByteRange {
     ByteRange { key: key.to_owned(), range }
 }
 
-/// Ranges that overlap, repeat, touch, have gaps, go backwards, are empty, and belong to several files.
+/// Ranges that overlap, repeat, touch, have gaps, go backwards, are empty, and belong to several
+/// files.
 fn mixed() -> Vec<ByteRange> {
     let large = "folder/large";
     let mut ranges = vec![

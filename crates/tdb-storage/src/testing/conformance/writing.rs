@@ -46,7 +46,8 @@ pub(super) fn exists<T: Debug>(what: &str, result: io::Result<T>) -> Outcome {
     refused(what, result, io::ErrorKind::AlreadyExists)
 }
 
-/// The names in a folder; none if it does not exist, as on storages where folders only follow from keys.
+/// The names in a folder; none if it does not exist, as on storages where folders only follow from
+/// keys.
 fn listed<S: Storage>(storage: &S, folder: &str) -> Outcome<Vec<String>> {
     match storage.list(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -63,7 +63,8 @@ fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Resu
     checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
 }
 
-/// These ranges, and what the current domain has already. An empty high end of strings means that the range is open.
+/// These ranges, and what the current domain has already. An empty high end of strings means that
+/// the range is open.
 pub(super) fn united(old: &ArraySchema, ranges: &[Range]) -> Vec<Range> {
     let Some(before) = &old.current_domain else { return ranges.to_vec() };
     if ranges.len() != before.ranges.len() {

@@ -3,7 +3,8 @@
 use super::*;
 use crate::Duplicates;
 
-/// A sparse array with a 32-bit integer and a 64-bit floating-point dimension, three cells per tile.
+/// A sparse array with a 32-bit integer and a 64-bit floating-point dimension, three cells per
+/// tile.
 fn plane() -> ArraySchema {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("i", 0i32..=99).with_tile(10i32))

@@ -216,7 +216,8 @@ impl RunCells {
         self.words.first().map_or(0, Vec::len)
     }
 
-    /// Replaces the numbers of the scratch by those that all scratches share: `known`, for each key that is numbered.
+    /// Replaces the numbers of the scratch by those that all scratches share: `known`, for each key
+    /// that is numbered.
     pub(super) fn renumber(
         &mut self,
         known: &[Vec<u32>],
@@ -302,7 +303,8 @@ impl<'a> ShardCells<'a> {
     }
 }
 
-/// The shard of each cell, or group, by the words of its keys. Another process finds the same, so that the order of groups is the same.
+/// The shard of each cell, or group, by the words of its keys. Another process finds the same, so
+/// that the order of groups is the same.
 pub(super) fn shards_of(words: &[Vec<u64>]) -> Vec<u8> {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hashes = vec![0u64; words.first().map_or(0, Vec::len)];

@@ -1,12 +1,14 @@
 //! Very many groups.
 //!
-//! One table of so many groups is larger than the caches of a processor, so that each cell would wait for memory, and only one thread
-//! at a time could put the tables of others into it. Instead the cells are sent to shards, which have all groups whose keys have certain
-//! hashes: the cells of some runs of tiles are sorted by shards (`cells`), and then each shard adds up its own (`shard`). Several
-//! threads can do both, because no run and no shard needs another.
+//! One table of so many groups is larger than the caches of a processor, so that each cell would
+//! wait for memory, and only one thread at a time could put the tables of others into it. Instead
+//! the cells are sent to shards, which have all groups whose keys have certain hashes: the cells of
+//! some runs of tiles are sorted by shards (`cells`), and then each shard adds up its own
+//! (`shard`). Several threads can do both, because no run and no shard needs another.
 //!
-//! The words of a key are the cells themselves where they are numbers. Strings are numbered first, as where groups are few, so that
-//! their numbers are the words: each thread numbers those of its runs, and one puts them together.
+//! The words of a key are the cells themselves where they are numbers. Strings are numbered first,
+//! as where groups are few, so that their numbers are the words: each thread numbers those of its
+//! runs, and one puts them together.
 
 mod cells;
 mod packing;
@@ -31,10 +33,12 @@ use crate::sparse::select::TileSelection;
 use crate::worker::Worker;
 use crate::{OrInternal, Result, parallel};
 
-/// The parts that groups are divided into. The tables of each fit in a cache, and a processor can write to so many places at a time.
+/// The parts that groups are divided into. The tables of each fit in a cache, and a processor can
+/// write to so many places at a time.
 const SHARDS: usize = 128;
 
-/// Runs whose cells are sorted before the shards add them up, if memory is enough: 2^21 cells. Many threads have two each.
+/// Runs whose cells are sorted before the shards add them up, if memory is enough: 2^21 cells. Many
+/// threads have two each.
 const MOST_RUNS: usize = 16;
 
 /// All groups.
@@ -100,8 +104,9 @@ impl Wide {
         held(&self.shards, &self.values)
     }
 
-    /// Adds the cells of some runs of tiles, with at most so many threads. `memory` is what cells that wait may take, if it is limited;
-    /// `check` is told how many groups there are, and their bytes. If this fails, the groups are as before.
+    /// Adds the cells of some runs of tiles, with at most so many threads. `memory` is what cells
+    /// that wait may take, if it is limited; `check` is told how many groups there are, and their
+    /// bytes. If this fails, the groups are as before.
     pub(super) fn take(
         &mut self,
         (asked, sources): (&Asked, &Sources<'_>),
@@ -151,7 +156,8 @@ impl Wide {
     ) -> Result<Vec<RunCells>> {
         let packing = &self.packing;
         let are_words = self.values.iter().all(Option::is_none);
-        // A worker has one scratch and takes its runs in their order, so that the numbers of a scratch follow each other in this order.
+        // A worker has one scratch and takes its runs in their order, so that the numbers of a
+        // scratch follow each other in this order.
         let look = |run: &[TileSelection], lent: &mut Lent<'_>| {
             let scratch = &mut lent.scratch;
             let before = scratch.strings();

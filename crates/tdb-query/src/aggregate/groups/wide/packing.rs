@@ -6,7 +6,8 @@ use super::super::Key;
 use super::super::word::SIGN;
 use crate::{OrInternal, Result};
 
-/// Words that hold the values of all keys, in as few as they fit into: a group with two keys of 32 bits has one word.
+/// Words that hold the values of all keys, in as few as they fit into: a group with two keys of 32
+/// bits has one word.
 pub(super) struct Packing {
     keys: Vec<Packed>,
     words: usize,
@@ -67,7 +68,8 @@ impl Packing {
 }
 
 impl Packed {
-    /// Writes values, given as words that have their order or as their numbers, into words that have zeros there.
+    /// Writes values, given as words that have their order or as their numbers, into words that
+    /// have zeros there.
     pub(super) fn put(
         &self,
         words: &mut [Vec<u64>],

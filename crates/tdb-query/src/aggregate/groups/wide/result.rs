@@ -11,7 +11,8 @@ use super::shard::Shard;
 use crate::spec::ColumnSpec;
 use crate::{Cells, Column, Result, gather, parallel};
 
-/// The groups of shards, one shard after the other. `values` has what the keys' words stand for, where they are no numbers.
+/// The groups of shards, one shard after the other. `values` has what the keys' words stand for,
+/// where they are no numbers.
 pub(super) fn of_shards(
     asked: &Asked,
     (packing, values): (&Packing, &[Option<Values>]),

@@ -17,7 +17,8 @@ use crate::buffers::index_of;
 pub(super) struct Shard {
     /// The words of all groups.
     words: Vec<Vec<u64>>,
-    /// The numbers of the groups, each beside what decides nearly all comparisons: the only word, or a hash of all.
+    /// The numbers of the groups, each beside what decides nearly all comparisons: the only word,
+    /// or a hash of all.
     table: HashTable<(u64, u32)>,
     hasher: RandomState,
     pub(super) counts: Vec<u64>,
