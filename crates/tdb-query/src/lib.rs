@@ -41,7 +41,9 @@ mod enumerations;
 mod explain;
 mod partition;
 mod plan;
+mod prefetch;
 mod query;
+mod reads;
 pub mod sparse;
 mod stream;
 #[cfg(test)]
@@ -60,6 +62,7 @@ pub use aggregate::AggregateValue;
 pub use aggregate::groups::{Grouped, GroupedValues};
 pub use array::{Array, OpenOptions};
 pub use deletion::DeleteCounts;
-pub use explain::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
+pub use explain::Explain;
 pub use query::{AsyncBatches, BatchStream, GroupBy, QueryDescription, Read};
+pub use reads::{FieldPlan, FragmentPlan, Outcome, Purpose};
 pub use stream::{Batches, Progress};

@@ -90,14 +90,16 @@ const LAYERS: [Layers; 5] = [
             "chosen",
             "contests",
             "plan",
-            // The engines, what they would read, and which of them is used.
+            // The engines, what they read and what is fetched for it, and which of them is used.
             "dense",
             "sparse",
-            "explain",
+            "reads",
+            "prefetch",
             "engine",
             "stream",
             "partition",
             "aggregate",
+            "explain",
             // The types that callers use.
             "awaited",
             "array",

@@ -44,7 +44,7 @@ pub(super) const MAY: [May; 31] = [
     ("crates/tdb-query/src/array.rs", "path"),
     ("crates/tdb-query/src/query/description.rs", "path"),
     // The thread that reads the next batch while a caller works on one.
-    ("crates/tdb-query/src/query/ahead.rs", "thread"),
+    ("crates/tdb-query/src/query/background.rs", "thread"),
     ("crates/tdb-write/src/write/", "io"),
     ("crates/tdb-write/src/write/", "path"),
     ("crates/tdb-write/src/write/names.rs", RANDOM),

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::dense::boxes::Box;
 use crate::dense::condition::{Lacking, MatchField, Matcher};
 use crate::dense::sources::Written;
-use crate::dense::space::{Region, Space};
+use crate::dense::{Space, region::Region};
 use crate::dense::{fragment_box, intersect, overlays};
 use crate::plan::Plan;
 use crate::storage::Needs;
@@ -108,7 +108,7 @@ fn scan(
         None => None,
     };
     // In global order every region is a part of one space tile.
-    let parts = space.rows().into_iter().map(|part| {
+    let parts = space.rows()?.into_iter().map(|part| {
         let index = part.bounds.iter().enumerate().map(|(at, (low, _))| space.tile_index(at, *low));
         (index.collect::<Vec<u64>>(), part)
     });
@@ -119,7 +119,7 @@ fn scan(
     }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         let mut mask = vec![0u8; part.cells()];
-        written.paint(&part, &mut mask);
+        written.paint(&part, &mut mask)?;
         of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), mask, worker)
     };
     let workers = Worker::sharing(context.threads, parts.len());
@@ -257,7 +257,7 @@ fn of_part(
     let chosen: Option<Vec<u32>> = (cells < part.cells()).then(chosen);
     let mut columns = matcher.columns(index, part, worker);
     if let Some((condition, painted)) = looked_at {
-        columns.take_over(condition, painted);
+        columns.take_over(condition, painted)?;
     }
     let slots = found.tallies.iter_mut().zip(wanted.iter().zip(open)).zip(&matcher.fields).enumerate();
     for (at, ((tally, (field, open)), own)) in slots {
@@ -288,7 +288,9 @@ fn of_statistics(
     index: &[u64],
     part: &Region,
 ) -> Result<Option<Tally>> {
-    let Some(only) = own.sources.only(space, index, part).filter(|only| only.all) else { return Ok(None) };
+    let Some(only) = own.sources.single_tile(space, index, part).filter(|only| only.all) else {
+        return Ok(None);
+    };
     let Some(statistics) = own.statistics.get(only.source).and_then(Option::as_ref) else { return Ok(None) };
     // The statistics of a consolidated fragment's tile include the fill values outside the
     // fragment's domain.

@@ -25,9 +25,9 @@ use tdb_schema::{ArraySchema, FieldKind};
 
 use self::tally::{Tally, WantedField};
 use crate::condition::Program;
-use crate::explain::fetch_sections;
 use crate::expression::{Aggregate, AggregateError, AggregateFunction};
 use crate::plan::Plan;
+use crate::prefetch::prefetch_sections;
 use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
 use crate::{QueryError, Result};
@@ -115,7 +115,7 @@ pub(crate) fn run(
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory);
     if let Some(ahead) = &plan.array.context().ahead {
-        fetch_sections(&plan, ahead);
+        prefetch_sections(&plan, ahead);
     }
     let (count, tallies) = match plan.array.schema().array_type {
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,

@@ -2,8 +2,9 @@
 
 use tdb_schema::{Field, FieldKind};
 
+use super::region::Region;
 use super::sources::FieldSources;
-use super::space::{Region, Space};
+use super::space::Space;
 use crate::parallel;
 use crate::plan::Plan;
 use crate::tiles::{USUAL_CHUNK, work};

@@ -1,12 +1,14 @@
 //! Results whose ranges were asked for out of order, or more than once.
 
+use core::ops::Range;
+
 use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
 use crate::buffers::{check_room, lengths_to_offsets, unfilled};
 use crate::grid::strides;
-use crate::{Column, Layout, QueryError, Result};
+use crate::{Column, Layout, OrInternal, QueryError, Result};
 
 /// Moves the cells of a result, each of which was read once, to the places where they were asked
 /// for.
@@ -33,7 +35,7 @@ impl Arrangement {
             let mut at = 0usize;
             let mut list: Vec<Stretch> = Vec::with_capacity(intervals.len());
             for (low, high) in intervals {
-                let from = axis.position(*low).unwrap_or(0);
+                let from = axis.position(*low).or_internal("an interval lies outside its axis")?;
                 let count = to_usize(high.saturating_sub(*low)).and_then(|count| count.checked_add(1));
                 let count = count.ok_or_else(too_large)?;
                 same &= from == at;
@@ -97,24 +99,44 @@ impl Arrangement {
     fn strings(&self, values: &[u8], from: &[u64]) -> Result<(Buffer, Vec<u64>)> {
         check_room(self.cells.saturating_add(1).saturating_mul(8))?;
         let mut offsets = vec![0u64; self.cells.saturating_add(1)];
+        let mut found = true;
         self.map.for_each_run(|source, target, cells| {
-            let lengths = from.get(source..).unwrap_or_default().windows(2);
-            let slots = offsets.get_mut(target..).unwrap_or_default().iter_mut().take(cells);
-            for (slot, pair) in slots.zip(lengths) {
-                *slot = pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
-            }
+            found &= copy_lengths(from, source, &mut offsets, target, cells).is_some();
         });
+        found.then_some(()).or_internal(NO_VALUES)?;
         lengths_to_offsets(&mut offsets)?;
         let total = offsets.last().copied().unwrap_or(0);
         let mut out = unfilled(to_usize(total).ok_or(QueryError::OutOfMemory { bytes: total })?)?;
-        let at = |offsets: &[u64], cell: usize| offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
         self.map.for_each_run(|source, target, cells| {
-            let values = values.get(at(from, source)..at(from, source.saturating_add(cells)));
-            let slot = at(&offsets, target)..at(&offsets, target.saturating_add(cells));
-            if let (Some(values), Some(slot)) = (values, out.as_mut_slice().get_mut(slot)) {
-                slot.copy_from_slice(values);
+            let values = bytes_of(from, source, cells).and_then(|bytes| values.get(bytes));
+            let slot = bytes_of(&offsets, target, cells).and_then(|bytes| out.as_mut_slice().get_mut(bytes));
+            match values.zip(slot).filter(|(values, slot)| values.len() == slot.len()) {
+                Some((values, slot)) => slot.copy_from_slice(values),
+                None => found = false,
             }
         });
+        found.then_some(()).or_internal(NO_VALUES)?;
         Ok((out, offsets))
     }
+}
+
+/// A column of strings lacks cells of its result.
+const NO_VALUES: &str = "a string to be arranged is missing";
+
+/// Copies the lengths of neighbouring strings, which `offsets` separate.
+fn copy_lengths(offsets: &[u64], from: usize, lengths: &mut [u64], to: usize, cells: usize) -> Option<()> {
+    let starts = offsets.get(from..from.checked_add(cells)?)?;
+    let ends = offsets.get(from.checked_add(1)?..)?;
+    let slots = lengths.get_mut(to..to.checked_add(cells)?)?;
+    for (slot, (start, end)) in slots.iter_mut().zip(starts.iter().zip(ends.get(..cells)?)) {
+        *slot = end.checked_sub(*start)?;
+    }
+    Some(())
+}
+
+/// The bytes of neighbouring strings.
+fn bytes_of(offsets: &[u64], cell: usize, cells: usize) -> Option<Range<usize>> {
+    let start = *offsets.get(cell)?;
+    let end = *offsets.get(cell.checked_add(cells)?)?;
+    Some(to_usize(start)?..to_usize(end)?)
 }

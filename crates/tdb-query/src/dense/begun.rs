@@ -8,10 +8,11 @@ use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
 use super::condition::Painted;
-use super::space::{Region, Space};
+use super::region::Region;
+use super::space::Space;
 use super::split_validity;
 use crate::Result;
-use crate::buffers::{VarTile, split_lengths, zeroed};
+use crate::buffers::{VarTile, split_exactly, zeroed};
 use crate::plan::{MOST_KEPT, PIECE, Plan};
 use crate::spec::ColumnSpec;
 
@@ -119,11 +120,6 @@ enum PartStart<'b> {
 }
 
 impl BegunPart<'_> {
-    /// Passes over the next space tile: it is not decoded yet.
-    pub(super) fn pass(&mut self) {
-        self.painted.push(false);
-    }
-
     /// Takes over the cells of a part of the next space tile, if they were decoded. Returns the
     /// bytes that it copied. Cells of variable length are only kept if some of them are `wanted`,
     /// and as far as there is room.
@@ -171,15 +167,15 @@ fn copy(
 }
 
 /// The parts of such columns, region by region.
-pub(super) fn parts_of<'b>(begun: &'b mut [Begun], regions: &[Region]) -> Vec<Vec<BegunPart<'b>>> {
+pub(super) fn parts_of<'b>(begun: &'b mut [Begun], regions: &[Region]) -> Result<Vec<Vec<BegunPart<'b>>>> {
     let mut parts: Vec<Vec<BegunPart<'b>>> = regions.iter().map(|_| Vec::new()).collect();
     for Begun { field, start, painted, .. } in begun {
         let starts: Vec<PartStart<'b>> = match start {
             Start::Fixed { size, values, validity } => {
                 let size = *size;
                 let bytes = regions.iter().map(|region| region.cells().saturating_mul(size));
-                let values = split_lengths(values.as_mut_slice(), bytes);
-                let own = values.into_iter().zip(split_validity(validity, regions));
+                let values = split_exactly(values.as_mut_slice(), bytes)?;
+                let own = values.into_iter().zip(split_validity(validity, regions)?);
                 own.map(|(values, validity)| PartStart::Fixed { size, values, validity }).collect()
             }
             Start::Var(kept) => kept.iter_mut().map(PartStart::Var).collect(),
@@ -188,7 +184,7 @@ pub(super) fn parts_of<'b>(begun: &'b mut [Begun], regions: &[Region]) -> Vec<Ve
             parts.push(BegunPart { field: *field, start, painted });
         }
     }
-    parts
+    Ok(parts)
 }
 
 #[cfg(test)]

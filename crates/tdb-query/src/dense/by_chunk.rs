@@ -5,7 +5,8 @@ use core::ops::Range;
 use tdb_codec::{Layout, to_u64};
 
 use super::boxes::{Box, intersect};
-use super::space::{Region, Space};
+use super::region::Region;
+use super::space::Space;
 use crate::Result;
 
 /// Takes the cells of a box of a region out of the chunks of a space tile.

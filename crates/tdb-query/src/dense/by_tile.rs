@@ -13,20 +13,24 @@ use super::amount::of_part;
 use super::begun::{Begun, KeptRoom, begin, parts_of};
 use super::condition::{MatchField, Painted};
 use super::overlay::Overlay;
+use super::region::Region;
 use super::sources::{FieldSources, has_wanted};
-use super::space::{Region, Space};
-use super::split_wanted;
+use super::space::Space;
+use super::{NO_FIELD, split_wanted};
 use crate::plan::{MOST_KEPT, Plan};
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
-use crate::{Result, parallel};
+use crate::{Error, OrInternal, Result, parallel};
+
+/// A decoded tile belongs to no field or region.
+const NO_JOB: &str = "a decoded tile lacks its field or its region";
 
 /// The effort of filters from which on values of variable length are worth it, of which more than
 /// their bytes must be moved.
 const SLOW: u16 = 15;
 
 /// A part of a space tile that a region takes.
-struct TilePart {
+struct RegionTile {
     /// The number of the region.
     region: usize,
     part: Region,
@@ -65,7 +69,7 @@ pub(super) fn decode(
     if kinds.is_empty() || (kinds.len() < 2 && space.is_in_one_tile()) {
         return Ok(Vec::new());
     }
-    let Some(tiles) = parts(space, rows, wanted) else { return Ok(Vec::new()) };
+    let Some(tiles) = parts(space, rows, wanted)? else { return Ok(Vec::new()) };
     // Such tiles are painted piece by piece, or refused, elsewhere.
     let sizes = kinds.iter().filter_map(|kind| schema.field_of(*kind)?.cell_size());
     let widest = sizes.max().unwrap_or(0).max(size_of::<u64>());
@@ -82,28 +86,28 @@ pub(super) fn decode(
     }
     let mut fields = Vec::with_capacity(kinds.len());
     for kind in kinds {
-        let Some(field) = schema.field_of(kind) else { continue };
+        let field = schema.field_of(kind).or_internal(NO_FIELD)?;
         let spec = ColumnSpec::new(schema, &field);
         let sources =
             FieldSources::open(context, plan.array.fragments(), overlays, space.query(), kind, &spec)?;
         fields.push(MatchField::new(kind, spec, sources));
     }
     let mut columns = begin(plan, fields.iter().map(|field| (field.kind, &field.spec)), space, rows)?;
-    let mut slots = parts_of(&mut columns, rows);
+    let mut slots = parts_of(&mut columns, rows)?;
     let jobs: Vec<(usize, usize)> =
         (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
     let paint = |(field, tile): (usize, usize), worker: &mut Worker| {
-        let own = fields.get(field).zip(tiles.get(tile).filter(|tile| tile.wanted));
-        let painted = own.map(|(own, tile)| own.paint(&plan.array, space, &tile.part, worker)).transpose()?;
+        let (own, of) = fields.get(field).zip(tiles.get(tile)).or_internal(NO_JOB)?;
+        let paint = |worker| own.paint(&plan.array, space, &of.part, worker);
+        let painted = of.wanted.then(|| paint(worker)).transpose()?;
         Ok((field, tile, painted))
     };
     let take = |(field, tile, mut painted): (usize, usize, Option<Painted>)| {
-        let Some(TilePart { region, part, .. }) = tiles.get(tile) else { return Ok(()) };
+        let RegionTile { region, part, .. } = tiles.get(tile).or_internal(NO_JOB)?;
         let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
-        if let Some((own, row)) = own.zip(rows.get(*region)) {
-            let copied = own.take(&room, &row.map_of_part(part), &mut painted, true)?;
-            context.counters.copied(copied);
-        }
+        let (own, row) = own.zip(rows.get(*region)).or_internal(NO_JOB)?;
+        let copied = own.take(&room, &row.map_of_part(part), &mut painted, true)?;
+        context.counters.copied(copied);
         Ok(())
     };
     let workers = Worker::sharing(context.threads, jobs.len());
@@ -113,19 +117,26 @@ pub(super) fn decode(
 
 /// With more tiles than this, a list of them takes too much memory, and there is enough to do for
 /// each thread without it.
-const MOST_TILES: usize = 1 << 12;
+const MAX_TILES: usize = 1 << 12;
 
 /// The parts of all space tiles of some regions, in their order; `None` if there are too many.
-fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Option<Vec<TilePart>> {
+fn parts(space: &Space, rows: &[Region], wanted: Option<&[u8]>) -> Result<Option<Vec<RegionTile>>> {
     let mut parts = Vec::new();
-    for (region, (row, wanted)) in rows.iter().zip(split_wanted(wanted, rows)).enumerate() {
-        let all: core::result::Result<(), ()> = space.for_each_tile(row, |_, _, bounds| {
-            let part = row.part(&bounds, space.order).filter(|_| parts.len() < MOST_TILES);
-            let Some(part) = part else { return Err(()) };
-            parts.push(TilePart { region, part, wanted: has_wanted(row, &bounds, wanted) });
+    for (region, (row, wanted)) in rows.iter().zip(split_wanted(wanted, rows)?).enumerate() {
+        let all: Result<(), Option<Error>> = space.for_each_tile(row, |_, _, bounds| {
+            if parts.len() >= MAX_TILES {
+                return Err(None);
+            }
+            let part = row.part(&bounds, space.order).map_err(Some)?;
+            let wanted = has_wanted(row, &bounds, wanted).map_err(Some)?;
+            parts.push(RegionTile { region, part, wanted });
             Ok(())
         });
-        all.ok()?;
+        match all {
+            Ok(()) => {}
+            Err(None) => return Ok(None),
+            Err(Some(error)) => return Err(error),
+        }
     }
-    Some(parts)
+    Ok(Some(parts))
 }

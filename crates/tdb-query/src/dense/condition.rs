@@ -4,13 +4,14 @@ use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
 use super::amount;
-use super::begun::{Begun, BegunPart, Kept, KeptRoom, begin, parts_of};
+use super::begun::{Begun, Kept, KeptRoom, begin, parts_of};
 use super::cell_map::CellMap;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
+use super::region::Region;
 use super::sources::FieldSources;
-use super::space::{Region, Space};
-use crate::buffers::{VarTile, check_room, lengths_to_offsets, split_lengths, zeroed};
+use super::space::Space;
+use crate::buffers::{VarTile, check_room, lengths_to_offsets, split_exactly, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
 use crate::facts::{Facts, FieldFacts, Nulls};
 use crate::plan::Plan;
@@ -86,8 +87,8 @@ pub(super) fn mask(
     let fields = program.fields.iter().map(|field| (field.kind, &field.spec));
     let mut columns = begin(plan, fields, space, regions)?;
     let matcher = Matcher::open(plan, program, space, overlays, Lacking::Fails)?;
-    let pieces = split_lengths(&mut mask, regions.iter().map(Region::cells));
-    let begun = parts_of(&mut columns, regions);
+    let pieces = split_exactly(&mut mask, regions.iter().map(Region::cells))?;
+    let begun = parts_of(&mut columns, regions)?;
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
     let threads = amount::threads(plan, space, regions, fields);
@@ -95,19 +96,15 @@ pub(super) fn mask(
     let workers = Worker::sharing(context.threads, jobs.len());
     parallel::run(threads, jobs, workers, |(region, (piece, mut begun)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
-            let Some(part) = region.part(&bounds, space.order) else {
-                begun.iter_mut().for_each(BegunPart::pass);
-                return Ok(());
-            };
+            let part = region.part(&bounds, space.order)?;
             let mut wanted = vec![1u8; part.cells()];
             let mut painted = matcher.apply(index, &part, &mut wanted, worker)?;
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1)?;
             let any = wanted.contains(&1);
             for begun in &mut begun {
-                if let Some(own) = painted.get_mut(begun.field) {
-                    context.counters.copied(begun.take(&room, &map, own, any)?);
-                }
+                let own = painted.get_mut(begun.field).or_internal(NO_FIELD)?;
+                context.counters.copied(begun.take(&room, &map, own, any)?);
             }
             Ok(())
         })
@@ -137,7 +134,8 @@ impl<'a> Matcher<'a> {
                     FieldSources::open(context, array.fragments(), overlays, space.query(), kind, &spec)?;
                 presence = lacking == Lacking::Fails
                     && array.fragments().iter().any(|old| spec.own_field(old.schema(), kind).is_none());
-                for fragment in sources.fragments().filter_map(|index| array.fragments().get(index)) {
+                for fragment in sources.fragments() {
+                    let fragment = plan.fragment(fragment)?;
                     let own = spec.own_field(fragment.schema(), kind);
                     let own = own.and_then(|own| fragment.schema().field_of(own));
                     // Extremes ignore nulls; if the cells cannot be null for the array, the
@@ -182,11 +180,11 @@ impl<'a> Matcher<'a> {
             if matches!(field.kind, FieldKind::Dimension(_)) {
                 return FieldFacts::Known(Facts::UNKNOWN);
             }
-            let Some(only) = field.sources.only(self.space, index, part) else {
+            let Some(single) = field.sources.single_tile(self.space, index, part) else {
                 return FieldFacts::Known(Facts::UNKNOWN);
             };
-            let statistics = field.statistics.get(only.source).and_then(Option::as_ref);
-            let facts = statistics.map_or(Facts::UNKNOWN, |known| known.facts(only.tile, tile_cells));
+            let statistics = field.statistics.get(single.source).and_then(Option::as_ref);
+            let facts = statistics.map_or(Facts::UNKNOWN, |known| known.facts(single.tile, tile_cells));
             FieldFacts::Known(if field.spec.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } })
         });
         PartColumns { facts: facts.collect(), matcher: self, part, worker, painted }
@@ -209,15 +207,16 @@ impl PartColumns<'_> {
     }
 
     /// Reuses the columns that another matcher has decoded of the same part.
-    pub(crate) fn take_over(&mut self, other: &Matcher<'_>, painted: Vec<Option<Painted>>) {
+    pub(crate) fn take_over(&mut self, other: &Matcher<'_>, painted: Vec<Option<Painted>>) -> Result<()> {
         for (from, painted) in other.fields.iter().zip(painted) {
             let matcher = self.matcher;
             let at = matcher.fields.iter().position(|own| own.kind == from.kind);
             let own = at.and_then(|at| Some((matcher.fields.get(at)?, self.painted.get_mut(at)?)));
             if let (Some((own, slot)), Some(painted)) = (own, painted) {
-                *slot = Some(Painted { present: own.presence_in(self.part), ..painted });
+                *slot = Some(Painted { present: own.presence_in(self.part)?, ..painted });
             }
         }
+        Ok(())
     }
 }
 
@@ -262,19 +261,19 @@ impl<'a> MatchField<'a> {
                 painted.offsets = Some(offsets);
             }
         }
-        painted.present = self.presence_in(part);
+        painted.present = self.presence_in(part)?;
         Ok(painted)
     }
 
     /// Which cells of a part were written, a byte per cell; `None` if all were, or if it is not
     /// needed.
-    fn presence_in(&self, part: &Region) -> Option<Vec<u8>> {
+    fn presence_in(&self, part: &Region) -> Result<Option<Vec<u8>>> {
         if !self.presence || matches!(self.kind, FieldKind::Dimension(_)) {
-            return None;
+            return Ok(None);
         }
         let mut present = vec![0; part.cells()];
-        self.sources.paint_presence(part, &mut present);
-        present.contains(&0).then_some(present)
+        self.sources.paint_presence(part, &mut present)?;
+        Ok(present.contains(&0).then_some(present))
     }
 }
 

@@ -5,7 +5,7 @@
 //!    of the dimension's domain. Each cell is read once. Where ranges were asked for out of order
 //!    or more than once, an `Arrangement` moves the finished column to its places at the end
 //!    (`arrange`), which takes the memory of the column a second time.
-//! 2. *Regions.* The query is cut into regions whose cells are contiguous in the result (`space`).
+//! 2. *Regions.* The query is cut into regions whose cells are contiguous in the result (`regions`).
 //!    In row- and column-major order a region is a row of tiles along the result's slowest
 //!    dimension of more than one cell; it is cut finer where tiles are stored in the result's order
 //!    and there are fewer rows than threads. In global order a region is a tile. Each job owns one
@@ -46,8 +46,11 @@ mod overlay;
 mod paint;
 mod part;
 mod places;
+pub(crate) mod region;
+mod regions;
 pub(crate) mod sources;
 pub(crate) mod space;
+mod tiling;
 
 #[cfg(test)]
 mod tests;
@@ -60,9 +63,9 @@ use tdb_schema::FieldKind;
 use self::begun::{Begun, Start};
 use self::chunk_rows::ChunkRows;
 use self::paint::{Target, VarTarget};
+use self::region::Region;
 use self::sources::Written;
-use self::space::Region;
-use crate::buffers::{check_room, lengths_to_offsets, room_for, split_lengths, unfilled};
+use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
 use crate::fragment::Fragment;
 use crate::gather::concat;
 use crate::plan::Plan;
@@ -70,7 +73,7 @@ use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::storage::Needs;
 use crate::worker::Worker;
-use crate::{Cells, Column, Result, parallel};
+use crate::{Cells, Column, OrInternal, Result, parallel};
 
 pub(crate) use self::boxes::{fragment_box, intersect};
 pub(crate) use self::overlay::Overlay;
@@ -95,9 +98,9 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         field.cell_size().map(|size| (size, field.filters)).into_iter().chain(validity)
     });
     let chunks = ChunkRows::of(&space, stored);
-    let regions = space.regions(context.threads, chunks);
+    let regions = space.regions(context.threads, chunks)?;
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
-    let rows = space.rows();
+    let rows = space.rows()?;
     let overlays = overlays(plan, &space)?;
     let (wanted, mut begun) = match &plan.condition {
         Some(program) => {
@@ -111,7 +114,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     begun.extend(by_tile::decode(plan, &space, (&regions, &rows), &overlays, wanted, &begun)?);
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
-        let Some(field) = array.schema().field_of(*kind) else { continue };
+        let field = array.schema().field_of(*kind).or_internal(NO_FIELD)?;
         let spec = ColumnSpec::new(array.schema(), &field);
         let column = match kind {
             FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
@@ -155,10 +158,10 @@ fn selection(
 ) -> Result<Vec<u8>> {
     check_room(space.bytes(1)?)?;
     let mut selected = vec![0; space.cells()];
-    let pieces = split_lengths(&mut selected, regions.iter().map(Region::cells));
+    let pieces = split_exactly(&mut selected, regions.iter().map(Region::cells))?;
     let written = Written::new(plan.array.fragments(), overlays)?;
     for (region, piece) in regions.iter().zip(pieces) {
-        written.paint(region, piece);
+        written.paint(region, piece)?;
     }
     if let Some(wanted) = wanted {
         for (slot, _) in selected.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0) {
@@ -194,25 +197,30 @@ fn new_validity(spec: &ColumnSpec, cells: usize) -> Option<Vec<u8>> {
 }
 
 /// One piece of the validity bytes for each region, if there are any.
-fn split_validity<'v>(validity: &'v mut Option<Vec<u8>>, regions: &[Region]) -> Vec<Option<&'v mut [u8]>> {
-    match validity {
-        Some(validity) => {
-            let pieces = split_lengths(validity, regions.iter().map(Region::cells));
-            pieces.into_iter().map(Some).collect()
-        }
-        None => regions.iter().map(|_| None).collect(),
-    }
+fn split_validity<'v>(
+    validity: &'v mut Option<Vec<u8>>,
+    regions: &[Region],
+) -> Result<Vec<Option<&'v mut [u8]>>> {
+    let Some(validity) = validity else { return Ok(regions.iter().map(|_| None).collect()) };
+    let pieces = split_exactly(validity, regions.iter().map(Region::cells))?;
+    Ok(pieces.into_iter().map(Some).collect())
 }
 
 /// The part of the mask for each region, if there is a mask.
-fn split_wanted<'w>(mut wanted: Option<&'w [u8]>, regions: &[Region]) -> Vec<Option<&'w [u8]>> {
+fn split_wanted<'w>(wanted: Option<&'w [u8]>, regions: &[Region]) -> Result<Vec<Option<&'w [u8]>>> {
+    let Some(mut wanted) = wanted else { return Ok(vec![None; regions.len()]) };
     let mut take = |region: &Region| {
-        let (piece, rest) = wanted?.split_at_checked(region.cells())?;
-        wanted = Some(rest);
-        Some(piece)
+        let (piece, rest) = wanted.split_at_checked(region.cells()).or_internal(SHORT_MASK)?;
+        wanted = rest;
+        Ok(Some(piece))
     };
     regions.iter().map(&mut take).collect()
 }
+
+/// A mask has fewer flags than the result has cells.
+const SHORT_MASK: &str = "a mask lacks flags of some cells";
+/// A field that was asked for is not in the schema.
+pub(crate) const NO_FIELD: &str = "a field of the query is not in the schema";
 
 fn fixed_column(
     plan: &Plan,
@@ -230,9 +238,9 @@ fn fixed_column(
         }
         _ => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
     };
-    let pieces = split_lengths(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)));
-    let validities = split_validity(&mut validity, regions);
-    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    let pieces = split_exactly(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)))?;
+    let validities = split_validity(&mut validity, regions)?;
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions)?);
     let painted = painted.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(painted).collect();
     parallel::run(
@@ -263,9 +271,11 @@ fn var_column(
     check_room(space.bytes(8)?)?;
     let mut offsets = vec![0u64; space.cells().saturating_add(1)];
     let mut validity = new_validity(&spec, space.cells());
-    let pieces = split_lengths(&mut offsets, regions.iter().map(Region::cells));
-    let validities = split_validity(&mut validity, regions);
-    let rest = validities.into_iter().zip(split_wanted(wanted, regions));
+    // The last offset is no cell's.
+    let cells = regions.iter().map(Region::cells).chain([1]);
+    let pieces = split_exactly(&mut offsets, cells)?;
+    let validities = split_validity(&mut validity, regions)?;
+    let rest = validities.into_iter().zip(split_wanted(wanted, regions)?);
     let kept = kept.into_iter().chain(core::iter::repeat_with(Vec::new));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(kept).collect();
     let values = parallel::run(

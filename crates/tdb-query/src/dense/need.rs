@@ -5,14 +5,15 @@ use tdb_schema::FieldKind;
 use super::begun::Begun;
 use super::boxes::Box;
 use super::overlay::Overlay;
+use super::region::Region;
 use super::sources::{FieldSources, Paint};
-use super::space::{Region, Space};
-use super::split_wanted;
-use crate::Result;
+use super::space::Space;
+use super::{NO_FIELD, split_wanted};
 use crate::context::Context;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::storage::Needs;
+use crate::{OrInternal, Result};
 
 /// Fetches what the columns of the result are read from where a condition left cells, and where
 /// sparse fragments have some: neither is known before.
@@ -30,13 +31,13 @@ pub(super) fn columns(
     }
     let (schema, mut needs) = (plan.array.schema(), Needs::default());
     for kind in plan.fields.iter().filter(|kind| matches!(kind, FieldKind::Attribute(_))) {
-        let Some(field) = schema.field_of(*kind) else { continue };
+        let field = schema.field_of(*kind).or_internal(NO_FIELD)?;
         let spec = ColumnSpec::new(schema, &field);
         let fragments = plan.array.fragments();
         let sources = FieldSources::open(context, fragments, overlays, space.query(), *kind, &spec)?;
         let painted = begun.iter().find(|begun| begun.kind == *kind).map(|begun| begun.painted.iter());
         let painted = painted.into_iter().flatten().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
-        for ((region, wanted), painted) in regions.iter().zip(split_wanted(wanted, regions)).zip(painted) {
+        for ((region, wanted), painted) in regions.iter().zip(split_wanted(wanted, regions)?).zip(painted) {
             let mut painted = painted.iter();
             space.for_each_tile(region, |index, _, bounds| match painted.next() {
                 Some(true) => Ok(()),
@@ -57,7 +58,7 @@ impl FieldSources<'_> {
         (index, bounds): (&[u64], &Box),
         needs: &mut Needs,
     ) -> Result<()> {
-        for layer in self.layers_wanted(region, bounds, wanted).0 {
+        for layer in self.layers_wanted(region, bounds, wanted)?.0 {
             match layer.paint(index) {
                 Paint::Tile(tiles, tile) => tiles.need(context, tile, &mut needs.ranges)?,
                 Paint::Cells(tiles, overlay) => {

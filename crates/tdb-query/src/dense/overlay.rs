@@ -7,14 +7,18 @@ use tdb_schema::{Dimension, FieldKind};
 use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::paint::{Target, VarTarget};
-use super::space::{Region, Space};
-use crate::Result;
+use super::region::Region;
+use super::space::Space;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
+use crate::{OrInternal, Result};
+
+/// A tile or a region lacks a cell that a sparse fragment lists.
+const NO_CELL: &str = "a cell of a sparse fragment lies outside its tile or region";
 
 /// The cells of a sparse fragment that lie in the query's box.
 #[derive(Debug, Default)]
@@ -49,15 +53,19 @@ impl Overlay {
                 field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut worker)?;
                 columns.push((values, size, dimension));
             }
-            let ordinals_of = |cell: usize| -> Option<Vec<u64>> {
-                let ordinal = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
+            let mut cells = Vec::new();
+            for cell in 0..count {
+                let coordinate = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
                     let start = cell.checked_mul(*size)?;
-                    dimension.ordinal(values.as_slice().get(start..start.checked_add(*size)?)?)
+                    Some(dimension.ordinal(values.as_slice().get(start..start.checked_add(*size)?)?))
                 };
-                columns.iter().map(ordinal).collect()
-            };
-            let all = (0..count).filter_map(|cell| Some((cell, ordinals_of(cell)?)));
-            let cells: Vec<_> = all.filter(|(_, ordinals)| lies_in(ordinals, query)).collect();
+                let ordinals: Option<Vec<Option<u64>>> = columns.iter().map(coordinate).collect();
+                // A coordinate outside the domain has no ordinal, and is in no query.
+                let ordinals: Option<Vec<u64>> = ordinals.or_internal(NO_CELL)?.into_iter().collect();
+                cells.extend(
+                    ordinals.filter(|ordinals| lies_in(ordinals, query)).map(|ordinals| (cell, ordinals)),
+                );
+            }
             tiles.push(OverlayTile { tile, count, cells });
         }
         Ok(Self { tiles })
@@ -101,8 +109,15 @@ impl Overlay {
     }
 
     /// Calls `visit` with the position in the region of each of the fragment's cells in `bounds`.
-    pub(crate) fn for_each_in(&self, region: &Region, bounds: &Box, mut visit: impl FnMut(usize)) {
-        self.cells_in(region, bounds).flat_map(|(_, cells)| cells).for_each(|(_, to)| visit(to));
+    /// A position for which it returns `None` lies outside the region.
+    pub(crate) fn for_each_in(
+        &self,
+        region: &Region,
+        bounds: &Box,
+        mut visit: impl FnMut(usize) -> Option<()>,
+    ) -> Result<()> {
+        let mut cells = self.cells_in(region, bounds).flat_map(|(_, cells)| cells);
+        cells.try_for_each(|(_, to)| visit(to)).or_internal(NO_CELL)
     }
 
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
@@ -117,22 +132,20 @@ impl Overlay {
         worker: &mut Worker,
     ) -> Result<()> {
         for (tile, cells) in self.cells_in(region, bounds) {
-            let mut values = vec![0; tile.count.saturating_mul(size)];
-            tiles.decode_fixed(context, tile.tile, &mut values, |_| true, worker)?;
+            let mut values = zeroed(context.tile_len(tile.count, size)?)?;
+            tiles.decode_fixed(context, tile.tile, values.as_mut_slice(), |_| true, worker)?;
             for (from, to) in &cells {
-                let source = values.get(from * size..(from + 1) * size);
+                let source = values.as_slice().get(from * size..(from + 1) * size);
                 let slot = target.values.get_mut(to * size..(to + 1) * size);
-                if let (Some(source), Some(slot)) = (source, slot) {
-                    slot.copy_from_slice(source);
-                }
+                let (source, slot) = source.zip(slot).or_internal(NO_CELL)?;
+                slot.copy_from_slice(source);
             }
             context.counters.copied(cells.len().saturating_mul(size));
             if let Some(validity) = target.validity.as_deref_mut() {
                 let valid = decode_validity(context, tiles, tile, worker)?;
                 for (from, to) in &cells {
-                    if let (Some(valid), Some(slot)) = (valid.get(*from), validity.get_mut(*to)) {
-                        *slot = *valid;
-                    }
+                    let (valid, slot) = valid.get(*from).zip(validity.get_mut(*to)).or_internal(NO_CELL)?;
+                    *slot = *valid;
                 }
                 context.counters.copied(cells.len());
             }
@@ -154,8 +167,8 @@ impl Overlay {
             tiles.decode_var(context, tile.tile, tile.count, &mut decoded, worker)?;
             let valid = decode_validity(context, tiles, tile, worker)?;
             for (from, to) in cells {
-                target.paint(&decoded, &CellMap::cell(from, to));
-                target.set_validity(to, valid.get(from).copied().unwrap_or(1));
+                target.paint(&decoded, &CellMap::cell(from, to))?;
+                target.set_validity(to, *valid.get(from).or_internal(NO_CELL)?)?;
             }
         }
         Ok(())
@@ -172,6 +185,7 @@ fn tiles_meeting(context: &Context, fragment: &Fragment, space: &Space) -> Resul
     let (dimensions, query) = (space.dimensions(), space.query());
     let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
         let ordinals = dimensions.get(dimension).and_then(|d| Some((d.ordinal(low)?, d.ordinal(high)?)));
+        // A rectangle that cannot be compared may have cells of the query.
         match (ordinals, query.get(dimension)) {
             (Some((low, high)), Some(wanted)) => low <= wanted.1 && wanted.0 <= high,
             _ => true,

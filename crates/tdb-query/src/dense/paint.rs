@@ -6,13 +6,17 @@ use super::begun::Kept;
 use super::boxes::Box;
 use super::cell_map::CellMap;
 use super::part::TilePart;
+use super::region::Region;
 use super::sources::{FieldSources, Paint};
-use super::space::{Region, Space};
+use super::space::Space;
 use crate::buffers::{VarTile, fill_cells, room_for};
 use crate::context::Context;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
-use crate::{QueryError, Result};
+use crate::{Error, OrInternal, QueryError, Result};
+
+/// A tile of variable length lacks values of cells that it has.
+const NO_VALUES: &str = "a cell of variable length lacks its value";
 
 /// Where the cells of a fixed-size field in a region go.
 pub(crate) struct Target<'t> {
@@ -79,15 +83,18 @@ impl<'t> VarTarget<'t> {
         let mut values = room_for(total)?;
         // Neighbours in the result are mostly neighbours in a tile: copies runs, not cells.
         let (mut start, mut end) = (0usize, 0usize);
-        let mut flush = |start: usize, end: usize| values.extend_from_slice(self.run(start, end));
+        let mut flush = |start: usize, end: usize| -> Result<()> {
+            values.extend_from_slice(self.run(start, end).or_internal(NO_VALUES)?);
+            Ok(())
+        };
         for (from, len) in self.starts.iter().zip(self.lengths.iter()) {
             if *from != end {
-                flush(start, end);
+                flush(start, end)?;
                 start = *from;
             }
-            end = from.saturating_add(to_usize(*len).unwrap_or(0));
+            end = to_usize(*len).and_then(|len| from.checked_add(len)).or_internal(NO_VALUES)?;
         }
-        flush(start, end);
+        flush(start, end)?;
         context.counters.copied(self.copied.saturating_add(total));
         Ok(values)
     }
@@ -95,29 +102,25 @@ impl<'t> VarTarget<'t> {
 
 impl VarTarget<'_> {
     /// The bytes of a run of values.
-    fn run(&self, start: usize, end: usize) -> &[u8] {
-        let run = if start < LENT {
-            self.arena.get(start..end)
-        } else {
-            let at = self.lent.partition_point(|(base, _)| *base <= start);
-            let lent = at.checked_sub(1).and_then(|at| self.lent.get(at));
-            lent.and_then(|(base, own)| {
-                own.as_slice().get(start.wrapping_sub(*base)..end.wrapping_sub(*base))
-            })
-        };
-        run.unwrap_or_default()
+    fn run(&self, start: usize, end: usize) -> Option<&[u8]> {
+        if start < LENT {
+            return self.arena.get(start..end);
+        }
+        let after = self.lent.partition_point(|(base, _)| *base <= start);
+        let (base, lent) = self.lent.get(after.checked_sub(1)?)?;
+        lent.as_slice().get(start.checked_sub(*base)?..end.checked_sub(*base)?)
     }
 }
 
 impl Target<'_> {
     /// Gives neighbouring cells the fill value.
-    fn fill(&mut self, spec: &ColumnSpec, to: usize, cells: usize) {
-        let size = spec.cell_size.unwrap_or(0);
-        let slot = self.values.get_mut(to * size..(to + cells) * size);
-        fill_cells(slot.unwrap_or_default(), &spec.fill);
-        if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(to..to + cells)) {
-            slot.fill(spec.fill_validity);
+    fn fill(&mut self, spec: &ColumnSpec, to: usize, cells: usize) -> Option<()> {
+        let (size, end) = (spec.cell_size?, to.checked_add(cells)?);
+        fill_cells(self.values.get_mut(to.checked_mul(size)?..end.checked_mul(size)?)?, &spec.fill);
+        if let Some(validity) = &mut self.validity {
+            validity.get_mut(to..end)?.fill(spec.fill_validity);
         }
+        Some(())
     }
 
     /// Fills the cells that are not wanted.
@@ -177,9 +180,9 @@ impl FieldSources<'_> {
             if painted.next() == Some(&true) {
                 return Ok(());
             }
-            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted)?;
             if !covered {
-                fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells));
+                fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells))?;
             }
             for layer in layers {
                 let bounds = &layer.bounds;
@@ -194,9 +197,9 @@ impl FieldSources<'_> {
                     Paint::Cells(tiles, overlay) => {
                         overlay.paint_fixed(context, region, bounds, tiles, size, target, worker)?;
                     }
-                    Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells)),
+                    Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells))?,
                     Paint::FillCells(overlay) => {
-                        overlay.for_each_in(region, bounds, |to| target.fill(spec, to, 1));
+                        overlay.for_each_in(region, bounds, |to| target.fill(spec, to, 1))?;
                     }
                 }
             }
@@ -226,9 +229,9 @@ impl FieldSources<'_> {
                 target.take_kept(kept)?;
                 return Ok(());
             }
-            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted);
+            let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted)?;
             if !covered {
-                fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells));
+                fill_runs(region, &bounds, |to, cells| target.fill(spec, to, cells))?;
             }
             // The only layer of the only tile: its values need not be separated.
             let all_wanted = target.wanted.is_none_or(|wanted| !wanted.contains(&0));
@@ -242,9 +245,9 @@ impl FieldSources<'_> {
                         let wanted = |cells| part.has_any(space, &cells);
                         tiles.decode_var_where(context, cells, &mut decoded, wanted, worker)?;
                         if bounds_are_region && part.whole_tile(space).is_some() {
-                            target.take_whole(&mut decoded);
+                            target.take_whole(&mut decoded)?;
                         } else {
-                            target.paint(&decoded, &part.map);
+                            target.paint(&decoded, &part.map)?;
                         }
                         if let Some(validity) = target.validity.as_deref_mut() {
                             part.copy_validity(context, space, tiles, tile, validity, worker)?;
@@ -253,9 +256,9 @@ impl FieldSources<'_> {
                     Paint::Cells(tiles, overlay) => {
                         overlay.paint_var(context, region, bounds, tiles, target, worker)?;
                     }
-                    Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells)),
+                    Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells))?,
                     Paint::FillCells(overlay) => {
-                        overlay.for_each_in(region, bounds, |to| target.fill(spec, to, 1));
+                        overlay.for_each_in(region, bounds, |to| target.fill(spec, to, 1))?;
                     }
                 }
             }
@@ -268,18 +271,24 @@ impl FieldSources<'_> {
 
 impl VarTarget<'_> {
     /// Gives neighbouring cells the fill value at the start of the arena.
-    fn fill(&mut self, spec: &ColumnSpec, to: usize, cells: usize) {
-        self.lengths.get_mut(to..to + cells).unwrap_or_default().fill(to_u64(spec.fill.len()));
-        self.starts.get_mut(to..to + cells).unwrap_or_default().fill(0);
-        if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(to..to + cells)) {
-            slot.fill(spec.fill_validity);
+    fn fill(&mut self, spec: &ColumnSpec, to: usize, cells: usize) -> Option<()> {
+        let end = to.checked_add(cells)?;
+        self.lengths.get_mut(to..end)?.fill(to_u64(spec.fill.len()));
+        self.starts.get_mut(to..end)?.fill(0);
+        if let Some(validity) = &mut self.validity {
+            validity.get_mut(to..end)?.fill(spec.fill_validity);
         }
+        Some(())
     }
 
     /// Takes a decoded tile that is exactly the region.
-    fn take_whole(&mut self, tile: &mut VarTile) {
+    fn take_whole(&mut self, tile: &mut VarTile) -> Result<()> {
+        if tile.offsets.len().checked_sub(1) != Some(self.lengths.len()) {
+            return Err(Error::internal(NO_VALUES));
+        }
         self.lengths.iter_mut().zip(tile.lengths()).for_each(|(slot, length)| *slot = length);
         self.whole = Some(core::mem::take(&mut tile.values));
+        Ok(())
     }
 
     /// Takes cells that were decoded before.
@@ -287,12 +296,12 @@ impl VarTarget<'_> {
         let (all, mut in_order) = (self.lengths.len(), false);
         map.for_each_run(|from, to, cells| in_order = (from, to, cells) == (0, 0, all));
         if in_order && self.wanted.is_none_or(|wanted| !wanted.contains(&0)) {
-            self.take_whole(&mut tile);
+            self.take_whole(&mut tile)?;
         } else {
             // Values of two tiles are never one run: a place between them is nobody's.
             let next = |(base, own): &(usize, Buffer)| base.saturating_add(own.len()).saturating_add(1);
             let base = self.lent.last().map_or(LENT, next);
-            self.place(&tile, &map, base);
+            self.place(&tile, &map, base)?;
             self.lent.push((base, tile.values));
         }
         if let Some((own, valid)) = self.validity.as_deref_mut().zip(validity) {
@@ -302,32 +311,49 @@ impl VarTarget<'_> {
     }
 
     /// Takes the cells of a decoded tile that `map` maps into the region.
-    pub(super) fn paint(&mut self, tile: &VarTile, map: &CellMap) {
-        let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
-        let (mut low, mut high) = (usize::MAX, 0usize);
+    pub(super) fn paint(&mut self, tile: &VarTile, map: &CellMap) -> Result<()> {
+        let (mut low, mut high, mut found) = (usize::MAX, 0usize, true);
         map.for_each_run(|from, _, cells| {
-            low = low.min(at(from));
-            high = high.max(at(from.saturating_add(cells)));
+            let ends = start_of(tile, from).zip(from.checked_add(cells).and_then(|end| start_of(tile, end)));
+            found &= ends.is_some();
+            let (start, end) = ends.unwrap_or((low, high));
+            (low, high) = (low.min(start), high.max(end));
         });
         let base = self.arena.len();
-        self.arena.extend_from_slice(tile.values.as_slice().get(low..high).unwrap_or_default());
-        self.copied = self.copied.saturating_add(high.saturating_sub(low));
-        // Modulo the size of a place, as the values before `low` were left out.
-        self.place(tile, map, base.wrapping_sub(low));
+        let values = tile.values.as_slice().get(low..high).filter(|_| found).or_internal(NO_VALUES)?;
+        self.arena.extend_from_slice(values);
+        self.copied = self.copied.saturating_add(values.len());
+        // Modulo the size of an address, as the values before `low` were left out.
+        self.place(tile, map, base.wrapping_sub(low))
     }
 
     /// Notes where the values of cells are: `base` is where those of the tile would begin.
-    fn place(&mut self, tile: &VarTile, map: &CellMap, base: usize) {
-        let at = |cell: usize| tile.offsets.get(cell).copied().and_then(to_usize).unwrap_or(0);
+    fn place(&mut self, tile: &VarTile, map: &CellMap, base: usize) -> Result<()> {
+        let mut found = true;
         map.for_each_run(|from, to, cells| {
-            let starts = self.starts.get_mut(to..).unwrap_or_default().iter_mut();
-            let lengths = self.lengths.get_mut(to..).unwrap_or_default().iter_mut();
-            for (cell, (start, length)) in (from..from.saturating_add(cells)).zip(starts.zip(lengths)) {
-                let (first, end) = (at(cell), at(cell.saturating_add(1)));
-                *start = base.wrapping_add(first);
-                *length = to_u64(end.saturating_sub(first));
-            }
+            found &= self.place_run(tile, (from, to, cells), base).is_some();
         });
+        found.then_some(()).or_internal(NO_VALUES)
+    }
+
+    /// As [`Self::place`] for neighbouring cells: the first one in the tile and in the region, and
+    /// their number.
+    fn place_run(
+        &mut self,
+        tile: &VarTile,
+        (from, to, cells): (usize, usize, usize),
+        base: usize,
+    ) -> Option<()> {
+        let end = to.checked_add(cells)?;
+        let starts = self.starts.get_mut(to..end)?.iter_mut();
+        let lengths = self.lengths.get_mut(to..end)?.iter_mut();
+        let offsets = tile.offsets.get(from..=from.checked_add(cells)?)?;
+        let ends = offsets.get(1..)?;
+        for ((offset, end), (start, length)) in offsets.iter().zip(ends).zip(starts.zip(lengths)) {
+            *start = base.wrapping_add(to_usize(*offset)?);
+            *length = end.checked_sub(*offset)?;
+        }
+        Some(())
     }
 
     /// Fills the cells that are not wanted with the fill value at the start of the arena.
@@ -341,16 +367,29 @@ impl VarTarget<'_> {
     }
 
     /// Sets whether a cell is null, for nullable fields.
-    pub(super) fn set_validity(&mut self, cell: usize, valid: u8) {
-        if let Some(slot) = self.validity.as_mut().and_then(|validity| validity.get_mut(cell)) {
-            *slot = valid;
+    pub(super) fn set_validity(&mut self, cell: usize, valid: u8) -> Result<()> {
+        if let Some(validity) = &mut self.validity {
+            *validity.get_mut(cell).or_internal("a cell lies outside its region")? = valid;
         }
+        Ok(())
     }
 }
 
-/// Runs of a box in its region, for filling.
-pub(super) fn fill_runs(region: &Region, bounds: &Box, mut fill: impl FnMut(usize, usize)) {
-    region.map(bounds, None).for_each_run(|_, to, cells| fill(to, cells));
+/// Where the value of a cell begins; for the number of cells, where the last value ends.
+fn start_of(tile: &VarTile, cell: usize) -> Option<usize> {
+    tile.offsets.get(cell).copied().and_then(to_usize)
+}
+
+/// Calls `fill` with the runs of a box in its region: the first cell of each, and their number. A
+/// run for which it returns `None` lies outside the region.
+pub(super) fn fill_runs(
+    region: &Region,
+    bounds: &Box,
+    mut fill: impl FnMut(usize, usize) -> Option<()>,
+) -> Result<()> {
+    let mut found = true;
+    region.map(bounds, None).for_each_run(|_, to, cells| found &= fill(to, cells).is_some());
+    found.then_some(()).or_internal("a run of cells lies outside its region")
 }
 
 #[cfg(test)]

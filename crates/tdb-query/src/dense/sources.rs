@@ -9,16 +9,20 @@ use super::boxes::{Box, beside, fragment_box, intersect};
 use super::overlay::Overlay;
 use super::paint::fill_runs;
 use super::places::Places;
-use super::space::{Region, Space};
+use super::region::Region;
+use super::space::Space;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
-use crate::{Error, Result, parallel};
+use crate::{Error, OrInternal, Result, parallel};
+
+/// An index of intervals names a fragment that is not listed.
+const NO_FRAGMENT: &str = "an interval lacks its fragment";
 
 /// One fragment, as a source of the field that is being read.
 #[derive(Debug)]
-struct Covering<'a> {
+struct Source<'a> {
     /// The number of the fragment in the array.
     fragment: usize,
     /// What the fragment covers.
@@ -31,7 +35,7 @@ struct Covering<'a> {
     values: Option<Values>,
 }
 
-impl Covering<'_> {
+impl Source<'_> {
     const fn is_dense(&self) -> bool {
         self.overlay.is_none()
     }
@@ -90,14 +94,14 @@ impl Values {
 /// one of these.
 #[derive(Debug, Default)]
 pub(crate) struct FieldSources<'a> {
-    sources: Vec<Covering<'a>>,
+    sources: Vec<Source<'a>>,
     /// Their positions along the first dimension.
     places: Places,
 }
 
 /// A source's part of one space tile.
 pub(super) struct Layer<'s, 'a> {
-    source: &'s Covering<'a>,
+    source: &'s Source<'a>,
     pub(super) bounds: Box,
 }
 
@@ -122,7 +126,7 @@ pub(super) enum Paint<'s> {
 
 /// A data tile that alone contains the cells of a part of a space tile.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Only {
+pub(crate) struct SingleTile {
     /// Number of the source.
     pub(crate) source: usize,
     pub(crate) tile: usize,
@@ -150,9 +154,9 @@ impl<'a> FieldSources<'a> {
             }
             let values = FieldTiles::of_column(context, fragment, spec, kind)?;
             let values = values.map(|tiles| Values::of(context, fragment, tiles)).transpose()?;
-            Ok(Some(Covering { fragment: *index, domain, overlay: overlay.as_ref(), values }))
+            Ok(Some(Source { fragment: *index, domain, overlay: overlay.as_ref(), values }))
         };
-        let mut sources: Vec<Covering<'a>> = parallel::filter_map(context.threads, &all, open)?;
+        let mut sources: Vec<Source<'a>> = parallel::filter_map(context.threads, &all, open)?;
         // Fragments without the field hide nothing if no older fragment has it.
         let first = sources.iter().position(|source| source.values.is_some()).unwrap_or(sources.len());
         sources.drain(..first);
@@ -202,8 +206,8 @@ impl<'a> FieldSources<'a> {
         region: &Region,
         bounds: &Box,
         wanted: Option<&[u8]>,
-    ) -> (Vec<Layer<'_, 'a>>, bool) {
-        if has_wanted(region, bounds, wanted) { self.layers(bounds) } else { (Vec::new(), false) }
+    ) -> Result<(Vec<Layer<'_, 'a>>, bool)> {
+        Ok(if has_wanted(region, bounds, wanted)? { self.layers(bounds) } else { (Vec::new(), false) })
     }
 
     /// Numbers of the sources' fragments.
@@ -218,25 +222,29 @@ impl<'a> FieldSources<'a> {
 
     /// The data tile that contains all written cells of a part of a space tile, if there is only
     /// one.
-    pub(crate) fn only(&self, space: &Space, index: &[u64], part: &Region) -> Option<Only> {
+    pub(crate) fn single_tile(&self, space: &Space, index: &[u64], part: &Region) -> Option<SingleTile> {
         let (layers, _) = self.layers(&part.bounds);
         let [Layer { source, bounds }] = layers.as_slice() else { return None };
         let Paint::Tile(_, tile) = source.paint(index) else { return None };
         let number = self.sources.iter().position(|other| other.fragment == source.fragment)?;
         let written = intersect(&source.domain, &space.tile_box(index))?;
-        let cells = part.part(bounds, space.cell_order)?.cells();
+        let cells = part.cells_in(bounds);
+        if cells == 0 {
+            return None;
+        }
         let all = part.is_box() && written == *bounds;
-        Some(Only { source: number, tile, all, cells })
+        Some(SingleTile { source: number, tile, all, cells })
     }
 
     /// Sets `present` to 1 for the cells of a region that some source has, unless a newer one
     /// without the field covers them.
-    pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) {
+    pub(crate) fn paint_presence(&self, region: &Region, present: &mut [u8]) -> Result<()> {
         for source in &self.sources {
             let Some(shared) = intersect(&source.domain, &region.bounds) else { continue };
             let has = u8::from(source.values.is_some());
-            paint_cells(region, &shared, source.overlay, has, present);
+            paint_cells(region, &shared, source.overlay, has, present)?;
         }
+        Ok(())
     }
 
     /// Visits what painting a region reads, in its order: the number of each fragment, its tiles of
@@ -259,13 +267,14 @@ impl<'a> FieldSources<'a> {
 }
 
 /// Whether some of a region's cells in a box are wanted; without a mask, all are.
-pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -> bool {
-    let Some(wanted) = wanted else { return true };
+pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -> Result<bool> {
+    let Some(wanted) = wanted else { return Ok(true) };
     let mut any = false;
     fill_runs(region, bounds, |to, cells| {
-        any |= wanted.get(to..to.saturating_add(cells)).is_some_and(|run| run.contains(&1));
-    });
-    any
+        any |= wanted.get(to..to.checked_add(cells)?)?.contains(&1);
+        Some(())
+    })?;
+    Ok(any)
 }
 
 /// Which cells some fragment has, whichever fields it has.
@@ -289,25 +298,32 @@ impl<'a> Written<'a> {
     }
 
     /// Sets `written` to 1 for the cells of a region that some fragment has.
-    pub(crate) fn paint(&self, region: &Region, written: &mut [u8]) {
+    pub(crate) fn paint(&self, region: &Region, written: &mut [u8]) -> Result<()> {
         for number in self.places.meeting(region.bounds.first().copied().unwrap_or((0, u64::MAX))) {
-            let Some((domain, overlay)) = self.domains.get(number) else { continue };
+            let (domain, overlay) = self.domains.get(number).or_internal(NO_FRAGMENT)?;
             let Some(shared) = intersect(domain, &region.bounds) else { continue };
-            paint_cells(region, &shared, *overlay, 1, written);
+            paint_cells(region, &shared, *overlay, 1, written)?;
         }
+        Ok(())
     }
 }
 
 /// Gives the cells of a box in a region a byte: all of them, or those that an overlay has.
-fn paint_cells(region: &Region, bounds: &Box, overlay: Option<&Overlay>, byte: u8, target: &mut [u8]) {
+fn paint_cells(
+    region: &Region,
+    bounds: &Box,
+    overlay: Option<&Overlay>,
+    byte: u8,
+    target: &mut [u8],
+) -> Result<()> {
     match overlay {
         None => fill_runs(region, bounds, |to, cells| {
-            target.get_mut(to..to.saturating_add(cells)).unwrap_or_default().fill(byte);
+            target.get_mut(to..to.checked_add(cells)?)?.fill(byte);
+            Some(())
         }),
         Some(overlay) => overlay.for_each_in(region, bounds, |to| {
-            if let Some(slot) = target.get_mut(to) {
-                *slot = byte;
-            }
+            *target.get_mut(to)? = byte;
+            Some(())
         }),
     }
 }

@@ -6,15 +6,15 @@ mod labels;
 use tdb_codec::ArrayType;
 
 pub(crate) use self::labels::{LabelValues, label_values, open_label};
-use crate::explain::fetch_ahead;
 use crate::plan::Plan;
+use crate::prefetch::prefetch;
 use crate::stats::Stage;
 use crate::{Cells, Result, dense, sparse};
 
 /// Runs a query.
 pub(crate) fn run(plan: &Plan) -> Result<Cells> {
     let _clock = plan.array.context().counters.time(Stage::Total);
-    fetch_ahead(plan)?;
+    prefetch(plan)?;
     let cells = match plan.array.schema().array_type {
         ArrayType::Dense => dense::read(plan)?,
         ArrayType::Sparse => sparse::read(plan)?,

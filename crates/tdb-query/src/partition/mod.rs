@@ -18,9 +18,9 @@ use self::cut::{Cutting, Item};
 use self::tiles::Touched;
 use crate::Result;
 use crate::asked::Ends;
-use crate::explain::fetch_sections;
 use crate::order::{Part, parts, reals};
 use crate::plan::Plan;
+use crate::prefetch::prefetch_sections;
 use crate::ranges::RangeSet;
 use crate::stream::{Bounds, Line, bounds_of, lines_of, order_of, several, volume};
 
@@ -43,7 +43,7 @@ pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
     if let Some(ahead) = &plan.array.context().ahead
         && plan.array.schema().array_type == ArrayType::Sparse
     {
-        fetch_sections(plan, ahead);
+        prefetch_sections(plan, ahead);
     }
     let found = match plan.array.schema().array_type {
         ArrayType::Dense => dense(plan, max),

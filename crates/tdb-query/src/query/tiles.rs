@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64};
 
-use super::{Read, both};
+use super::{Read, conjunction};
 use crate::chosen::Choice;
 use crate::partition;
 use crate::plan::Plan;
@@ -107,7 +107,7 @@ impl Read {
     /// have found out together stays valid.
     pub fn narrow(mut self, condition: QueryCondition) -> Self {
         let slot = if self.tiles.is_some() { &mut self.narrowed } else { &mut self.condition };
-        *slot = both(slot.take(), Some(condition));
+        *slot = conjunction(slot.take(), Some(condition));
         self
     }
 

@@ -92,8 +92,8 @@ use crate::chosen::Choice;
 use crate::deferred::Deferred;
 use crate::dense::dense_order;
 use crate::engine::run;
-use crate::explain::fetch_sections;
 use crate::plan::Plan;
+use crate::prefetch::prefetch_sections;
 use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
@@ -132,7 +132,7 @@ impl Batches {
     ) -> Result<Self> {
         let plan = within(plan, Some(Allowance { budget, batch: sizes.max }));
         if let Some(ahead) = &plan.array.context().ahead {
-            fetch_sections(&plan, ahead);
+            prefetch_sections(&plan, ahead);
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
         if plan.share.tiles.is_some() && sizes.first.is_none() && plan.array.context().ahead.is_none() {

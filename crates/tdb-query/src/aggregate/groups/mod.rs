@@ -39,10 +39,10 @@ use crate::budget::MemoryBudget;
 use crate::buffers::index_of;
 use crate::condition::{Program, Sources};
 use crate::context::Context;
-use crate::explain::fetch_sections;
 use crate::expression::{Aggregate, AggregateError};
 use crate::fragment::Fragment;
 use crate::plan::Plan;
+use crate::prefetch::prefetch_sections;
 use crate::sparse::candidate::Candidate;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
@@ -116,7 +116,7 @@ pub(crate) fn run(
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory);
     if let Some(ahead) = &plan.array.context().ahead {
-        fetch_sections(&plan, ahead);
+        prefetch_sections(&plan, ahead);
     }
     let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX) / 2);
     let mut asked = Asked { program, wanted, keys: own, aggregates, places, most, few };

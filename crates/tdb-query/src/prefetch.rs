@@ -1,31 +1,31 @@
-//! Finds out what a query is going to read, for storages that want to know it beforehand, with the
-//! plan that [`explain`](super::explain) returns.
+//! Fetches what a query is going to read in batches, before it is decoded, if the storage wants to
+//! know beforehand what will be read.
 
 use std::collections::HashSet;
 
 use tdb_fragment::Section;
 use tdb_schema::FieldKind;
 
-use super::{Purpose, asked};
 use crate::Result;
 use crate::condition::Program;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
+use crate::reads::{Purpose, read_plan, requested};
 use crate::sparse::deletes::stored_program;
 use crate::storage::{Ahead, Needs};
 
 /// Fetches what a query is going to read, if the storage wants to know it: sections of metadata,
 /// then the tiles that are read no matter which cells are found.
-pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
+pub(crate) fn prefetch(plan: &Plan) -> Result<()> {
     let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
     ahead.drop_ranges();
-    fetch_sections(plan, ahead);
-    let planned = super::fields(plan, true, None)?;
+    prefetch_sections(plan, ahead);
+    let planned = read_plan(plan, true, None)?;
     ahead.drop_ranges();
     let mut found = Needs::default();
     let mut needs = Needs::default();
     for field in planned.fields {
-        let list = match field.purpose {
+        let list = match field.plan.purpose {
             Purpose::Result | Purpose::Delete => &mut found,
             Purpose::Condition | Purpose::Search => &mut needs,
         };
@@ -46,7 +46,7 @@ pub(crate) fn fetch_ahead(plan: &Plan) -> Result<()> {
 }
 
 /// Fetches the sections of fragment metadata that a query looks at.
-pub(crate) fn fetch_sections(plan: &Plan, ahead: &Ahead) {
+pub(crate) fn prefetch_sections(plan: &Plan, ahead: &Ahead) {
     // What deletes look at belongs to it; an error in them is reported by whoever applies them.
     let deletes = (!plan.array.deletes().is_empty()).then(|| stored_program(&plan.array));
     let deletes = deletes.and_then(Result::ok);
@@ -82,8 +82,8 @@ fn sections(plan: &Plan, deletes: Option<&Program>, fragment: &Fragment) -> Hash
             sections.insert(Section::ValidityOffsets(slot));
         }
     };
-    let asked = asked(plan).filter_map(|(kind, spec)| spec.own_field(schema, kind));
-    asked.for_each(&mut tiles);
+    let fields = requested(plan).filter_map(|(kind, spec)| spec.own_field(schema, kind));
+    fields.for_each(&mut tiles);
     plan.scanned.iter().copied().for_each(&mut tiles);
     if !fragment.is_dense() {
         (0..schema.domain.dimensions.len()).map(FieldKind::Dimension).for_each(&mut tiles);

@@ -1,11 +1,11 @@
-//! Explains a query of a sparse array.
+//! Lists what a query of a sparse array reads.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
-use super::{Chunks, Explain, FieldPlan, FragmentPlan, Outcome, Purpose, asked, column_bytes};
+use super::{Chunks, FieldReads, FragmentPlan, Outcome, Purpose, ReadPlan, column_bytes, requested};
 use crate::budget::MemoryBudget;
 use crate::condition::{Program, Sources};
 use crate::context::Context;
@@ -47,12 +47,12 @@ type Looked = HashMap<FieldKind, HashSet<(usize, usize)>>;
 struct Column<'t> {
     kind: FieldKind,
     spec: ColumnSpec,
-    field: FieldPlan,
+    field: FieldReads,
     /// Tiles of the field that were already looked at.
     looked_at: Vec<&'t Candidate>,
 }
 
-pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) -> Result<Explain> {
+pub(super) fn read_plan(plan: &Plan, locates: bool, memory: Option<MemoryBudget>) -> Result<ReadPlan> {
     let context = plan.array.context();
     let sorting = Sorting::of(plan);
     let sources =
@@ -62,15 +62,15 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     let mut looked = Looked::new();
     let mut conditioned = Vec::new();
     if let Some(sources) = &sources {
-        conditioned = conditions(plan, sources, &tiles.matching, &mut looked, fetched)?;
+        conditioned = conditions(plan, sources, &tiles.matching, &mut looked, locates)?;
     }
-    let mut searched = searches(plan, sorting, &tiles, &mut looked, fetched)?;
-    let mut deleted = deletes(plan, taken, &mut looked, fetched)?;
+    let mut searched = searches(plan, sorting, &tiles, &mut looked, locates)?;
+    let mut deleted = deletes(plan, taken, &mut looked, locates)?;
     let cells = tiles.matching.iter().fold(0, |sum: u64, tile| sum.saturating_add(to_u64(tile.tile_cells)));
     let (mut result_bytes, mut largest) = (0u64, 0u64);
     let mut columns = Vec::new();
-    for (kind, spec) in asked(plan) {
-        let mut field = FieldPlan::new(&spec.name, Purpose::Result, fetched);
+    for (kind, spec) in requested(plan) {
+        let mut field = FieldReads::new(&spec.name, Purpose::Result, locates);
         let of = own_field(plan, &spec, kind);
         let was_looked_at = |tile: &&Candidate| {
             looked.get(&kind).is_some_and(|tiles| tiles.contains(&(tile.fragment, tile.tile)))
@@ -78,7 +78,7 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
         let (looked_at, others): (Vec<_>, Vec<_>) = taken.iter().partition(was_looked_at);
         let mut values = read(plan, &mut field, others, &of)?;
         values =
-            values.saturating_add(read(plan, &mut FieldPlan::default(), looked_at.iter().copied(), &of)?);
+            values.saturating_add(read(plan, &mut FieldReads::default(), looked_at.iter().copied(), &of)?);
         let bytes = column_bytes(&spec, cells, values);
         (result_bytes, largest) = (result_bytes.saturating_add(bytes), largest.max(bytes));
         // Coordinates that were decoded for the order are still available.
@@ -95,11 +95,11 @@ pub(super) fn explain(plan: &Plan, fetched: bool, memory: Option<MemoryBudget>) 
     fields.append(&mut conditioned);
     fields.append(&mut searched);
     fields.append(&mut deleted);
-    fields.retain(|field| field.purpose == Purpose::Result || field.tiles > 0);
+    fields.retain(|field| field.plan.purpose == Purpose::Result || field.plan.tiles > 0);
     let whole = tiles.matching.iter().all(|tile| tile.whole);
     let exact = whole && !sorting.dedup && !applies(plan) && plan.condition.is_none();
     let matching = sources.as_ref().map(|sources| matching(sources, &tiles.matching)).transpose()?.flatten();
-    Ok(Explain { order: plan.order, fragments, fields, cells, matching, exact, result_bytes, memory_bytes })
+    Ok(ReadPlan { fragments, fields, cells, matching, exact, result_bytes, memory_bytes })
 }
 
 /// The tiles that the condition looks at, field by field.
@@ -108,15 +108,15 @@ fn conditions(
     sources: &Sources<'_>,
     tiles: &[Candidate],
     looked: &mut Looked,
-    fetched: bool,
-) -> Result<Vec<FieldPlan>> {
+    locates: bool,
+) -> Result<Vec<FieldReads>> {
     let fields = |tile: &Candidate| sources.undecided(0, tile.fragment, tile.tile, tile.tile_cells);
     let looked_at = by_field(sources.program, tiles, fields)?;
-    looks(plan, sources.program, looked_at, looked, (Purpose::Condition, fetched))
+    looks(plan, sources.program, looked_at, looked, (Purpose::Condition, locates))
 }
 
 /// What deletes look at, field by field, and when consolidation found cells deleted.
-fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, fetched: bool) -> Result<Vec<FieldPlan>> {
+fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, locates: bool) -> Result<Vec<FieldReads>> {
     if !applies(plan) {
         return Ok(Vec::new());
     }
@@ -127,8 +127,8 @@ fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, fetched: bool)
     let fields =
         |tile: &Candidate| Ok(all.fields(tile.fragment, tile.tile, tile.tile_cells)?.into_iter().collect());
     let looked_at = by_field(&program, tiles, fields)?;
-    let mut fields = looks(plan, &program, looked_at, looked, (Purpose::Delete, fetched))?;
-    let field = FieldPlan::new(DELETE_TIMESTAMPS, Purpose::Delete, fetched);
+    let mut fields = looks(plan, &program, looked_at, looked, (Purpose::Delete, locates))?;
+    let field = FieldReads::new(DELETE_TIMESTAMPS, Purpose::Delete, locates);
     fields.push(system(plan, tiles, field, FieldTiles::delete_timestamps)?);
     Ok(fields)
 }
@@ -154,10 +154,10 @@ fn looks(
     program: &Program,
     looked_at: Vec<Vec<&Candidate>>,
     looked: &mut Looked,
-    (purpose, fetched): (Purpose, bool),
-) -> Result<Vec<FieldPlan>> {
+    (purpose, locates): (Purpose, bool),
+) -> Result<Vec<FieldReads>> {
     let fields = program.fields.iter().zip(looked_at).map(|(field, tiles)| {
-        let mut planned = FieldPlan::new(&field.spec.name, purpose, fetched);
+        let mut planned = FieldReads::new(&field.spec.name, purpose, locates);
         looked.entry(field.kind).or_default().extend(tiles.iter().map(|tile| (tile.fragment, tile.tile)));
         read(plan, &mut planned, tiles, own_field(plan, &field.spec, field.kind))?;
         Ok(planned)
@@ -171,11 +171,11 @@ fn searches(
     sorting: Sorting,
     tiles: &Tiles,
     looked: &mut Looked,
-    fetched: bool,
-) -> Result<Vec<FieldPlan>> {
+    locates: bool,
+) -> Result<Vec<FieldReads>> {
     let mut fields = Vec::new();
     for (index, dimension) in plan.array.schema().domain.dimensions.iter().enumerate() {
-        let mut field = FieldPlan::new(&dimension.name, Purpose::Search, fetched);
+        let mut field = FieldReads::new(&dimension.name, Purpose::Search, locates);
         let kind = FieldKind::Dimension(index);
         let looked = looked.entry(kind).or_default();
         // A tile that is looked at a second time was kept.
@@ -187,7 +187,7 @@ fn searches(
         fields.push(field);
     }
     // Wherever fragments have them.
-    let field = FieldPlan::new(TIMESTAMPS, Purpose::Search, fetched);
+    let field = FieldReads::new(TIMESTAMPS, Purpose::Search, locates);
     let all = tiles.matching.iter().chain(&tiles.versions);
     fields.push(system(plan, all, field, FieldTiles::timestamps)?);
     Ok(fields)
@@ -204,27 +204,27 @@ fn own_field<'p>(
 
 /// The plans of columns, including the tiles that must be decoded again because `max` bytes are not
 /// enough to keep them after they are first looked at.
-fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<FieldPlan>> {
+fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<FieldReads>> {
     let mut left = max;
     let fields = columns.into_iter().map(|Column { kind, spec, mut field, looked_at }| {
         let of = own_field(plan, &spec, kind);
         let mut again = Vec::new();
-        let mut all = FieldPlan::default();
+        let mut all = FieldReads::default();
         read(plan, &mut all, looked_at.iter().copied(), &of)?;
         let pieces = to_u64(looked_at.len()).saturating_mul(PIECE);
-        if let Some(rest) = left.checked_sub(all.decoded.saturating_add(pieces)) {
+        if let Some(rest) = left.checked_sub(all.plan.decoded.saturating_add(pieces)) {
             left = rest;
             return Ok(field);
         }
         for tile in looked_at {
-            let mut one = FieldPlan::default();
+            let mut one = FieldReads::default();
             read(plan, &mut one, [tile], &of)?;
-            match left.checked_sub(one.decoded.saturating_add(PIECE)) {
+            match left.checked_sub(one.plan.decoded.saturating_add(PIECE)) {
                 Some(rest) => left = rest,
                 None => again.push(tile),
             }
         }
-        field.again = to_u64(again.len());
+        field.plan.again = to_u64(again.len());
         read(plan, &mut field, again, of)?;
         Ok(field)
     });
@@ -276,7 +276,7 @@ fn tiles(
 /// bytes of their values of variable length.
 fn read<'t>(
     plan: &Plan,
-    field: &mut FieldPlan,
+    field: &mut FieldReads,
     tiles: impl IntoIterator<Item = &'t Candidate>,
     own: impl Fn(usize) -> Option<FieldKind>,
 ) -> Result<u64> {
@@ -292,7 +292,7 @@ fn read<'t>(
             opened = Some((index, found.transpose()?));
         }
         let Some((_, Some((tiles, chunks)))) = &opened else { continue };
-        field.read(context, (tiles, *chunks), tile.tile, to_u64(tile.tile_cells))?;
+        field.add_tile(context, (tiles, *chunks), tile.tile, to_u64(tile.tile_cells))?;
         values = values.saturating_add(tiles.var_size(tile.tile));
     }
     Ok(values)
@@ -302,9 +302,9 @@ fn read<'t>(
 fn system<'t>(
     plan: &Plan,
     tiles: impl IntoIterator<Item = &'t Candidate>,
-    mut field: FieldPlan,
+    mut field: FieldReads,
     open: impl Fn(&Context, &Fragment) -> Result<Option<FieldTiles>>,
-) -> Result<FieldPlan> {
+) -> Result<FieldReads> {
     let context = plan.array.context();
     let mut own: BTreeMap<usize, BTreeMap<usize, u64>> = BTreeMap::new();
     for tile in tiles {
@@ -314,7 +314,7 @@ fn system<'t>(
         let Some(fragment) = plan.array.fragments().get(index) else { continue };
         let Some(opened) = open(context, fragment)? else { continue };
         for (tile, cells) in tiles {
-            field.read(context, (&opened, Chunks::of_system(fragment)), tile, cells)?;
+            field.add_tile(context, (&opened, Chunks::of_system(fragment)), tile, cells)?;
         }
     }
     Ok(field)
