@@ -7,6 +7,10 @@ use std::sync::Arc;
 use tdb_codec::to_u64;
 
 use crate::buffers::index_of;
+use crate::{Error, OrInternal, Result};
+
+/// The bits of a tile are fewer than its cells.
+const NO_BIT: &str = "a cell has no bit among those of its tile";
 
 /// Approximate bytes that are held for a tile, besides its bits.
 pub(crate) const TILE: u64 = 64;
@@ -54,9 +58,10 @@ impl Choice {
     }
 
     /// A byte for each cell of a tile, 0 for those that do not count; `None` if all may.
-    pub(crate) fn mask(&self, fragment: usize, tile: usize, cells: usize) -> Option<Vec<u8>> {
-        let chosen = self.cells.of(fragment, tile)?;
-        match &chosen.bits {
+    pub(crate) fn mask(&self, fragment: usize, tile: usize, cells: usize) -> Result<Option<Vec<u8>>> {
+        let Some(chosen) = self.cells.of(fragment, tile) else { return Ok(None) };
+        Ok(match &chosen.bits {
+            Some(bits) if bits.len() != cells.div_ceil(64) => return Err(Error::internal(NO_BIT)),
             Some(bits) => {
                 let mut mask = vec![0; cells];
                 for (bytes, word) in mask.chunks_mut(64).zip(bits) {
@@ -66,7 +71,7 @@ impl Choice {
             }
             None if chosen.count >= cells => None,
             None => Some(vec![0; cells]),
-        }
+        })
     }
 }
 
@@ -100,10 +105,10 @@ impl Cells {
         (all, selected): (usize, Option<&[u32]>),
         gone: &[usize],
         flags: Option<&[u8]>,
-    ) {
+    ) -> Result<()> {
         if selected.is_none() && gone.is_empty() && flags.is_none_or(|flags| !flags.contains(&0)) {
             *self = Self { count: all, bits: None };
-            return;
+            return Ok(());
         }
         let bits = self.bits.get_or_insert_with(|| vec![0; all.div_ceil(64)]);
         let mut gone = gone.iter().copied().peekable();
@@ -113,10 +118,10 @@ impl Cells {
             }
             let cell = selected.map_or(Some(at), |cells| cells.get(at).map(|own| index_of(*own)));
             let word = cell.and_then(|cell| Some((bits.get_mut(cell / 64)?, cell % 64)));
-            if let Some((word, bit)) = word {
-                *word |= 1 << bit;
-                self.count = self.count.saturating_add(1);
-            }
+            let (word, bit) = word.or_internal(NO_BIT)?;
+            *word |= 1 << bit;
+            self.count = self.count.saturating_add(1);
         }
+        Ok(())
     }
 }

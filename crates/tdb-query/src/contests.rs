@@ -14,6 +14,10 @@ use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::{ArraySchema, Dimension, Range};
 
 use crate::fragment::Fragment;
+use crate::{OrInternal, Result};
+
+/// A fragment that is compared is not one of the array's.
+const NO_FRAGMENT: &str = "a compared fragment is not in the array";
 
 /// The fragments of a query that may have cells with the coordinates of another one.
 #[derive(Clone, Debug, Default)]
@@ -42,17 +46,17 @@ impl Contests {
         schema: &ArraySchema,
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let mut contested = vec![false; fragments.len()];
-        let mut note = |own: usize| contested.get_mut(own).into_iter().for_each(|slot| *slot = true);
+        let mut note = |own: usize| -> Result<()> {
+            *contested.get_mut(own).or_internal(NO_FRAGMENT)? = true;
+            Ok(())
+        };
         each(schema, fragments, meets, |contest| match contest {
             Contest::Whole(own) => note(own),
-            Contest::Pair(own, rival) => {
-                note(own);
-                note(rival);
-            }
-        });
-        Self { contested: if contested.contains(&true) { contested } else { Vec::new() } }
+            Contest::Pair(own, rival) => note(own).and(note(rival)),
+        })?;
+        Ok(Self { contested: if contested.contains(&true) { contested } else { Vec::new() } })
     }
 
     /// Whether any fragment is contested.
@@ -63,7 +67,7 @@ impl Contests {
     /// Whether no other fragment can have cells with a fragment's coordinates, and it holds no
     /// older versions itself.
     pub(crate) fn is_alone(&self, fragment: usize) -> bool {
-        !self.contested.get(fragment).copied().unwrap_or(false)
+        !self.any() || self.contested.get(fragment) == Some(&false)
     }
 }
 
@@ -73,28 +77,27 @@ impl Rivals {
         schema: &ArraySchema,
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let mut rivals: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
-        let mut note = |own: usize, rival: Option<usize>| {
-            let Some(slot) = rivals.get_mut(own) else { return };
+        let mut note = |own: usize, rival: Option<usize>| -> Result<()> {
+            let slot = rivals.get_mut(own).or_internal(NO_FRAGMENT)?;
             match (slot.as_mut().filter(|list| list.len() < MOST_RIVALS), rival) {
                 (Some(list), Some(rival)) => list.push(rival),
                 _ => *slot = None,
             }
+            Ok(())
         };
         each(schema, fragments, meets, |contest| match contest {
             Contest::Whole(own) => note(own, None),
-            Contest::Pair(own, rival) => {
-                note(own, Some(rival));
-                note(rival, Some(own));
-            }
-        });
-        Self { rivals }
+            Contest::Pair(own, rival) => note(own, Some(rival)).and(note(rival, Some(own))),
+        })?;
+        Ok(Self { rivals })
     }
 
     /// The rivals of a fragment; `None` if it is contested as a whole.
     pub(crate) fn of(&self, fragment: usize) -> Option<&[usize]> {
-        self.rivals.get(fragment).map_or(Some(&[]), Option::as_deref)
+        // Without a list, no fragment has any.
+        if self.rivals.is_empty() { Some(&[]) } else { self.rivals.get(fragment)?.as_deref() }
     }
 }
 
@@ -115,10 +118,10 @@ fn each(
     schema: &ArraySchema,
     fragments: &[Arc<Fragment>],
     meets: impl Fn(&Fragment) -> bool,
-    mut note: impl FnMut(Contest),
-) {
+    mut note: impl FnMut(Contest) -> Result<()>,
+) -> Result<()> {
     if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
-        return;
+        return Ok(());
     }
     let mut domains: Vec<Domain<'_>> = Vec::new();
     for (index, fragment) in fragments.iter().enumerate().filter(|(_, fragment)| meets(fragment)) {
@@ -126,22 +129,27 @@ fn each(
             Some(bounds) => domains.push((index, bounds)),
             None if fragment.footer().sparse_tile_num == 0 => continue,
             // It has cells and does not say where.
-            None => return (0..fragments.len()).for_each(|fragment| note(Contest::Whole(fragment))),
+            None => return (0..fragments.len()).try_for_each(|fragment| note(Contest::Whole(fragment))),
         }
         // It may contain several versions of a cell.
         if fragment.footer().has_timestamps {
-            note(Contest::Whole(index));
+            note(Contest::Whole(index))?;
         }
     }
-    let all = compare(&schema.domain.dimensions, &domains, |own, rival| note(Contest::Pair(own, rival)));
+    let all = compare(&schema.domain.dimensions, &domains, |own, rival| note(Contest::Pair(own, rival)))?;
     if !all {
-        domains.iter().for_each(|(fragment, _)| note(Contest::Whole(*fragment)));
+        domains.iter().try_for_each(|(fragment, _)| note(Contest::Whole(*fragment)))?;
     }
+    Ok(())
 }
 
 /// Passes on the pairs of fragments whose domains overlap. False if there are too many pairs to
 /// compare.
-fn compare(dimensions: &[Dimension], domains: &[Domain<'_>], mut meet: impl FnMut(usize, usize)) -> bool {
+fn compare(
+    dimensions: &[Dimension],
+    domains: &[Domain<'_>],
+    mut meet: impl FnMut(usize, usize) -> Result<()>,
+) -> Result<bool> {
     // Cells with NaN lie outside what their fragment says of a real dimension, so such a dimension
     // proves nothing.
     let proving = dimensions.iter().enumerate().filter(|(_, own)| !own.datatype.physical().is_float());
@@ -162,14 +170,14 @@ fn compare(dimensions: &[Dimension], domains: &[Domain<'_>], mut meet: impl FnMu
         let end = first(place).1;
         let rest = along.get(at.saturating_add(1)..).unwrap_or_default();
         for (other, elsewhere) in rest.iter().take_while(|(_, elsewhere)| first(elsewhere).0 <= end) {
-            let Some(fewer) = left.checked_sub(1) else { return false };
+            let Some(fewer) = left.checked_sub(1) else { return Ok(false) };
             left = fewer;
             if place.iter().zip(elsewhere).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1) {
-                meet(*own, *other);
+                meet(*own, *other)?;
             }
         }
     }
-    true
+    Ok(true)
 }
 
 /// An interval that overlaps all others.
@@ -203,7 +211,11 @@ mod tests {
     fn met(dimension: &Dimension, ranges: &[Range]) -> Vec<(usize, usize)> {
         let domains: Vec<Domain<'_>> = ranges.iter().map(core::slice::from_ref).enumerate().collect();
         let mut pairs = Vec::new();
-        assert!(compare(core::slice::from_ref(dimension), &domains, |a, b| pairs.push((a.min(b), a.max(b)))));
+        let note = |a: usize, b: usize| {
+            pairs.push((a.min(b), a.max(b)));
+            Ok(())
+        };
+        assert!(compare(core::slice::from_ref(dimension), &domains, note).unwrap());
         pairs.sort_unstable();
         pairs
     }
@@ -242,6 +254,6 @@ mod tests {
         let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
         let ranges = vec![range(0, 99); 3 * MOST_PAIRS];
         let domains: Vec<Domain<'_>> = ranges.iter().map(core::slice::from_ref).enumerate().collect();
-        assert!(!compare(core::slice::from_ref(&dimension), &domains, |_, _| {}));
+        assert!(!compare(core::slice::from_ref(&dimension), &domains, |_, _| Ok(())).unwrap());
     }
 }

@@ -98,11 +98,11 @@ impl Plan {
     }
 
     /// Which fragments may have cells with the coordinates of which.
-    pub(crate) fn rivals(&self) -> Rivals {
-        match self.contests.any() {
-            true => Rivals::new(self.array.schema(), self.array.fragments(), |fragment| self.meets(fragment)),
-            false => Rivals::default(),
+    pub(crate) fn rivals(&self) -> Result<Rivals> {
+        if !self.contests.any() {
+            return Ok(Rivals::default());
         }
+        Rivals::new(self.array.schema(), self.array.fragments(), |fragment| self.meets(fragment))
     }
 
     /// Whether it looks at all cells of the array, and does not know yet which of them count.
@@ -129,9 +129,9 @@ impl Plan {
     }
 
     /// The same query, which looks for older versions of cells although there are none.
-    pub(crate) fn searching(self) -> Self {
-        let contests = contests(&self.array, &self.ranges);
-        Self { contests: Arc::new(contests), ..self }
+    pub(crate) fn searching(self) -> Result<Self> {
+        let contests = contests(&self.array, &self.ranges)?;
+        Ok(Self { contests: Arc::new(contests), ..self })
     }
 
     /// A query for these fields of the cells in some ranges: for each dimension those that were
@@ -154,7 +154,7 @@ impl Plan {
         let ranges: Vec<RangeSet> = ranges.collect();
         let contests = match array.known().has_no_cell_twice() {
             true => Contests::default(),
-            false => contests(array, &ranges),
+            false => contests(array, &ranges)?,
         };
         Ok(Self {
             array: array.clone(),
@@ -205,7 +205,7 @@ impl Plan {
 }
 
 /// The contests among the fragments that may have cells in the ranges.
-fn contests(array: &Snapshot, ranges: &[RangeSet]) -> Contests {
+fn contests(array: &Snapshot, ranges: &[RangeSet]) -> Result<Contests> {
     let dimensions = &array.schema().domain.dimensions;
     Contests::new(array.schema(), array.fragments(), |fragment| meets(ranges, dimensions, fragment))
 }

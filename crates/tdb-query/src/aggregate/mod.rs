@@ -113,7 +113,7 @@ pub(crate) fn run(
 ) -> Result<Vec<AggregateValue>> {
     let (program, wanted, places) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
-    let plan = stream::within(plan, memory);
+    let plan = stream::within(plan, memory)?;
     if let Some(ahead) = &plan.array.context().ahead {
         prefetch_sections(&plan, ahead);
     }

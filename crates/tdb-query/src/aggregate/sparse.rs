@@ -154,7 +154,7 @@ struct Tiles {
 /// enough.
 fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
     let array = &plan.array;
-    let rivals = plan.rivals();
+    let rivals = plan.rivals()?;
     let deletes = applies(plan);
     let (mut free, mut contested, mut all_contested) = (Vec::new(), Vec::new(), true);
     for (index, fragment) in array.fragments().iter().enumerate() {

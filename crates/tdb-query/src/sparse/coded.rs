@@ -5,10 +5,13 @@ use tdb_codec::{Buffer, to_u32, to_u64};
 
 use super::select::TileSelection;
 use super::stage::Stage;
-use crate::buffers::{index_of, lengths_to_offsets, split_lengths, unfilled};
+use crate::buffers::{index_of, lengths_to_offsets, split_exactly, unfilled};
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Result, parallel};
+use crate::{Error, OrInternal, Result, parallel};
+
+/// A tile that stores strings as codes has none for one of its cells.
+const NO_CODE: &str = "a cell of a tile has no code of its string";
 
 /// Cells of a tile are decoded as codes if the query wants at least one in this many: otherwise
 /// there are more strings than cells.
@@ -40,7 +43,7 @@ impl Stage<'_> {
         }
         let mut codes = vec![0u32; cells];
         let lengths = || selections.iter().map(TileSelection::len);
-        let slots = split_lengths(&mut codes, lengths());
+        let slots = split_exactly(&mut codes, lengths())?;
         let jobs = selections.iter().zip(slots).zip(validities.iter_mut()).collect();
         type Job<'j, 'v> = ((&'j TileSelection, &'j mut [u32]), &'j mut Option<&'v mut [u8]>);
         let decode = |((selection, slot), valid): Job<'_, '_>, worker: &mut Worker| {
@@ -52,7 +55,7 @@ impl Stage<'_> {
         let Some(tiles) = tiles.into_iter().collect::<Option<Vec<TileStrings>>>() else { return Ok(None) };
         // Strings of later tiles have later codes.
         let mut first = 0usize;
-        for ((_, starts), slot) in tiles.iter().zip(split_lengths(&mut codes, lengths())) {
+        for ((_, starts), slot) in tiles.iter().zip(split_exactly(&mut codes, lengths())?) {
             let Some(base) = to_u32(first) else { return Ok(None) };
             if base > 0 {
                 slot.iter_mut().for_each(|code| *code = code.saturating_add(base));
@@ -87,15 +90,19 @@ impl Stage<'_> {
         let mut coded = core::mem::take(&mut worker.coded);
         let stored_so =
             tiles.decode_codes(self.context, selection.tile, selection.tile_cells, &mut coded, worker)?;
-        let strings = stored_so.then(|| {
+        let mut strings = None;
+        if stored_so {
             match &selection.cells {
-                None => slot.iter_mut().zip(&coded.codes).for_each(|(slot, code)| *slot = *code),
-                Some(cells) => slot.iter_mut().zip(cells).for_each(|(slot, cell)| {
-                    *slot = coded.codes.get(index_of(*cell)).copied().unwrap_or(0);
-                }),
+                None if coded.codes.len() == slot.len() => slot.copy_from_slice(&coded.codes),
+                None => return Err(Error::internal(NO_CODE)),
+                Some(cells) => {
+                    for (slot, cell) in slot.iter_mut().zip(cells) {
+                        *slot = *coded.codes.get(index_of(*cell)).or_internal(NO_CODE)?;
+                    }
+                }
             }
-            (core::mem::take(&mut coded.values), core::mem::take(&mut coded.starts))
-        });
+            strings = Some((core::mem::take(&mut coded.values), core::mem::take(&mut coded.starts)));
+        }
         worker.coded = coded;
         if let Some((values, starts)) = &strings {
             let held = values.len().saturating_add(starts.len().saturating_mul(8));
@@ -115,7 +122,7 @@ fn joined(tiles: &[TileStrings], strings: usize) -> Result<(Buffer, Vec<u64>)> {
     }
     offsets.push(0);
     let mut all = unfilled(lengths_to_offsets(&mut offsets)?)?;
-    let places = split_lengths(all.as_mut_slice(), tiles.iter().map(|(values, _)| values.len()));
+    let places = split_exactly(all.as_mut_slice(), tiles.iter().map(|(values, _)| values.len()))?;
     for (place, (values, _)) in places.into_iter().zip(tiles) {
         place.copy_from_slice(values);
     }

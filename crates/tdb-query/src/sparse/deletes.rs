@@ -7,7 +7,7 @@ use tdb_schema::ArraySchema;
 
 use super::keep::Keep;
 use super::select::TileSelection;
-use crate::buffers::{index_of, split_lengths, zeroed};
+use crate::buffers::{index_of, split_exactly, zeroed};
 use crate::condition::{Program, Sources, fragment_of};
 use crate::context::Context;
 use crate::deletes::Delete;
@@ -41,7 +41,7 @@ pub(crate) fn surviving(
     looks.fetch(plan, selections)?;
     let cells = selections.iter().map(TileSelection::len);
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
-    let slots = split_lengths(&mut keep, cells);
+    let slots = split_exactly(&mut keep, cells)?;
     let jobs = selections.iter().zip(slots).collect();
     parallel::run(context.threads, jobs, Worker::default, |(selection, slots): (_, &mut [u8]), worker| {
         let selection: &TileSelection = selection;
@@ -235,7 +235,7 @@ fn apply<'d>(
             decoded.give_back(worker);
         } else {
             let tile = (selection.fragment, selection.tile);
-            collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), worker);
+            collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), worker)?;
         }
     }
     match &selection.cells {

@@ -90,7 +90,7 @@ pub(crate) fn selected_in(
         select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?
     } else {
         keep.charge(to_u64(cells).saturating_mul(Among::BYTES_A_CELL))?;
-        let among = Among::new(&matching);
+        let among = Among::new(&matching)?;
         select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?
     };
     let matches = matches(&selections, &matching)?;
@@ -249,7 +249,7 @@ pub(crate) fn narrow(
         }
         let numbers: Vec<u32> =
             (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at).collect();
-        kept.narrow(&selection, &numbers);
+        kept.narrow(&selection, &numbers)?;
         let cells: Vec<u32> = match &selection.cells {
             Some(cells) => picked(cells, &numbers)?,
             None => numbers,

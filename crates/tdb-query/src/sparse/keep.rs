@@ -10,17 +10,18 @@ use core::ops::Range;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use tdb_codec::{Buffer, to_u64};
+use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use super::pick::{fitted, pick};
 use super::select::TileSelection;
+use crate::buffers::zeroed;
 use crate::condition::{ColumnView, Decoded, string_at};
 use crate::plan::{MOST_KEPT, PIECE, Plan};
 use crate::share::BatchScope;
 use crate::stats::Counters;
 use crate::worker::Worker;
-use crate::{OrInternal, Result};
+use crate::{Error, OrInternal, Result};
 
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type Place = (usize, usize, Part);
@@ -144,15 +145,16 @@ impl<'p> Keep<'p> {
     }
 
     /// Keeps a piece of this many bytes, if it fits: the piece is made only then.
-    pub(crate) fn put(&self, place: Place, bytes: u64, piece: impl FnOnce() -> Piece) {
+    pub(crate) fn put(&self, place: Place, bytes: u64, piece: impl FnOnce() -> Result<Piece>) -> Result<()> {
         if !self.reserve(bytes) {
-            return;
+            return Ok(());
         }
         let making = Making(self);
-        let piece = piece();
+        let piece = piece()?;
         debug_assert_eq!(piece.held(), bytes, "what is given back is what was counted");
         self.lock().pieces.insert(place, piece);
         drop(making);
+        Ok(())
     }
 
     fn reserve(&self, bytes: u64) -> bool {
@@ -207,26 +209,28 @@ impl<'p> Keep<'p> {
         cells: Option<&[u32]>,
         (field, decoded): (FieldKind, Decoded),
         worker: &mut Worker,
-    ) {
+    ) -> Result<()> {
         let wanted = self.wants(field) && cells.is_none_or(|cells| !cells.is_empty());
         if !wanted {
-            return decoded.give_back(worker);
+            decoded.give_back(worker);
+            return Ok(());
         }
         let place = (fragment, tile, Part::Selected(field));
         let bytes = decoded.held_by(cells);
         let mut left = Some(decoded);
         self.put(place, bytes, || match cells {
-            Some(cells) => left.as_ref().map_or_else(Piece::none, |decoded| self.picked(decoded, cells)),
-            None => left.take().map_or_else(Piece::none, Decoded::whole),
-        });
+            Some(cells) => self.picked(left.as_ref().or_internal(TAKEN)?, cells),
+            None => left.take().or_internal(TAKEN)?.whole(),
+        })?;
         if let Some(decoded) = left {
             decoded.give_back(worker);
         }
+        Ok(())
     }
 
     /// Reduces the pieces of a selection to the cells that stay: `numbers` counts among the
     /// selected cells.
-    pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) {
+    pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) -> Result<()> {
         for field in self.fields {
             let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
                 continue;
@@ -234,8 +238,9 @@ impl<'p> Keep<'p> {
             let Piece { cells, values, offsets, validity } = piece;
             let decoded = Decoded { cells, values, offsets, validity, ..Decoded::default() };
             let place = (selection.fragment, selection.tile, Part::Selected(*field));
-            self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers));
+            self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers))?;
         }
+        Ok(())
     }
 
     /// Extends pieces to selections that take more cells of the same tiles than when they were
@@ -249,22 +254,22 @@ impl<'p> Keep<'p> {
             for field in self.fields {
                 let place = (selection.fragment, selection.tile, Part::Selected(*field));
                 let Some(piece) = self.take(&place) else { continue };
-                let wide = if piece.cells == flags.len() { piece } else { self.widened(piece, flags) };
-                self.put(place, wide.held(), || wide);
+                let wide = if piece.cells == flags.len() { piece } else { self.widened(piece, flags)? };
+                self.put(place, wide.held(), || Ok(wide))?;
             }
         }
         Ok(())
     }
 
     /// Some of the cells of a decoded tile; counts what is copied.
-    pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Piece {
-        let piece = decoded.picked(cells);
+    pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Result<Piece> {
+        let piece = decoded.picked(cells)?;
         self.counters.copied(piece.content());
-        piece
+        Ok(piece)
     }
 
     /// A piece with its cells at the places of the ones in `flags`; counts what is copied.
-    fn widened(&self, piece: Piece, flags: &[u8]) -> Piece {
+    fn widened(&self, piece: Piece, flags: &[u8]) -> Result<Piece> {
         // Values of variable length stay where they are.
         let values = if piece.offsets.is_some() { piece.values.len() } else { 0 };
         self.counters.copied(piece.content().saturating_sub(values));
@@ -273,10 +278,6 @@ impl<'p> Keep<'p> {
 }
 
 impl Piece {
-    pub(super) const fn none() -> Self {
-        Self { cells: 0, values: Buffer::new(), offsets: None, validity: None }
-    }
-
     /// Bytes of its values and its validity.
     fn content(&self) -> usize {
         self.values.len().saturating_add(self.validity.as_ref().map_or(0, Vec::len))
@@ -297,13 +298,17 @@ impl Piece {
 
     /// Moves its cells to the places of the ones in `flags`; the values at the other places do not
     /// matter.
-    fn widened(self, flags: &[u8]) -> Self {
-        let places = || flags.iter().enumerate().filter(|(_, flag)| **flag != 0).map(|(at, _)| at);
+    ///
+    /// # Errors
+    /// [`Error::Internal`](crate::Error::Internal) if there are not as many ones as cells.
+    fn widened(self, flags: &[u8]) -> Result<Self> {
+        if flags.iter().filter(|flag| **flag != 0).count() != self.cells {
+            return Err(Error::internal("a kept cell has no place among those that are selected"));
+        }
         let validity = self.validity.map(|narrow| {
             let mut wide = vec![0; flags.len()];
-            for (at, valid) in places().zip(narrow) {
-                wide.get_mut(at).into_iter().for_each(|slot| *slot = valid);
-            }
+            let slots = wide.iter_mut().zip(flags).filter(|(_, flag)| **flag != 0);
+            slots.zip(narrow).for_each(|((slot, _), valid)| *slot = valid);
             wide
         });
         let (values, offsets) = match self.offsets {
@@ -322,17 +327,15 @@ impl Piece {
             }
             None => {
                 let size = self.values.len().checked_div(self.cells).unwrap_or(0);
-                let mut wide = Buffer::zeroed(flags.len().saturating_mul(size));
+                let mut wide = zeroed(flags.len().saturating_mul(size))?;
                 let cells = self.values.as_slice().chunks_exact(size.max(1));
-                for (at, cell) in places().zip(cells) {
-                    let start = at.saturating_mul(size);
-                    let slot = wide.as_mut_slice().get_mut(start..start.saturating_add(size));
-                    slot.into_iter().for_each(|slot| slot.copy_from_slice(cell));
-                }
+                let slots = wide.as_mut_slice().chunks_exact_mut(size.max(1)).zip(flags);
+                let slots = slots.filter(|(_, flag)| **flag != 0);
+                slots.zip(cells).for_each(|((slot, _), cell)| slot.copy_from_slice(cell));
                 (wide, None)
             }
         };
-        Self { cells: flags.len(), values, offsets, validity }
+        Ok(Self { cells: flags.len(), values, offsets, validity })
     }
 }
 
@@ -342,7 +345,7 @@ impl Decoded {
         let count = cells.map_or(self.cells, <[u32]>::len);
         let values = match (cells, &self.codes) {
             (Some(cells), _) => self.bytes_of(cells.iter().copied()),
-            (None, Some(_)) => self.bytes_of(self.numbers()),
+            (None, Some(_)) => self.bytes_of(0..to_u32(self.cells).unwrap_or(u32::MAX)),
             (None, None) => self.values.len(),
         };
         let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
@@ -351,8 +354,8 @@ impl Decoded {
     }
 
     /// The numbers of all its cells.
-    fn numbers(&self) -> Range<u32> {
-        0..u32::try_from(self.cells).unwrap_or(u32::MAX)
+    fn numbers(&self) -> Result<Range<u32>> {
+        Ok(0..to_u32(self.cells).or_internal("a tile has more cells than numbers")?)
     }
 
     /// Bytes of the values of some of its cells.
@@ -365,59 +368,64 @@ impl Decoded {
     }
 
     /// All its cells.
-    pub(super) fn whole(self) -> Piece {
+    pub(super) fn whole(self) -> Result<Piece> {
         if self.codes.is_some() {
-            let (values, offsets) = self.strings_of(self.numbers());
-            return Piece { cells: self.cells, values, offsets: Some(offsets), validity: self.validity };
+            let (values, offsets) = self.strings_of(self.numbers()?)?;
+            return Ok(Piece { cells: self.cells, values, offsets: Some(offsets), validity: self.validity });
         }
         let Self { cells, values, offsets, validity, .. } = self;
-        Piece { cells, values: fitted(values), offsets, validity }
+        Ok(Piece { cells, values: fitted(values), offsets, validity })
     }
 
     /// The strings of some of its cells, back to back, and one more offset than strings.
-    fn strings_of(&self, cells: impl ExactSizeIterator<Item = u32> + Clone) -> (Buffer, Vec<u64>) {
-        let mut picked = Buffer::zeroed(self.bytes_of(cells.clone()));
+    fn strings_of(&self, cells: impl ExactSizeIterator<Item = u32> + Clone) -> Result<(Buffer, Vec<u64>)> {
+        let mut picked = zeroed(self.bytes_of(cells.clone()))?;
         let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
         let mut end = 0usize;
         ends.push(0);
         let (values, mut rest) = (self.values.as_slice(), picked.as_mut_slice());
         for cell in cells {
-            let (start, stop) = self.ends(cell).unwrap_or_default();
+            let (start, stop) = self.ends(cell).or_internal(NO_STRING)?;
             let string = string_at(values, start, stop);
-            // There is room for all of them.
-            if let Some((own, others)) = core::mem::take(&mut rest).split_at_mut_checked(string.len()) {
-                own.copy_from_slice(string);
-                rest = others;
-                end = end.saturating_add(string.len());
-            }
+            let split = core::mem::take(&mut rest).split_at_mut_checked(string.len());
+            let (own, others) = split.or_internal("a string has no room beside the others")?;
+            own.copy_from_slice(string);
+            rest = others;
+            end = end.saturating_add(string.len());
             ends.push(to_u64(end));
         }
         picked.resize(end);
-        (picked, ends)
+        Ok((picked, ends))
     }
 
     /// Some of its cells.
-    pub(super) fn picked(&self, cells: &[u32]) -> Piece {
-        let validity = self.validity.as_ref().map(|all| {
+    pub(super) fn picked(&self, cells: &[u32]) -> Result<Piece> {
+        let pick_validity = |all: &Vec<u8>| {
             let mut some = vec![0; cells.len()];
-            pick(all, 0, 1, cells, &mut some);
-            some
-        });
+            pick(all, 0, 1, cells, &mut some)?;
+            Ok::<_, Error>(some)
+        };
+        let validity = self.validity.as_ref().map(pick_validity).transpose()?;
         let (values, offsets) = match &self.offsets {
             None => {
                 let size = self.values.len().checked_div(self.cells).unwrap_or(0);
-                let mut picked = Buffer::zeroed(cells.len().saturating_mul(size));
-                pick(self.values.as_slice(), 0, size, cells, picked.as_mut_slice());
+                let mut picked = zeroed(cells.len().saturating_mul(size))?;
+                pick(self.values.as_slice(), 0, size, cells, picked.as_mut_slice())?;
                 (picked, None)
             }
             Some(_) => {
-                let (picked, ends) = self.strings_of(cells.iter().copied());
+                let (picked, ends) = self.strings_of(cells.iter().copied())?;
                 (picked, Some(ends))
             }
         };
-        Piece { cells: cells.len(), values, offsets, validity }
+        Ok(Piece { cells: cells.len(), values, offsets, validity })
     }
 }
+
+/// A column was taken although it is only taken once.
+const TAKEN: &str = "a decoded column was taken twice";
+/// A cell of a tile has no string in its column.
+const NO_STRING: &str = "a cell of a tile lacks its string";
 
 #[cfg(test)]
 mod tests {
@@ -428,7 +436,7 @@ mod tests {
     use crate::share::Room;
 
     fn piece(bytes: usize) -> Piece {
-        Piece { values: Buffer::zeroed(bytes), ..Piece::none() }
+        Piece { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }
     }
 
     fn keep(share: &BatchScope) -> Keep<'_> {
@@ -452,8 +460,9 @@ mod tests {
                 });
                 std::thread::sleep(core::time::Duration::from_millis(50));
                 assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the piece");
-                piece(140_000)
-            });
+                Ok(piece(140_000))
+            })
+            .unwrap();
         });
         assert!(charged.load(Ordering::Relaxed) && keep.take(&place(1)).is_none());
         assert!(keep.charge(20_000).is_err(), "nothing is left to free");
@@ -465,7 +474,7 @@ mod tests {
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let keep = keep(&share);
         for tile in [2, 0, 1] {
-            keep.put(place(tile), PIECE + 30_000, || piece(30_000));
+            keep.put(place(tile), PIECE + 30_000, || Ok(piece(30_000))).unwrap();
         }
         keep.charge(250_000).unwrap();
         assert!(

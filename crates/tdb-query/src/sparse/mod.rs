@@ -47,12 +47,13 @@ use self::stage::{Spare, kept, reorder, stage, stage_coordinates};
 pub(crate) use self::candidate::{Candidate, all_candidates, candidates};
 pub(crate) use self::views::replaced_among;
 use crate::buffers::index_of;
+use crate::dense::NO_FIELD;
 use crate::order::{CellOrder, permutation, replaced};
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::{Cells, Column, QueryError, Result};
+use crate::{Cells, Column, OrInternal, QueryError, Result};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan) -> Result<Cells> {
@@ -82,20 +83,21 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             Some(permutation(context.threads, schema, batches()?, CellOrder::of(plan.order, schema), dedup)?)
         }
         // The cells that stay may keep their stored order.
-        (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?),
+        (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?)?,
     };
     if dedup {
         plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
     }
     let order = match surviving(plan, &selections, matches, &keep)? {
         Some(keep) => {
-            let count = to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
-            let all = order.unwrap_or_else(|| (0..count).collect());
-            Some(
-                all.into_iter()
-                    .filter(|cell| keep.get(index_of(*cell)).is_some_and(|keep| *keep != 0))
-                    .collect(),
-            )
+            let all = order.unwrap_or((0..numbered(cells)?).collect());
+            let mut survivors = Vec::with_capacity(all.len());
+            for cell in all {
+                if *keep.get(index_of(cell)).or_internal("a selected cell has no flag")? != 0 {
+                    survivors.push(cell);
+                }
+            }
+            Some(survivors)
         }
         None => order,
     };
@@ -150,7 +152,8 @@ fn collect(
             spare.0.extend(column.take().map(|column| column.data));
         }
     }
-    let fields: Vec<_> = plan.fields.iter().filter_map(|kind| schema.field_of(*kind)).collect();
+    let fields = plan.fields.iter().map(|kind| schema.field_of(*kind).or_internal(NO_FIELD));
+    let fields: Vec<_> = fields.collect::<Result<_>>()?;
     let mut columns: Vec<Option<Column>> = fields.iter().map(|_| None).collect();
     // Fields with kept cells come first: this frees kept memory, which the others can use.
     let mut places: Vec<usize> = (0..fields.len()).collect();
@@ -164,12 +167,10 @@ fn collect(
     let missing =
         missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
     for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, keep)? {
-        if let Some(slot) = columns.get_mut(at) {
-            *slot = Some(column);
-        }
+        *columns.get_mut(at).or_internal(NO_FIELD)? = Some(column);
     }
     for at in places {
-        let (Some(field), Some(slot)) = (fields.get(at), columns.get_mut(at)) else { continue };
+        let (field, slot) = fields.get(at).zip(columns.get_mut(at)).or_internal(NO_FIELD)?;
         let column = match slot.take() {
             Some(column) => column,
             None => {
@@ -185,13 +186,13 @@ fn collect(
             None => column,
         });
     }
-    Ok(columns.into_iter().flatten().collect())
+    columns.into_iter().map(|column| column.or_internal("a field has no column")).collect()
 }
 
 /// The numbers of `cells` cells without some; `None` if nothing is left out.
-fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
+fn without(cells: usize, dropped: &[u32]) -> Result<Option<Vec<u32>>> {
     if dropped.is_empty() {
-        return None;
+        return Ok(None);
     }
     let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
     let mut next = 0u32;
@@ -199,8 +200,13 @@ fn without(cells: usize, dropped: &[u32]) -> Option<Vec<u32>> {
         order.extend(next..*cell);
         next = cell.saturating_add(1);
     }
-    order.extend(next..to_u32(cells).unwrap_or(u32::MAX));
-    Some(order)
+    order.extend(next..numbered(cells)?);
+    Ok(Some(order))
+}
+
+/// The number of selected cells, if each can have a number of its own.
+fn numbered(cells: usize) -> Result<u32> {
+    Ok(to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)
 }
 
 /// When each of the selected cells was written.

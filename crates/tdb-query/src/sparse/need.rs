@@ -6,12 +6,12 @@ use super::candidate::{Candidate, is_compared};
 use super::filter::Filter;
 use super::keep::Keep;
 use super::select::{Searched, TileSelection, Wanted};
-use crate::Result;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::storage::Needs;
 use crate::tiles::FieldTiles;
+use crate::{OrInternal, Result};
 
 /// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and
 /// times of cells.
@@ -25,14 +25,14 @@ pub(super) fn search(
     let mut needs = Needs::default();
     for Candidate { fragment, tile, tile_cells, whole } in candidates {
         let at = sources.binary_search_by_key(fragment, |source| source.fragment);
-        let Some(source) = at.ok().and_then(|at| sources.get(at)) else { continue };
+        let source = at.ok().and_then(|at| sources.get(at)).or_internal("a tile lacks its fragment")?;
         if let Filter::Matching(condition) = filter {
             for field in condition.undecided(0, *fragment, *tile, *tile_cells)? {
                 condition.need(field, (*fragment, *tile), &mut needs)?;
             }
         }
         let known = match filter {
-            Filter::Among(among) => among.are_known(keep, (*fragment, *tile)),
+            Filter::Among(among) => among.are_known(keep, (*fragment, *tile))?,
             _ => false,
         };
         let all = coordinates != Wanted::No || filter.needs_coordinates();
@@ -62,8 +62,8 @@ pub(crate) fn columns(
     };
     let mut needs = Needs::default();
     for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
-        let index = own.first().map(|selection| selection.fragment);
-        let Some(fragment) = index.and_then(|index| plan.array.fragments().get(index)) else { continue };
+        let Some(first) = own.first() else { continue };
+        let fragment = plan.fragment(first.fragment)?;
         for field in fields.iter().filter_map(|kind| schema.field_of(*kind)) {
             let spec = ColumnSpec::new(schema, &field);
             let Some(tiles) = FieldTiles::of_column(context, fragment, &spec, field.kind)? else { continue };

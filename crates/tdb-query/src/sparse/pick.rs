@@ -4,6 +4,7 @@ use tdb_codec::{Buffer, to_u64};
 
 use crate::buffers::index_of;
 use crate::condition::string_at;
+use crate::{Error, Result};
 
 /// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has
 /// bytes.
@@ -37,8 +38,18 @@ pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
 
 /// Copies cells of `size` bytes into `out`. `values` begins at byte `base` of the tile, which is
 /// the start of a cell.
-pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) {
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if some of the cells, which ascend, are not there.
+pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: &mut [u8]) -> Result<()> {
     let first = base.checked_div(size).unwrap_or(0);
+    if let (Some(low), Some(high)) = (cells.first(), cells.last()) {
+        let end = index_of(*high).saturating_add(1).checked_sub(first).and_then(|end| end.checked_mul(size));
+        let are_there = index_of(*low) >= first && end.is_some_and(|end| end <= values.len());
+        if !are_there || cells.len().checked_mul(size) != Some(out.len()) {
+            return Err(Error::internal("a picked cell lies outside its tile"));
+        }
+    }
     match size {
         1 => pick_sized::<1>(values, first, cells, out),
         2 => pick_sized::<2>(values, first, cells, out),
@@ -53,6 +64,7 @@ pub(super) fn pick(values: &[u8], base: usize, size: usize, cells: &[u32], out: 
             }
         }
     }
+    Ok(())
 }
 
 fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &mut [u8]) {
@@ -64,23 +76,26 @@ fn pick_sized<const N: usize>(values: &[u8], first: usize, cells: &[u32], out: &
     }
 }
 
-/// Returns the wanted cells of a var-length tile and their lengths.
+/// Passes on the wanted cells of a var-length tile, and writes their lengths.
 pub(super) fn copy_var_cells<'t>(
     (bytes, offsets): (&'t [u8], &[u64]),
     cells: &[u32],
-    mut length: impl FnMut(u64),
+    lengths: &mut [u64],
     mut value: impl FnMut(&'t [u8]),
-) {
-    for cell in cells {
+) -> Result<()> {
+    if lengths.len() != cells.len() {
+        return Err(Error::internal("a picked cell has no length"));
+    }
+    for (cell, length) in cells.iter().zip(lengths) {
         let at = index_of(*cell);
-        let pair = offsets.get(at..at.saturating_add(2)).unwrap_or_default();
-        let cell = match pair {
-            [start, end] => string_at(bytes, *start, *end),
-            _ => &[],
+        let Some([start, end]) = offsets.get(at..at.saturating_add(2)) else {
+            return Err(Error::internal("a picked cell lies outside its tile"));
         };
-        length(to_u64(cell.len()));
+        let cell = string_at(bytes, *start, *end);
+        *length = to_u64(cell.len());
         value(cell);
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -109,8 +124,12 @@ mod tests {
         for size in 1..=9usize {
             let values: Vec<u8> = (5..20u8).flat_map(|cell| vec![cell; size]).collect();
             let mut out = vec![0; 3 * size];
-            pick(&values, 5 * size, size, &[5, 11, 19], &mut out);
+            pick(&values, 5 * size, size, &[5, 11, 19], &mut out).unwrap();
             assert_eq!(out, [5u8, 11, 19].into_iter().flat_map(|cell| vec![cell; size]).collect::<Vec<u8>>());
+            for outside in [[4u32, 5], [19, 20]] {
+                let picked = pick(&values, 5 * size, size, &outside, &mut vec![0; 2 * size]);
+                assert!(matches!(picked, Err(Error::Internal(_))), "{outside:?}");
+            }
         }
     }
 }

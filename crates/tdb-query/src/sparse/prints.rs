@@ -14,7 +14,9 @@ use tdb_codec::{Buffer, to_u64, to_usize};
 
 use super::keep::{Keep, Part};
 use super::select::TileSelection;
+use crate::buffers::{index_of, zeroed};
 use crate::condition::StringView;
+use crate::{Error, OrInternal, Result};
 
 /// A column of coordinates: values back to back, and for strings also offsets, one more than cells.
 type Column<'c> = (&'c [u8], Option<&'c [u64]>);
@@ -50,7 +52,7 @@ impl<'m> Among<'m> {
     /// [`BITS_EACH`]), and the fingerprints.
     pub(super) const BYTES_A_CELL: u64 = 8 + 4 + 4;
 
-    pub(super) fn new(matching: &'m [TileSelection]) -> Self {
+    pub(super) fn new(matching: &'m [TileSelection]) -> Result<Self> {
         let cells: usize = matching.iter().map(TileSelection::len).sum();
         let mut sorted = Vec::with_capacity(cells);
         for selection in matching {
@@ -59,14 +61,14 @@ impl<'m> Among<'m> {
                 .iter()
                 .map(|own| (own.values.as_slice(), own.offsets.as_deref()))
                 .collect();
-            sorted.extend(words(prints(&columns, selection.len()).as_slice()));
+            sorted.extend(words(prints(&columns, selection.len())?.as_slice()));
         }
         let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two().min(MOST_WORDS);
         let mask = u32::try_from(to_u64(words).saturating_mul(64).saturating_sub(1)).unwrap_or(u32::MAX);
         let mut among = Self { matching: HashMap::new(), sorted: Vec::new(), bits: vec![0; words], mask };
         for print in &sorted {
             let (word, bit) = among.place(*print);
-            among.bits.get_mut(word).into_iter().for_each(|word| *word |= bit);
+            *among.bits.get_mut(word).or_internal("a fingerprint lies outside its set")? |= bit;
         }
         let by_tile = matching.iter().map(|selection| ((selection.fragment, selection.tile), selection));
         among.matching = by_tile.collect();
@@ -74,7 +76,7 @@ impl<'m> Among<'m> {
             sorted.sort_unstable();
             among.sorted = sorted;
         }
-        among
+        Ok(among)
     }
 
     /// The word of a fingerprint's bit, and the bit.
@@ -95,11 +97,12 @@ impl<'m> Among<'m> {
     }
 
     /// Clears `wanted` for cells whose coordinates are not those of a matching cell.
-    pub(super) fn keep(&self, columns: &[Column<'_>], wanted: &mut [u8]) {
-        let prints = prints(columns, wanted.len());
+    pub(super) fn keep(&self, columns: &[Column<'_>], wanted: &mut [u8]) -> Result<()> {
+        let prints = prints(columns, wanted.len())?;
         for (keep, print) in wanted.iter_mut().zip(words(prints.as_slice())) {
             *keep &= u8::from(self.may_have(print));
         }
+        Ok(())
     }
 
     /// What the kept fingerprints of a tile of so many cells say; `None` if they are not kept.
@@ -108,36 +111,36 @@ impl<'m> Among<'m> {
         keep: &Keep<'_>,
         (fragment, tile): (usize, usize),
         cells: usize,
-    ) -> Option<Found<'m>> {
-        let prints = keep.take(&(fragment, tile, Part::Prints)).filter(|piece| piece.cells == cells)?;
-        Some(self.found((fragment, tile), prints.values.as_slice()))
+    ) -> Result<Option<Found<'m>>> {
+        let prints = keep.take(&(fragment, tile, Part::Prints)).filter(|piece| piece.cells == cells);
+        prints.map(|prints| self.found((fragment, tile), prints.values.as_slice())).transpose()
     }
 
     /// Whether it is known, without looking at its coordinates, which cells of a tile are wanted.
-    pub(super) fn are_known(&self, keep: &Keep<'_>, (fragment, tile): (usize, usize)) -> bool {
+    pub(super) fn are_known(&self, keep: &Keep<'_>, (fragment, tile): (usize, usize)) -> Result<bool> {
         let cells = |found: &Found<'_>| matches!(found, Found::Cells(_));
         let found = keep.look(&(fragment, tile, Part::Prints), |prints| self.found((fragment, tile), prints));
-        found.is_some_and(|found| !cells(&found))
+        Ok(found.transpose()?.is_some_and(|found| !cells(&found)))
     }
 
-    fn found(&self, place: (usize, usize), prints: &[u8]) -> Found<'m> {
+    fn found(&self, place: (usize, usize), prints: &[u8]) -> Result<Found<'m>> {
         let found = (0u32..).zip(words(prints)).filter(|(_, print)| self.has(*print));
         let found: Vec<u32> = found.map(|(cell, _)| cell).collect();
         if found.is_empty() {
-            return Found::Nothing;
+            return Ok(Found::Nothing);
         }
         let is_all = |own: &TileSelection| match &own.cells {
             Some(cells) => *cells == found,
             None => own.tile_cells == found.len(),
         };
         if let Some(own) = self.matching.get(&place).copied().filter(|own| is_all(own)) {
-            return Found::Matching(own);
+            return Ok(Found::Matching(own));
         }
         let mut cells = vec![0; prints.len() / 4];
-        for cell in found.into_iter().filter_map(|cell| usize::try_from(cell).ok()) {
-            cells.get_mut(cell).into_iter().for_each(|cell| *cell = 1);
+        for cell in found {
+            *cells.get_mut(index_of(cell)).or_internal("a fingerprint belongs to no cell")? = 1;
         }
-        Found::Cells(cells)
+        Ok(Found::Cells(cells))
     }
 }
 
@@ -151,8 +154,18 @@ const BLOCK: usize = 512;
 
 /// A fingerprint of each cell's coordinates, four bytes each. Coordinates that are equal in the
 /// search for duplicates have equal fingerprints.
-pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Buffer {
-    let mut prints = Buffer::zeroed(cells.saturating_mul(4));
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if a column does not have so many cells.
+pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Result<Buffer> {
+    let is_whole = |(values, offsets): &Column<'_>| match offsets {
+        Some(offsets) => offsets.len().checked_sub(1) == Some(cells),
+        None => values.len().checked_rem(cells).unwrap_or(0) == 0,
+    };
+    if !columns.iter().all(is_whole) {
+        return Err(Error::internal("a column of coordinates lacks some of its cells"));
+    }
+    let mut prints = zeroed(cells.saturating_mul(4))?;
     let mut sums = [0u64; BLOCK];
     let blocks = prints.as_mut_slice().as_chunks_mut::<4>().0.chunks_mut(BLOCK);
     for (block, first) in blocks.zip((0usize..).step_by(BLOCK)) {
@@ -185,7 +198,7 @@ pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Buffer {
             *print = [a, b, c, d];
         }
     }
-    prints
+    Ok(prints)
 }
 
 /// An odd number without a pattern: the bits of the golden ratio.
@@ -225,7 +238,7 @@ mod tests {
     }
 
     fn distinct(columns: &[Column<'_>], cells: usize) -> usize {
-        words(prints(columns, cells).as_slice()).collect::<HashSet<u32>>().len()
+        words(prints(columns, cells).unwrap().as_slice()).collect::<HashSet<u32>>().len()
     }
 
     #[test]
@@ -257,7 +270,7 @@ mod tests {
     #[test]
     fn a_cell_has_the_same_fingerprint_at_every_place() {
         let x = bytes((0..2000u32).map(|x| (x % 7).to_le_bytes()));
-        let all: Vec<u32> = words(prints(&[(&x, None)], 2000).as_slice()).collect();
+        let all: Vec<u32> = words(prints(&[(&x, None)], 2000).unwrap().as_slice()).collect();
         assert!((0..1993).all(|cell| all[cell] == all[cell + 7]));
     }
 
@@ -279,12 +292,12 @@ mod tests {
     #[test]
     fn a_tile_has_nothing_or_only_its_own_matches_or_cells_that_others_match() {
         let matching = [selection(0, &[1], &[11]), selection(1, &[0, 2], &[20, 22])];
-        let among = Among::new(&matching);
-        let of = |x: [u32; 4]| prints(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4);
-        assert!(matches!(among.found((0, 5), of([1, 2, 3, 4]).as_slice()), Found::Nothing));
-        let own = among.found((0, 0), of([10, 11, 12, 13]).as_slice());
+        let among = Among::new(&matching).unwrap();
+        let of = |x: [u32; 4]| prints(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4).unwrap();
+        assert!(matches!(among.found((0, 5), of([1, 2, 3, 4]).as_slice()).unwrap(), Found::Nothing));
+        let own = among.found((0, 0), of([10, 11, 12, 13]).as_slice()).unwrap();
         assert!(matches!(own, Found::Matching(own) if own.tile == 0));
-        let Found::Cells(cells) = among.found((0, 1), of([20, 11, 22, 13]).as_slice()) else {
+        let Found::Cells(cells) = among.found((0, 1), of([20, 11, 22, 13]).as_slice()).unwrap() else {
             panic!("no cells")
         };
         assert_eq!(cells, [1, 1, 1, 0]);

@@ -12,7 +12,7 @@ use super::need;
 use super::pick::numbers_of;
 use super::prints::{Found, prints};
 use crate::buffers::index_of;
-use crate::condition::{Decoded, StringView, string_at};
+use crate::condition::{Decoded, StringView, picked, string_at};
 use crate::context::Context;
 use crate::order::{CoordinatesRef, Keying};
 use crate::plan::{PIECE, Plan};
@@ -20,7 +20,7 @@ use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::tiles::{FieldTiles, USUAL_CHUNK};
 use crate::worker::Worker;
-use crate::{Result, TimeWindow, parallel};
+use crate::{Error, OrInternal, Result, TimeWindow, parallel};
 
 /// The cells of one data tile that a query wants.
 #[derive(Clone, Debug)]
@@ -138,10 +138,9 @@ pub(crate) fn select_in(
     // Whether a fragment's coordinates are looked at; only for fragments with tiles.
     let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
     for candidate in &candidates {
-        if let Some(looks) = looks.get_mut(candidate.fragment) {
-            let any = looks.get_or_insert(coordinates != Wanted::No || filter.needs_coordinates());
-            *any |= !candidate.whole;
-        }
+        let looks = looks.get_mut(candidate.fragment).or_internal(NO_FRAGMENT)?;
+        let any = looks.get_or_insert(coordinates != Wanted::No || filter.needs_coordinates());
+        *any |= !candidate.whole;
     }
     let looks = looks.iter().enumerate();
     let looked: Vec<(usize, bool)> =
@@ -178,7 +177,7 @@ pub(crate) fn select_in(
     let threads = parallel::worth(context.threads, work);
     parallel::run(threads, candidates, Worker::sharing(context.threads, count), |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
-        let Some(source) = at.ok().and_then(|at| sources.get(at)) else { return Ok(None) };
+        let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
         let keying = keying.as_ref();
         let selector = Selector { plan, context, dimensions, window, coordinates, keying, filter, keep };
         let selection = selector.run(candidate, source, worker)?;
@@ -222,12 +221,13 @@ impl Selector<'_> {
         let context = self.context;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
         let again = self.coordinates == Wanted::Again;
-        let chosen = self.plan.chosen.as_ref().and_then(|chosen| chosen.mask(fragment, tile, tile_cells));
+        let chosen = self.plan.chosen.as_ref().map(|chosen| chosen.mask(fragment, tile, tile_cells));
+        let chosen = chosen.transpose()?.flatten();
         let filter = if self.plan.is_decided(fragment, tile) { Filter::All } else { self.filter };
         let Judged { wanted: mut filtered, mut looked_at } =
             filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
         if let Filter::Among(among) = self.filter {
-            match among.find(self.keep, (fragment, tile), tile_cells) {
+            match among.find(self.keep, (fragment, tile), tile_cells)? {
                 Some(Found::Nothing) => return Ok(None),
                 Some(Found::Matching(own)) => return self.again(own, source, worker).map(Some),
                 Some(Found::Cells(cells)) => filtered = Some(cells),
@@ -244,7 +244,7 @@ impl Selector<'_> {
         let all = self.coordinates != Wanted::No || self.filter.needs_coordinates();
         if !whole || all {
             for (index, (dimension, set)) in self.dimensions.iter().zip(&self.plan.ranges).enumerate() {
-                let Some(field) = source.dimensions.get(index) else { break };
+                let field = source.dimensions.get(index).or_internal(NO_COORDINATES)?;
                 let kind = FieldKind::Dimension(index);
                 if !(all || is_compared(&self.plan.share, set)) {
                     decoded.push(None);
@@ -275,27 +275,27 @@ impl Selector<'_> {
             if !whole {
                 context.counters.tested(tile_cells);
             }
-            self.judge(source, &decoded, timestamps.as_deref(), &mut wanted);
+            self.judge(source, &decoded, timestamps.as_deref(), &mut wanted)?;
             if wanted.contains(&0) {
                 cells = Some(numbers_of(&wanted));
             }
         }
-        let timestamps = of_cells(timestamps, cells.as_deref());
+        let timestamps = of_cells(timestamps, cells.as_deref())?;
         for looked_at in looked_at {
-            self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker);
+            self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker)?;
         }
         if again && is_few(cells.as_deref(), tile_cells) {
             let bytes = PIECE.saturating_add(to_u64(tile_cells).saturating_mul(4));
             self.keep.put((fragment, tile, Part::Prints), bytes, || {
-                let values = prints(&views(&decoded), tile_cells);
-                Piece { cells: tile_cells, values, offsets: None, validity: None }
-            });
+                let values = prints(&views(&decoded), tile_cells)?;
+                Ok(Piece { cells: tile_cells, values, offsets: None, validity: None })
+            })?;
         }
-        let keys = self.keys(&decoded, (cells.as_deref(), tile_cells));
+        let keys = self.keys(&decoded, (cells.as_deref(), tile_cells))?;
         if keys.is_some() {
             decoded.drain(..).flatten().for_each(|own| own.give_back(worker));
         }
-        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker);
+        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker)?;
         let written = source.written;
         let only_replaces = false;
         Ok(Some(TileSelection {
@@ -313,21 +313,25 @@ impl Selector<'_> {
 
     /// The keys of the selected cells (`None` for all) of a tile of so many, if keys will do and
     /// all of them have one.
-    fn keys(&self, decoded: &[Option<Decoded>], (cells, all): (Option<&[u32]>, usize)) -> Option<Vec<u64>> {
-        let keying = self.keying?;
+    fn keys(
+        &self,
+        decoded: &[Option<Decoded>],
+        (cells, all): (Option<&[u32]>, usize),
+    ) -> Result<Option<Vec<u64>>> {
+        let Some(keying) = self.keying else { return Ok(None) };
         let whole = |(values, offsets)| CoordinatesRef { values, offsets };
         let Some(cells) = cells else {
-            return keying.keys(views(decoded).into_iter().map(whole).collect(), all);
+            return Ok(keying.keys(views(decoded).into_iter().map(whole).collect(), all));
         };
-        let picked = decoded.iter().flatten().map(|own| self.keep.picked(own, cells).into());
-        let picked: Vec<Coordinates> = picked.collect();
-        keying.keys(picked.iter().map(Coordinates::as_ref).collect(), cells.len())
+        let picked = decoded.iter().flatten().map(|own| Ok(self.keep.picked(own, cells)?.into()));
+        let picked: Vec<Coordinates> = picked.collect::<Result<_>>()?;
+        Ok(keying.keys(picked.iter().map(Coordinates::as_ref).collect(), cells.len()))
     }
 
     /// The selection of a tile that was made before, and is all that is wanted of it now.
     fn again(&self, own: &TileSelection, source: &Searched, worker: &mut Worker) -> Result<TileSelection> {
         let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, worker)?;
-        let timestamps = of_cells(timestamps, own.cells.as_deref());
+        let timestamps = of_cells(timestamps, own.cells.as_deref())?;
         Ok(TileSelection { timestamps, ..own.clone() })
     }
 
@@ -387,10 +391,13 @@ impl Selector<'_> {
             }
         };
         let words = values.as_slice().as_chunks::<8>().0;
-        let timestamps = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        let timestamps: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        if timestamps.len() != cells {
+            return Err(Error::internal("a tile lacks times of its cells"));
+        }
         let mut decoded = Some(Decoded { cells, values, ..Decoded::default() });
         if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
-            self.keep.put(place, bytes, || decoded.take().map_or_else(Piece::none, Decoded::whole));
+            self.keep.put(place, bytes, || decoded.take().or_internal(TAKEN)?.whole())?;
         }
         decoded.into_iter().for_each(|decoded| decoded.give_back(worker));
         Ok(Some(timestamps))
@@ -403,9 +410,9 @@ impl Selector<'_> {
         decoded: &[Option<Decoded>],
         timestamps: Option<&[u64]>,
         wanted: &mut [u8],
-    ) {
+    ) -> Result<()> {
         if let Filter::Among(among) = self.filter {
-            among.keep(&views(decoded), wanted);
+            among.keep(&views(decoded), wanted)?;
         }
         if let (true, Some(timestamps)) = (source.filter_time, timestamps) {
             for (keep, time) in wanted.iter_mut().zip(timestamps) {
@@ -413,8 +420,13 @@ impl Selector<'_> {
             }
         }
         if let Some(window) = &self.plan.share.window {
+            let has_all = |own: &Option<Decoded>| own.as_ref().is_some_and(|own| own.cells >= wanted.len());
+            if decoded.len() != self.dimensions.len() || !decoded.iter().all(has_all) {
+                return Err(Error::internal(NO_COORDINATES));
+            }
             window.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
         }
+        Ok(())
     }
 
     /// The coordinates of the selected cells (`None` for all), if they are needed. Fields of the
@@ -425,7 +437,7 @@ impl Selector<'_> {
         decoded: Vec<Option<Decoded>>,
         cells: Option<&[u32]>,
         worker: &mut Worker,
-    ) -> Vec<Coordinates> {
+    ) -> Result<Vec<Coordinates>> {
         let mut coordinates = Vec::new();
         let again = self.coordinates == Wanted::Again
             && cells.is_none_or(|cells| !cells.is_empty())
@@ -434,33 +446,45 @@ impl Selector<'_> {
             let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
             if self.coordinates == Wanted::No {
-                self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker);
+                self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker)?;
                 continue;
             }
-            let mut left = Some(decoded);
-            coordinates.extend(match (cells, again) {
-                (Some(cells), _) => left.as_ref().map(|decoded| self.keep.picked(decoded, cells).into()),
-                (None, true) => left.as_ref().map(|decoded| {
+            match (cells, again) {
+                (Some(cells), _) => coordinates.push(self.keep.picked(&decoded, cells)?.into()),
+                (None, true) => {
                     self.context.counters.copied(decoded.values.len());
-                    Coordinates { values: decoded.values.as_slice().into(), offsets: decoded.offsets.clone() }
-                }),
-                (None, false) => left.take().map(|decoded| decoded.whole().into()),
-            });
-            if let Some(bytes) = left.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
+                    let values = decoded.values.as_slice().into();
+                    coordinates.push(Coordinates { values, offsets: decoded.offsets.clone() });
+                }
+                (None, false) => {
+                    coordinates.push(decoded.whole()?.into());
+                    continue;
+                }
+            }
+            let bytes = decoded.held_by(None);
+            let mut left = Some(decoded);
+            if again {
                 let place = (fragment, tile, Part::Whole(kind));
-                self.keep.put(place, bytes, || left.take().map_or_else(Piece::none, Decoded::whole));
+                self.keep.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
             left.into_iter().for_each(|decoded| decoded.give_back(worker));
         }
-        coordinates
+        Ok(coordinates)
     }
 }
 
 /// Of the timestamps of a tile's cells, those of some cells; `None` for all.
-fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Option<Vec<u64>> {
-    let (Some(all), Some(cells)) = (&timestamps, cells) else { return timestamps };
-    Some(cells.iter().filter_map(|cell| all.get(index_of(*cell)).copied()).collect())
+fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Result<Option<Vec<u64>>> {
+    let (Some(all), Some(cells)) = (&timestamps, cells) else { return Ok(timestamps) };
+    picked(all, cells).map(Some)
 }
+
+/// A tile that is looked at belongs to no fragment that was opened.
+const NO_FRAGMENT: &str = "a tile lacks its fragment";
+/// A tile is compared by coordinates that were not decoded.
+const NO_COORDINATES: &str = "a tile lacks coordinates that are compared";
+/// A column was taken although it is only taken once.
+const TAKEN: &str = "a decoded column was taken twice";
 
 /// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there
 /// are no others.

@@ -9,14 +9,15 @@ use tdb_schema::FieldKind;
 use super::keep::{Keep, Piece};
 use super::pick::{copy_var_cells, pick};
 use super::select::TileSelection;
-use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_lengths, unfilled, zeroed};
+use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_exactly, unfilled, zeroed};
 use crate::context::Context;
+use crate::dense::NO_FIELD;
 use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
-use crate::{Column, QueryError, Result, parallel};
+use crate::{Column, Error, OrInternal, QueryError, Result, parallel};
 
 /// Buffers whose memory can be reused.
 #[derive(Default)]
@@ -42,10 +43,11 @@ pub(super) fn stage_coordinates(
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
-    let fields = dimensions.filter_map(|kind| schema.field_of(kind));
+    let fields = dimensions.map(|kind| schema.field_of(kind).or_internal(NO_FIELD));
     // Nothing was kept of tiles that were not looked at.
     let keep = Keep::nothing(plan);
-    let stage = |field: tdb_schema::Field<'_>| {
+    let stage = |field: Result<tdb_schema::Field<'_>>| {
+        let field = field?;
         let spec = ColumnSpec::new(schema, &field);
         let threads = plan.array.context().threads;
         // They are compared, cell by cell.
@@ -100,7 +102,7 @@ pub(super) fn stage(
     let mut validity = spec.nullable.then(|| vec![0u8; cells]);
     let lengths = || selections.iter().map(TileSelection::len);
     let validities: Vec<Option<&mut [u8]>> = match &mut validity {
-        Some(validity) => split_lengths(validity, lengths()).into_iter().map(Some).collect(),
+        Some(validity) => split_exactly(validity, lengths())?.into_iter().map(Some).collect(),
         None => selections.iter().map(|_| None).collect(),
     };
     let Some(size) = spec.cell_size else {
@@ -114,7 +116,8 @@ pub(super) fn stage(
             let data = stage.whole_strings(selections, &sizes, &mut offsets, validities)?;
             return Ok(spec.column(data, Some(offsets), validity));
         }
-        let slots = split_lengths(&mut offsets, lengths());
+        // The last offset is no cell's.
+        let slots = split_exactly(&mut offsets, lengths().chain([1]))?;
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
         let threads = stage.threads(selections, size_of::<u64>());
         let workers = Worker::sharing(stage.threads, selections.len());
@@ -132,7 +135,7 @@ pub(super) fn stage(
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
     let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
     let mut data = spare.take(bytes)?;
-    let slots = split_lengths(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)));
+    let slots = split_exactly(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)))?;
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(
         stage.threads(selections, size),
@@ -213,9 +216,9 @@ impl Stage<'_> {
         // Held twice if they are put in order.
         self.keep.charge(to_u64(all).saturating_mul(2))?;
         let mut data = unfilled(all)?;
-        offsets.last_mut().into_iter().for_each(|end| *end = to_u64(all));
-        let slots = split_lengths(offsets, selections.iter().map(TileSelection::len));
-        let places = split_lengths(data.as_mut_slice(), sizes.iter().copied());
+        *offsets.last_mut().or_internal("a column of strings has no offsets")? = to_u64(all);
+        let slots = split_exactly(offsets, selections.iter().map(TileSelection::len).chain([1]))?;
+        let places = split_exactly(data.as_mut_slice(), sizes.iter().copied())?;
         let bases = sizes.iter().scan(0u64, |next, size| {
             let base = *next;
             *next = base.saturating_add(to_u64(*size));
@@ -227,7 +230,7 @@ impl Stage<'_> {
         parallel::run(self.worth(0, all), jobs, workers, |job: Job<'_>, worker| {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, worker)?;
-            let Some(tiles) = self.tiles_of(selection) else { return Ok(()) };
+            let tiles = self.tiles_of(selection).or_internal("a tile of strings lacks its fragment")?;
             tiles.decode_var_to(self.context, selection.tile, (&mut *starts, place), worker)?;
             starts.iter_mut().for_each(|start| *start = start.saturating_add(base));
             Ok(())
@@ -245,11 +248,12 @@ impl Stage<'_> {
     ) -> Result<()> {
         let Some(slot) = slot else { return Ok(()) };
         if let Some(piece) = piece {
-            match piece.validity.as_ref().filter(|kept| kept.len() == slot.len()) {
-                Some(kept) => {
+            match &piece.validity {
+                Some(kept) if kept.len() == slot.len() => {
                     slot.copy_from_slice(kept);
                     self.context.counters.copied(slot.len());
                 }
+                Some(_) => return Err(Error::internal("a kept cell has no validity")),
                 None => slot.fill(1),
             }
             return Ok(());
@@ -263,7 +267,7 @@ impl Stage<'_> {
                 let wanted = |bytes| has_any(cells, &bytes);
                 let (tile, len) = (selection.tile, selection.tile_cells);
                 let base = tiles.decode_validity_part(self.context, tile, len, &mut part, wanted, worker);
-                let picked = base.map(|base| self.pick(&part, (base, 1), cells, slot));
+                let picked = base.and_then(|base| self.pick(&part, (base, 1), cells, slot));
                 worker.cells = part;
                 picked?;
             }
@@ -287,16 +291,8 @@ impl Stage<'_> {
         }
         let piece = self.keep.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
-        let mut slots = slot.iter_mut();
-        let mut push = |len| {
-            if let Some(slot) = slots.next() {
-                *slot = len;
-            }
-        };
-        let length =
-            |pair: &[u64]| pair.last().zip(pair.first()).map_or(0, |(end, start)| end.saturating_sub(*start));
         if let Some(Piece { values, offsets: Some(offsets), .. }) = piece {
-            offsets.windows(2).map(length).for_each(push);
+            write_lengths(&offsets, slot)?;
             return Ok(values);
         }
         // Coordinates that were decoded for the order are still available.
@@ -304,7 +300,7 @@ impl Stage<'_> {
             && let Some(own) = selection.coordinates.get(dimension)
             && let Some(offsets) = &own.offsets
         {
-            offsets.windows(2).map(length).for_each(push);
+            write_lengths(offsets, slot)?;
             self.context.counters.copied(own.values.len());
             return Ok(own.values.as_slice().into());
         }
@@ -320,12 +316,12 @@ impl Stage<'_> {
         tiles.decode_var_where(self.context, tile, &mut decoded, wanted, worker)?;
         let Some(cells) = &selection.cells else {
             // If all cells of a tile are wanted, the tile's buffer is used as it is.
-            decoded.lengths().for_each(push);
+            write_lengths(&decoded.offsets, slot)?;
             return Ok(decoded.values);
         };
         let mut values = Buffer::new();
         let tile = (decoded.values.as_slice(), decoded.offsets.as_slice());
-        copy_var_cells(tile, cells, &mut push, |value| values.extend_from_slice(value));
+        copy_var_cells(tile, cells, slot, |value| values.extend_from_slice(value))?;
         self.context.counters.copied(values.len());
         worker.strings = decoded;
         Ok(values)
@@ -375,16 +371,34 @@ impl Stage<'_> {
         };
         let base =
             tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, worker);
-        let result = base.map(|base| self.pick(&part, (base, size), cells, slot));
+        let result = base.and_then(|base| self.pick(&part, (base, size), cells, slot));
         worker.cells = part;
         result
     }
 
     /// Copies cells of `size` bytes out of a part of their tile that begins at byte `base`.
-    fn pick(&self, part: &Buffer, (base, size): (usize, usize), cells: &[u32], slot: &mut [u8]) {
-        pick(part.as_slice(), base, size, cells, slot);
+    fn pick(
+        &self,
+        part: &Buffer,
+        (base, size): (usize, usize),
+        cells: &[u32],
+        slot: &mut [u8],
+    ) -> Result<()> {
+        pick(part.as_slice(), base, size, cells, slot)?;
         self.context.counters.copied(slot.len());
+        Ok(())
     }
+}
+
+/// Writes the lengths of values, which one more offset separates.
+fn write_lengths(offsets: &[u64], lengths: &mut [u64]) -> Result<()> {
+    if offsets.len().checked_sub(1) != Some(lengths.len()) {
+        return Err(Error::internal("a cell of variable length has no offset"));
+    }
+    for (length, (start, end)) in lengths.iter_mut().zip(offsets.iter().zip(offsets.iter().skip(1))) {
+        *length = end.checked_sub(*start).or_internal("a value ends before it begins")?;
+    }
+    Ok(())
 }
 
 /// Whether any of `cells`, which are ascending, is in a range.
@@ -426,8 +440,9 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
         let mut ordered = vec![0u32; order.len()];
         let bands = ordered.chunks_mut(CODE_BAND).zip(order.chunks(CODE_BAND)).collect();
         let gather = |(band, order): (&mut [u32], &[u32]), (): &mut ()| {
-            let codes = order.iter().map(|cell| codes.get(index_of(*cell)).copied().unwrap_or(0));
-            band.iter_mut().zip(codes).for_each(|(slot, code)| *slot = code);
+            for (slot, cell) in band.iter_mut().zip(order) {
+                *slot = *codes.get(index_of(*cell)).or_internal("a cell has no code of its string")?;
+            }
             Ok(())
         };
         parallel::run(context.threads, bands, || (), gather)?;
@@ -440,8 +455,9 @@ pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Sp
             (data, Some(offsets))
         }
         None => {
-            let cells = column.bytes().len();
-            let size = column.cell_size().filter(|size| cells.is_multiple_of(*size)).unwrap_or(1);
+            let bytes = column.bytes().len();
+            let size = column.cell_size().filter(|size| bytes.is_multiple_of(*size));
+            let size = size.or_internal("a column has a part of a cell")?;
             let mut data = spare.take(order.len().saturating_mul(size))?;
             gather_fixed(context.threads, column.bytes(), size, order, data.as_mut_slice())?;
             (data, None)

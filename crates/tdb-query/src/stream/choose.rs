@@ -41,7 +41,7 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         share: BatchScope::default(),
         ..plan.clone()
     };
-    let rivals = plan.rivals();
+    let rivals = plan.rivals()?;
     let (mut chosen, mut contested) = (Chosen::default(), TileSet::new());
     let (mut bytes, mut all) = (0u64, true);
     for Candidate { fragment, tile, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
@@ -96,7 +96,7 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
         let matching = flags.and_then(|flags| flags.split_at_checked(selection.len()));
         flags = matching.map(|(_, rest)| rest);
         let cells = chosen.cells((selection.fragment, selection.tile));
-        cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own));
+        cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own))?;
     }
     Ok(older.len())
 }

@@ -130,7 +130,7 @@ impl Batches {
         sizes: BatchSizes,
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
-        let plan = within(plan, Some(Allowance { budget, batch: sizes.max }));
+        let plan = within(plan, Some(Allowance { budget, batch: sizes.max }))?;
         if let Some(ahead) = &plan.array.context().ahead {
             prefetch_sections(&plan, ahead);
         }
@@ -373,15 +373,15 @@ pub(crate) fn for_each_part(
 /// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more
 /// memory than one that looks for older versions of cells: such a query is cut inside tiles. One
 /// that was spared the search reads whole tiles, if they fit.
-pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
-    let Some(Allowance { budget, batch }) = memory else { return plan };
+pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Result<Plan> {
+    let Some(Allowance { budget, batch }) = memory else { return Ok(plan) };
     let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
     if !plan.is_spared() || plan.share.tiles.is_some() {
-        return plan;
+        return Ok(plan);
     }
     // What tiles take is in metadata, which may be far away.
     let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
-    if plan.array.context().is_near() && fits().is_ok() { plan } else { plan.searching() }
+    if plan.array.context().is_near() && fits().is_ok() { Ok(plan) } else { plan.searching() }
 }
 
 /// The error of a budget that was too small: this one, or the one of a plan for some tiles whose

@@ -114,7 +114,7 @@ pub(crate) fn run(
         own.push(Key { field: program.field(schema, &field), spec: ColumnSpec::new(schema, &field) });
     }
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
-    let plan = stream::within(plan, memory);
+    let plan = stream::within(plan, memory)?;
     if let Some(ahead) = &plan.array.context().ahead {
         prefetch_sections(&plan, ahead);
     }
