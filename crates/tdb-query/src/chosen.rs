@@ -25,14 +25,14 @@ pub(crate) struct Chosen {
 /// The cells that count of a tile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cells {
-    /// How many there are.
+    /// The number of them.
     count: usize,
     /// A bit for each cell of the tile, the first one the lowest; `None` if none of them counts, or
     /// all do.
     bits: Option<Vec<u64>>,
 }
 
-/// What a plan knows about the cells that count.
+/// The knowledge of a plan about the visible cells of its tiles.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     pub(crate) cells: Arc<Chosen>,
@@ -52,7 +52,7 @@ impl Choice {
         self.exact && self.cells.of(fragment, tile).is_some()
     }
 
-    /// How many cells of a tile may be the plan's, of so many.
+    /// The largest number of cells that the plan may take of a tile of so many.
     pub(crate) fn most(&self, fragment: usize, tile: usize, cells: usize) -> usize {
         self.cells.of(fragment, tile).map_or(cells, |chosen| chosen.count.min(cells))
     }

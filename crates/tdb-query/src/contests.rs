@@ -36,8 +36,8 @@ pub(crate) struct Rivals {
 /// A fragment with more rivals than this is contested as a whole.
 const MOST_RIVALS: usize = 64;
 
-/// How many pairs of fragments are compared, for each fragment. With more, all fragments are
-/// contested: comparing would take longer than it saves.
+/// The number of pairs of fragments that are compared, for each fragment. With more, all fragments
+/// are contested: comparing would take longer than it saves.
 const MOST_PAIRS: usize = 64;
 
 impl Contests {
@@ -101,7 +101,7 @@ impl Rivals {
     }
 }
 
-/// What is found out about fragments.
+/// A finding about fragments.
 #[derive(Clone, Copy)]
 enum Contest {
     /// A fragment is contested as a whole.
@@ -188,7 +188,7 @@ fn line(dimension: &Dimension, domains: &[Domain<'_>], index: usize) -> Vec<(u64
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let ranges = || domains.iter().map(|(_, domain)| domain.get(index));
     if !dimension.is_var() {
-        // What does not lie in the dimension's domain, as ends in order, may be anywhere.
+        // A range whose ends are out of order, or outside the dimension's domain, may be anywhere.
         let ends = |range: &Range| {
             let (first, last) = dimension.domain.as_ref()?;
             let inside = compare(first, &range.low).is_le() && compare(&range.high, last).is_le();

@@ -1,4 +1,4 @@
-//! How many cells a delete would remove.
+//! Counts the cells that a delete would remove.
 
 use crate::Result;
 use crate::aggregate::AggregateValue;

@@ -1,9 +1,9 @@
 //! Explains what a query would do, without doing it: reads metadata only.
 //!
 //! It reports the list of reads that [`read_plan`] makes. A read then takes exactly the requests
-//! and bytes that are shown, unless only few chunks of large tiles are wanted, or cells that lie far
-//! apart: then it reads less, in more requests. With a condition, a read takes at most the bytes
-//! that are shown. Chunks are counted as writers cut them, by the sizes in the schema.
+//! and bytes that are shown, unless only few chunks of large tiles are wanted, or cells that lie
+//! far apart: then it reads less, in more requests. With a condition, a read takes at most the
+//! bytes that are shown. Chunks are counted as writers cut them, by the sizes in the schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::reads::{FieldPlan, FieldReads, FragmentPlan, Outcome, read_plan};
 use crate::storage::Ahead;
 use crate::{Layout, Result, Snapshot};
 
-/// What a query would read, and why not more ([`Read::explain`](crate::Read::explain)).
+/// The report of what a query would read, and why not more
+/// ([`Read::explain`](crate::Read::explain)).
 ///
 /// No data file is opened for it. Tiles, bytes and requests are those of whole tiles: if only few
 /// chunks of a large tile are wanted, fewer are decoded, and if the storage makes small reads
@@ -32,8 +33,8 @@ pub struct Explain {
     pub order: Layout,
     /// Every committed fragment, oldest first, and whether it is read.
     pub fragments: Vec<FragmentPlan>,
-    /// What is read of each field: first the fields asked for, then the fields that the condition
-    /// looks at, then the fields that are also needed to find and order cells.
+    /// The tiles and bytes that are read of each field: first the fields asked for, then the fields
+    /// that the condition looks at, then the fields that are also needed to find and order cells.
     pub fields: Vec<FieldPlan>,
     /// Number of cells of the result: exact for dense arrays, an upper bound for sparse ones.
     pub cells: u64,

@@ -34,7 +34,7 @@ pub(crate) struct Plan {
     /// in that order.
     pub(crate) ranges: Vec<RangeSet>,
     pub(crate) order: Layout,
-    /// What cells must satisfy.
+    /// The condition that cells must satisfy.
     pub(crate) condition: Option<Program>,
     /// Whether a dense result says which of its cells are selected.
     pub(crate) marks: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) codes: bool,
     /// Fields that aggregates look at, tile by tile.
     pub(crate) scanned: Vec<FieldKind>,
-    /// Where the column of the cells' timestamps goes, if they were asked for.
+    /// The place of the column of the cells' timestamps, if they were asked for.
     pub(crate) timestamps: Option<usize>,
     /// Columns of coordinates that become columns of labels: the column's place, and the label's
     /// number in the schema.
@@ -67,10 +67,10 @@ impl Plan {
     /// Fetches what a step is going to read if the query's memory has room for it, and returns
     /// whether it did.
     ///
-    /// What does not fit is read tile by tile. A step of an asynchronous query fetches everything
-    /// in any case: it is run again for each answer that was missing, and holds all answers until
-    /// it is done. Reading tile by tile would therefore take as much memory, and would decode all
-    /// earlier tiles again for each further one.
+    /// If it does not fit, it is read tile by tile. A step of an asynchronous query fetches
+    /// everything in any case: it is run again for each answer that was missing, and holds all
+    /// answers until it is done. Reading tile by tile would therefore take as much memory, and
+    /// would decode all earlier tiles again for each further one.
     pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
         let fits = self.share.fetch(ahead.missing(needs)) || self.array.context().deferred.is_some();
         if fits {

@@ -47,7 +47,7 @@ pub(crate) fn prefetch(plan: &Plan) -> Result<()> {
 
 /// Fetches the sections of fragment metadata that a query looks at.
 pub(crate) fn prefetch_sections(plan: &Plan, ahead: &Ahead) {
-    // What deletes look at belongs to it; an error in them is reported by whoever applies them.
+    // The fields of deletes belong to it; whoever applies the deletes reports an error in them.
     let deletes = (!plan.array.deletes().is_empty()).then(|| stored_program(&plan.array));
     let deletes = deletes.and_then(Result::ok);
     // Fragments whose footers came from consolidated metadata are looked at first.
@@ -61,7 +61,8 @@ pub(crate) fn prefetch_sections(plan: &Plan, ahead: &Ahead) {
             return;
         }
         for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
-            // What cannot be read is read again when it is needed, and its error is reported then.
+            // Metadata that cannot be read now is read again when it is needed, and the error is
+            // reported then.
             let _ = fragment.look_at_metadata(plan.array.context());
         }
     }

@@ -250,7 +250,7 @@ impl Read {
     }
 
     /// Computes aggregates of the cells instead of returning them: counts, sums, extremes, means.
-    /// Where statistics of fragments and tiles give the exact answer, no data file is read; the
+    /// If statistics of fragments and tiles give the exact answer, no data file is read; the
     /// rest is read tile by tile.
     ///
     /// Fields and order of the query do not matter. A cell in several ranges counts once.

@@ -1,4 +1,4 @@
-//! What the tests of this crate share: the arrays of `xtask/fixtures`.
+//! Helpers of the tests of this crate: the arrays of `xtask/fixtures`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,12 @@
 //! Files and functions that are too large to have one purpose.
 
+use std::collections::BTreeSet;
+
 use super::Violation;
 use super::tokens::Token;
+
+/// The file that contains this table.
+const FILE: &str = "xtask/src/check/sizes.rs";
 
 /// Number of lines that a file may have, without its tests.
 const FILE_LINES: usize = 500;
@@ -10,7 +15,7 @@ const FUNCTION_LINES: usize = 80;
 
 /// Functions and files that are still larger: the file, and the function's name, which is empty for
 /// the file itself. None may be added.
-const LARGER: &[(&str, &str)] = &[
+pub(super) const LARGER: &[Larger] = &[
     ("crates/tdb-query/src/aggregate/sparse.rs", "run"),
     ("crates/tdb-snapshot/src/directory.rs", "commits"),
     ("crates/tdb-query/src/explain/dense.rs", "explain"),
@@ -24,9 +29,21 @@ const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-write/src/write/evolve.rs", "apply"),
 ];
 
-/// Checks the tokens of one source file, without its tests.
-pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
-    let known = |name: &str| LARGER.contains(&(file, name));
+/// A file, and a function of it; an empty name stands for the file itself.
+pub(super) type Larger = (&'static str, &'static str);
+
+/// Checks the tokens of one source file, without its tests. `used` collects the rows of `larger`
+/// that are used.
+pub(super) fn check(
+    file: &str,
+    tokens: &[Token<'_>],
+    larger: &[Larger],
+    used: &mut BTreeSet<Larger>,
+) -> Vec<Violation> {
+    let mut known = |name: &str| {
+        let row = larger.iter().find(|row| **row == (file, name));
+        row.is_some_and(|row| used.insert(*row) || used.contains(row))
+    };
     let mut violations: Vec<Violation> = functions(tokens)
         .filter(|(name, _, lines)| *lines > FUNCTION_LINES && !known(name))
         .map(|(name, line, lines)| {
@@ -40,6 +57,16 @@ pub(super) fn check(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
         violations.push(Violation::new(file, lines, what));
     }
     violations
+}
+
+/// Rows of the table that are no longer larger.
+pub(super) fn gone(larger: &[Larger], used: &BTreeSet<Larger>) -> Vec<Violation> {
+    let gone = larger.iter().filter(|row| !used.contains(*row));
+    gone.map(|(file, name)| {
+        let what = format!("{file} {name} is no longer larger: remove it from the table");
+        Violation::new(FILE, 1, what)
+    })
+    .collect()
 }
 
 /// The functions with a body: name, line and number of lines.
@@ -78,7 +105,16 @@ mod tests {
     use super::*;
 
     fn count(source: &str) -> usize {
-        check("a.rs", &tokenize(source)).len()
+        check("a.rs", &tokenize(source), &[], &mut BTreeSet::new()).len()
+    }
+
+    #[test]
+    fn what_the_table_lists_may_be_larger_until_it_is_not() {
+        let source = format!("fn f() {{\n{}}}\nfn g();", "x;\n".repeat(90));
+        let larger: [Larger; 2] = [("a.rs", "f"), ("a.rs", "g")];
+        let mut used = BTreeSet::new();
+        assert!(check("a.rs", &tokenize(&source), &larger, &mut used).is_empty());
+        assert_eq!(gone(&larger, &used).len(), 1);
     }
 
     #[test]

@@ -25,8 +25,8 @@ pub(crate) fn covers(outer: &[(u64, u64)], inner: &[(u64, u64)]) -> bool {
     outer.iter().zip(inner).all(|(outer, inner)| outer.0 <= inner.0 && inner.1 <= outer.1)
 }
 
-/// What a newer box leaves of an older one; `None` if it hides all of it. Where the rest is not a
-/// box, nothing is left out.
+/// The part of an older box that a newer one does not hide; `None` if it hides all. Where the rest
+/// is not a box, nothing is left out.
 pub(crate) fn beside(mut older: Box, newer: &[(u64, u64)]) -> Option<Box> {
     if older.iter().zip(newer).any(|(own, newer)| newer.1 < own.0 || own.1 < newer.0) {
         return Some(older);

@@ -19,7 +19,7 @@ pub(super) struct ByChunk<'p> {
     pub(super) size: usize,
     /// The beginning of a cell of which the rest is in the next chunk: writers cut no cells, but a
     /// chunk may have any length.
-    pub(super) begun: Vec<u8>,
+    pub(super) cut_cell: Vec<u8>,
     /// Whether all cells so far have found their places.
     pub(super) copied: Result<()>,
 }
@@ -34,23 +34,23 @@ impl ByChunk<'_> {
             let (rest, later) = bytes.split_at(bytes.len().min(size.saturating_sub(into)));
             // A chunk without wanted cells was not passed on, and so the beginning of a cell is not
             // missed.
-            if self.begun.len() == into {
-                self.begun.extend_from_slice(rest);
+            if self.cut_cell.len() == into {
+                self.cut_cell.extend_from_slice(rest);
             }
             if into.saturating_add(rest.len()) < size {
                 return;
             }
-            if self.begun.len() == size {
-                let begun = core::mem::take(&mut self.begun);
-                self.note(cell, &begun, target);
+            if self.cut_cell.len() == size {
+                let cut_cell = core::mem::take(&mut self.cut_cell);
+                self.note(cell, &cut_cell, target);
             }
             (cell, bytes) = (cell.saturating_add(1), later);
         }
         let rest = bytes.len().checked_rem(size).unwrap_or(0);
-        let (whole, begun) = bytes.split_at(bytes.len().saturating_sub(rest));
+        let (whole, cut_cell) = bytes.split_at(bytes.len().saturating_sub(rest));
         self.note(cell, whole, target);
-        self.begun.clear();
-        self.begun.extend_from_slice(begun);
+        self.cut_cell.clear();
+        self.cut_cell.extend_from_slice(cut_cell);
     }
 
     /// Copies cells, unless others were missing before.

@@ -9,10 +9,10 @@
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
-use super::amount::of_part;
-use super::begun::{Begun, KeptRoom, begin, parts_of};
 use super::condition::{MatchField, Painted};
+use super::decode_work::of_part;
 use super::overlay::Overlay;
+use super::partial_column::{KeptBudget, PartialColumn, new_columns, split_columns};
 use super::region::Region;
 use super::sources::{FieldSources, has_wanted};
 use super::space::Space;
@@ -37,7 +37,7 @@ struct RegionTile {
     wanted: bool,
 }
 
-/// Decodes the columns that have regions for at most half of the threads, unless they are `begun`
+/// Decodes the columns that have regions for at most half of the threads, unless they are `partial_column`
 /// already.
 pub(super) fn decode(
     plan: &Plan,
@@ -45,14 +45,14 @@ pub(super) fn decode(
     (regions, rows): (&[Region], &[Region]),
     overlays: &[Option<Overlay>],
     wanted: Option<&[u8]>,
-    begun: &[Begun],
-) -> Result<Vec<Begun>> {
+    partial: &[PartialColumn],
+) -> Result<Vec<PartialColumn>> {
     let context = plan.array.context();
     // There are never more rows than regions.
     let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
     // A budget is planned for one tile a thread, not for those that wait for their turn to be
     // copied.
-    let room = KeptRoom::of(plan);
+    let room = KeptBudget::of(plan);
     if !few_regions(rows) || !room.any() {
         return Ok(Vec::new());
     }
@@ -62,7 +62,8 @@ pub(super) fn decode(
             Some(_) => few_regions(regions),
             None => field.filters.effort() >= SLOW,
         });
-        few && matches!(kind, FieldKind::Attribute(_)) && !begun.iter().any(|begun| begun.kind == **kind)
+        few && matches!(kind, FieldKind::Attribute(_))
+            && !partial.iter().any(|partial| partial.kind == **kind)
     };
     let kinds: Vec<FieldKind> = plan.fields.iter().filter(few).copied().collect();
     // A field of a tile is decoded by one thread, or its chunks by several.
@@ -92,8 +93,8 @@ pub(super) fn decode(
             FieldSources::open(context, plan.array.fragments(), overlays, space.query(), kind, &spec)?;
         fields.push(MatchField::new(kind, spec, sources));
     }
-    let mut columns = begin(plan, fields.iter().map(|field| (field.kind, &field.spec)), space, rows)?;
-    let mut slots = parts_of(&mut columns, rows)?;
+    let mut columns = new_columns(plan, fields.iter().map(|field| (field.kind, &field.spec)), space, rows)?;
+    let mut slots = split_columns(&mut columns, rows)?;
     let jobs: Vec<(usize, usize)> =
         (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
     let paint = |(field, tile): (usize, usize), worker: &mut Worker| {

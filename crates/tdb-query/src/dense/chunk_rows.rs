@@ -1,11 +1,11 @@
-//! Where tiles can be cut without cutting their chunks.
+//! The places at which a tile can be cut without cutting one of its chunks.
 
 use tdb_codec::to_usize;
 use tdb_filters::Pipeline;
 
 use super::space::Space;
 
-/// How far apart pieces of a tile may be cut without cutting a chunk.
+/// The distance between cuts of a tile that divide no chunk, in rows of cells.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ChunkRows(pub(super) usize);
 

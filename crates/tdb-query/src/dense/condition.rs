@@ -3,11 +3,11 @@
 use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
-use super::amount;
-use super::begun::{Begun, Kept, KeptRoom, begin, parts_of};
 use super::cell_map::CellMap;
+use super::decode_work;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
+use super::partial_column::{KeptBudget, KeptCells, PartialColumn, new_columns, split_columns};
 use super::region::Region;
 use super::sources::FieldSources;
 use super::space::Space;
@@ -39,7 +39,7 @@ pub(crate) struct MatchField<'a> {
     presence: bool,
 }
 
-/// What the cells of a fragment without a field are to a program.
+/// How a program judges cells of a fragment whose schema lacks a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lacking {
     /// They satisfy no test ([`Verdict::LACKING`](crate::condition::Verdict::LACKING)).
@@ -66,9 +66,9 @@ impl Painted {
     }
 
     /// The cells, and their places in a region.
-    pub(super) fn keep(self, map: CellMap) -> Kept {
+    pub(super) fn keep(self, map: CellMap) -> KeptCells {
         let tile = VarTile { offsets: self.offsets.unwrap_or_default(), values: self.values };
-        Kept { tile, validity: self.validity, map }
+        KeptCells { tile, validity: self.validity, map }
     }
 }
 
@@ -80,21 +80,21 @@ pub(super) fn mask(
     space: &Space,
     regions: &[Region],
     overlays: &[Option<Overlay>],
-) -> Result<(Vec<u8>, Vec<Begun>)> {
+) -> Result<(Vec<u8>, Vec<PartialColumn>)> {
     let context = plan.array.context();
     check_room(space.bytes(1)?)?;
     let mut mask = vec![0u8; space.cells()];
     let fields = program.fields.iter().map(|field| (field.kind, &field.spec));
-    let mut columns = begin(plan, fields, space, regions)?;
+    let mut columns = new_columns(plan, fields, space, regions)?;
     let matcher = Matcher::open(plan, program, space, overlays, Lacking::Fails)?;
     let pieces = split_exactly(&mut mask, regions.iter().map(Region::cells))?;
-    let begun = parts_of(&mut columns, regions)?;
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(begun)).collect();
+    let partial = split_columns(&mut columns, regions)?;
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(partial)).collect();
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
-    let threads = amount::threads(plan, space, regions, fields);
-    let room = KeptRoom::of(plan);
+    let threads = decode_work::threads(plan, space, regions, fields);
+    let room = KeptBudget::of(plan);
     let workers = Worker::sharing(context.threads, jobs.len());
-    parallel::run(threads, jobs, workers, |(region, (piece, mut begun)), worker| {
+    parallel::run(threads, jobs, workers, |(region, (piece, mut partial)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let part = region.part(&bounds, space.order)?;
             let mut wanted = vec![1u8; part.cells()];
@@ -102,9 +102,9 @@ pub(super) fn mask(
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1)?;
             let any = wanted.contains(&1);
-            for begun in &mut begun {
-                let own = painted.get_mut(begun.field).or_internal(NO_FIELD)?;
-                context.counters.copied(begun.take(&room, &map, own, any)?);
+            for partial in &mut partial {
+                let own = painted.get_mut(partial.field).or_internal(NO_FIELD)?;
+                context.counters.copied(partial.take(&room, &map, own, any)?);
             }
             Ok(())
         })
@@ -201,7 +201,7 @@ pub(crate) struct PartColumns<'s> {
 }
 
 impl PartColumns<'_> {
-    /// What was decoded so far, field by field.
+    /// Returns the columns that were decoded so far, field by field.
     fn into_painted(self) -> Vec<Option<Painted>> {
         self.painted
     }
@@ -247,7 +247,7 @@ impl<'a> MatchField<'a> {
                 painted.values = zeroed(context.tile_len(cells, size)?)?;
                 let validity = painted.validity.as_deref_mut();
                 let values = painted.values.as_mut_slice();
-                let mut target = Target { values, validity, wanted: None, painted: &[] };
+                let mut target = Target { values, validity, wanted: None, tiles_done: &[] };
                 self.sources.paint_fixed(context, space, part, spec, &mut target, worker)?;
             }
             None => {
@@ -277,7 +277,7 @@ impl<'a> MatchField<'a> {
     }
 }
 
-/// What [`OrInternal`] says of a field that the condition does not look at.
+/// A condition asks for a field that it does not list.
 const NO_FIELD: &str = "a condition has no field with this number";
 
 impl Columns for PartColumns<'_> {

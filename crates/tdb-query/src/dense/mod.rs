@@ -27,29 +27,29 @@
 //!    the box are found once and painted one by one.
 //! 6. *A condition* makes a mask of the whole result first, one space tile after another
 //!    (`condition`). What it decodes of a returned field goes to the column at once if it has a
-//!    fixed size, and is kept otherwise (`begun`). Painting passes over tiles that are there
+//!    fixed size, and is kept otherwise (`partial_column`). Painting passes over tiles that are there
 //!    already and over those without a one, and puts fill values where there is a zero.
 //! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.
 
-mod amount;
 mod arrange;
 mod axis;
-mod begun;
 pub(crate) mod boxes;
 mod by_chunk;
 mod by_tile;
 mod cell_map;
 mod chunk_rows;
 pub(crate) mod condition;
-mod need;
+mod decode_work;
 mod overlay;
 mod paint;
-mod part;
+mod partial_column;
 mod places;
+mod prefetch;
 pub(crate) mod region;
 mod regions;
 pub(crate) mod sources;
 pub(crate) mod space;
+mod tile_part;
 mod tiling;
 
 #[cfg(test)]
@@ -60,9 +60,9 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
-use self::begun::{Begun, Start};
 use self::chunk_rows::ChunkRows;
 use self::paint::{Target, VarTarget};
+use self::partial_column::{PartialCells, PartialColumn};
 use self::region::Region;
 use self::sources::Written;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
@@ -102,16 +102,16 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
     let rows = space.rows()?;
     let overlays = overlays(plan, &space)?;
-    let (wanted, mut begun) = match &plan.condition {
+    let (wanted, mut partial) = match &plan.condition {
         Some(program) => {
-            let (mask, begun) = condition::mask(plan, program, &space, &rows, &overlays)?;
-            (Some(mask), begun)
+            let (mask, partial) = condition::mask(plan, program, &space, &rows, &overlays)?;
+            (Some(mask), partial)
         }
         None => (None, Vec::new()),
     };
     let wanted = wanted.as_deref();
-    need::columns(plan, (&space, &rows), &overlays, wanted, &begun)?;
-    begun.extend(by_tile::decode(plan, &space, (&regions, &rows), &overlays, wanted, &begun)?);
+    prefetch::columns(plan, (&space, &rows), &overlays, wanted, &partial)?;
+    partial.extend(by_tile::decode(plan, &space, (&regions, &rows), &overlays, wanted, &partial)?);
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let field = array.schema().field_of(*kind).or_internal(NO_FIELD)?;
@@ -121,14 +121,14 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             FieldKind::Attribute(_) => {
                 let sources =
                     FieldSources::open(context, array.fragments(), &overlays, space.query(), *kind, &spec)?;
-                let at = begun.iter().position(|begun| begun.kind == *kind);
-                let begun = at.map(|at| begun.swap_remove(at)).filter(Begun::has_cells);
+                let at = partial.iter().position(|partial| partial.kind == *kind);
+                let partial = at.map(|at| partial.swap_remove(at)).filter(PartialColumn::has_cells);
                 if spec.cell_size.is_some() {
                     // A field that the condition has looked at is continued in the same regions.
-                    let regions = if begun.is_some() { &rows } else { &regions };
-                    fixed_column(plan, &space, regions, &sources, (wanted, begun), (*kind, spec))?
+                    let regions = if partial.is_some() { &rows } else { &regions };
+                    fixed_column(plan, &space, regions, &sources, (wanted, partial), (*kind, spec))?
                 } else {
-                    var_column(plan, &space, &rows, &sources, (wanted, begun), (*kind, spec))?
+                    var_column(plan, &space, &rows, &sources, (wanted, partial), (*kind, spec))?
                 }
             }
         };
@@ -227,28 +227,28 @@ fn fixed_column(
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
-    (wanted, begun): (Option<&[u8]>, Option<Begun>),
+    (wanted, partial): (Option<&[u8]>, Option<PartialColumn>),
     (kind, spec): (FieldKind, ColumnSpec),
 ) -> Result<Column> {
     let context = plan.array.context();
     let size = spec.cell_size.unwrap_or(0);
-    let (mut data, mut validity, painted) = match begun {
-        Some(Begun { start: Start::Fixed { values, validity, .. }, painted, .. }) => {
-            (values, validity, painted)
+    let (mut data, mut validity, tiles_done) = match partial {
+        Some(PartialColumn { cells: PartialCells::Fixed { values, validity, .. }, tiles_done, .. }) => {
+            (values, validity, tiles_done)
         }
         _ => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
     };
     let pieces = split_exactly(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)))?;
     let validities = split_validity(&mut validity, regions)?;
     let rest = validities.into_iter().zip(split_wanted(wanted, regions)?);
-    let painted = painted.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(painted).collect();
+    let tiles_done = tiles_done.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
+    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(tiles_done).collect();
     parallel::run(
-        amount::threads(plan, space, regions, [(kind, sources)]),
+        decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
         Worker::sharing(context.threads, regions.len()),
-        |((region, (values, (validity, wanted))), painted), worker| {
-            let mut target = Target { values, validity, wanted, painted };
+        |((region, (values, (validity, wanted))), tiles_done), worker| {
+            let mut target = Target { values, validity, wanted, tiles_done };
             sources.paint_fixed(context, space, region, &spec, &mut target, worker)
         },
     )?;
@@ -260,12 +260,12 @@ fn var_column(
     space: &Space,
     regions: &[Region],
     sources: &FieldSources<'_>,
-    (wanted, begun): (Option<&[u8]>, Option<Begun>),
+    (wanted, partial): (Option<&[u8]>, Option<PartialColumn>),
     (kind, spec): (FieldKind, ColumnSpec),
 ) -> Result<Column> {
     let context = plan.array.context();
-    let kept = match begun {
-        Some(Begun { start: Start::Var(kept), .. }) => kept,
+    let kept = match partial {
+        Some(PartialColumn { cells: PartialCells::Var(kept), .. }) => kept,
         _ => Vec::new(),
     };
     check_room(space.bytes(8)?)?;
@@ -279,7 +279,7 @@ fn var_column(
     let kept = kept.into_iter().chain(core::iter::repeat_with(Vec::new));
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(kept).collect();
     let values = parallel::run(
-        amount::threads(plan, space, regions, [(kind, sources)]),
+        decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
         Worker::sharing(context.threads, regions.len()),
         |((region, (lengths, (validity, wanted))), kept), worker| {

@@ -2,13 +2,13 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use super::begun::Kept;
 use super::boxes::Box;
 use super::cell_map::CellMap;
-use super::part::TilePart;
+use super::partial_column::KeptCells;
 use super::region::Region;
 use super::sources::{FieldSources, Paint};
 use super::space::Space;
+use super::tile_part::TilePart;
 use crate::buffers::{VarTile, fill_cells, room_for};
 use crate::context::Context;
 use crate::spec::ColumnSpec;
@@ -18,7 +18,7 @@ use crate::{Error, OrInternal, QueryError, Result};
 /// A tile of variable length lacks values of cells that it has.
 const NO_VALUES: &str = "a cell of variable length lacks its value";
 
-/// Where the cells of a fixed-size field in a region go.
+/// The memory that the cells of a fixed-size field in a region are painted into.
 pub(crate) struct Target<'t> {
     pub(crate) values: &'t mut [u8],
     pub(crate) validity: Option<&'t mut [u8]>,
@@ -26,10 +26,10 @@ pub(crate) struct Target<'t> {
     pub(crate) wanted: Option<&'t [u8]>,
     /// Which of the region's space tiles are painted already, in their order; tiles after the last
     /// entry are not.
-    pub(crate) painted: &'t [bool],
+    pub(crate) tiles_done: &'t [bool],
 }
 
-/// Where the cells of a var-length field in a region go.
+/// The memory that the cells of a var-length field in a region are painted into.
 pub(crate) struct VarTarget<'t> {
     lengths: &'t mut [u64],
     validity: Option<&'t mut [u8]>,
@@ -37,8 +37,8 @@ pub(crate) struct VarTarget<'t> {
     wanted: Option<&'t [u8]>,
     /// The cells of those of the region's space tiles that are decoded already, with the numbers of
     /// these, ascending.
-    kept: Vec<(usize, Kept)>,
-    /// Where each cell's value begins in `arena` or, from [`LENT`] on, in `lent`.
+    kept: Vec<(usize, KeptCells)>,
+    /// The start of each cell's value in `arena` or, from [`LENT`] on, in `lent`.
     starts: Vec<usize>,
     arena: Vec<u8>,
     /// Values that were decoded before, one tile after the other, and where each begins.
@@ -49,7 +49,7 @@ pub(crate) struct VarTarget<'t> {
     copied: usize,
 }
 
-/// Where values of [`VarTarget::lent`] begin: no vector of bytes is as long.
+/// The start of the first value of [`VarTarget::lent`]: no vector of bytes is as long.
 const LENT: usize = 1 << (usize::BITS - 1);
 
 impl<'t> VarTarget<'t> {
@@ -57,7 +57,7 @@ impl<'t> VarTarget<'t> {
         lengths: &'t mut [u64],
         validity: Option<&'t mut [u8]>,
         wanted: Option<&'t [u8]>,
-        kept: Vec<(usize, Kept)>,
+        kept: Vec<(usize, KeptCells)>,
     ) -> Self {
         let starts = vec![0; lengths.len()];
         Self {
@@ -175,9 +175,9 @@ impl FieldSources<'_> {
         worker: &mut Worker,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
-        let mut painted = target.painted.iter();
+        let mut tiles_done = target.tiles_done.iter();
         space.for_each_tile(region, |index, tile_box, bounds| -> Result<()> {
-            if painted.next() == Some(&true) {
+            if tiles_done.next() == Some(&true) {
                 return Ok(());
             }
             let (layers, covered) = self.layers_wanted(region, &bounds, target.wanted)?;
@@ -292,7 +292,7 @@ impl VarTarget<'_> {
     }
 
     /// Takes cells that were decoded before.
-    fn take_kept(&mut self, Kept { mut tile, validity, map }: Kept) -> Result<()> {
+    fn take_kept(&mut self, KeptCells { mut tile, validity, map }: KeptCells) -> Result<()> {
         let (all, mut in_order) = (self.lengths.len(), false);
         map.for_each_run(|from, to, cells| in_order = (from, to, cells) == (0, 0, all));
         if in_order && self.wanted.is_none_or(|wanted| !wanted.contains(&0)) {
@@ -375,7 +375,7 @@ impl VarTarget<'_> {
     }
 }
 
-/// Where the value of a cell begins; for the number of cells, where the last value ends.
+/// The start of a cell's value; for the number of cells, the end of the last value.
 fn start_of(tile: &VarTile, cell: usize) -> Option<usize> {
     tile.offsets.get(cell).copied().and_then(to_usize)
 }

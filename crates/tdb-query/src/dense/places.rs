@@ -29,9 +29,9 @@ impl Places {
     /// Numbers of the intervals that meet `low..=high`, ascending.
     pub(super) fn meeting(&self, (low, high): (u64, u64)) -> Vec<usize> {
         let end = self.by_low.partition_point(|(first, _, _)| *first <= high);
-        let begun = self.by_low.iter().zip(&self.highest).take(end).rev();
+        let partial = self.by_low.iter().zip(&self.highest).take(end).rev();
         // Stop where this interval and all before it end below `low`.
-        let near = begun.take_while(|(_, highest)| **highest >= low);
+        let near = partial.take_while(|(_, highest)| **highest >= low);
         let meeting = near.filter(|((_, last, _), _)| *last >= low);
         let mut numbers: Vec<usize> = meeting.map(|((_, _, number), _)| *number).collect();
         numbers.sort_unstable();

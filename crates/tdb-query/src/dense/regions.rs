@@ -82,7 +82,7 @@ impl Space {
     ) -> Result<Vec<Axis>> {
         let (count, rows) = (part.count(), rows.max(1));
         let step = count.div_ceil(pieces.max(1)).max(1);
-        // How far into its tile it begins.
+        // The distance of its first ordinal from the start of the tile.
         let before = match part.runs() {
             [run] => {
                 let tile = self.tile_index(dimension, run.low);

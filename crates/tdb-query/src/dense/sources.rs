@@ -25,7 +25,7 @@ const NO_FRAGMENT: &str = "an interval lacks its fragment";
 struct Source<'a> {
     /// The number of the fragment in the array.
     fragment: usize,
-    /// What the fragment covers.
+    /// The domain of the fragment's cells.
     domain: Box,
     /// For a sparse fragment of a dense array, the cells that it has; dense fragments have all
     /// cells of their domain.
@@ -40,7 +40,7 @@ impl Source<'_> {
         self.overlay.is_none()
     }
 
-    /// What its cells in a space tile are painted with.
+    /// Returns how its cells in a space tile are painted.
     fn paint(&self, index: &[u64]) -> Paint<'_> {
         match (&self.values, self.overlay) {
             (Some(values), None) => Paint::Tile(&values.tiles, values.data_tile(index)),
@@ -106,13 +106,13 @@ pub(super) struct Layer<'s, 'a> {
 }
 
 impl<'s> Layer<'s, '_> {
-    /// What its cells in a space tile are painted with.
+    /// Returns how its cells in a space tile are painted.
     pub(super) fn paint(&self, index: &[u64]) -> Paint<'s> {
         self.source.paint(index)
     }
 }
 
-/// What a layer paints its cells with.
+/// The values that a layer paints its cells with.
 pub(super) enum Paint<'s> {
     /// A data tile of a dense fragment.
     Tile(&'s FieldTiles, usize),
@@ -174,7 +174,7 @@ impl<'a> FieldSources<'a> {
         {
             let Some(source) = self.sources.get(number) else { continue };
             let Some(shared) = intersect(&source.domain, bounds) else { continue };
-            // What newer layers hide need not be read.
+            // A part that newer layers hide need not be read.
             let Some(seen) = dense.iter().try_fold(shared.clone(), |seen, newer| beside(seen, newer)) else {
                 continue;
             };
@@ -195,7 +195,7 @@ impl<'a> FieldSources<'a> {
         (layers, covered)
     }
 
-    /// How many fragments are read for a box of one space tile.
+    /// The number of fragments that are read for a box of one space tile.
     pub(super) fn depth(&self, bounds: &Box) -> usize {
         self.layers(bounds).0.len()
     }
@@ -280,7 +280,7 @@ pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -
 /// Which cells some fragment has, whichever fields it has.
 #[derive(Debug)]
 pub(crate) struct Written<'a> {
-    /// What each fragment covers, and of a sparse one which cells it has.
+    /// The domain of each fragment, and for a sparse one the cells that it has.
     domains: Vec<(Box, Option<&'a Overlay>)>,
     /// Their positions along the first dimension.
     places: Places,

@@ -30,7 +30,7 @@ pub(crate) struct Space {
     /// The smallest box that contains them.
     query: Box,
     counts: Vec<usize>,
-    /// Where cells go if ranges were asked for out of order or more than once.
+    /// The places of the cells if ranges were asked for out of order or more than once.
     arrangement: Option<Arrangement>,
     cells: usize,
     /// Cells of a space tile along each dimension; `None` if one tile spans the whole dimension.
@@ -129,7 +129,7 @@ impl Space {
         self.cells
     }
 
-    /// How the cells must be rearranged after they were read, if at all.
+    /// Returns how the cells must be rearranged after they were read, if at all.
     pub(crate) const fn arrangement(&self) -> Option<&Arrangement> {
         self.arrangement.as_ref()
     }

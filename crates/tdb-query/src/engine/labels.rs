@@ -14,7 +14,7 @@ use crate::buffers::lengths_to_offsets;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::storage::Below;
-use crate::{Cells, Column, Error, Result, Snapshot, SnapshotOptions};
+use crate::{Cells, Column, Error, OrInternal, Result, Snapshot, SnapshotOptions};
 
 /// The values of a label, in the order of its dimension.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(crate) struct LabelValues<'a> {
     /// Index of the first position between written ones that has no value.
     gap: Option<usize>,
     spec: ColumnSpec,
-    /// Where the label's array is, for messages.
+    /// The place of the label's array, for messages.
     place: String,
 }
 
@@ -72,9 +72,14 @@ pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -
     let asked = [Some(range.map(whole).into_iter().collect())];
     let cells = run(&Plan { marks: true, ..Plan::new(&array, vec![field.kind], &asked, None)? })?;
     let gap = cells.selected().and_then(|written| written.iter().position(|is_written| *is_written == 0));
-    let first = range.and_then(|range| positions.ordinal(&range.low)).unwrap_or(0);
+    let outside = || wrong("its values lie outside its dimension");
+    let first = range.map(|range| positions.ordinal(&range.low).ok_or_else(outside)).transpose()?;
+    let first = first.unwrap_or(0);
     let count = cells.len();
     let values = cells.into_columns().pop().ok_or_else(|| wrong("the label's attribute was not read"))?;
+    if count > 0 && values.cell(count.saturating_sub(1)).is_none() {
+        return Err(Error::internal("a label lacks some of its values"));
+    }
     let place = path();
     Ok(LabelValues { label, positions: positions.clone(), first, values, count, gap, spec, place })
 }
@@ -98,7 +103,7 @@ impl LabelValues<'_> {
         if let Some(index) = self.first_out_of_order() {
             return Err(self.unordered(index, "is out of order with the value before it"));
         }
-        Ok(self.between(ends))
+        self.between(ends)
     }
 
     /// Index of the first value that does not follow the one before it.
@@ -125,7 +130,7 @@ impl LabelValues<'_> {
     }
 
     /// The range of positions of ordered values that lie in a range.
-    fn between(&self, ends: &Ends) -> Option<Ends> {
+    fn between(&self, ends: &Ends) -> Result<Option<Ends>> {
         let is = |index: usize, end: &[u8], side: Ordering| {
             let value = self.values.cell(index).unwrap_or_default();
             Range::compare(self.label.datatype, value, end) == side
@@ -142,12 +147,15 @@ impl LabelValues<'_> {
                 self.partition(|index| !before(index, &ends.high, Ordering::Greater)),
             ),
         };
-        let last = to.checked_sub(1).filter(|last| *last >= from)?;
-        let at = |index: usize| self.positions.coordinate(self.first.checked_add(to_u64(index))?);
-        Some(Ends { low: Some(at(from)?), high: Some(at(last)?) })
+        let Some(last) = to.checked_sub(1).filter(|last| *last >= from) else { return Ok(None) };
+        let at = |index: usize| {
+            let ordinal = self.first.checked_add(to_u64(index));
+            ordinal.and_then(|ordinal| self.positions.coordinate(ordinal)).or_internal(NO_POSITION)
+        };
+        Ok(Some(Ends { low: Some(at(from)?), high: Some(at(last)?) }))
     }
 
-    /// How many values at the beginning satisfy `holds`; no later value may satisfy it.
+    /// The number of values at the beginning that satisfy `holds`; no later value may satisfy it.
     fn partition(&self, holds: impl Fn(usize) -> bool) -> usize {
         let (mut low, mut high) = (0usize, self.count);
         while low < high {
@@ -160,16 +168,17 @@ impl LabelValues<'_> {
     /// Converts a column of the dimension's coordinates to a column of labels. Positions without a
     /// value get the fill value.
     fn column(&self, coordinates: &Column, cells: usize) -> Result<Column> {
-        let value = |cell: usize| -> &[u8] {
-            let ordinal = coordinates.cell(cell).and_then(|value| self.positions.ordinal(value));
+        let value = |cell: usize| -> Result<&[u8]> {
+            let coordinate = coordinates.cell(cell).or_internal("a cell has no coordinate")?;
+            let ordinal = self.positions.ordinal(coordinate);
             let index = ordinal.and_then(|ordinal| to_usize(ordinal.checked_sub(self.first)?));
             let value = index.filter(|index| *index < self.count).and_then(|index| self.values.cell(index));
-            value.unwrap_or(&self.spec.fill)
+            Ok(value.unwrap_or(&self.spec.fill))
         };
         let mut data = Buffer::new();
         let mut lengths = Vec::with_capacity(cells.saturating_add(1));
         for cell in 0..cells {
-            let value = value(cell);
+            let value = value(cell)?;
             data.extend_from_slice(value);
             lengths.push(to_u64(value.len()));
         }
@@ -182,15 +191,19 @@ impl LabelValues<'_> {
     }
 }
 
+/// A value of a label lies outside the label's dimension.
+const NO_POSITION: &str = "a value of a label has no position";
+/// A query asks for a label that its result or its schema lacks.
+const NO_LABEL: &str = "a label of the query has no column";
+
 /// Replaces columns of coordinates by columns of labels, if labels were asked for. `wanted` has the
 /// place of each such column, and the number of its label in the schema.
 pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
     for (place, label) in wanted {
-        let Some(label) = array.schema().labels.get(*label) else { continue };
+        let label = array.schema().labels.get(*label).or_internal(NO_LABEL)?;
         let values = label_values(array, label)?;
-        if let Some(column) = cells.columns.get_mut(*place) {
-            *column = values.column(column, cells.len)?;
-        }
+        let column = cells.columns.get_mut(*place).or_internal(NO_LABEL)?;
+        *column = values.column(column, cells.len)?;
     }
     Ok(cells)
 }

@@ -12,7 +12,7 @@ use crate::deferred::{drive, yielded};
 use crate::stream::Batches;
 use crate::{Aggregate, AggregateValue, Array, Cells, Error, Explain, Read, Result, Snapshot};
 
-/// What the cells of one batch take by default: some milliseconds of work.
+/// The memory of the cells of one batch by default: some milliseconds of work.
 const BATCH: MemoryBudget = MemoryBudget::from_bytes(8 << 20);
 
 impl Read {

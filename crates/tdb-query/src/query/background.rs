@@ -22,7 +22,7 @@ pub struct BatchStream {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the thread puts batches and the caller takes them.
+/// The slot into which the thread puts batches, and from which the caller takes them.
 #[derive(Default)]
 struct Exchange {
     state: Mutex<State>,

@@ -30,7 +30,7 @@ impl Read {
                         timestamps = Some(place);
                     } else if let Some(label) = schema.labels.iter().position(|label| label.name == *name) {
                         labels.push((place, label));
-                        fields.push(FieldKind::Dimension(label_dimension(schema, label)));
+                        fields.push(FieldKind::Dimension(label_dimension(schema, label)?));
                     } else {
                         fields.push(find_field(schema, name)?);
                     }

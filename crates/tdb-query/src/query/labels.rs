@@ -6,7 +6,7 @@ use super::Read;
 use crate::asked::Wanted;
 use crate::engine::{LabelValues, label_values};
 use crate::ranges::check_ends;
-use crate::{QueryError, Result};
+use crate::{OrInternal, QueryError, Result};
 
 impl Read {
     /// Ranges that were given in labels, as ranges of their dimensions.
@@ -24,14 +24,15 @@ impl Read {
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
             let values = label_values(&self.array, label)?;
             let positions = ends.map_or(Ok(None), |ends| values.positions(&ends))?;
-            found.push((label_dimension(schema, number), positions.into_iter().map(Wanted::Bytes).collect()));
+            found
+                .push((label_dimension(schema, number)?, positions.into_iter().map(Wanted::Bytes).collect()));
         }
         Ok(found)
     }
 }
 
 /// The number of a label's dimension.
-pub(super) fn label_dimension(schema: &ArraySchema, label: usize) -> usize {
+pub(super) fn label_dimension(schema: &ArraySchema, label: usize) -> Result<usize> {
     let dimension = schema.labels.get(label).and_then(|label| usize::try_from(label.dimension).ok());
-    dimension.unwrap_or(usize::MAX)
+    dimension.or_internal("a label has no dimension")
 }

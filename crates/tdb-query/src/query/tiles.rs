@@ -12,13 +12,13 @@ use crate::sparse::candidate::rarity;
 use crate::sparse::filter::Filter;
 use crate::sparse::{Candidate, all_candidates};
 use crate::stream::{Allowance, Common, TileSet};
-use crate::{Error, QueryCondition, QueryError, Result};
+use crate::{Error, OrInternal, QueryCondition, QueryError, Result};
 
 /// A part of a query that is made of tiles.
 #[derive(Clone, Debug)]
 pub(super) struct TilePart {
     tiles: Arc<TileSet>,
-    /// What the parts have found out together.
+    /// The findings that the parts share.
     common: Arc<Common>,
     /// As many threads as all parts together may use: when one of them finds out what all want to
     /// know, the others wait.
@@ -82,7 +82,7 @@ impl Read {
         }
         // The parts of a part follow each other; it is made of stripes already.
         let stripes = if self.tiles.is_some() { 1 } else { STRIPES };
-        let sets = cut(&tiles, max, stripes);
+        let sets = cut(&tiles, max, stripes)?;
         let (common, threads) = match &self.tiles {
             Some(own) => (own.common.clone(), own.threads),
             None => (Arc::default(), context.threads.saturating_mul(sets.len())),
@@ -153,7 +153,7 @@ fn is_rare(plan: &Plan, tiles: &[Candidate]) -> Result<bool> {
 /// Deals tiles out to at most so many parts, each of about as many cells; there is at least one
 /// part, which may have no tiles. Parts take turns: in each of the stripes every one takes what it
 /// lacks of its share so far.
-fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Vec<TileSet> {
+fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Result<Vec<TileSet>> {
     let mut parts = vec![(0u64, TileSet::new()); max.clamp(1, tiles.len().max(1))];
     let cells = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(to_u64(tile.tile_cells)));
     let pieces = to_u64(parts.len().saturating_mul(stripes));
@@ -178,10 +178,9 @@ fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Vec<TileSet> {
         } else {
             parts.iter_mut().min_by_key(|(given, _)| *given)
         };
-        if let Some((given, set)) = next {
-            *given = given.saturating_add(own);
-            set.entry(*fragment).or_default().push(*tile);
-        }
+        let (given, set) = next.or_internal("a tile has no part of the query")?;
+        *given = given.saturating_add(own);
+        set.entry(*fragment).or_default().push(*tile);
     }
     let mut sets: Vec<TileSet> = parts.into_iter().map(|(_, set)| set).collect();
     sets.retain(|set| !set.is_empty());
@@ -189,7 +188,7 @@ fn cut(tiles: &[Candidate], max: usize, stripes: usize) -> Vec<TileSet> {
         sets.push(TileSet::new());
     }
     sets.iter_mut().flat_map(|set| set.values_mut()).for_each(|tiles| tiles.sort_unstable());
-    sets
+    Ok(sets)
 }
 
 #[cfg(test)]
@@ -210,7 +209,7 @@ mod tests {
                 .enumerate()
                 .map(|(tile, (fragment, tile_cells))| Candidate { fragment, tile, tile_cells, whole: true })
                 .collect();
-            let sets = cut(&tiles, max, stripes);
+            let sets = cut(&tiles, max, stripes).unwrap();
             prop_assert!(!sets.is_empty() && sets.len() <= max.max(1));
             let of = |set: &TileSet| -> Vec<(usize, usize)> {
                 set.iter().flat_map(|(fragment, own)| own.iter().map(|tile| (*fragment, *tile))).collect()
@@ -230,7 +229,7 @@ mod tests {
     #[test]
     fn a_stripe_of_two_and_a_half_tiles_favours_nobody() {
         let tile = |tile| Candidate { fragment: 0, tile, tile_cells: 50_000, whole: true };
-        let sets = cut(&(0..40).map(tile).collect::<Vec<_>>(), 2, STRIPES);
+        let sets = cut(&(0..40).map(tile).collect::<Vec<_>>(), 2, STRIPES).unwrap();
         assert_eq!(sets.iter().map(|set| set[&0].len()).collect::<Vec<_>>(), [20, 20]);
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn read_plan(plan: &Plan, locates: bool) -> Result<ReadPlan> {
     let mut reads = DenseReads::new(plan, &space, &overlays, locates)?;
     let domains = plan.array.fragments().iter().map(|fragment| fragment_box(fragment));
     let domains = domains.collect::<Result<Vec<_>>>()?;
-    // Where no fragment has cells, nothing is read: a domain may have more tiles than can be
+    // Rows without cells of any fragment are passed over: a domain may have more tiles than can be
     // visited.
     let has_cells =
         |region: &&Region| domains.iter().flatten().any(|domain| intersect(domain, &region.bounds).is_some());

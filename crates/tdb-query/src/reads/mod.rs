@@ -25,7 +25,7 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 
-/// What a query reads, and how large its result is at most.
+/// The tiles that a query reads, and how large its result is at most.
 pub(crate) struct ReadPlan {
     /// The visible fragments, oldest first.
     pub(crate) fragments: Vec<FragmentPlan>,
@@ -43,7 +43,7 @@ pub(crate) struct ReadPlan {
     pub(crate) memory_bytes: u64,
 }
 
-/// What is read of a field, and where it is.
+/// The tiles that are read of a field, and the place of their bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FieldReads {
     /// Tiles, requests and bytes.
@@ -107,7 +107,7 @@ pub enum Outcome {
     },
 }
 
-/// What is read of a field.
+/// The amount that is read of a field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FieldPlan {
@@ -126,8 +126,8 @@ pub struct FieldPlan {
     pub chunks: u64,
     /// Bytes of their cells once they are decoded: values, offsets and validity.
     pub decoded: u64,
-    /// How many of the tiles are decoded a second time: what a condition or a range has decoded is
-    /// kept for the result only if the memory has room for it.
+    /// The number of tiles that are decoded a second time: a column that a condition or a range has
+    /// decoded is kept for the result only if the memory has room for it.
     pub again: u64,
 }
 

@@ -115,7 +115,8 @@ fn conditions(
     looks(plan, sources.program, looked_at, looked, (Purpose::Condition, locates))
 }
 
-/// What deletes look at, field by field, and when consolidation found cells deleted.
+/// The tiles that deletes look at, field by field, and the times of deletion that consolidation
+/// stored.
 fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, locates: bool) -> Result<Vec<FieldReads>> {
     if !applies(plan) {
         return Ok(Vec::new());

@@ -20,7 +20,7 @@ const FEW: usize = 4;
 /// The parts of such a column.
 pub(super) struct CodedColumn {
     pub(super) values: Buffer,
-    /// Where the strings begin, and the end of the last one.
+    /// The start of each string, and the end of the last one.
     pub(super) offsets: Vec<u64>,
     pub(super) codes: Vec<u32>,
 }

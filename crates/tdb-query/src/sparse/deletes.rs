@@ -55,7 +55,7 @@ pub(crate) fn surviving(
     Ok(Some(keep))
 }
 
-/// What the deletes of an array look at.
+/// The fields that the deletes of an array look at.
 pub(crate) struct Looks<'a> {
     array: &'a Snapshot,
     /// Their conditions, a root each.
@@ -177,7 +177,7 @@ fn drop_marked(
     Ok(())
 }
 
-/// What [`OrInternal`] says of a selection that is not of its tile.
+/// A selection names a cell that its tile does not have.
 const NOT_IN_TILE: &str = "a selected cell is not in its tile";
 
 /// Clears `keep` for the cells of a tile that deletes removed.
@@ -230,7 +230,7 @@ fn apply<'d>(
     }
     for (field, decoded) in sources.program.fields.iter().zip(columns.into_decoded()) {
         let Some(decoded) = decoded else { continue };
-        // What the condition looked at was already kept, or is not what the query returns.
+        // Fields that the condition looked at are kept already, or are not in the result.
         if !field.is_current || collected.has(selection, field.kind) {
             decoded.give_back(worker);
         } else {

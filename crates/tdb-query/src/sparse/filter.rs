@@ -84,8 +84,8 @@ pub(crate) fn selected_in(
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
     let candidates = meeting(plan, &tiles, candidates)?;
     let others = candidates.iter().map(|own| own.tile_cells).fold(0, usize::saturating_add);
-    // Where most cells match, to find out which of the others have their coordinates takes longer
-    // than to take them all.
+    // If most cells match, taking all of the others is faster than finding those with their
+    // coordinates.
     let mut selections = if cells > others / 2 {
         select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?
     } else {
@@ -215,8 +215,8 @@ impl Filter<'_> {
         let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let decoded = sources.program.fields.iter().zip(columns.into_decoded());
-        // What a part of a disjunction looked at may lack cells that another part took: it is
-        // decoded again for those few.
+        // A column that a part of a disjunction decoded may lack cells that another part took: it
+        // is decoded again for those few.
         let decoded = decoded.map(|(field, decoded)| (field.kind, decoded.filter(|own| own.has(&wanted))));
         let looked_at = decoded.filter_map(|(kind, decoded)| Some((kind, decoded?))).collect();
         Ok(Judged { wanted: Some(wanted), looked_at })
@@ -266,5 +266,5 @@ pub(crate) fn narrow(
     Ok(narrowed)
 }
 
-/// What [`OrInternal`] says of a mask that is too short.
+/// A mask has fewer flags than there are selected cells.
 const NO_FLAG: &str = "a selected cell has no flag";

@@ -4,7 +4,7 @@
 //! A field that a range or a condition looks at and that is also returned is decoded once:
 //! selecting keeps the selected cells of a tile, and gathering takes them. What is kept counts
 //! toward the memory of the read, and is dropped when memory is needed for something indispensable.
-//! What was dropped, or never fitted, is decoded again.
+//! A column that was dropped, or never fitted, is decoded again.
 
 use core::ops::Range;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ use crate::{Error, OrInternal, Result};
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type Place = (usize, usize, Part);
 
-/// What is kept of a tile.
+/// The part of a tile that is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     /// A field of the selected cells.

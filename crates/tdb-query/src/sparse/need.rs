@@ -1,4 +1,4 @@
-//! What sparse reads are going to read, for storages that want to know it beforehand.
+//! Prefetches the tiles that a sparse query reads.
 
 use tdb_schema::FieldKind;
 
@@ -13,8 +13,8 @@ use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
 
-/// What finding the wanted cells of some tiles reads: what the condition looks at, coordinates, and
-/// times of cells.
+/// Lists what is read to find the wanted cells of some tiles: the fields of the condition,
+/// coordinates, and times of cells.
 pub(super) fn search(
     plan: &Plan,
     candidates: &[Candidate],

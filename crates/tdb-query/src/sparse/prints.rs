@@ -5,8 +5,8 @@
 //! of these are picked, and of all cells only the fingerprints are kept, four bytes each. They are
 //! then compared with those of the matching cells of all tiles. In most tiles nothing is found that
 //! is not known already. Only where other cells are found, coordinates are decoded a second time.
-//! Of tiles with many matching cells the coordinates are kept. If two cells share a fingerprint by
-//! accident, one more cell is sorted, and the result is the same.
+//! If many cells of a tile match, its coordinates are kept instead. If two cells share a
+//! fingerprint by accident, one more cell is sorted, and the result is the same.
 
 use std::collections::HashMap;
 
@@ -105,7 +105,8 @@ impl<'m> Among<'m> {
         Ok(())
     }
 
-    /// What the kept fingerprints of a tile of so many cells say; `None` if they are not kept.
+    /// Looks for the cached hashes of a tile of so many cells among those of matching cells; `None`
+    /// if they are not cached.
     pub(super) fn find(
         &self,
         keep: &Keep<'_>,

@@ -163,7 +163,7 @@ pub(crate) fn select_in(
             &need::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
         );
     }
-    // What is decoded at least: a coordinate of each cell that is looked at.
+    // The least that is decoded: a coordinate of each cell that is looked at.
     let bytes = |candidate: &Candidate| {
         let is_looked_at = !candidate.whole || coordinates != Wanted::No || !matches!(filter, Filter::All);
         if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
@@ -256,8 +256,8 @@ impl Selector<'_> {
                     Some(known) => known,
                     None => {
                         let again = self.coordinates == Wanted::Again || self.filter.needs_coordinates();
-                        // Where ranges are compared with strings, and nothing else is compared with
-                        // all cells.
+                        // Strings may stay codes if only ranges are compared with them, and not all
+                        // cells of the tile.
                         let coded = !whole && !again && !set.is_all();
                         let wanted = judged.then_some(&*wanted);
                         self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, worker)?
@@ -473,7 +473,7 @@ impl Selector<'_> {
     }
 }
 
-/// Of the timestamps of a tile's cells, those of some cells; `None` for all.
+/// The timestamps of some cells of a tile; `None` for all cells.
 fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Result<Option<Vec<u64>>> {
     let (Some(all), Some(cells)) = (&timestamps, cells) else { return Ok(timestamps) };
     picked(all, cells).map(Some)

@@ -23,7 +23,7 @@ pub(super) fn stage_all(
     keep: &Keep<'_>,
 ) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
-    // What was kept of the search is only copied.
+    // Columns that the search has cached are only copied.
     let all = fields.iter().filter(|(_, field)| !keep.has_any(field.kind));
     if threads < 2 || !parallel::can_be_shared(all.map(|(_, field)| decoded(field, selections))) {
         return Ok(Vec::new());
@@ -40,7 +40,7 @@ pub(super) fn stage_all(
 fn decoded(field: &Field<'_>, selections: &[TileSelection]) -> usize {
     let own = |selection: &TileSelection| match field.cell_size() {
         Some(size) => selection.decoded(size).saturating_mul(size),
-        // Of values of variable length, all offsets of a tile are decoded.
+        // All offsets of a tile are decoded if its values are of variable length.
         None => selection.tile_cells.saturating_mul(size_of::<u64>()),
     };
     work(field.filters.effort(), selections.iter().map(own).fold(0, usize::saturating_add))

@@ -32,7 +32,7 @@ pub(crate) fn replaced_among(plan: &Plan, selections: &[TileSelection]) -> Resul
     }
 }
 
-/// What [`OrInternal`] says of staged coordinates that are fewer than the selected cells.
+/// There are fewer staged coordinates than selected cells.
 const FEWER: &str = "a selected cell has no staged coordinates";
 
 /// The cells of selections whose coordinates are staged: one column per dimension.

@@ -155,7 +155,7 @@ impl<'p> TilePart<'p> {
             return Ok(false);
         }
         let (region, tile_box, bounds) = (self.region, self.tile_box, self.bounds);
-        let mut cut = ByChunk { space, region, tile_box, bounds, size, begun: Vec::new(), copied: Ok(()) };
+        let mut cut = ByChunk { space, region, tile_box, bounds, size, cut_cell: Vec::new(), copied: Ok(()) };
         let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
         let show = |bytes: core::ops::Range<usize>, cells: &[u8]| cut.take(&bytes, cells, target);
         let len = space.tile_cells.saturating_mul(size);
@@ -265,7 +265,7 @@ struct CopyRuns<'r> {
     size: usize,
 }
 
-/// What [`OrInternal`] says of a target that is smaller than its region.
+/// A tile is copied to a place outside its region.
 const NO_ROOM: &str = "a region has no room for a whole tile";
 
 impl CopyRuns<'_> {

@@ -1,10 +1,10 @@
-//! What painting columns is going to read, for storages that want to know it beforehand.
+//! Prefetches the tiles that painting columns reads.
 
 use tdb_schema::FieldKind;
 
-use super::begun::Begun;
 use super::boxes::Box;
 use super::overlay::Overlay;
+use super::partial_column::PartialColumn;
 use super::region::Region;
 use super::sources::{FieldSources, Paint};
 use super::space::Space;
@@ -22,7 +22,7 @@ pub(super) fn columns(
     (space, regions): (&Space, &[Region]),
     overlays: &[Option<Overlay>],
     wanted: Option<&[u8]>,
-    begun: &[Begun],
+    partial: &[PartialColumn],
 ) -> Result<()> {
     let context = plan.array.context();
     let Some(ahead) = &context.ahead else { return Ok(()) };
@@ -35,11 +35,15 @@ pub(super) fn columns(
         let spec = ColumnSpec::new(schema, &field);
         let fragments = plan.array.fragments();
         let sources = FieldSources::open(context, fragments, overlays, space.query(), *kind, &spec)?;
-        let painted = begun.iter().find(|begun| begun.kind == *kind).map(|begun| begun.painted.iter());
-        let painted = painted.into_iter().flatten().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
-        for ((region, wanted), painted) in regions.iter().zip(split_wanted(wanted, regions)?).zip(painted) {
-            let mut painted = painted.iter();
-            space.for_each_tile(region, |index, _, bounds| match painted.next() {
+        let tiles_done =
+            partial.iter().find(|partial| partial.kind == *kind).map(|partial| partial.tiles_done.iter());
+        let tiles_done =
+            tiles_done.into_iter().flatten().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
+        for ((region, wanted), tiles_done) in
+            regions.iter().zip(split_wanted(wanted, regions)?).zip(tiles_done)
+        {
+            let mut tiles_done = tiles_done.iter();
+            space.for_each_tile(region, |index, _, bounds| match tiles_done.next() {
                 Some(true) => Ok(()),
                 _ => sources.need(context, (region, wanted), (index, &bounds), &mut needs),
             })?;

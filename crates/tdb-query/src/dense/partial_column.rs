@@ -1,5 +1,5 @@
-//! Columns of the result that begin with cells that were decoded part by part: those that a
-//! condition has looked at, because nothing is decoded twice, and those of `by_tile`.
+//! Columns of a dense result of which some space tiles are decoded already: the fields that a
+//! condition has looked at, so that nothing is decoded twice, and the columns of `by_tile`.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,44 +18,44 @@ use crate::spec::ColumnSpec;
 
 /// A column of the result that contains the cells that were decoded so far.
 #[derive(Debug)]
-pub(super) struct Begun {
+pub(super) struct PartialColumn {
     pub(super) kind: FieldKind,
     /// Its number among the fields that were decoded.
     field: usize,
-    pub(super) start: Start,
+    pub(super) cells: PartialCells,
     /// For each region, which of its space tiles are in the column, in their order.
-    pub(super) painted: Vec<Vec<bool>>,
+    pub(super) tiles_done: Vec<Vec<bool>>,
 }
 
 /// The cells of such a column.
 #[derive(Debug)]
-pub(super) enum Start {
-    /// Of fixed size: they are in their places.
+pub(super) enum PartialCells {
+    /// Cells of a fixed size, in their places.
     Fixed { size: usize, values: Buffer, validity: Option<Vec<u8>> },
-    /// Of variable length, for each region, with the numbers of its space tiles: where they go is
-    /// known only when all values are there.
-    Var(Vec<Vec<(usize, Kept)>>),
+    /// Cells of variable length: for each region the number of a space tile and its cells. Their
+    /// places are known only when all values are there.
+    Var(Vec<Vec<(usize, KeptCells)>>),
 }
 
 /// The cells of variable length of a part of a space tile.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptCells {
     pub(super) tile: VarTile,
     pub(super) validity: Option<Vec<u8>>,
     /// Their places in the region.
     pub(super) map: CellMap,
 }
 
-/// The memory that kept cells of variable length may take. What is kept of all tiles is held at
-/// once, beside the result. Where the caller has set a budget, it is planned for one tile at a
-/// time, so nothing is kept: such cells are decoded again.
+/// Limits the memory for variable-length cells that the condition decoded and the result can reuse.
+/// They are held for all tiles at once, on top of the result. A query with a memory budget plans
+/// for one tile at a time, so it keeps none and decodes these cells again.
 #[derive(Debug)]
-pub(super) struct KeptRoom {
+pub(super) struct KeptBudget {
     most: u64,
     held: AtomicU64,
 }
 
-impl KeptRoom {
+impl KeptBudget {
     pub(super) fn of(plan: &Plan) -> Self {
         Self { most: if plan.share.room.is_some() { 0 } else { MOST_KEPT }, held: AtomicU64::new(0) }
     }
@@ -72,77 +72,77 @@ impl KeptRoom {
     }
 }
 
-impl Begun {
+impl PartialColumn {
     /// Whether it has any cells yet.
     pub(super) fn has_cells(&self) -> bool {
-        self.painted.iter().flatten().any(|painted| *painted)
+        self.tiles_done.iter().flatten().any(|tiles_done| *tiles_done)
     }
 }
 
 /// Columns of the result without cells, of those of some fields that are returned and that are
 /// stored.
-pub(super) fn begin<'f>(
+pub(super) fn new_columns<'f>(
     plan: &Plan,
     fields: impl Iterator<Item = (FieldKind, &'f ColumnSpec)>,
     space: &Space,
     regions: &[Region],
-) -> Result<Vec<Begun>> {
+) -> Result<Vec<PartialColumn>> {
     let mut columns = Vec::new();
     for (field, (kind, spec)) in fields.enumerate() {
         if !plan.fields.contains(&kind) || !matches!(kind, FieldKind::Attribute(_)) {
             continue;
         }
-        let start = match spec.cell_size {
-            Some(size) => Start::Fixed {
+        let cells = match spec.cell_size {
+            Some(size) => PartialCells::Fixed {
                 size,
                 values: zeroed(space.bytes(size)?)?,
                 validity: spec.nullable.then(|| vec![0; space.cells()]),
             },
-            None => Start::Var(regions.iter().map(|_| Vec::new()).collect()),
+            None => PartialCells::Var(regions.iter().map(|_| Vec::new()).collect()),
         };
-        let painted = regions.iter().map(|_| Vec::new()).collect();
-        columns.push(Begun { kind, field, start, painted });
+        let tiles_done = regions.iter().map(|_| Vec::new()).collect();
+        columns.push(PartialColumn { kind, field, cells, tiles_done });
     }
     Ok(columns)
 }
 
-/// A region's part of a [`Begun`] column.
-pub(super) struct BegunPart<'b> {
+/// A region's part of a [`PartialColumn`] column.
+pub(super) struct PartialColumnPart<'b> {
     /// The number of the field among those that are decoded.
     pub(super) field: usize,
-    start: PartStart<'b>,
-    painted: &'b mut Vec<bool>,
+    cells: PartialCellsPart<'b>,
+    tiles_done: &'b mut Vec<bool>,
 }
 
-enum PartStart<'b> {
+enum PartialCellsPart<'b> {
     Fixed { size: usize, values: &'b mut [u8], validity: Option<&'b mut [u8]> },
-    Var(&'b mut Vec<(usize, Kept)>),
+    Var(&'b mut Vec<(usize, KeptCells)>),
 }
 
-impl BegunPart<'_> {
+impl PartialColumnPart<'_> {
     /// Takes over the cells of a part of the next space tile, if they were decoded. Returns the
     /// bytes that it copied. Cells of variable length are only kept if some of them are `wanted`,
     /// and as far as there is room.
     pub(super) fn take(
         &mut self,
-        room: &KeptRoom,
+        room: &KeptBudget,
         map: &CellMap,
         own: &mut Option<Painted>,
         wanted: bool,
     ) -> Result<usize> {
-        match &mut self.start {
-            PartStart::Fixed { size, values, validity } => {
+        match &mut self.cells {
+            PartialCellsPart::Fixed { size, values, validity } => {
                 let copied = own.as_ref().map(|own| copy(own, map, *size, values, validity.as_deref_mut()));
-                self.painted.push(copied.is_some());
+                self.tiles_done.push(copied.is_some());
                 copied.unwrap_or(Ok(0))
             }
-            PartStart::Var(kept) => {
+            PartialCellsPart::Var(kept) => {
                 // The map of several ranges is a list of them, which is held for each tile.
                 let is_box = matches!(map, CellMap::Box(_));
                 let fits = |own: &Painted| is_box && room.reserve(to_u64(own.held()));
                 let own = if own.as_ref().is_some_and(|own| wanted && fits(own)) { own.take() } else { None };
-                let number = self.painted.len();
-                self.painted.push(own.is_some());
+                let number = self.tiles_done.len();
+                self.tiles_done.push(own.is_some());
                 kept.extend(own.map(|own| (number, own.keep(map.clone()))));
                 Ok(0)
             }
@@ -167,21 +167,24 @@ fn copy(
 }
 
 /// The parts of such columns, region by region.
-pub(super) fn parts_of<'b>(begun: &'b mut [Begun], regions: &[Region]) -> Result<Vec<Vec<BegunPart<'b>>>> {
-    let mut parts: Vec<Vec<BegunPart<'b>>> = regions.iter().map(|_| Vec::new()).collect();
-    for Begun { field, start, painted, .. } in begun {
-        let starts: Vec<PartStart<'b>> = match start {
-            Start::Fixed { size, values, validity } => {
+pub(super) fn split_columns<'b>(
+    partial: &'b mut [PartialColumn],
+    regions: &[Region],
+) -> Result<Vec<Vec<PartialColumnPart<'b>>>> {
+    let mut parts: Vec<Vec<PartialColumnPart<'b>>> = regions.iter().map(|_| Vec::new()).collect();
+    for PartialColumn { field, cells, tiles_done, .. } in partial {
+        let cells: Vec<PartialCellsPart<'b>> = match cells {
+            PartialCells::Fixed { size, values, validity } => {
                 let size = *size;
                 let bytes = regions.iter().map(|region| region.cells().saturating_mul(size));
                 let values = split_exactly(values.as_mut_slice(), bytes)?;
                 let own = values.into_iter().zip(split_validity(validity, regions)?);
-                own.map(|(values, validity)| PartStart::Fixed { size, values, validity }).collect()
+                own.map(|(values, validity)| PartialCellsPart::Fixed { size, values, validity }).collect()
             }
-            Start::Var(kept) => kept.iter_mut().map(PartStart::Var).collect(),
+            PartialCells::Var(kept) => kept.iter_mut().map(PartialCellsPart::Var).collect(),
         };
-        for (parts, (start, painted)) in parts.iter_mut().zip(starts.into_iter().zip(painted)) {
-            parts.push(BegunPart { field: *field, start, painted });
+        for (parts, (cells, tiles_done)) in parts.iter_mut().zip(cells.into_iter().zip(tiles_done)) {
+            parts.push(PartialColumnPart { field: *field, cells, tiles_done });
         }
     }
     Ok(parts)
@@ -193,11 +196,11 @@ mod tests {
 
     #[test]
     fn pieces_are_kept_until_the_room_is_taken_and_each_counts_more_than_its_bytes() {
-        let room = KeptRoom { most: 2 * (1000 + PIECE) + 10, held: AtomicU64::new(0) };
+        let room = KeptBudget { most: 2 * (1000 + PIECE) + 10, held: AtomicU64::new(0) };
         assert!(room.any() && room.reserve(1000) && room.reserve(1000));
         assert!(!room.reserve(0), "the next piece has no room for what it takes besides its bytes");
         assert!(!room.reserve(u64::MAX));
-        let none = KeptRoom { most: 0, held: AtomicU64::new(0) };
+        let none = KeptBudget { most: 0, held: AtomicU64::new(0) };
         assert!(!none.any() && !none.reserve(0));
     }
 }

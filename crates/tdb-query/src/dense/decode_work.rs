@@ -12,7 +12,7 @@ use crate::tiles::{USUAL_CHUNK, work};
 /// About how many bytes a value of variable length has.
 const USUAL_VALUE: usize = 16;
 
-/// What finding and reading a tile and setting up its filters costs, in bytes that are decoded in
+/// The cost of finding and reading a tile and setting up its filters, in bytes that are decoded in
 /// that time.
 const A_TILE: usize = 8 << 10;
 
