@@ -1,4 +1,4 @@
-//! What the files of an array contain, in the form in which the format stores it.
+//! The contents of the files of an array, in the form in which the format stores them.
 //!
 //! Few programs need these types. [`ArrayWriter::delete`](crate::ArrayWriter::delete) takes a
 //! [`Condition`], which [`QueryCondition::to_stored`](crate::QueryCondition::to_stored) makes.

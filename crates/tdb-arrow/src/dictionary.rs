@@ -173,7 +173,7 @@ impl<'a> Numbers<'a> {
             (0u64..).take(count).map(Some).collect()
         } else {
             let entries = (0..enumeration.len()).filter_map(|index| enumeration.value(index));
-            // Of equal values the first one is used.
+            // The first one of equal values is used.
             let known: HashMap<&[u8], u64> =
                 entries.zip(0u64..).collect::<Vec<_>>().into_iter().rev().collect();
             (0..count).map(|index| known.get(value(index)?).copied()).collect()

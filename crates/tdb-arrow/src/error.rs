@@ -28,7 +28,7 @@ pub enum Error {
         column: String,
         /// Its Arrow type.
         arrow: String,
-        /// What can be done about it.
+        /// The remedy.
         advice: &'static str,
     },
     /// A column has another type than its field.
@@ -166,7 +166,7 @@ pub enum Error {
     Metadata {
         /// The key.
         key: String,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
 }

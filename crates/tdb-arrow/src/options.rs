@@ -129,7 +129,7 @@ pub enum Offsets {
     Views,
 }
 
-/// What text becomes.
+/// The Arrow type of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Text {
@@ -140,7 +140,7 @@ pub enum Text {
     Binary,
 }
 
-/// What `CHAR` becomes.
+/// The Arrow type of `CHAR`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Chars {
@@ -151,7 +151,7 @@ pub enum Chars {
     Utf8,
 }
 
-/// What days become.
+/// The Arrow type of days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Days {
@@ -163,7 +163,7 @@ pub enum Days {
     Date32,
 }
 
-/// What `BOOL` becomes.
+/// The Arrow type of `BOOL`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Booleans {
@@ -174,7 +174,7 @@ pub enum Booleans {
     UInt8,
 }
 
-/// What enumerated attributes become.
+/// The Arrow type of enumerated attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Enumerations {

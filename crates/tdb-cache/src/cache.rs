@@ -1,4 +1,4 @@
-//! What is cached, where it is stored, and counters of requests.
+//! The kept bytes, the place of their storage, and counters of requests.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::path::PathBuf;

@@ -41,7 +41,7 @@ pub(crate) struct Folder {
     written: Mutex<Option<u64>>,
 }
 
-/// What was found for an entry.
+/// The outcome of the search for an entry.
 #[derive(Debug)]
 pub(crate) enum Found {
     Bytes(Bytes),
@@ -200,7 +200,7 @@ impl Folder {
             if let Some((folder, _)) = entry.key.rsplit_once('/')
                 && self.storage.list(folder).is_ok_and(|left| left.is_empty())
             {
-                // What another process is just writing into it is lost: a cache may do that.
+                // Bytes that another process is just writing into it are lost: a cache may do that.
                 let _ = self.storage.remove_folder(folder);
             }
         }

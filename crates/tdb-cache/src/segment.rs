@@ -23,8 +23,8 @@ pub(crate) enum Wanted {
 }
 
 impl Wanted {
-    /// What a request wants. `None` for listings, and for requests without bytes: those check
-    /// whether a file exists, which only the storage knows.
+    /// The bytes that a request asks for. `None` for listings, and for requests without bytes:
+    /// those check whether a file exists, which only the storage knows.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         match request {
             Request::Tail(_, max) => (*max > 0).then_some(Self::Tail(*max)),

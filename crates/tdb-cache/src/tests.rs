@@ -138,7 +138,7 @@ fn storages_behind_a_cache_keep_the_rules_of_storages() {
         let all = cache.clone().with_everything();
         let rules = all_offered(check_storage(|files| {
             let storage = all.over(MemoryStorage::new(files.iter().cloned()), anew());
-            // What will be requested is in the cache already.
+            // The requested bytes are in the cache already.
             for (key, _) in files {
                 storage.read(key).unwrap();
             }

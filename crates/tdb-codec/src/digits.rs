@@ -51,7 +51,7 @@ impl Real for f64 {
 /// A text that is not a number, or a number that rounds to infinity.
 pub fn nearest<T: Real>(text: &str) -> Result<T, NotReal> {
     let value: T = text.parse().map_err(|_| NotReal::Syntax)?;
-    // Of what stands for reals, only the words for infinity and NaN have this letter.
+    // Among the spellings of reals, only the words for infinity and NaN have this letter.
     let is_word = || text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'n'));
     if value.is_boundless() && !is_word() { Err(NotReal::TooLarge) } else { Ok(value) }
 }

@@ -7,7 +7,7 @@ use crate::FormatVersion;
 /// Result of a parse.
 pub type Result<T> = core::result::Result<T, Error>;
 
-/// What is wrong with a byte sequence, where, and while reading which field.
+/// The fault of a byte sequence, its place, and the field that was being read.
 ///
 /// `offset` is absolute: sub-readers keep the position in the file (or in the unfiltered payload)
 /// they were cut from, so the offset can be looked up in a hex dump.

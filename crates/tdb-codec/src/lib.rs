@@ -55,7 +55,7 @@
 //! A caller that reads untrusted bytes also sets how much memory they may use: [`Limits`] bounds
 //! single allocations, and a [`Budget`] is charged before a buffer grows and released afterwards.
 //!
-//! What this crate does not know: any structure larger than a field, filters, files, paths,
+//! This crate does not know: any structure larger than a field, filters, files, paths,
 //! threads, clocks.
 #![forbid(unsafe_code)]
 

@@ -27,8 +27,8 @@ pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 's
     /// The value as the nearest `f64`.
     fn to_f64(self) -> f64;
 
-    /// Of integers, how far the value is above `least`, which is not greater than it; `None` for
-    /// real numbers.
+    /// The distance of an integer from `least`, which is not greater than it; `None` for real
+    /// numbers.
     ///
     /// ```
     /// use tdb_codec::Native;
@@ -94,7 +94,7 @@ fn float_order<T: PartialOrd>(a: &T, b: &T) -> Ordering {
 
 /// A computation that exists for every machine type; see [`Physical::visit`].
 pub trait PhysicalVisitor {
-    /// What the computation returns.
+    /// The result of the computation.
     type Output;
 
     /// Runs the computation for `T`.

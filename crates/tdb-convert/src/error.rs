@@ -22,7 +22,7 @@ pub enum Error {
     File {
         /// The name that the caller gave to the file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         problem: FileProblem,
     },
     /// The cells of a file do not fit the array.
@@ -89,7 +89,7 @@ pub enum Error {
     },
 }
 
-/// What is wrong with a file.
+/// The fault of a file.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum FileProblem {

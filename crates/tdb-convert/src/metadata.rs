@@ -1,5 +1,5 @@
-//! What an Arrow schema says of the array in addition to what `tdb-arrow` stores: the values of its
-//! enumerations, and the part of a dense array that the cells are.
+//! Metadata of an Arrow schema in addition to what `tdb-arrow` stores: the values of enumerations,
+//! and the part of a dense array that the cells are.
 
 use std::collections::HashMap;
 

@@ -34,7 +34,7 @@ struct LeftOut {
     rows: Peekable<Rows>,
     /// The number of the first row of the next batch.
     next: u64,
-    /// What is left of the last batch.
+    /// The rest of the last batch.
     parts: VecDeque<RecordBatch>,
 }
 

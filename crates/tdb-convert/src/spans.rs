@@ -12,7 +12,7 @@ use crate::source::Source;
 /// Is shown the number of a row and its coordinates, each as bytes.
 pub type Watch<'a> = &'a mut dyn FnMut(u64, &[&[u8]]) -> std::io::Result<()>;
 
-/// What one pass over the columns of some dimensions finds.
+/// The findings of one pass over the columns of some dimensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Spans {
@@ -23,8 +23,8 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// What is known without a look at the coordinates: this many rows, and a range in each
-    /// dimension.
+    /// The span that is known without a look at the coordinates: this many rows, and a range in
+    /// each dimension.
     #[must_use]
     pub const fn new(rows: u64, ranges: Vec<Option<Range>>) -> Self {
         Self { rows, ranges }

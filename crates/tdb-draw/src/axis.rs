@@ -1,4 +1,4 @@
-//! What is written at an axis.
+//! The labels of an axis.
 
 use crate::number::{number, real, steps};
 
@@ -9,7 +9,7 @@ pub struct Axis {
     pub name: String,
     /// Places with a text.
     pub ticks: Vec<Tick>,
-    /// What each part is, for those who ask: a value, or an interval.
+    /// The description of each part, for those who ask: a value, or an interval.
     pub parts: Vec<String>,
 }
 
@@ -47,7 +47,7 @@ impl Axis {
         steps(low, high, most).into_iter().map(|(value, text)| Tick { at: at(value), text }).collect()
     }
 
-    /// What a part is.
+    /// The description of a part.
     pub(crate) fn part(&self, part: usize) -> &str {
         self.parts.get(part).map_or("", String::as_str)
     }

@@ -9,13 +9,13 @@ use crate::picture::{Box4, Picture, Size};
 /// How many values are in each interval.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// More about it, in one line.
     pub note: String,
     /// The axis of values: a part for each count.
     pub x: Axis,
-    /// What is counted.
+    /// The unit that is counted.
     pub unit: String,
     /// A count for each part.
     pub counts: Vec<u64>,
@@ -24,13 +24,13 @@ pub struct Histogram {
 /// Least, mean and greatest value along an axis. NaN is no data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// More about it, in one line.
     pub note: String,
     /// The axis: a part for each value.
     pub x: Axis,
-    /// What the values are.
+    /// The unit of the values.
     pub unit: String,
     /// The mean of each part.
     pub means: Vec<f64>,

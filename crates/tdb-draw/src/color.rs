@@ -18,7 +18,7 @@ impl Color {
     pub(crate) const PALE: Self = Self(225, 230, 235);
     /// Where there is no data.
     pub(crate) const BLANK: Self = Self(246, 248, 250);
-    /// What stands out.
+    /// The colour that stands out.
     pub(crate) const ORANGE: Self = Self(217, 72, 1);
     pub(crate) const BLUE: Self = Self(33, 113, 181);
     pub(crate) const LIGHT_BLUE: Self = Self(198, 219, 239);

@@ -1,4 +1,4 @@
-//! What all pictures have around their data: a title, a note, and axes.
+//! The frame that all pictures have around their data: a title, a note, and axes.
 
 use crate::axis::Axis;
 use crate::color::Color;

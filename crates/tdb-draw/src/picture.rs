@@ -18,7 +18,7 @@ pub struct Size {
 pub struct Picture {
     pub(crate) width: f64,
     pub(crate) height: f64,
-    /// What it is, for those who cannot see it.
+    /// Its description, for those who cannot see it.
     pub(crate) title: String,
     pub(crate) shapes: Vec<Shape>,
 }

@@ -19,7 +19,7 @@ pub struct Grid {
 /// A plane: a grid of values and what lies over it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plane {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// More about it, in one line.
     pub note: String,
@@ -31,7 +31,7 @@ pub struct Plane {
     pub up: bool,
     /// The values.
     pub grid: Grid,
-    /// What the values are.
+    /// The unit of the values.
     pub unit: String,
     /// The colours of values.
     pub ramp: Ramp,
@@ -52,7 +52,7 @@ pub struct Footprint {
     pub y: [f64; 2],
     /// How it is drawn.
     pub outline: Outline,
-    /// What it is.
+    /// Its description.
     pub title: String,
 }
 

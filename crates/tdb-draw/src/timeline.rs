@@ -9,7 +9,7 @@ use crate::picture::{Anchor, Box4, Picture, SMALL, Size, Text, fitting, width_of
 /// Bars in time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Timeline {
-    /// What is shown.
+    /// The title.
     pub title: String,
     /// More about it, in one line.
     pub note: String,
@@ -17,7 +17,7 @@ pub struct Timeline {
     pub times: Vec<Tick>,
     /// The bars, from top to bottom.
     pub bars: Vec<Bar>,
-    /// What the numbers of the bars are.
+    /// The unit of the numbers of the bars.
     pub unit: String,
     /// Where the bars are on other axes: none, one or two axes.
     pub places: Vec<Axis>,
@@ -32,11 +32,11 @@ pub struct Bar {
     pub amount: f64,
     /// The amount as text.
     pub text: String,
-    /// What it is for the reader of the picture.
+    /// Its meaning for the reader of the picture.
     pub mark: Mark,
     /// Where it is on each of the other axes, in shares; empty if that is not known.
     pub places: Vec<Extent>,
-    /// What it is.
+    /// Its description.
     pub title: String,
 }
 
@@ -125,7 +125,7 @@ impl Timeline {
         Rooms { time: [EDGE, top, time, tall], amount: [after, top, amount, tall], place }
     }
 
-    /// What the colours mean.
+    /// The meaning of the colours.
     fn key(&self, picture: &mut Picture, top: f64) {
         let mut x = EDGE;
         for (mark, word) in Mark::ALL {
@@ -152,7 +152,7 @@ impl Timeline {
             let y = top + row * real(index) + (row - thick) / 2.0;
             let color = bar.mark.color();
             let [from, to] = bar.time.map(|share| x + share * width);
-            // What happened at one instant is still seen, and stays inside.
+            // An event of one instant is still seen, and stays inside.
             let long = (to - from).max(4.0);
             let from = from.min(x + width - long);
             picture.boxes(vec![[from, y, long, thick]], color, Some(bar.title.clone()));

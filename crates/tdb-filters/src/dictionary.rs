@@ -65,7 +65,7 @@ pub(crate) fn decode_codes(
     Ok(head.values_len)
 }
 
-/// What the metadata block says.
+/// The parsed metadata block.
 struct Parsed<'b> {
     head: Head,
     id_width: usize,

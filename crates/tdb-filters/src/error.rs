@@ -76,7 +76,7 @@ pub enum ErrorKind {
     /// Options that make no sense.
     #[error("has a bad option: {reason}")]
     BadOption {
-        /// What is wrong with them.
+        /// The fault of them.
         reason: &'static str,
     },
     /// A field of the filter's chunk metadata is wrong; offsets are relative to the start of that

@@ -91,7 +91,7 @@
 //! program without C, turn off the default features of `tdb-array` or `tdb-cli` and enable
 //! `zstd-rust` instead of `zstd`.
 //!
-//! What this crate does not know: chunk headers, tiles, field names, nullability, files, threads,
+//! This crate does not know: chunk headers, tiles, field names, nullability, files, threads,
 //! its caller.
 // Only the module `kernels` may use `unsafe`, and it allows the lint item by item.
 #![deny(unsafe_code)]

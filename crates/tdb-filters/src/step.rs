@@ -43,7 +43,7 @@ impl Step {
     }
 }
 
-/// What a step does.
+/// The work of a step.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Compress(Codec),
@@ -162,7 +162,7 @@ impl Plan {
     }
 }
 
-/// What `filter` does to values of `datatype`; `None` if nothing.
+/// Resolves the work of `filter` on values of `datatype`; `None` if there is none.
 fn resolve(
     filter: &Filter,
     datatype: Datatype,

@@ -106,7 +106,7 @@ pub(crate) struct Strings<'a> {
     left: Left,
 }
 
-/// What the metadata promises and was not found yet.
+/// The strings and bytes that the metadata promises and that were not found yet.
 pub(crate) struct Left {
     /// Cells that are still missing.
     pub(crate) cells: usize,
@@ -196,7 +196,7 @@ impl<'a> Strings<'a> {
 
 /// Takes strings that occur several times in a row.
 pub(crate) trait Runs {
-    /// What is still missing.
+    /// The part that is still missing.
     fn left(&self) -> &Left;
 
     /// Appends a string `count` times.

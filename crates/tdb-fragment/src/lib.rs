@@ -28,7 +28,7 @@
 //! # Ok::<(), tdb_fragment::NameError>(())
 //! ```
 //!
-//! What this crate does not know: which fragments of an array are visible, cell order, queries,
+//! This crate does not know: which fragments of an array are visible, cell order, queries,
 //! files.
 #![forbid(unsafe_code)]
 

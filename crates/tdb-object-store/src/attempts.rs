@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tdb_storage::storage::Tally;
 
 tokio::task_local! {
-    /// Who counts the attempts of the current task.
+    /// The counter of the attempts of the current task.
     static TALLY: Arc<dyn Tally>;
 }
 

@@ -40,7 +40,7 @@ use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
 #[derive(Clone)]
 pub struct AwaitedStorage {
     inner: Arc<Inner>,
-    /// Who counts the requests that are repeated.
+    /// The counter of the requests that are repeated.
     tally: Option<Arc<dyn Tally>>,
 }
 

@@ -1,4 +1,4 @@
-//! What uploads need: time, and room on the way.
+//! The limits of uploads: time, and room on the way.
 //!
 //! A request has a time limit, which includes its body. Clients allow 30 seconds, after which a
 //! read that hangs is made again. An upload through a slow connection takes longer without hanging:
@@ -22,7 +22,7 @@ const UNIT: usize = 1 << 20;
 /// Units of room: eight parts of large files, or many small files.
 const ROOM: usize = 128;
 
-/// Who sends takes permits for as many units. Uploads run on a runtime that never stops, so each
+/// A sender takes permits for as many units. Uploads run on a runtime that never stops, so each
 /// permit comes back.
 static FREE: Semaphore = Semaphore::const_new(ROOM);
 

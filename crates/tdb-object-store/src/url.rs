@@ -21,7 +21,7 @@ use crate::uploads::{self, Uploads};
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 use crate::watched::Watching;
 
-/// What is wrong with a location of an array in a store.
+/// A fault of the location of an array in a store.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum LocationError {
@@ -30,7 +30,7 @@ pub enum LocationError {
     Url {
         /// The given text.
         location: String,
-        /// What is wrong with it.
+        /// The fault.
         source: url::ParseError,
     },
     /// A URL of a kind that no store of this build supports.
@@ -47,7 +47,7 @@ pub enum LocationError {
     Place {
         /// The URL, without credentials.
         location: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// An option that the store does not have.

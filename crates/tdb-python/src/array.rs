@@ -122,7 +122,7 @@ pub(crate) fn history(py: Python<'_>, place: &Place) -> PyResult<String> {
     Ok(found.events.iter().map(|event| event_json(event, schema)).collect::<Value>().to_string())
 }
 
-/// What is at a place: `array`, `group` or `invalid`.
+/// The kind of object at a place: `array`, `group` or `invalid`.
 #[pyfunction]
 pub(crate) fn object_type(py: Python<'_>, place: &Place) -> PyResult<&'static str> {
     watch::run(py, || -> Result<_, Failure> {

@@ -33,8 +33,8 @@ impl Table {
         Ok(Self(Arc::new(table)))
     }
 
-    /// What `SessionContext.register_table` of the package `datafusion` asks for. Newer releases
-    /// pass their session.
+    /// The capsule that `SessionContext.register_table` of the package `datafusion` asks for. Newer
+    /// releases pass their session.
     #[pyo3(signature = (session=None))]
     fn __datafusion_table_provider__<'py>(
         &self,

@@ -6,7 +6,7 @@ use tdb_array::Error;
 /// The module that has the classes.
 const MODULE: &str = "tdb._errors";
 
-/// What a call failed with. Each kind becomes a class of exceptions.
+/// The failure of a call. Each kind becomes a class of exceptions.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// An error of an array.

@@ -20,7 +20,7 @@ pub(crate) struct Memory {
     typestr: &'static str,
 }
 
-/// What owns the memory.
+/// The owner of the memory.
 #[derive(Debug)]
 enum Owner {
     Buffer(#[expect(dead_code, reason = "see above")] Buffer),

@@ -169,7 +169,7 @@ impl Read {
         Ok(found.iter().map(value).collect())
     }
 
-    /// What the query would read, as JSON.
+    /// The report of what the query would read, as JSON.
     fn explain(&self, py: Python<'_>) -> PyResult<String> {
         let read = self.0.clone();
         let explain = watch::run(py, || read.explain())?;

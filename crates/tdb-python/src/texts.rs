@@ -11,12 +11,12 @@ use crate::memory::Memory;
 
 /// The number of bits of a hash: as many slots as fit the cache of a core, each with four bytes.
 const HASH_BITS: u32 = 16;
-/// Of so many cells one in [`REPEATED`] has to repeat an earlier one, or nothing looks for
-/// repetitions any more.
+/// Repetitions are looked for as long as one in [`REPEATED`] of so many cells repeats an earlier
+/// one.
 const WINDOW: usize = 1 << 16;
 const REPEATED: usize = 8;
 
-/// What a cell becomes.
+/// The Python type of a cell.
 enum Kind {
     Bytes,
     Utf8,

@@ -41,7 +41,7 @@ fn columns<'a>(given: &'a [Given<'_>]) -> Result<Vec<WriteColumn<'a>>, Failure> 
     given.iter().map(one).collect()
 }
 
-/// What happens to cells with equal coordinates.
+/// The treatment of cells with equal coordinates.
 pub(crate) fn duplicates(name: &str) -> Result<Duplicates, Failure> {
     match name {
         "refuse" => Ok(Duplicates::Refuse),
@@ -181,7 +181,7 @@ pub(crate) fn write_metadata(
     })
 }
 
-/// What is at a place.
+/// The kind of object at a place.
 pub(crate) fn kind_of(place: &Place, storage: &dyn WriteStorage) -> Result<ObjectType, Failure> {
     object_type(storage).map_err(|error| Failure::Io(place.location().to_owned(), error))
 }

@@ -39,7 +39,7 @@
 //! positive, domains are not inverted, names are unique, and dense arrays have integral dimensions
 //! of one type. Code that uses the schema can therefore do arithmetic on them.
 //!
-//! What this crate does not know: fragments, positions of tiles, timestamps of schemas, files.
+//! This crate does not know: fragments, positions of tiles, timestamps of schemas, files.
 #![forbid(unsafe_code)]
 
 use tdb_codec::Structure;

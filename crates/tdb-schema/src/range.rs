@@ -92,7 +92,7 @@ impl Range {
         self.contains(datatype, &other.low) && self.contains(datatype, &other.high)
     }
 
-    /// What another interval has in common with this one.
+    /// The intersection with another interval.
     #[must_use]
     pub fn intersection(&self, datatype: Datatype, other: &Self) -> Option<Self> {
         let is_less = |a: &[u8], b: &[u8]| Self::compare(datatype, a, b) == Ordering::Less;

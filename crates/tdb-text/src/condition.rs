@@ -12,7 +12,7 @@ use crate::value::{cell_text, escape_bytes, hex_text};
 /// such as the seconds of a day.
 ///
 /// # Errors
-/// What is wrong, and where in the text.
+/// The fault, and its place in the text.
 pub fn parse(text: &str, schema: &ArraySchema) -> Result<QueryCondition, ConditionError> {
     with_dates(QueryCondition::parse(text)?, schema)
 }

@@ -30,10 +30,10 @@ pub enum Json {
     Object(Vec<(String, Self)>),
 }
 
-/// What is wrong with a document, and where.
+/// A fault of a document, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError {
-    /// What is wrong.
+    /// The fault.
     pub what: String,
     /// The line, counted from 1.
     pub line: usize,
@@ -62,7 +62,7 @@ impl Json {
     /// ```
     ///
     /// # Errors
-    /// What is no JSON, or is nested more than 128 levels deep.
+    /// A text that is no JSON, or is nested more than 128 levels deep.
     pub fn parse(text: &[u8]) -> Result<Self, JsonError> {
         let text = str::from_utf8(text).map_err(|error| {
             let (before, _) = text.split_at_checked(error.valid_up_to()).unwrap_or_default();
@@ -162,7 +162,7 @@ impl fmt::Display for Json {
     }
 }
 
-/// What a program made: its numbers are exact.
+/// A value that a program made: its numbers are exact.
 impl From<&Value> for Json {
     fn from(value: &Value) -> Self {
         match value {
@@ -210,7 +210,7 @@ impl From<&Json> for Value {
 
 struct Parser<'t> {
     text: &'t str,
-    /// What is still to come.
+    /// The text that is still to come.
     rest: &'t str,
 }
 

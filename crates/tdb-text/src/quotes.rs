@@ -1,6 +1,6 @@
 //! Values in quotes, as in conditions: `'2020-02-29'`, `'a:b'`, `"it's"`.
 
-/// What a colon without a backslash is.
+/// The meaning of a colon without a backslash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colons {
     /// A character like any other.
@@ -27,7 +27,7 @@ pub fn length(text: &str) -> Option<usize> {
     None
 }
 
-/// What is between the quotes, if a text is a value in quotes.
+/// The text between the quotes, if a text is a value in quotes.
 pub fn inside(text: &str) -> Option<&str> {
     (length(text)? == text.len()).then(|| text.get(1..text.len().saturating_sub(1)))?
 }

@@ -1,4 +1,4 @@
-//! What arrays consist of and what queries do, as JSON.
+//! Reports on arrays and queries, as JSON.
 
 use serde_json::{Map, Value, json};
 use tdb_array::{
@@ -113,7 +113,7 @@ pub fn explain_json(explain: &Explain) -> Value {
     })
 }
 
-/// What a state refers to: what took the place of an event, or what is wrong.
+/// The file that took the place of an event, or its fault.
 pub fn about(state: &State) -> Option<String> {
     match state {
         State::Shadowed(by) | State::Overwritten(by) => Some(by.clone()),

@@ -151,7 +151,7 @@ fn data_order(name: &str) -> Option<DataOrder> {
 /// The datatype of a field.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub fn datatype_at(at: &At<'_>) -> Result<Datatype> {
     at.need("datatype")?.understood(datatype)
 }
@@ -209,7 +209,7 @@ fn extent_of(at: &At<'_>, datatype: Datatype) -> Result<Vec<u8>> {
 /// The two ends of a range.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub fn ends(at: &At<'_>, dimension: &Dimension) -> Result<(Vec<u8>, Vec<u8>)> {
     let items = at.items()?;
     let [low, high] = items.as_slice() else { return Err(at.error("two ends are expected")) };
@@ -229,7 +229,7 @@ fn ranges(at: &At<'_>, domain: &Domain) -> Result<Vec<Range>> {
 /// An attribute.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub fn attribute(at: &At<'_>) -> Result<Attribute> {
     at.object(&[
         "name",
@@ -308,7 +308,7 @@ fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
 /// An enumeration with its values.
 ///
 /// # Errors
-/// What is wrong, and where.
+/// The fault, and its place.
 pub fn enumeration(at: &At<'_>) -> Result<Enumeration> {
     at.object(&["name", "datatype", "cell_val_num", "ordered", "values"])?;
     let datatype = datatype_at(at)?;

@@ -38,7 +38,7 @@
 //! decodes only the chunks whose bytes are needed. [`TileChunks::jobs`] returns independent jobs,
 //! each with its own part of the output, which the caller can run on any thread.
 //!
-//! What this crate does not know: the meaning of the payload, fields, fragments, files, paths,
+//! This crate does not know: the meaning of the payload, fields, fragments, files, paths,
 //! threads.
 #![forbid(unsafe_code)]
 

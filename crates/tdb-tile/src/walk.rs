@@ -160,7 +160,7 @@ impl ChunkWalk {
     pub fn skip_to(&mut self, cell: usize) {
         let (Some(each), Some(left)) = (self.each, self.left) else { return };
         let chunks = cell.saturating_sub(self.output).checked_div(each).unwrap_or(0);
-        // Of the last one, the header is always read.
+        // The header of the last one is always read.
         let Some(chunks) =
             to_usize(left.saturating_sub(1)).map(|most| chunks.min(most)).filter(|chunks| *chunks > 0)
         else {

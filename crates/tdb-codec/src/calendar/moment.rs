@@ -62,7 +62,7 @@ pub(super) fn span_ticks(unit: Unit, text: &str) -> Result<(i128, i128), BadDate
         None if is_exact => first,
         None => return Err(BadDate::TooFine),
     };
-    // Of a unit that is coarser than the text, a tick may be inside all the same.
+    // A tick may be inside although its unit is coarser than the text.
     if last < first { Err(BadDate::TooFine) } else { Ok((first, last)) }
 }
 

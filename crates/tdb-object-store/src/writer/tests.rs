@@ -8,7 +8,7 @@ use tdb_storage::storage::WriteStorage;
 
 use super::*;
 
-/// What a server does with the first put, which it stores.
+/// The reply of a server to the first put, which it stores.
 #[derive(Clone, Copy, Debug)]
 enum First {
     /// It closes the connection instead of an answer.

@@ -5,7 +5,7 @@ use tdb_codec::digits::{Real, nearest};
 use crate::json::Json;
 use crate::suggest::hint;
 
-/// What is wrong with a document, and where, in one line.
+/// A value of a document, or one line with the fault and its place.
 pub type Result<T> = core::result::Result<T, String>;
 
 /// A value, and its path.

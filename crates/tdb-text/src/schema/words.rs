@@ -7,14 +7,14 @@ use tdb_filters::{Filter, registry};
 use super::at::Result;
 use crate::suggest::{hint, meant};
 
-/// What a filter can be told, and what it does.
+/// The options of a filter, and a description of its work.
 pub(super) struct About {
     /// The names of its options; a value without a name is that of the first.
     pub(super) options: &'static [&'static str],
     pub(super) what: &'static str,
 }
 
-/// What a filter can be told, and what it does.
+/// The options of a filter, and a description of its work.
 pub(super) const fn about(filter: &Filter) -> About {
     const LEVEL: &[&str] = &["level"];
     let (options, what): (&'static [&'static str], _) = match filter {
