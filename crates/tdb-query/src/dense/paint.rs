@@ -319,6 +319,10 @@ impl VarTarget<'_> {
             let (start, end) = ends.unwrap_or((low, high));
             (low, high) = (low.min(start), high.max(end));
         });
+        // A box between two ranges has no cells of the region.
+        if found && low > high {
+            return Ok(());
+        }
         let base = self.arena.len();
         let values = tile.values.as_slice().get(low..high).filter(|_| found).or_internal(NO_VALUES)?;
         self.arena.extend_from_slice(values);
