@@ -52,6 +52,7 @@ pub mod ranges;
 pub mod share;
 pub mod spec;
 pub mod tally;
+mod thresholds;
 pub mod window;
 
 pub use budget::{MemoryBudget, MemoryBudgetError};
