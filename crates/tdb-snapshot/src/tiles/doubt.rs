@@ -147,12 +147,12 @@ impl Evidence {
         let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
         let hands = Hands { scratch, raw, threads: 1 };
         self.values.decode(context, tile, values.as_mut_slice(), |_| true, hands)?;
-        let agrees = |validity: &Buffer| {
+        let agrees = |validity: &Buffer| -> Result<bool> {
             let all = core::iter::once(0..cells);
-            let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice());
-            self.agrees(tile, &tally)
+            let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice())?;
+            Ok(self.agrees(tile, &tally))
         };
-        let (bytes, typed) = (agrees(&bytes), agrees(&typed));
+        let (bytes, typed) = (agrees(&bytes)?, agrees(&typed)?);
         Ok((bytes != typed).then_some(bytes))
     }
 }
