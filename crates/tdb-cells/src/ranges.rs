@@ -1,4 +1,4 @@
-//! The intervals that a query asks for in one dimension.
+//! The ranges of one dimension that a query requests.
 //!
 //! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse
 //! query merges each set into ascending intervals that do not touch, typed and packed. A node of an
@@ -13,6 +13,7 @@ use tdb_schema::{Dimension, Range};
 
 use crate::asked::Ends;
 use crate::coordinate::show_coordinate;
+use crate::thresholds::MASK_BLOCK_CELLS;
 use crate::{Error, OrInternal, QueryError, Result};
 use marks::Marks;
 
@@ -78,11 +79,14 @@ impl RangeSet {
 
     /// The same set in ascending order: intervals that overlap (or, for integers, are adjacent)
     /// become one.
-    pub fn merged(self, dimension: &Dimension) -> Self {
-        match self.0 {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the set is not one of this dimension.
+    pub fn merged(self, dimension: &Dimension) -> Result<Self> {
+        Ok(match self.0 {
             Intervals::All => Self::ALL,
             Intervals::Values { lows, highs } => {
-                dimension.datatype.physical().visit(Merge { lows: &lows, highs: &highs })
+                dimension.datatype.physical().visit(Merge { lows: &lows, highs: &highs })?
             }
             Intervals::Strings(mut strings) => {
                 strings.sort_unstable();
@@ -99,7 +103,7 @@ impl RangeSet {
                 });
                 Self(Intervals::Strings(strings))
             }
-        }
+        })
     }
 
     /// Whether this is the whole dimension.
@@ -173,7 +177,8 @@ impl RangeSet {
         Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
     }
 
-    /// Whether an interval of the set overlaps `low..=high`. Of bytes that are no values, one may.
+    /// Whether an interval of the set overlaps `low..=high`; also true, because one may, if these
+    /// bytes are not values of the dimension.
     pub fn overlaps(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -185,8 +190,8 @@ impl RangeSet {
         }
     }
 
-    /// Whether one interval of the set contains all of `low..=high`. Of bytes that are no values,
-    /// none does.
+    /// Whether one interval of the set contains all of `low..=high`; false if these bytes are not
+    /// values of the dimension.
     pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -307,10 +312,10 @@ impl PhysicalVisitor for Keep<'_> {
             let mut kept = 0usize;
             for (low, high) in lows.iter().zip(highs) {
                 let rest = values.get(kept..).or_internal(PAST_ALL)?;
-                let from = kept.saturating_add(rest.partition_point(|value| value < low));
+                let from = kept + rest.partition_point(|value| value < low);
                 self.wanted.get_mut(kept..from).or_internal(PAST_ALL)?.fill(0);
                 let rest = values.get(from..).or_internal(PAST_ALL)?;
-                kept = from.saturating_add(rest.partition_point(|value| value <= high));
+                kept = from + rest.partition_point(|value| value <= high);
             }
             self.wanted.get_mut(kept..).or_internal(PAST_ALL)?.fill(0);
             return Ok(());
@@ -320,7 +325,8 @@ impl PhysicalVisitor for Keep<'_> {
         }
         // The interval that contained the last value: it mostly contains the next one too.
         let mut near: Option<(T, T)> = None;
-        for (wanted, values) in self.wanted.chunks_mut(BLOCK).zip(values.chunks(BLOCK)) {
+        for (wanted, values) in self.wanted.chunks_mut(MASK_BLOCK_CELLS).zip(values.chunks(MASK_BLOCK_CELLS))
+        {
             if wanted.iter().fold(0, |any, keep| any | *keep) == 0 {
                 continue;
             }
@@ -337,11 +343,8 @@ impl PhysicalVisitor for Keep<'_> {
     }
 }
 
-/// What is wrong if an interval begins or ends behind all values.
+/// The fault if an interval begins or ends behind all values.
 const PAST_ALL: &str = "an interval that is not among the values";
-
-/// So many cells are skipped with one look if none of them is wanted.
-const BLOCK: usize = 16;
 
 struct Merge<'a> {
     lows: &'a Buffer,
@@ -349,12 +352,10 @@ struct Merge<'a> {
 }
 
 impl PhysicalVisitor for Merge<'_> {
-    type Output = RangeSet;
+    type Output = Result<RangeSet>;
 
-    fn visit<T: Native>(self) -> RangeSet {
-        // Both have whole values of the dimension's type: `RangeSet::new` lets no others in.
-        let (lows, highs): (&[T], &[T]) =
-            (self.lows.values().unwrap_or_default(), self.highs.values().unwrap_or_default());
+    fn visit<T: Native>(self) -> Result<RangeSet> {
+        let (lows, highs): (&[T], &[T]) = ends(self.lows, self.highs)?;
         let mut pairs: Vec<(T, T)> = lows.iter().copied().zip(highs.iter().copied()).collect();
         pairs.sort_unstable_by(|a, b| a.0.total_order(&b.0));
         pairs.dedup_by(|next, last| {
@@ -364,13 +365,13 @@ impl PhysicalVisitor for Merge<'_> {
             }
             joins
         });
-        let size = pairs.len().saturating_mul(T::SIZE);
+        let size = pairs.len() * T::SIZE;
         let (mut lows, mut highs) = (Buffer::with_capacity(size), Buffer::with_capacity(size));
         for (low, high) in pairs {
             lows.extend_from_slice(bytemuck::bytes_of(&low));
             highs.extend_from_slice(bytemuck::bytes_of(&high));
         }
-        RangeSet(Intervals::Values { lows, highs })
+        Ok(RangeSet(Intervals::Values { lows, highs }))
     }
 }
 
@@ -381,12 +382,15 @@ fn follows<T: Native>(value: T, next: T) -> bool {
         word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
         u64::from_le_bytes(word)
     };
-    let mask = u64::MAX >> 64usize.saturating_sub(T::SIZE.saturating_mul(8));
+    let mask = u64::MAX >> (64 - 8 * T::SIZE);
     !T::PHYSICAL.is_float() && next > value && bits(&value).wrapping_add(1) & mask == bits(&next)
 }
 
+/// The ends of intervals as values: as many low ends as high ends.
 fn ends<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> Result<(&'b [T], &'b [T])> {
-    lows.values().zip(highs.values()).or_internal("ranges without ends of their dimension's type")
+    let ends: Option<(&[T], &[T])> = lows.values().zip(highs.values());
+    let ends = ends.filter(|(lows, highs)| lows.len() == highs.len());
+    ends.or_internal("ranges without ends of their dimension's type")
 }
 
 /// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or
