@@ -14,6 +14,7 @@ use super::sort::{CellKeys, Key, KeySource, key_range, useful_threads};
 use super::table::{CellTable, Piece};
 use super::{float_bits, integer, is_negative_zero, low_bits, reals};
 use crate::buffers::{index_of, split_exactly};
+use crate::thresholds::TILE_BLOCK_CELLS;
 use crate::{Result, parallel};
 
 impl KeyLayout<'_> {
@@ -161,9 +162,7 @@ impl TextPart<'_> {
     }
 }
 
-/// Cells that are looked at together: when all of them are in one space tile, nothing is divided.
-const BLOCK: usize = 32;
-
+/// The sign of a signed word.
 const HIGHEST: u64 = 1 << 63;
 
 /// Adds a part of a dimension of numbers to the keys, and, for a tile, also its position in the
@@ -221,7 +220,8 @@ impl<K: Key> PhysicalVisitor for FillPart<'_, K> {
         // Neighbours are mostly in the same tile: divide only when a value is outside the last
         // tile.
         let (mut tile, mut start) = (0u64, 0u64);
-        for (keys, values) in out.chunks_mut(BLOCK).zip(values.chunks(BLOCK * T::SIZE)) {
+        for (keys, values) in out.chunks_mut(TILE_BLOCK_CELLS).zip(values.chunks(TILE_BLOCK_CELLS * T::SIZE))
+        {
             let ordinals = || values.chunks_exact(T::SIZE).map(ordinal);
             let mut enter = |ordinal: u64| {
                 if ordinal.wrapping_sub(start) >= extent {

@@ -398,7 +398,7 @@ mod tests {
 
     #[test]
     fn keys_that_occur_more_than_once_are_never_left_out_and_most_others_are() {
-        let mut repeated = RepeatFilter::default();
+        let mut filter = RepeatFilter::default();
         for seed in 1..20u64 {
             // 16,411 is a prime number: these keys are all different.
             let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
@@ -406,15 +406,15 @@ mod tests {
             let keys: Vec<u64> = keys.iter().chain(&repeated).copied().collect();
             let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 70).collect();
             let ends = (*keys.iter().min().unwrap(), *keys.iter().max().unwrap());
-            assert_eq!(repeated.note(&keys), ends);
+            assert_eq!(filter.note(&keys), ends);
             let check = |found: &[u32]| {
                 let is_repeated = |cell: &&u32| repeated.contains(&keys[**cell as usize]);
                 assert_eq!(found.iter().filter(is_repeated).count(), 2 * repeated.len());
                 assert!(found.len() < keys.len() / 6, "{} of {} are left", found.len(), keys.len());
             };
-            check(&picked(&repeated, &keys));
-            assert_eq!(repeated.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
-            check(&picked(&repeated, &wide));
+            check(&picked(&filter, &keys));
+            assert_eq!(filter.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
+            check(&picked(&filter, &wide));
         }
     }
 }
