@@ -11,7 +11,7 @@ use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
 use crate::coordinate::integer_limits;
 use crate::expression::{
-    ConditionError, ConditionErrorKind as Kind, MOST_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
+    ConditionError, ConditionErrorKind as Kind, MAX_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
 };
 use crate::{Error, QueryError, Result};
 
@@ -285,7 +285,7 @@ impl<'f> Compared<'f> {
             Operand::Bool(value) if self.datatype == Datatype::Bool => i128::from(*value),
             // 1e6 is as good an integer as 1000000.
             #[expect(clippy::cast_possible_truncation, reason = "a whole number well inside the range")]
-            Operand::Float(value) if value.fract() == 0.0 && value.abs() < MOST_INTEGER => *value as i128,
+            Operand::Float(value) if value.fract() == 0.0 && value.abs() < MAX_INTEGER => *value as i128,
             Operand::Decimal(text) => match whole(text) {
                 Some(value) => value,
                 None if is_integer(text) => return Err(too_far(field)),

@@ -19,7 +19,7 @@ use tdb_fragment::Comparison;
 
 pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
 pub use self::error::{ConditionError, ConditionErrorKind};
-pub(crate) use self::numbers::MOST_INTEGER;
+pub(crate) use self::numbers::MAX_INTEGER;
 use crate::Coordinate;
 
 /// A condition on the cells of a query.

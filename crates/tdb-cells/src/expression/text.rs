@@ -1,15 +1,16 @@
-//! The text form of conditions: a scanner, and a parser that descends only at parentheses.
+//! The text form of conditions: a tokenizer, and a recursive-descent parser that recurses only at
+//! parentheses.
 
 use tdb_fragment::Comparison;
 
 use super::numbers::{number, number_len, special_float};
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
 
-/// The longest text that is accepted.
-const MOST_BYTES: usize = 1 << 20;
+/// The longest text that is accepted, in bytes.
+const MAX_BYTES: usize = 1 << 20;
 /// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must
 /// not exhaust the stack.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Words that must be quoted when they are names.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
@@ -72,7 +73,7 @@ pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
 }
 
 fn check_len(text: &str) -> Result<()> {
-    let (len, max) = (text.len(), MOST_BYTES);
+    let (len, max) = (text.len(), MAX_BYTES);
     if len > max { Err(ConditionError::at(Place(Some((0, 1))), Kind::TooLong { len, max })) } else { Ok(()) }
 }
 
@@ -128,16 +129,18 @@ impl<'t> Parser<'t> {
         Ok(parser)
     }
 
+    /// The text after the current token. Tokens consist of whole characters, so that the offset is
+    /// always at the start of one, or at the end of the text.
     fn rest(&self) -> &'t str {
         self.text.get(self.offset..).unwrap_or_default()
     }
 
-    /// Skips `len` bytes.
+    /// Skips `len` bytes of the rest, or all of it.
     fn skip(&mut self, len: usize) -> &'t str {
-        let end = self.offset.saturating_add(len);
-        let skipped = self.text.get(self.offset..end).unwrap_or_default();
-        self.offset = end;
-        self.column = self.column.saturating_add(skipped.chars().count());
+        let rest = self.rest();
+        let skipped = rest.get(..len).unwrap_or(rest);
+        self.offset += skipped.len();
+        self.column += skipped.chars().count();
         skipped
     }
 
@@ -147,7 +150,7 @@ impl<'t> Parser<'t> {
 
     /// Reads the next token.
     fn advance(&mut self) -> Result<()> {
-        let blank = self.rest().len().saturating_sub(self.rest().trim_start().len());
+        let blank = self.rest().len() - self.rest().trim_start().len();
         self.skip(blank);
         self.place = self.here();
         let rest = self.rest();
@@ -266,14 +269,14 @@ impl<'t> Parser<'t> {
         }
         let tree = match self.token {
             Token::Open => {
-                if self.depth >= MOST_DEPTH {
-                    return Err(ConditionError::at(self.place, Kind::TooDeep { max: MOST_DEPTH }));
+                if self.depth >= MAX_DEPTH {
+                    return Err(ConditionError::at(self.place, Kind::TooDeep { max: MAX_DEPTH }));
                 }
-                self.depth = self.depth.saturating_add(1);
+                self.depth += 1;
                 self.advance()?;
                 let tree = self.alternatives()?;
                 self.close("\"and\", \"or\" or \")\"")?;
-                self.depth = self.depth.saturating_sub(1);
+                self.depth -= 1;
                 tree
             }
             _ => self.test()?,
@@ -414,8 +417,9 @@ fn is_keyword(word: &str) -> bool {
 
 /// A piece of the text for a message: on one line, and not too long.
 fn shown(text: &str) -> String {
-    const MOST: usize = 24;
-    let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
+    /// Characters.
+    const MAX_SHOWN: usize = 24;
+    let cut = text.char_indices().nth(MAX_SHOWN).map_or(text.len(), |(at, _)| at);
     let dots = if cut < text.len() { "…" } else { "" };
     format!("{}{dots}", text.get(..cut).unwrap_or_default().escape_debug())
 }
