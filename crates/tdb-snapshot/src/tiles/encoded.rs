@@ -1,54 +1,46 @@
-//! The tiles of one file: fetched, and decoded whole or in part.
+//! The encoded tiles of one data file: fetches them, and decodes them whole or in part.
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_codec::Buffer;
 use tdb_filters::{Decoder, Scratch};
 use tdb_tile::{Chunk, ChunkJob, ChunkPlace, TileChunks};
 
-use super::pieces::{Extent, USUAL_CHUNK};
-use super::short::Short;
-use super::stream::{Fault, Source};
+use super::fetch::{announce, fetch, read_piece};
+use super::partial_read::{ReadFault, TileSource};
+use super::read_extent::ReadExtent;
+use super::truncated::TruncatedTiles;
 use super::work;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
-use crate::worker::{Hands, Worker};
+use crate::thresholds::{MAX_SHARED_CHUNK_BYTES, MAX_SHARED_CHUNKS};
+use crate::worker::{DecodeResources, Worker};
 use crate::{Error, OrInternal, Result, parallel};
 
-/// The length of a longer read is compared with the file's real size before memory is allocated for
-/// it.
-const TRUSTED_READ: usize = 16 << 20;
-
-/// Of a tile of more chunks, one after the other is decoded: a list of all of them would take too
-/// much memory.
-pub(super) const MOST_SHARED: usize = 1 << 16;
-/// So are longer chunks: filters need memory for each that is being decoded.
-const LARGEST_SHARED: usize = 4 << 20;
-
-/// What is wrong if a chunk, which is inside its tile, does not fit where it is decoded to.
+/// The fault if a chunk, which is inside its tile, does not fit into the buffer for its tile.
 const NO_ROOM: &str = "a chunk without room for its cells";
 
-/// The open file of a tile, and where its wanted chunks are.
+/// The open file of a tile, and the positions of its wanted chunks.
 type FewChunks<'c> = (Box<dyn StoredFile + 'c>, Vec<ChunkPlace>);
 
 /// A file of tiles, and how to decode them.
 #[derive(Debug)]
-pub(super) struct Coded {
+pub(super) struct EncodedTiles {
     pub(super) file: TileFile,
     pub(super) decoder: Decoder,
-    /// Where tiles may lack cells.
-    pub(super) short: Option<Short>,
+    /// Set if tiles may lack cells.
+    pub(super) truncated: Option<TruncatedTiles>,
     /// Whether writers give all chunks of a tile but the last one length, if no filter changes it:
     /// they do with cells of one size, but not with values of variable length, nor with the
     /// coordinates of several dimensions in one tile.
     pub(super) has_equal_chunks: bool,
 }
 
-impl Coded {
+impl EncodedTiles {
     /// The number of the `len` bytes of a tile that are stored.
     pub(super) fn stored(&self, tile: usize, chunks: &TileChunks<'_>, len: usize) -> usize {
-        self.short.as_ref().map_or(len, |short| short.stored(tile, chunks.original_len(), len))
+        self.truncated.as_ref().map_or(len, |truncated| truncated.stored(tile, chunks.original_len(), len))
     }
 
     /// How much of a tile of `len` bytes is read. `runs` are the wanted bytes, where the caller
@@ -59,13 +51,12 @@ impl Coded {
         len: usize,
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         runs: Option<impl Iterator<Item = Range<usize>>>,
-    ) -> Extent {
-        // What should be empty may not be: only the whole tile tells.
-        if self.short.is_some() || len == 0 {
-            return Extent::Whole;
+    ) -> ReadExtent {
+        // A tile that should be empty may have bytes, which only the whole tile shows.
+        if self.truncated.is_some() || len == 0 {
+            return ReadExtent::Whole;
         }
-        let stored = location.range.end.saturating_sub(location.range.start);
-        Extent::of(stored, len, wanted, runs.filter(|_| self.can_skip()))
+        ReadExtent::of(location.stored_len(), len, wanted, runs.filter(|_| self.can_skip()))
     }
 
     /// Whether the place of a chunk follows from its number.
@@ -79,7 +70,7 @@ impl Coded {
         tile: usize,
         out: &mut [u8],
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        Hands { scratch, raw, threads }: Hands<'_>,
+        DecodeResources { scratch, raw, threads }: DecodeResources<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         if let Some((file, places)) = self.few(context, &location, out.len(), &mut wanted, raw)? {
@@ -90,8 +81,8 @@ impl Coded {
         let counted = |range: Range<usize>| {
             let len = range.len();
             let wanted = wanted(range);
-            count = count.saturating_add(usize::from(wanted));
-            bytes = bytes.saturating_add(if wanted { len } else { 0 });
+            count += usize::from(wanted);
+            bytes += if wanted { len } else { 0 };
             wanted
         };
         let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
@@ -100,7 +91,7 @@ impl Coded {
         let split = out.split_at_mut_checked(stored);
         let (out, lacking) = split.or_internal("a tile without room for what is stored of it")?;
         lacking.fill(0);
-        if threads < 2 || chunks.len() > MOST_SHARED {
+        if threads < 2 || chunks.len() > MAX_SHARED_CHUNKS {
             let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
             context.counters.tile(count, bytes);
             return done.map_err(wrong);
@@ -126,7 +117,7 @@ impl Coded {
             return jobs.try_for_each(|job| run(job, scratch));
         }
         let jobs: Vec<_> = jobs.collect();
-        let is_large = |job: &ChunkJob<'_, '_>| job.range().len() > LARGEST_SHARED;
+        let is_large = |job: &ChunkJob<'_, '_>| job.range().len() > MAX_SHARED_CHUNK_BYTES;
         let pieces = jobs.iter().map(|job| work(self.decoder.effort(), job.range().len()));
         if !parallel::can_be_shared(pieces) || jobs.iter().any(is_large) {
             return jobs.into_iter().try_for_each(|job| run(job, scratch));
@@ -154,7 +145,8 @@ impl Coded {
         // start.
         let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
             let start = first.map_or(0, |range| range.start);
-            let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
+            let base = start - start.checked_rem(size).unwrap_or(0);
+            // Chunks ascend: otherwise the slot of one of them is not in `out`.
             out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
             base
         };
@@ -217,16 +209,16 @@ impl Coded {
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
         let (mut count, mut bytes) = (0usize, 0usize);
         let mut counted = |len: usize| {
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(len);
+            count += 1;
+            bytes += len;
         };
         let extent = self.extent(&location, len, &mut wanted, Some(runs));
-        if extent != Extent::Whole {
+        if extent != ReadExtent::Whole {
             let fail = |error| Error::io(context.describe(&location.key), error);
             let file = context.storage.open(&location.key).map_err(fail)?;
             if let Some(file) = file.filter(|file| announce(&extent, &location, &**file)) {
-                if let Extent::Pieces { ranges, .. } = &extent {
-                    let source = Source { file: &*file, tile: location.range.clone(), len };
+                if let ReadExtent::Pieces { ranges, .. } = &extent {
+                    let source = TileSource { file: &*file, tile: location.range.clone(), len };
                     let (chunks, bytes) =
                         source.visit(ranges, &mut show, raw).map_err(|fault| fault.of(context, &location))?;
                     context.counters.tile(chunks, bytes);
@@ -267,7 +259,7 @@ impl Coded {
             show(range, room.as_slice());
         }
         if stored < len && wanted(stored..len) {
-            room.reset(len.saturating_sub(stored));
+            room.reset(len - stored);
             room.as_mut_slice().fill(0);
             show(stored..len, room.as_slice());
         }
@@ -285,7 +277,7 @@ impl Coded {
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
     ) -> Result<Option<FewChunks<'c>>> {
-        if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != Extent::Chunks {
+        if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != ReadExtent::Chunks {
             return Ok(None);
         }
         let file = context.storage.open(&location.key);
@@ -305,7 +297,7 @@ impl Coded {
         wanted: impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
     ) -> Result<Option<Vec<ChunkPlace>>> {
-        let source = Source { file, tile: location.range.clone(), len };
+        let source = TileSource { file, tile: location.range.clone(), len };
         source.places(self.can_skip(), wanted, raw).map_err(|fault| fault.of(context, location))
     }
 
@@ -326,15 +318,15 @@ impl Coded {
             place
                 .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                 .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(place.output.len());
+            count += 1;
+            bytes += place.output.len();
         }
         context.counters.tile(count, bytes);
         Ok(())
     }
 }
 
-impl Fault {
+impl ReadFault {
     /// The error of a tile that could not be read.
     pub(super) fn of(self, context: &Context, location: &TileLocation) -> Error {
         match self {
@@ -343,61 +335,4 @@ impl Fault {
             Self::Internal(error) => error.into(),
         }
     }
-}
-
-/// Tells the file what is going to be read of it in small parts. `false` if that may take much
-/// longer than one read of all, because the file does not read ahead.
-fn announce(extent: &Extent, location: &TileLocation, file: &dyn StoredFile) -> bool {
-    let Extent::Pieces { ranges, else_whole } = extent else { return true };
-    let (first, last) =
-        (ranges.first().map_or(0, |range| range.start), ranges.last().map_or(0, |range| range.end));
-    if *else_whole {
-        // One range is read in order, which file systems notice.
-        let end = if ranges.len() > 1 { location.range.end } else { location.range.start };
-        return file.will_need(&(location.range.start..end));
-    }
-    if ranges.len() > 1 && last.saturating_sub(first) <= ranges.len().saturating_mul(USUAL_CHUNK) {
-        // Headers move cells by little: what is announced need not be exact.
-        let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
-        file.will_need(&(at(first)..at(last.saturating_add(USUAL_CHUNK))));
-    }
-    true
-}
-
-/// Reads a range of a tile into `raw`.
-fn read_piece(
-    context: &Context,
-    location: &TileLocation,
-    file: &dyn StoredFile,
-    range: &Range<u64>,
-    raw: &mut Buffer,
-) -> Result<()> {
-    let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    check_claim(context, location, len, range.end, raw)?;
-    raw.reset(len);
-    file.read_into(range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
-}
-
-/// Before memory is allocated for a long read that ends at `end`: whether the file is as long.
-fn check_claim(context: &Context, location: &TileLocation, len: usize, end: u64, raw: &Buffer) -> Result<()> {
-    if len > TRUSTED_READ && len > raw.capacity() {
-        let fail = |error| Error::io(context.describe(&location.key), error);
-        let size = context.storage.size(&location.key).map_err(fail)?;
-        crate::storage::range_len(&(location.range.start..end), size).map_err(fail)?;
-    }
-    Ok(())
-}
-
-/// Reads a tile's bytes into `raw`.
-pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer) -> Result<()> {
-    let fail = |error| Error::io(context.describe(&location.key), error);
-    let len = location.range.end.saturating_sub(location.range.start);
-    let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
-    check_claim(context, location, len, location.range.end, raw)?;
-    raw.reset(len);
-    context
-        .storage
-        .read_into(&location.key, location.range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
 }
