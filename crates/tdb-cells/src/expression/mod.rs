@@ -7,6 +7,7 @@ mod error;
 mod numbers;
 mod spans;
 mod text;
+mod tokens;
 mod wire;
 
 #[cfg(test)]
