@@ -123,12 +123,34 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     }
     listed.retain(|path| !ignored.contains(path));
 
+    let committed = listed.iter().map(String::as_str).chain(files.iter().map(|(key, _)| key.as_str()));
+    let folders = committed_folders(storage, root, committed, &ignored)?;
+    for folder in folders {
+        fragments.push(FragmentEntry::new(storage, folder)?);
+    }
+    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here
+    // the key decides.
+    fragments
+        .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
+    // A delete that is both in a `.con` and in a separate file is used once.
+    deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
+    deletes.dedup_by(|a, b| a.path == b.path);
+    Ok(Commits { fragments, vacuums, deletes })
+}
+
+/// The folders of the committed fragments: those that the commit files `committed` name, and those of
+/// versions that had no commit files.
+fn committed_folders<'c>(
+    storage: &dyn Storage,
+    root: &[Entry],
+    committed: impl Iterator<Item = &'c str>,
+    ignored: &HashSet<String>,
+) -> Result<HashSet<String>> {
     // The fragment folder of each commit path. A path that is both in a `.con` and a separate file
     // is used once.
     let mut folders: HashSet<String> = HashSet::new();
     let root_folders: HashSet<&str> =
         root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
-    let committed = listed.iter().map(String::as_str).chain(files.iter().map(|(key, _)| key.as_str()));
     for path in committed {
         let name = last_part(path);
         match CommitKind::of(name) {
@@ -160,17 +182,7 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
             }
         }
     }
-    for folder in folders {
-        fragments.push(FragmentEntry::new(storage, folder)?);
-    }
-    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here
-    // the key decides.
-    fragments
-        .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
-    // A delete that is both in a `.con` and in a separate file is used once.
-    deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
-    deletes.dedup_by(|a, b| a.path == b.path);
-    Ok(Commits { fragments, vacuums, deletes })
+    Ok(folders)
 }
 
 /// Whether a fragment's folder has its metadata file now. This requests its size, which no cache

@@ -150,8 +150,9 @@ impl EncodedTiles {
             out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
             base
         };
-        let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
-            range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
+        let slot = |range: &Range<usize>, base: usize| {
+            let slot = range.start.checked_sub(base).zip(range.end.checked_sub(base));
+            slot.map(|(start, end)| start..end).or_internal(NO_ROOM)
         };
         if let Some((file, places)) = self.few(context, &location, len, &mut wanted, raw)? {
             let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
@@ -159,7 +160,7 @@ impl EncodedTiles {
             context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
             for place in places {
                 read_piece(context, &location, &*file, &place.body, raw)?;
-                let slot = slot(out, &place.output, base);
+                let slot = slot(&place.output, base)?;
                 let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
                 place
                     .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
@@ -176,13 +177,13 @@ impl EncodedTiles {
         let last = lacking.clone().or_else(|| found.last().map(Chunk::range));
         let base = room(out, found.first().map(Chunk::range).or(lacking.clone()), last);
         if let Some(lacking) = lacking {
-            let slot = slot(out, &lacking, base);
+            let slot = slot(&lacking, base)?;
             let slot = out.as_mut_slice().get_mut(slot);
             slot.or_internal("a tile without room for the cells that it lacks")?.fill(0);
         }
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
-            let slot = slot(out, &chunk.range(), base);
+            let slot = slot(&chunk.range(), base)?;
             let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
             chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
         }
