@@ -28,7 +28,7 @@ pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
 pub(crate) fn is_there(len: usize) -> bool {
     let mut room = Vec::<u8>::new();
     let is_there = room.try_reserve_exact(len).is_ok();
-    // Otherwise the compiler may leave out an allocation that nobody uses.
+    // Otherwise the compiler may leave out an allocation that is not used.
     core::hint::black_box(&room);
     is_there
 }
@@ -108,7 +108,7 @@ mod pages {
         drop(released);
     }
 
-    /// Changes what is kept, unless another thread does so now: nobody waits, and a process that
+    /// Changes what is kept, unless another thread does so now: no thread waits, and a process that
     /// was forked while a thread held the lock goes on without kept pages.
     fn with_kept<R>(change: impl FnOnce(&mut Kept) -> R) -> Option<R> {
         KEPT.try_lock().ok().map(|mut kept| change(&mut kept))

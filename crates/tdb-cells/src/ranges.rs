@@ -23,7 +23,7 @@ use crate::{Error, OrInternal, QueryError, Result};
 /// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension,
 /// in one of its intervals.
 ///
-/// Made from the ranges that were asked for, the intervals keep their order and may overlap: dense
+/// Made from the requested ranges, the intervals keep their order and may overlap: dense
 /// results are in that order, cell for cell. Everything that searches ([`Self::overlaps`],
 /// [`Self::covers`], [`Self::keep`]) requires a [merged](Self::merged) set.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ impl RangeSet {
     /// The whole dimension.
     pub const ALL: Self = Self(Intervals::All);
 
-    /// Intervals as they were asked for, cut to the dimension's domain; those that lie outside of
+    /// The requested intervals, cut to the dimension's domain; those that lie outside of
     /// it are left out. No intervals are the empty set.
     ///
     /// # Errors

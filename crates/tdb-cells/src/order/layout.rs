@@ -17,7 +17,7 @@ use super::table::CellTable;
 use super::{CellOrder, Part, bit_width, compare_part, float_from_bits, parts, reals};
 use crate::{OrInternal, Result};
 
-/// What a part of a key is computed from.
+/// The value that a part of a key is computed from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PartSource {
     /// The space tile's index.

@@ -17,8 +17,8 @@ use super::Fragment;
 const LAST_OF_THE_WRITER: Gate = Gate::TypePropagation;
 
 impl Fragment {
-    /// This fragment, which reads all sections that it is asked for, even those that follow from
-    /// the footer: to check them.
+    /// This fragment, but it reads every section that is needed, even one that follows from the
+    /// footer: to check them.
     #[doc(hidden)]
     #[must_use]
     pub fn without_inference(mut self) -> Self {
