@@ -229,8 +229,7 @@ impl FieldTiles {
             self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
             return Ok(0);
         }
-        let DecodeBuffers { scratch, raw, .. } = &mut **worker;
-        self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
+        self.fixed.decode_part(context, tile, (len, size), out, wanted, worker.resources())
     }
 
     /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to
@@ -248,8 +247,7 @@ impl FieldTiles {
         if self.coords != CoordsPart::Alone {
             return Ok(false);
         }
-        let DecodeBuffers { scratch, raw, tile: room, .. } = &mut **worker;
-        self.fixed.visit(context, tile, len, wanted, show, scratch, (raw, room)).map(|()| true)
+        self.fixed.visit(context, tile, len, wanted, show, worker.for_chunks()).map(|()| true)
     }
 
     /// The same for the validity bytes of a tile of a nullable field.
@@ -262,7 +260,6 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<usize> {
-        let DecodeBuffers { scratch, raw, .. } = &mut **worker;
         match &self.validity {
             None => {
                 out.reset(cells);
@@ -270,7 +267,7 @@ impl FieldTiles {
                 Ok(0)
             }
             Some(ValidityTiles::Plain(coded)) => {
-                coded.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
+                coded.decode_part(context, tile, (cells, 1), out, wanted, worker.resources())
             }
             Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
                 out.reset(cells);
@@ -289,15 +286,12 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
         match &self.validity {
             None => {
                 out.fill(1);
                 Ok(())
             }
-            Some(ValidityTiles::Plain(coded)) => {
-                coded.decode(context, tile, out, wanted, DecodeResources { scratch, raw, threads: *threads })
-            }
+            Some(ValidityTiles::Plain(coded)) => coded.decode(context, tile, out, wanted, worker.resources()),
             Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
                 ambiguous.decode(context, validity, tile, out, worker)
             }

@@ -42,7 +42,26 @@ pub(crate) struct DecodeResources<'t> {
     pub(crate) threads: usize,
 }
 
+/// The buffers for decoding the chunks of a tile one after another, where each is passed on.
+pub(crate) struct ChunkBuffers<'t> {
+    pub(crate) scratch: &'t mut Scratch,
+    /// A buffer for the stored bytes.
+    pub(crate) raw: &'t mut Buffer,
+    /// A buffer for a decoded chunk.
+    pub(crate) chunk: &'t mut Buffer,
+}
+
 impl DecodeBuffers {
+    /// The buffers and threads for decoding a tile.
+    pub(crate) const fn resources(&mut self) -> DecodeResources<'_> {
+        DecodeResources { scratch: &mut self.scratch, raw: &mut self.raw, threads: self.threads }
+    }
+
+    /// The buffers for decoding single chunks of a tile.
+    pub(crate) const fn for_chunks(&mut self) -> ChunkBuffers<'_> {
+        ChunkBuffers { scratch: &mut self.scratch, raw: &mut self.raw, chunk: &mut self.tile }
+    }
+
     /// A buffer of `len` bytes with arbitrary contents.
     pub fn room(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);

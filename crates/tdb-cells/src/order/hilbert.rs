@@ -84,7 +84,7 @@ fn value(point: &mut [u64], bits: u32) -> u64 {
     match point {
         [] => return 0,
         [only] => return (*only).min(max(bits)),
-        _ => {}
+        [_, _, ..] => {}
     }
     let mut q = 1u64 << (bits - 1);
     while q > 1 {

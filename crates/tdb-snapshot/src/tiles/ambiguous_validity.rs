@@ -13,7 +13,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use tdb_codec::{Buffer, DatatypeClass, Physical, Reader};
-use tdb_filters::{Decoder, Filter, Scratch};
+use tdb_filters::{Decoder, Filter};
 use tdb_fragment::{Section, TileValues, parse_words};
 use tdb_schema::{ArraySchema, Field};
 use tdb_tile::TileChunks;
@@ -56,7 +56,7 @@ impl ValidityDecoders {
         context: &Context,
         tile: usize,
         out: &mut [u8],
-        (scratch, raw): (&mut Scratch, &mut Buffer),
+        DecodeResources { scratch, raw, .. }: DecodeResources<'_>,
     ) -> Result<Option<Buffer>> {
         self.typed.decode(context, tile, out, |_| true, DecodeResources { scratch, raw, threads: 1 })?;
         let mut other = zeroed(out.len())?;
@@ -137,13 +137,13 @@ impl ValidityVote {
         cells: usize,
         buffers: &mut DecodeBuffers,
     ) -> Result<Option<bool>> {
-        let DecodeBuffers { scratch, raw, .. } = buffers;
         let mut typed = zeroed(cells)?;
-        let Some(bytes) = self.validity.decode(context, tile, typed.as_mut_slice(), (scratch, raw))? else {
+        let Some(bytes) = self.validity.decode(context, tile, typed.as_mut_slice(), buffers.resources())?
+        else {
             return Ok(None);
         };
         let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
-        let resources = DecodeResources { scratch, raw, threads: 1 };
+        let resources = DecodeResources { threads: 1, ..buffers.resources() };
         self.values.decode(context, tile, values.as_mut_slice(), |_| true, resources)?;
         let agrees = |validity: &Buffer| -> Result<bool> {
             let all = core::iter::once(0..cells);
@@ -193,8 +193,7 @@ impl AmbiguousValidity {
         out: &mut [u8],
         buffers: &mut DecodeBuffers,
     ) -> Result<()> {
-        let DecodeBuffers { scratch, raw, .. } = &mut *buffers;
-        if let Some(bytes) = validity.decode(context, tile, out, (scratch, raw))?
+        if let Some(bytes) = validity.decode(context, tile, out, buffers.resources())?
             && self.is_bytes(context, out.len(), buffers)?
         {
             out.copy_from_slice(bytes.as_slice());

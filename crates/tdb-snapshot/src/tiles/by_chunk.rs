@@ -4,8 +4,8 @@
 use core::ops::Range;
 use std::io;
 
-use tdb_codec::{Buffer, Gate, to_usize};
-use tdb_filters::{Pipeline, Scratch};
+use tdb_codec::{Gate, to_usize};
+use tdb_filters::Pipeline;
 use tdb_schema::{Field, FieldKind};
 
 use super::encoded::EncodedTiles;
@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::storage::{Storage, StoredFile};
 use crate::thresholds::MAX_READ_BYTES;
-use crate::worker::{DecodeBuffers, Worker};
+use crate::worker::{ChunkBuffers, Worker};
 use crate::{Error, Result};
 
 /// Sizes of the chunks of a field's tiles in a fragment: about the bytes of the largest chunk, or
@@ -101,8 +101,7 @@ impl FieldTiles {
         if !context.by_chunk || coded.truncated.is_some() {
             return Ok(false);
         }
-        let DecodeBuffers { scratch, raw, tile: room, .. } = &mut **worker;
-        coded.visit_chunks(context, (tile, len), wanted, show, (scratch, raw, room)).map(|()| true)
+        coded.visit_chunks(context, (tile, len), wanted, show, worker.for_chunks()).map(|()| true)
     }
 }
 
@@ -113,7 +112,7 @@ impl EncodedTiles {
         (tile, len): (usize, usize),
         wanted: impl FnMut(Range<usize>) -> bool,
         mut show: impl FnMut(Range<usize>, &[u8]),
-        (scratch, raw, room): (&mut Scratch, &mut Buffer, &mut Buffer),
+        ChunkBuffers { scratch, raw, chunk }: ChunkBuffers<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         let path = || context.describe(&location.key);
@@ -130,9 +129,9 @@ impl EncodedTiles {
                 show(place.output.clone(), body);
                 return Ok(());
             }
-            room.reset(place.output.len());
-            place.decode(body, &self.decoder, room.as_mut_slice(), scratch, &context.budget)?;
-            show(place.output.clone(), room.as_slice());
+            chunk.reset(place.output.len());
+            place.decode(body, &self.decoder, chunk.as_mut_slice(), scratch, &context.budget)?;
+            show(place.output.clone(), chunk.as_slice());
             Ok(())
         });
         context.counters.tile(count, bytes);

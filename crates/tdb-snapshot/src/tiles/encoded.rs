@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
 use crate::thresholds::{MAX_SHARED_CHUNK_BYTES, MAX_SHARED_CHUNKS};
-use crate::worker::{DecodeResources, Worker};
+use crate::worker::{ChunkBuffers, DecodeResources, Worker};
 use crate::{Error, OrInternal, Result, parallel};
 
 /// The fault if a chunk, which is inside its tile, does not fit into the buffer for its tile.
@@ -128,7 +128,6 @@ impl EncodedTiles {
     /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first
     /// wanted chunk, or up to `size` bytes before it; this position in the tile is returned. So
     /// reading a few cells of a large tile does not take the memory of the whole tile.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn decode_part(
         &self,
         context: &Context,
@@ -136,8 +135,7 @@ impl EncodedTiles {
         (len, size): (usize, usize),
         out: &mut Buffer,
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
+        DecodeResources { scratch, raw, .. }: DecodeResources<'_>,
     ) -> Result<usize> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
@@ -195,7 +193,6 @@ impl EncodedTiles {
     /// cache, and bytes that no filter changed are not copied before. `runs` are the bytes that the
     /// caller takes out of the chunks, ascending: where no filter changed them and they lie far
     /// apart, nothing else is read and passed on.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn visit(
         &self,
         context: &Context,
@@ -203,8 +200,7 @@ impl EncodedTiles {
         len: usize,
         (mut wanted, runs): (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         mut show: impl FnMut(Range<usize>, &[u8]),
-        scratch: &mut Scratch,
-        (raw, room): (&mut Buffer, &mut Buffer),
+        ChunkBuffers { scratch, raw, chunk: decoded }: ChunkBuffers<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
@@ -228,13 +224,13 @@ impl EncodedTiles {
                 if let Some(places) = self.places(context, &location, &*file, len, &mut wanted, raw)? {
                     for place in places {
                         read_piece(context, &location, &*file, &place.body, raw)?;
-                        room.reset(place.output.len());
-                        let out = room.as_mut_slice();
+                        decoded.reset(place.output.len());
+                        let out = decoded.as_mut_slice();
                         place
                             .decode(raw.as_slice(), &self.decoder, out, scratch, &context.budget)
                             .map_err(corrupt)?;
                         counted(place.output.len());
-                        show(place.output.clone(), room.as_slice());
+                        show(place.output.clone(), decoded.as_slice());
                     }
                     context.counters.tile(count, bytes);
                     return Ok(());
@@ -255,14 +251,14 @@ impl EncodedTiles {
                 show(range, chunk.data);
                 continue;
             }
-            room.reset(range.len());
-            chunk.decode(&self.decoder, room.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
-            show(range, room.as_slice());
+            decoded.reset(range.len());
+            chunk.decode(&self.decoder, decoded.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
+            show(range, decoded.as_slice());
         }
         if stored < len && wanted(stored..len) {
-            room.reset(len - stored);
-            room.as_mut_slice().fill(0);
-            show(stored..len, room.as_slice());
+            decoded.reset(len - stored);
+            decoded.as_mut_slice().fill(0);
+            show(stored..len, decoded.as_slice());
         }
         context.counters.tile(count, bytes);
         Ok(())

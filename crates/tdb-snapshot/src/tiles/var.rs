@@ -13,7 +13,7 @@ use super::{FieldTiles, copy_checked, no_values};
 use crate::buffers::VarTile;
 use crate::context::Context;
 use crate::thresholds::MAX_SHARED_CHUNKS;
-use crate::worker::{DecodeBuffers, DecodeResources, Worker};
+use crate::worker::{DecodeBuffers, Worker};
 use crate::{Error, OrInternal, Result};
 
 impl FieldTiles {
@@ -65,9 +65,7 @@ impl FieldTiles {
             let (start, end) = (to_u64(bytes.start), to_u64(bytes.end));
             wanted(ends.partition_point(|at| *at <= start)..starts.partition_point(|at| *at < end))
         };
-        let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
-        let resources = DecodeResources { scratch, raw, threads: *threads };
-        values.decode(context, tile, into.values.as_mut_slice(), any, resources)
+        values.decode(context, tile, into.values.as_mut_slice(), any, worker.resources())
     }
 
     /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted
@@ -83,14 +81,7 @@ impl FieldTiles {
         let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
         if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
-            let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
-            return values.decode(
-                context,
-                tile,
-                out,
-                |_| true,
-                DecodeResources { scratch, raw, threads: *threads },
-            );
+            return values.decode(context, tile, out, |_| true, worker.resources());
         }
         let mut offsets = core::mem::take(&mut worker.strings.offsets);
         self.decode_strings(context, tile, (size, cells), &mut offsets, worker)?;
