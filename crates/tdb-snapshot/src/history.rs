@@ -168,9 +168,8 @@ impl Log<'_> {
                 let by = |(_, _, folders): &&(String, TimestampedName, Vec<String>)| {
                     folders.iter().any(|folder| *folder == *entry.folder)
                 };
-                let key =
-                    self.directory.vacuums.iter().find(by).map_or(String::new(), |(key, ..)| key.clone());
-                state = State::Shadowed(key);
+                let (key, ..) = self.directory.vacuums.iter().find(by).or_internal(NOT_REPLACED)?;
+                state = State::Shadowed(key.clone());
             }
             let event = self.events.len();
             if let Some(fragment) = self.fragment(entry, state)
@@ -321,6 +320,9 @@ impl Log<'_> {
         Ok(())
     }
 }
+
+/// The fault if a fragment is not visible at any time, but no vacuum file lists it.
+const NOT_REPLACED: &str = "an invisible fragment that no vacuum file lists";
 
 /// Whether one fragment's domain contains the other's.
 fn covers(newer: &Fragment, older: &Fragment) -> bool {

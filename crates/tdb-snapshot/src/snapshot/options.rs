@@ -35,9 +35,15 @@ pub struct SnapshotOptions {
     spawner: Option<Arc<dyn Spawn>>,
 }
 
-/// The input of each attempt to open an array: settings, the files to use, what was fetched so far,
-/// and the counters.
-type Opening = (SnapshotOptions, Option<ExactFiles>, Arc<Deferred>, Arc<Counters>);
+/// The input of each attempt to open an array in an asynchronous storage.
+struct Attempt {
+    options: SnapshotOptions,
+    /// The only files to use, if not all.
+    files: Option<ExactFiles>,
+    /// The storage, with the bytes that were fetched so far.
+    deferred: Arc<Deferred>,
+    counters: Arc<Counters>,
+}
 
 impl SnapshotOptions {
     /// The default options: the array as it is at the moment of opening, as many threads as the
@@ -155,7 +161,7 @@ impl SnapshotOptions {
         let counters = Arc::<Counters>::default();
         let deferred = Arc::new(Deferred::new(storage, counters.clone()));
         let (base, place) = (deferred.clone(), deferred.describe(""));
-        let step = |(options, files, deferred, counters): &mut Opening| {
+        let step = |Attempt { options, files, deferred, counters }: &mut Attempt| {
             retry_if_vacuumed(|| {
                 let context = options.context(Box::new(deferred.clone()));
                 let context = Context { counters: counters.clone(), ..context };
@@ -163,7 +169,7 @@ impl SnapshotOptions {
             })
         };
         let spawner = self.spawner.clone();
-        let done = drive(&base, spawner.as_ref(), (options, files, deferred, counters), step).await;
+        let done = drive(&base, spawner.as_ref(), Attempt { options, files, deferred, counters }, step).await;
         done.map_err(|error| Error::io(place, error))?.1
     }
 
