@@ -212,8 +212,8 @@ impl Column {
     /// The cells that have a 1 in `selected`.
     fn only(self, selected: &[u8]) -> Result<Self> {
         let chosen = || (0..).zip(selected).filter(|(_, selected)| **selected != 0).map(|(cell, _)| cell);
-        // With codes, a string may be counted many times, so that the sum need not fit: then there is
-        // no memory for it.
+        // With codes, a string may be counted many times, so that the sum need not fit: then there
+        // is no memory for it.
         let cell = |cell: usize| self.cell(cell).or_internal("a selection without one of its cells");
         let bytes = chosen().try_fold(0usize, |sum, at| Ok::<_, Error>(sum.saturating_add(cell(at)?.len())));
         let mut data = room_for(bytes?)?;

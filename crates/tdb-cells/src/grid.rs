@@ -195,8 +195,8 @@ impl BoxMap {
         Ok(())
     }
 
-    /// `Some` if the last cell of the box, and so every one, is inside a source and a target of these
-    /// lengths, in bytes.
+    /// `Some` if the last cell of the box, and so every one, is inside a source and a target of
+    /// these lengths, in bytes.
     fn check(&self, source: usize, target: usize, size: usize) -> Option<()> {
         if self.axes.iter().any(|axis| axis.count == 0) {
             return Some(());

@@ -89,8 +89,8 @@ mod pages {
             self.shrink(self.max)
         }
 
-        /// Pages for `len` bytes, if there are any that are at most a quarter larger. Otherwise others make
-        /// room for new ones, so that keeping pages does not add to what a query needs.
+        /// Pages for `len` bytes, if there are any that are at most a quarter larger. Otherwise
+        /// others make room for new ones, so that keeping pages does not add to what a query needs.
         fn take(&mut self, len: usize) -> Result<MmapMut, Vec<MmapMut>> {
             let fits = |pages: &MmapMut| (len..=len.saturating_add(len / 4)).contains(&pages.len());
             match self.pages.iter().rposition(fits) {

@@ -42,9 +42,9 @@ impl BatchScope {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
-    /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number of
-    /// missing bytes. `free` frees memory that is not essential, [releases](Self::release) it, and
-    /// returns whether there was any.
+    /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number
+    /// of missing bytes. `free` frees memory that is not essential, [releases](Self::release) it,
+    /// and returns whether there was any.
     pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
     }
@@ -60,8 +60,8 @@ impl BatchScope {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
-    /// Reserves memory for bytes that are fetched before they are decoded: first the memory that was
-    /// set aside for them, then more, as [`Self::spare`] does. Returns whether it was reserved.
+    /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
+    /// was set aside for them, then more, as [`Self::spare`] does. Returns whether it was reserved.
     pub fn fetch(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let aside = room.aside.load(Ordering::Relaxed);

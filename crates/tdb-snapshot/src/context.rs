@@ -46,8 +46,8 @@ impl Context {
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
     }
 
-    /// Whether all requested bytes have arrived. Results of a step that ran before that may be wrong,
-    /// and must not be remembered.
+    /// Whether all requested bytes have arrived. Results of a step that ran before that may be
+    /// wrong, and must not be remembered.
     pub fn has_all_answers(&self) -> bool {
         self.deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting())
     }
@@ -71,8 +71,8 @@ impl Context {
         Self { storage, ahead, deferred: Some(deferred), ..self }
     }
 
-    /// Prefetches the bytes that a step is going to read, if the storage prefetches. `collect` lists
-    /// them, and is called only in that case.
+    /// Prefetches the bytes that a step is going to read, if the storage prefetches. `collect`
+    /// lists them, and is called only in that case.
     pub fn need(&self, collect: impl FnOnce(&mut Needs) -> Result<()>) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
         let mut needs = Needs::default();

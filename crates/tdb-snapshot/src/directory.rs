@@ -1,5 +1,5 @@
-//! Lists the folder of an array, and finds the files in it that are used: schemas, visible fragments,
-//! deletes, metadata files.
+//! Lists the folder of an array, and finds the files in it that are used: schemas, visible
+//! fragments, deletes, metadata files.
 
 mod commits;
 

@@ -1,5 +1,5 @@
-//! An open fragment: its footer, and the other sections of its metadata, which are read when they are
-//! needed.
+//! An open fragment: its footer, and the other sections of its metadata, which are read when they
+//! are needed.
 
 mod bounds;
 mod needs;
@@ -118,9 +118,9 @@ impl Fragment {
         }
         let dimensions = &self.schema.domain.dimensions;
         let ranges = self.footer.non_empty_domain.iter().flatten();
-        // Dimensions of dense fragments are integral, so that all ends have ordinals. A domain of all
-        // numbers of 64 bits, or a product of sides, may have more cells than 64 bits count: then
-        // this is the greatest number.
+        // Dimensions of dense fragments are integral, so that all ends have ordinals. A domain of
+        // all numbers of 64 bits, or a product of sides, may have more cells than 64 bits count:
+        // then this is the greatest number.
         ranges.zip(dimensions).fold(1, |cells: u64, (range, dimension)| {
             let low = dimension.ordinal(&range.low).unwrap_or(0);
             let high = dimension.ordinal(&range.high).unwrap_or(0);

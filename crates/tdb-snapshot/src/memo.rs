@@ -1,5 +1,5 @@
-//! Facts about an array that a query has established, so that later queries of the same snapshot need
-//! not establish them again.
+//! Facts about an array that a query has established, so that later queries of the same snapshot
+//! need not establish them again.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

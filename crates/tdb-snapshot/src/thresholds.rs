@@ -1,5 +1,5 @@
-//! Sizes from which on the crate works in another way, such as reading a tile in parts, and limits of
-//! what it reads or holds at once.
+//! Sizes from which on the crate works in another way, such as reading a tile in parts, and limits
+//! of what it reads or holds at once.
 //!
 //! "Chosen": the number follows from the reason given; no measurement of it is recorded. None of
 //! them changes a result.
@@ -17,8 +17,8 @@ pub(crate) const MAX_NAMES_LISTED_AT_ONCE: usize = 200;
 /// Chosen.
 pub(crate) const METADATA_TAIL_BYTES: u64 = 64 << 10;
 
-/// The most schemas that are fetched together when an array is opened: few arrays evolve more often.
-/// Chosen.
+/// The most schemas that are fetched together when an array is opened: few arrays evolve more
+/// often. Chosen.
 pub(crate) const MAX_SCHEMAS_FETCHED: usize = 16;
 
 /// The most missing files that an error names. Chosen.
@@ -26,8 +26,8 @@ pub(crate) const MAX_FILES_NAMED: usize = 3;
 
 // Reading tiles.
 
-/// Stored bytes of a tile; smaller tiles are read whole, because one read costs less than many small
-/// ones. Chosen.
+/// Stored bytes of a tile; smaller tiles are read whole, because one read costs less than many
+/// small ones. Chosen.
 pub(crate) const MIN_PARTIAL_TILE_BYTES: u64 = 128 << 10;
 
 /// About as many bytes as can be copied in the time that one small read of an open file takes.
@@ -45,15 +45,16 @@ pub(crate) const MIN_CHUNK_LIST_BYTES: u64 = 1 << 20;
 /// allocated for it. Chosen.
 pub(crate) const MAX_TRUSTED_READ_BYTES: usize = 16 << 20;
 
-/// The most chunks of a tile that several threads decode: a list of more would take too much memory.
-/// Chosen.
+/// The most chunks of a tile that several threads decode: a list of more would take too much
+/// memory. Chosen.
 pub(crate) const MAX_SHARED_CHUNKS: usize = 1 << 16;
 
-/// The most bytes of a chunk that is decoded while others are: filters need memory for each. Chosen.
+/// The most bytes of a chunk that is decoded while others are: filters need memory for each.
+/// Chosen.
 pub(crate) const MAX_SHARED_CHUNK_BYTES: usize = 4 << 20;
 
-/// The effort of zstd, in the unit of [`Decoder::effort`](tdb_filters::Decoder::effort): the one with
-/// which other filters are compared.
+/// The effort of zstd, in the unit of [`Decoder::effort`](tdb_filters::Decoder::effort): the one
+/// with which other filters are compared.
 pub(crate) const ZSTD_EFFORT: usize = 9;
 
 // Ambiguous validity.
@@ -74,5 +75,6 @@ pub(crate) const MAX_SPARE_BUFFERS: usize = 8;
 /// The most threads whose buffers the process keeps. Chosen.
 pub(crate) const MAX_POOLED: usize = 4;
 
-/// Bytes of the largest buffer that the process keeps: enough for the chunks of a small query. Chosen.
+/// Bytes of the largest buffer that the process keeps: enough for the chunks of a small query.
+/// Chosen.
 pub(crate) const MAX_POOLED_BYTES: usize = 256 << 10;

@@ -41,9 +41,9 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
-/// The work of decoding `bytes` with filters of this effort, as the number of bytes that zstd decodes
-/// in the same time. It decides whether a second thread is worth it, and is an estimate that stops at
-/// the greatest number.
+/// The work of decoding `bytes` with filters of this effort, as the number of bytes that zstd
+/// decodes in the same time. It decides whether a second thread is worth it, and is an estimate
+/// that stops at the greatest number.
 #[must_use]
 pub fn work(effort: u16, bytes: usize) -> usize {
     bytes.saturating_mul(usize::from(effort).max(1)) / ZSTD_EFFORT
@@ -144,8 +144,8 @@ impl FieldTiles {
         Ok(())
     }
 
-    /// The [`work`] of decoding so many bytes of its tiles; at least that number, because they are also
-    /// looked at or copied.
+    /// The [`work`] of decoding so many bytes of its tiles; at least that number, because they are
+    /// also looked at or copied.
     pub fn work(&self, bytes: usize) -> usize {
         let values = self.values.as_ref().map_or(&self.fixed, |(values, _)| values);
         let effort = self.fixed.decoder.effort().max(values.decoder.effort());

@@ -1,4 +1,5 @@
-//! Buffers and codecs for decoding tiles: those of a thread, and a pool of those that are not in use.
+//! Buffers and codecs for decoding tiles: those of a thread, and a pool of those that are not in
+//! use.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -88,8 +89,8 @@ pub struct Worker(DecodeBuffers);
 static IDLE: Mutex<Vec<DecodeBuffers>> = Mutex::new(Vec::new());
 
 impl Worker {
-    /// Returns a function that makes the buffers of each thread that works on some jobs. If there are
-    /// fewer jobs than threads, each may start other threads for the chunks of a tile.
+    /// Returns a function that makes the buffers of each thread that works on some jobs. If there
+    /// are fewer jobs than threads, each may start other threads for the chunks of a tile.
     pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
         let each = threads.checked_div(jobs).unwrap_or(1);
         move || {

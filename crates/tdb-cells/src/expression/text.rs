@@ -1,4 +1,5 @@
-//! Parses the text form of conditions: a recursive-descent parser that recurses only at parentheses.
+//! Parses the text form of conditions: a recursive-descent parser that recurses only at
+//! parentheses.
 
 use tdb_fragment::Comparison;
 

@@ -212,9 +212,9 @@ impl<'a> CellTable<'a> {
         (0..dimensions).all(|dimension| self.value_at(a, dimension) == self.value_at(b, dimension))
     }
 
-    /// Puts cells in order of age: greater means newer. Among cells of one fragment with the same timestamp, the first one
-    /// stored wins. If some fragments have cell timestamps, the cells of the others have the time
-    /// when they were written.
+    /// Puts cells in order of age: greater means newer. Among cells of one fragment with the same
+    /// timestamp, the first one stored wins. If some fragments have cell timestamps, the cells of
+    /// the others have the time when they were written.
     pub(super) fn recency(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
         let (batch, at) = self.place(cell);
         let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {

@@ -1,5 +1,5 @@
-//! Ranges of sort keys: keys that give the position of a cell in an order, and intervals between two
-//! of them.
+//! Ranges of sort keys: keys that give the position of a cell in an order, and intervals between
+//! two of them.
 
 use core::cmp::Ordering;
 use std::sync::Arc;

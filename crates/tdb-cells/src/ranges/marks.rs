@@ -1,9 +1,9 @@
 //! A filter for values and many intervals: it says quickly that a value is in none of them.
 //!
-//! The span of the values is divided into equal parts, and each part that an interval touches gets a
-//! mark. If there are many values and many points, nearly every value is in a part without a mark.
-//! Reading the mark takes one access, where a search takes several comparisons whose outcome no
-//! processor can predict.
+//! The span of the values is divided into equal parts, and each part that an interval touches gets
+//! a mark. If there are many values and many points, nearly every value is in a part without a
+//! mark. Reading the mark takes one access, where a search takes several comparisons whose outcome
+//! no processor can predict.
 
 use tdb_codec::Native;
 

@@ -1,5 +1,5 @@
-//! Reads the commit files of an array: which fragments and deletes are committed, and which files are
-//! replaced by others.
+//! Reads the commit files of an array: which fragments and deletes are committed, and which files
+//! are replaced by others.
 
 use std::collections::HashSet;
 use std::io;
@@ -117,7 +117,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
                 let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
                 vacuums.push((key.clone(), name_of(key, stem)?, folders));
             }
-            // Commits of fragments are looked at below, and consolidated footers when they are read.
+            // Commits of fragments are looked at below, and consolidated footers when they are
+            // read.
             Some(_) | None => {}
         }
     }
@@ -138,8 +139,8 @@ fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<C
     Ok(Commits { fragments, vacuums, deletes })
 }
 
-/// The folders of the committed fragments: those that the commit files `committed` name, and those of
-/// versions that had no commit files.
+/// The folders of the committed fragments: those that the commit files `committed` name, and those
+/// of versions that had no commit files.
 fn committed_folders<'c>(
     storage: &dyn Storage,
     root: &[Entry],

@@ -1,4 +1,5 @@
-//! Lists the reads that opening a fragment and reading its sections need, for storages that prefetch.
+//! Lists the reads that opening a fragment and reading its sections need, for storages that
+//! prefetch.
 
 use std::sync::{Arc, PoisonError};
 

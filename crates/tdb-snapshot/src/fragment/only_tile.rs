@@ -11,9 +11,9 @@ use tdb_schema::Range;
 
 use super::Fragment;
 
-/// The newest gate that depends on the version of the library that wrote a fragment. A fragment of a
-/// version that has it comes from a library that has it, too. For older fragments, only the headers
-/// of sections tell which library wrote them.
+/// The newest gate that depends on the version of the library that wrote a fragment. A fragment of
+/// a version that has it comes from a library that has it, too. For older fragments, only the
+/// headers of sections tell which library wrote them.
 const LAST_OF_THE_WRITER: Gate = Gate::TypePropagation;
 
 impl Fragment {

@@ -53,7 +53,8 @@ impl Chunks {
     fn of_field(fragment: &Fragment, field: &Field<'_>) -> Self {
         let (schema, version) = (fragment.schema(), fragment.version());
         let Some(size) = field.cell_size() else { return Self::default() };
-        // The number of cells that are missing at the end of such a tile follows from all its chunks.
+        // The number of cells that are missing at the end of such a tile follows from all its
+        // chunks.
         if may_be_truncated(schema) {
             return Self::default();
         }

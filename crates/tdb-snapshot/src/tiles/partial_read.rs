@@ -202,8 +202,9 @@ struct ReadWindow<'w, 's> {
 }
 
 impl ReadWindow<'_, '_> {
-    /// The bytes of a range of the file, which is not longer than a few headers or [`MAX_READ_BYTES`]. If
-    /// they must be read, so are about `ahead` bytes from the range's start on.
+    /// The bytes of a range of the file, which is not longer than a few headers or
+    /// [`MAX_READ_BYTES`]. If they must be read, so are about `ahead` bytes from the range's start
+    /// on.
     fn bytes(&mut self, range: &Range<u64>, ahead: u64) -> Result<&[u8], ReadFault> {
         if range.start < self.held.start || range.end > self.held.end {
             self.read(range, ahead)?;

@@ -1,8 +1,8 @@
 //! Decides how much of a tile is read: all of it, the chunks that have wanted cells, or only those
 //! cells.
 //!
-//! Sums and products in this module are costs of reads, in bytes: estimates that stop at the greatest
-//! number.
+//! Sums and products in this module are costs of reads, in bytes: estimates that stop at the
+//! greatest number.
 
 use core::ops::Range;
 

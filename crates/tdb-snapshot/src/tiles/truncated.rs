@@ -1,5 +1,5 @@
-//! Truncated tiles: dense tiles that libtiledb, since 2.3, stores with fewer cells than their extents
-//! have.
+//! Truncated tiles: dense tiles that libtiledb, since 2.3, stores with fewer cells than their
+//! extents have.
 //!
 //! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type
 //! counts" in docs/correctness_issues.md), so that the number of cells wraps around: up to 2.14 all
@@ -60,8 +60,8 @@ impl TruncatedTiles {
         })
     }
 
-    /// The number of the `len` bytes of tile `tile` that are stored; `found` is the sum of the bytes
-    /// of its chunks. A tile of another length is not one of these: it is refused where it is
+    /// The number of the `len` bytes of tile `tile` that are stored; `found` is the sum of the
+    /// bytes of its chunks. A tile of another length is not one of these: it is refused where it is
     /// decoded.
     pub(super) fn stored(&self, tile: usize, found: u64, len: usize) -> usize {
         let Some(wanted) = self.cells_to_last(tile) else { return len };
@@ -70,8 +70,8 @@ impl TruncatedTiles {
         to_usize(found).filter(|found| is_short && *found < len).unwrap_or(len)
     }
 
-    /// The number of a tile's cells up to the last one that is in the box; `None` if the tile is not
-    /// in the box, or if 64 bits do not count them.
+    /// The number of a tile's cells up to the last one that is in the box; `None` if the tile is
+    /// not in the box, or if 64 bits do not count them.
     fn cells_to_last(&self, tile: usize) -> Option<u64> {
         let places = place(tile, &self.grid, self.tile_order);
         let mut last = 0u64;

@@ -1,5 +1,5 @@
-//! Sorts keys by distributing them over buckets by their leading bits (a radix sort of one step), and
-//! sorting each bucket.
+//! Sorts keys by distributing them over buckets by their leading bits (a radix sort of one step),
+//! and sorting each bucket.
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
