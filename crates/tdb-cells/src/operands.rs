@@ -13,7 +13,7 @@ use crate::coordinate::integer_limits;
 use crate::expression::{
     ConditionError, ConditionErrorKind as Kind, MAX_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
 };
-use crate::{Error, QueryError, Result};
+use crate::{Error, OrInternal, QueryError, Result};
 
 /// The parts of an array that are needed to check a condition.
 pub trait ConditionTarget {
@@ -133,16 +133,24 @@ pub fn indices(
     // A file without values may state any length of them.
     compared.len = compared.len.filter(|_| !enumeration.is_empty());
     let wanted = compared.all(operands).map_err(query)?;
-    let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
+    let mut entries = (0..enumeration.len()).map(|index| {
+        let value = enumeration.value(index).or_internal("an enumeration without one of its values")?;
+        Ok::<_, Error>((value, index))
+    });
     let other_zero = |value: &Vec<u8>| other_zero(enumeration.datatype, value).filter(|_| !in_order);
     let indices: Vec<Vec<usize>> = match wanted.as_slice() {
         [one] => {
             let zero = other_zero(one);
             let same = |value: &[u8]| value == one || zero.as_deref() == Some(value);
-            vec![entries.filter(|(value, _)| same(value)).map(|(_, index)| index).collect()]
+            let own = entries.try_fold(Vec::new(), |mut own, entry| {
+                let (value, index) = entry?;
+                own.extend(same(value).then_some(index));
+                Ok::<_, Error>(own)
+            });
+            vec![own?]
         }
         _ => {
-            let entries: HashMap<&[u8], usize> = entries.collect();
+            let entries: HashMap<&[u8], usize> = entries.collect::<Result<_>>()?;
             let of = |value: &Vec<u8>| entries.get(value.as_slice()).copied();
             let all = |value| of(value).into_iter().chain(other_zero(value).as_ref().and_then(of)).collect();
             wanted.iter().map(all).collect()
