@@ -332,7 +332,7 @@ impl<K: Key> MergeBuffers<K> {
             let cell =
                 |word: u64| to_usize(word & mask).and_then(|at| cells.get(at)).copied().unwrap_or(u32::MAX);
             return Some(JobResult::of(words.len(), slot, |output| {
-                ties.resolve(exact, words, same, cell, output)
+                ties.resolve(exact, words, same, cell, output);
             }));
         }
         pairs.clear();
@@ -379,7 +379,7 @@ fn in_order<K: Key, F: ResolveTies>(
     // The sort is stable: equal keys stay in cell order.
     pairs.sort_by_key(|(key, _)| *key);
     JobResult::of(pairs.len(), slot, |output| {
-        ties.resolve(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, output)
+        ties.resolve(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, output);
     })
 }
 
