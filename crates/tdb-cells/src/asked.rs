@@ -1,4 +1,4 @@
-//! Ranges as they were asked for, and their conversion to the bytes of a dimension.
+//! Ranges as a query requests them, and their conversion to the bytes of a dimension.
 
 use core::ops::{Bound, RangeBounds};
 
@@ -8,7 +8,7 @@ use tdb_schema::Dimension;
 use crate::QueryError;
 use crate::coordinate::{Coordinate, int_to_float, integer_limits};
 
-/// A range as it was asked for.
+/// A requested range.
 #[derive(Clone, Debug)]
 pub enum Wanted {
     /// From one value to another, as the caller gave them.
@@ -42,9 +42,9 @@ pub struct Ends {
 /// A range as the caller gave it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedRange {
-    /// Where it begins.
+    /// The low end.
     pub low: Bound<Coordinate>,
-    /// Where it ends.
+    /// The high end.
     pub high: Bound<Coordinate>,
 }
 
@@ -122,6 +122,8 @@ fn resolve_end(
             Ok(Some(physical.visit(FloatBytes { value, excluded, side })))
         }
         Coordinate::Int(value) => {
+            // Numbers of 128 bits are far outside every type: what is done with the greatest one
+            // holds for its neighbour.
             let value = match (excluded, side) {
                 (false, _) => value,
                 (true, Side::Low) => value.saturating_add(1),

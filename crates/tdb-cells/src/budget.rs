@@ -67,8 +67,7 @@ impl MemoryBudget {
     /// The next larger amount that is easy to read: at most a sixteenth more, and a whole number of
     /// kibibytes or of a larger unit.
     pub(crate) fn rounded_up(bytes: u64) -> Self {
-        let step = (bytes / 16).max(1 << 10);
-        let step = 1u64 << (u64::BITS.saturating_sub(1)).saturating_sub(step.leading_zeros());
+        let step = 1u64 << (bytes / 16).max(1 << 10).ilog2();
         Self(bytes.checked_next_multiple_of(step).unwrap_or(u64::MAX))
     }
 }
@@ -107,8 +106,8 @@ impl FromStr for MemoryBudget {
         // bytes up to tebibytes.
         let digits = fraction.get(..fraction.len().min(15)).unwrap_or_default();
         let part: u128 = if digits.is_empty() { 0 } else { digits.parse().map_err(|_| no_number())? };
-        let scale = 10u128.pow(u32::try_from(digits.len()).unwrap_or(0));
-        let part = part.saturating_mul(u128::from(size)).checked_div(scale).unwrap_or(0);
+        let scale = digits.bytes().fold(1u128, |scale, _| scale * 10);
+        let part = part * u128::from(size) / scale;
         let bytes = whole.checked_mul(u128::from(size)).and_then(|bytes| bytes.checked_add(part));
         bytes.and_then(|bytes| u64::try_from(bytes).ok()).map(Self).ok_or_else(too_large)
     }

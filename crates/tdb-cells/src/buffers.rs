@@ -1,4 +1,5 @@
-//! Buffers of values and offsets, and common operations on them: create, split, fill.
+//! Buffers of values and offsets, as decoded tiles and results have them, and common operations on
+//! them: create, split, fill.
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
@@ -16,7 +17,7 @@ pub struct VarTile {
 impl VarTile {
     /// Length of each cell in bytes.
     pub fn lengths(&self) -> impl Iterator<Item = u64> {
-        // Offsets ascend: whoever decoded them has checked it.
+        // Offsets ascend: the decoder has checked it.
         let ends = self.offsets.iter().skip(1);
         self.offsets.iter().zip(ends).map(|(start, end)| end.saturating_sub(*start))
     }
@@ -92,13 +93,14 @@ pub fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
     for slot in lengths {
         let len = *slot;
         *slot = sum;
+        // A sum that is too large is refused below.
         sum = sum.saturating_add(len);
     }
     let too_large = || QueryError::TooLarge { cells: u128::from(sum) };
     Ok(to_usize(sum).filter(|sum| *sum < isize::MAX.unsigned_abs()).ok_or_else(too_large)?)
 }
 
-/// A 32-bit cell number as an index.
+/// A 32-bit cell number as an index: no cell has it if it does not fit.
 pub fn index_of(index: u32) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Results: columns of cells.
+//! Results of queries: columns of cells.
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, Native, to_usize};
 
@@ -63,7 +63,7 @@ impl Cells {
         self.order
     }
 
-    /// The columns, in the order the fields were asked for.
+    /// The columns, in the order in which the fields were requested.
     #[must_use]
     pub fn columns(&self) -> &[Column] {
         &self.columns
@@ -87,7 +87,7 @@ impl Cells {
     /// The column of a field.
     ///
     /// # Errors
-    /// [`QueryError::NotInResult`] if the field was not asked for.
+    /// [`QueryError::NotInResult`] if the field was not requested.
     pub fn field(&self, name: &str) -> Result<&Column> {
         let column = self.columns.iter().find(|column| column.name == name);
         Ok(column.ok_or_else(|| QueryError::NotInResult(name.to_owned()))?)

@@ -8,14 +8,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Limit in milliseconds for two corrections: if the clock jumped back by at most this much, writes
-/// keep the time from before the jump; if the clock of another machine is ahead by at most this
-/// much, writes follow that clock.
-pub(crate) const MOST_APART: u64 = 10_000;
+use crate::thresholds::MAX_CLOCK_SKEW_MS;
 
 /// The standard library has no clock for WebAssembly in a browser: asking for the time panics
 /// there.
-const THERE: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
+const HAS_CLOCK: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
 
 /// The latest time that this process took from its clock for something it wrote.
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -38,8 +35,8 @@ pub fn for_writing_from(taken: u64) -> Option<u64> {
     for_writing().map(|now| from(&WRITTEN, now, taken))
 }
 
-/// Leaves a time of this clock behind: whatever is written after this call has a later time, by
-/// this process and by others with the same clock.
+/// Waits until a time of this clock has passed: everything that this process, or another one with
+/// the same clock, writes after this call has a later time.
 pub fn leave(time: u64) {
     WRITTEN.fetch_max(time.saturating_add(1), Ordering::Relaxed);
     if wall() == Some(time) {
@@ -49,20 +46,21 @@ pub fn leave(time: u64) {
 
 /// Milliseconds since 1970.
 fn wall() -> Option<u64> {
-    if !THERE {
+    if !HAS_CLOCK {
         return None;
     }
+    // A clock that is set before 1970 is at 0, and one past all numbers at the last of them.
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Some(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 fn steady(written: &AtomicU64, clock: u64) -> u64 {
     let before = written.fetch_max(clock, Ordering::Relaxed);
-    if before > clock && before.saturating_sub(clock) <= MOST_APART { before } else { clock }
+    if before > clock && before - clock <= MAX_CLOCK_SKEW_MS { before } else { clock }
 }
 
 fn from(written: &AtomicU64, now: u64, taken: u64) -> u64 {
-    if taken <= now || taken.saturating_sub(now) > MOST_APART {
+    if taken <= now || taken - now > MAX_CLOCK_SKEW_MS {
         return now;
     }
     written.fetch_max(taken, Ordering::Relaxed);

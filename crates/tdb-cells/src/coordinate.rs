@@ -1,6 +1,6 @@
 //! Coordinates and other single values: as callers give them, as numbers, and in messages.
 
-use tdb_codec::{Datatype, Native, PhysicalVisitor, calendar};
+use tdb_codec::{Datatype, Native, PhysicalVisitor, calendar, to_u32};
 use tdb_schema::Dimension;
 
 /// A range end as the caller gave it, before the dimension's type is known.
@@ -64,7 +64,8 @@ pub fn integer(bytes: &[u8], signed: bool) -> i128 {
 
 /// The smallest and the largest integer of an integral type.
 pub fn integer_limits(datatype: Datatype) -> (i128, i128) {
-    let bits = u32::try_from(datatype.size().saturating_mul(8)).unwrap_or(64);
+    // Types have 1 to 8 bytes.
+    let bits = to_u32(datatype.size()).map_or(64, |bytes| bytes * 8);
     if datatype.physical().is_signed_integer() {
         (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
     } else {
@@ -91,7 +92,7 @@ pub fn show_coordinate(dimension: &Dimension, value: &[u8]) -> String {
 }
 
 /// The most bytes of a text that messages show.
-const SHOWN_TEXT: usize = 80;
+const MAX_SHOWN_TEXT: usize = 80;
 
 /// A value as text for a message: a number, or a text in quotes, of which only the beginning is
 /// shown if it is long.
@@ -100,12 +101,13 @@ pub fn show_value(datatype: Datatype, text: bool, value: &[u8]) -> String {
     impl PhysicalVisitor for Show<'_> {
         type Output = String;
         fn visit<T: Native>(self) -> String {
+            // Bytes of another size, which are no value, have no text.
             T::from_le(self.0).map_or_else(String::new, |value| format!("{value:?}"))
         }
     }
-    match value.get(..SHOWN_TEXT) {
+    match value.get(..MAX_SHOWN_TEXT) {
         _ if !text => datatype.physical().visit(Show(value)),
-        Some(start) if value.len() > SHOWN_TEXT => {
+        Some(start) if value.len() > MAX_SHOWN_TEXT => {
             format!("\"{}\"… ({} bytes)", start.escape_ascii(), value.len())
         }
         _ => format!("\"{}\"", value.escape_ascii()),

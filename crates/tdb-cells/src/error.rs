@@ -1,4 +1,4 @@
-//! The crate's error: what failed, in which file, at which offset.
+//! The error type of all operations on arrays: the file, the offset in it, and the reason.
 
 use core::ops::Range;
 use std::io;
@@ -30,7 +30,7 @@ pub enum Error {
     NotAnArray {
         /// The path.
         path: String,
-        /// What is there instead.
+        /// The reason, such as what the path contains instead.
         why: &'static str,
     },
     /// The bytes of a file do not follow the format.
@@ -38,7 +38,7 @@ pub enum Error {
     Corrupt {
         /// The file.
         path: String,
-        /// What is wrong, and at which offset.
+        /// The reason, with the offset of the wrong bytes.
         source: Box<Cause>,
     },
     /// The array needs something that this build does not support. Nothing is skipped silently.
@@ -52,7 +52,7 @@ pub enum Error {
     /// The query asks for something the array does not have.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// What was to be written does not fit the array. Nothing of it is visible to readers.
+    /// The cells or metadata to be written do not fit the array. Readers see nothing of them.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// Bytes that are not the description of a query.
@@ -105,7 +105,7 @@ fn gone(names: &[String], count: usize) -> String {
     )
 }
 
-/// What is wrong with a file's bytes.
+/// The reason why a file's bytes are not valid.
 #[derive(Clone, Debug, ThisError)]
 #[non_exhaustive]
 pub enum Cause {
@@ -124,7 +124,7 @@ pub enum Cause {
     /// Two structures contradict each other.
     #[error("{what} at offset {offset}: {detail}")]
     Inconsistent {
-        /// What was being read.
+        /// The structure that was being read.
         what: &'static str,
         /// The offset in the file.
         offset: u64,
@@ -323,7 +323,7 @@ impl Error {
         Self::Io { path: path.into(), source }
     }
 
-    /// The error of the line that calls this: what it relies on does not hold.
+    /// The error of the line that calls this: an assumption of it does not hold.
     #[doc(hidden)]
     #[must_use]
     #[track_caller]
@@ -333,12 +333,12 @@ impl Error {
     }
 }
 
-/// What is there unless the engine has a fault.
+/// Turns a value that is only missing if the engine has a fault into an error.
 pub trait OrInternal<T> {
     /// The value, or an [`InternalError`] of the line that calls this.
     ///
     /// # Errors
-    /// [`Error::Internal`] with `what`, which says what does not hold, if there is no value.
+    /// [`Error::Internal`] with `what`, which states what is missing, if there is no value.
     #[track_caller]
     fn or_internal(self, what: &'static str) -> Result<T>;
 }

@@ -1,16 +1,16 @@
-//! What can be known of a field's cells without reading them, and which fields have such
-//! statistics.
+//! Facts about a field's cells that statistics give without reading the cells (minimum, maximum,
+//! null count), and which fields have such statistics.
 
 use std::borrow::Cow;
 
 use tdb_codec::{CellValNum, Datatype, DatatypeClass, Physical};
 
-/// What is known of a field's cells.
+/// The facts that are known about a field's cells.
 #[derive(Clone, Debug)]
 pub enum FieldFacts<'a> {
     /// There are no cells: the fragment is older than the field.
     Missing,
-    /// The fragments of some cells may be older than the field, and nothing is known of the others.
+    /// The fragments of some cells may be older than the field; nothing is known about the others.
     Perhaps,
     /// There are cells, with these facts.
     Known(Facts<'a>),
@@ -25,7 +25,7 @@ pub struct Facts<'a> {
     pub nulls: Nulls,
 }
 
-/// Bounds of the values that are not null.
+/// Minimum and maximum, or bounds of them, of the values that are not null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extremes<'a> {
     /// Nothing is known of the values.
@@ -50,7 +50,7 @@ impl<'a> Extremes<'a> {
     }
 }
 
-/// How many cells are null.
+/// Whether cells are null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nulls {
     /// It is not known.

@@ -1,15 +1,16 @@
-//! Moves cells to their order: joins columns, permutes them, or closes the gaps that dropped cells
-//! leave.
+//! Moves cells into an order: joins the parts of a column, permutes them, or closes the gaps that
+//! dropped cells leave.
 
 use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
 use crate::buffers::{index_of, lengths_to_offsets, room_for, split_exactly, unfilled};
+use crate::thresholds::{GATHER_CELLS, GATHER_RUN_CELLS};
 use crate::{Cells, Column, Error, OrInternal, Result, parallel};
 
 /// Joins the values of consecutive pieces into one buffer, in parallel. Also returns how many bytes
-/// it moved: a single piece stays.
+/// it copied: a single piece is not copied.
 pub fn concat(threads: usize, pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
     let pieces = match <[Buffer; 1]>::try_from(pieces) {
         Ok([piece]) => return Ok((piece, 0)),
@@ -32,12 +33,6 @@ pub fn concat(threads: usize, pieces: Vec<Buffer>) -> Result<(Buffer, usize)> {
     Ok((data, moved))
 }
 
-/// Cells per parallel job of a permutation.
-const GATHER_BAND: usize = 1 << 17;
-
-/// If at least this many neighbours stay together, they are copied as one.
-const RUN: usize = 16;
-
 /// Writes the cells of `source` to `data` in the order of `order`. `data` has the length of the
 /// result.
 pub fn gather_fixed(
@@ -50,8 +45,8 @@ pub fn gather_fixed(
     if order.len().checked_mul(size) != Some(data.len()) {
         return Err(Error::internal("an order without room for its cells"));
     }
-    let bands = data.chunks_mut(GATHER_BAND.saturating_mul(size).max(1));
-    let jobs = bands.zip(order.chunks(GATHER_BAND)).collect();
+    let bands = data.chunks_mut(GATHER_CELLS.saturating_mul(size).max(1));
+    let jobs = bands.zip(order.chunks(GATHER_CELLS)).collect();
     parallel::run(
         threads,
         jobs,
@@ -63,8 +58,7 @@ pub fn gather_fixed(
             8 => gather::<8>(source, band, order),
             _ => {
                 for (cell, index) in band.chunks_exact_mut(size.max(1)).zip(order) {
-                    let start = index_of(*index).saturating_mul(size);
-                    let from = source.get(start..start.saturating_add(size));
+                    let from = bytes_of(index_of(*index), 1, size).and_then(|bytes| source.get(bytes));
                     cell.copy_from_slice(from.or_internal(NO_CELL)?);
                 }
                 Ok(())
@@ -74,13 +68,19 @@ pub fn gather_fixed(
     Ok(())
 }
 
-/// What is wrong if an order has the number of a cell that is not there.
+/// The fault if an order has the number of a cell that is not there.
 const NO_CELL: &str = "an order of cells without one of them";
+
+/// The bytes of `count` cells of `size` bytes from cell `first` on; `None` if no memory has them.
+fn bytes_of(first: usize, count: usize, size: usize) -> Option<Range<usize>> {
+    let start = first.checked_mul(size)?;
+    Some(start..start.checked_add(count.checked_mul(size)?)?)
+}
 
 fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) -> Result<()> {
     let source = source.as_chunks::<N>().0;
-    let cells = band.as_chunks_mut::<N>().0.chunks_mut(RUN);
-    for (cells, order) in cells.zip(order.chunks(RUN)) {
+    let cells = band.as_chunks_mut::<N>().0.chunks_mut(GATHER_RUN_CELLS);
+    for (cells, order) in cells.zip(order.chunks(GATHER_RUN_CELLS)) {
         if let Some(run) = whole_run(order).and_then(|run| source.get(run))
             && run.len() == cells.len()
         {
@@ -98,12 +98,13 @@ fn gather<const N: usize>(source: &[u8], band: &mut [u8], order: &[u32]) -> Resu
 fn whole_run(order: &[u32]) -> Option<Range<usize>> {
     let first = *order.first()?;
     let run = order.iter().zip(first..).all(|(cell, expected)| *cell == expected);
-    run.then(|| index_of(first)..index_of(first).saturating_add(order.len()))
+    let end = index_of(first).checked_add(order.len())?;
+    run.then_some(index_of(first)..end)
 }
 
-/// The length of the run at the beginning of `order`.
-fn run_length(order: &[u32]) -> usize {
-    let first = order.first().copied().unwrap_or(0);
+/// The number of cells from `first` on, the first of `order`, that follow each other in `order`: at
+/// least 1.
+fn run_length(first: u32, order: &[u32]) -> usize {
     order.iter().zip(first..).take_while(|(cell, expected)| *cell == expected).count()
 }
 
@@ -112,18 +113,19 @@ fn run_length(order: &[u32]) -> usize {
 pub fn keep_cells(bytes: &mut [u8], size: usize, cells: &[u32]) -> Result<usize> {
     let (mut to, mut rest, mut moved) = (0usize, cells, 0usize);
     while let Some(first) = rest.first() {
-        let run = run_length(rest).max(1);
-        let start = index_of(*first).saturating_mul(size);
-        let end = start.saturating_add(run.saturating_mul(size));
-        if end > bytes.len() {
-            return Err(Error::internal(NO_CELL));
+        let run = run_length(*first, rest);
+        let from = bytes_of(index_of(*first), run, size).filter(|from| from.end <= bytes.len());
+        let from = from.or_internal(NO_CELL)?;
+        if from.start < to {
+            return Err(Error::internal("cells to be kept that are not in ascending order"));
         }
-        if to != start {
-            bytes.copy_within(start..end, to);
-            moved = moved.saturating_add(end.saturating_sub(start));
+        let len = from.len();
+        if to != from.start {
+            bytes.copy_within(from, to);
+            moved += len;
         }
-        to = to.saturating_add(run.saturating_mul(size));
-        rest = rest.get(run..).unwrap_or_default();
+        to += len;
+        rest = rest.get(run..).or_internal(NO_CELL)?;
     }
     Ok(moved)
 }
@@ -138,11 +140,12 @@ pub fn gather_var(
 ) -> Result<(Vec<u64>, Buffer)> {
     let at = |index: usize| offsets.get(index).copied().and_then(to_usize).or_internal(NO_CELL);
     let length = |index: usize| -> Result<usize> {
-        let length = at(index.saturating_add(1))?.checked_sub(at(index)?);
+        let next = index.checked_add(1).or_internal(NO_CELL)?;
+        let length = at(next)?.checked_sub(at(index)?);
         length.or_internal("a cell that ends before it begins")
     };
-    let mut lengths = vec![0u64; order.len().saturating_add(1)];
-    let jobs = lengths.chunks_mut(GATHER_BAND).zip(order.chunks(GATHER_BAND)).collect();
+    let mut lengths = vec![0u64; order.len() + 1];
+    let jobs = lengths.chunks_mut(GATHER_CELLS).zip(order.chunks(GATHER_CELLS)).collect();
     let sizes = parallel::run(
         threads,
         jobs,
@@ -152,6 +155,7 @@ pub fn gather_var(
             for (slot, index) in lengths.iter_mut().zip(order) {
                 let len = length(index_of(*index))?;
                 *slot = to_u64(len);
+                // Cells may be there several times: only `lengths_to_offsets` says whether all fit.
                 sum = sum.saturating_add(len);
             }
             Ok(sum)
@@ -160,7 +164,7 @@ pub fn gather_var(
     let total = lengths_to_offsets(&mut lengths)?;
     let mut data = unfilled(total)?;
     let bands = split_exactly(data.as_mut_slice(), sizes)?;
-    let jobs = bands.into_iter().zip(order.chunks(GATHER_BAND)).collect();
+    let jobs = bands.into_iter().zip(order.chunks(GATHER_CELLS)).collect();
     parallel::run(
         threads,
         jobs,
@@ -169,14 +173,15 @@ pub fn gather_var(
             let (mut band, mut order) = (band, order);
             // Neighbours that stay together are copied as one.
             while let Some(first) = order.first() {
-                let run = run_length(order).max(1);
+                let run = run_length(*first, order);
                 let first = index_of(*first);
-                let from = values.get(at(first)?..at(first.saturating_add(run))?);
+                let end = first.checked_add(run).or_internal(NO_CELL)?;
+                let from = values.get(at(first)?..at(end)?);
                 let from = from.or_internal("a column without the values of its offsets")?;
                 let split = core::mem::take(&mut band).split_at_mut_checked(from.len());
                 let (slot, rest) = split.or_internal("an order without room for its values")?;
                 slot.copy_from_slice(from);
-                (band, order) = (rest, order.get(run..).unwrap_or_default());
+                (band, order) = (rest, order.get(run..).or_internal(NO_CELL)?);
             }
             Ok(())
         },
@@ -207,6 +212,8 @@ impl Column {
     /// The cells that have a 1 in `selected`.
     fn only(self, selected: &[u8]) -> Result<Self> {
         let chosen = || (0..).zip(selected).filter(|(_, selected)| **selected != 0).map(|(cell, _)| cell);
+        // With codes, a string may be counted many times, so that the sum need not fit: then there
+        // is no memory for it.
         let cell = |cell: usize| self.cell(cell).or_internal("a selection without one of its cells");
         let bytes = chosen().try_fold(0usize, |sum, at| Ok::<_, Error>(sum.saturating_add(cell(at)?.len())));
         let mut data = room_for(bytes?)?;

@@ -1,8 +1,10 @@
-//! Boxes of cells: cut into tiles, and in two orders at once, to copy dense tiles to results.
+//! Boxes of cells of a dense array: the grid of their tiles, and the copy of a box from a buffer in
+//! one cell order to a buffer in another, as from a dense tile to a result.
 
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::{Dimension, Range};
 
+use crate::thresholds::TRANSPOSE_CELLS;
 use crate::{OrInternal, Result};
 
 /// Strides of a box of `counts` cells in row- or column-major order: the distance in cells between
@@ -22,8 +24,8 @@ pub fn strides(counts: &[usize], order: Layout) -> Option<Vec<usize>> {
     Some(strides)
 }
 
-/// The place of tile number `tile` in a grid of `counts` tiles: how many tiles are before it along
-/// each dimension.
+/// The position of tile number `tile` in a grid of `counts` tiles: the number of tiles before it
+/// along each dimension. A grid without tiles has only zeros.
 pub fn place(tile: usize, counts: &[usize], order: Layout) -> Vec<u64> {
     let mut rest = tile;
     let mut places = vec![0u64; counts.len()];
@@ -63,7 +65,8 @@ impl Side {
         (low <= high && high <= last && extent > 0).then_some(Self { low, high, extent })
     }
 
-    /// The number of the first tile that it touches.
+    /// The number of the first tile that it touches; 0 if tiles have no cells, which [`Self::of`]
+    /// excludes.
     const fn first_tile(self) -> u64 {
         match self.low.checked_div(self.extent) {
             Some(tile) => tile,
@@ -71,18 +74,20 @@ impl Side {
         }
     }
 
-    /// How many tiles it touches.
+    /// The number of tiles that it touches. A domain of all numbers of 64 bits has one cell more
+    /// than 64 bits count: then the number, of tiles or cells, is the greatest one.
     pub fn tiles(self) -> u64 {
         let last = self.high.checked_div(self.extent).unwrap_or(0);
         last.saturating_sub(self.first_tile()).saturating_add(1)
     }
 
-    /// How many cells it has.
+    /// The number of its cells.
     pub fn cells(self) -> u64 {
         self.high.saturating_sub(self.low).saturating_add(1)
     }
 
-    /// The first cell of its tile `tile`, which may be before the box.
+    /// The first cell of its tile `tile`, which may be before the box. Cells of tiles after the box
+    /// may be past 64 bits: they are at the greatest number, which no box is behind.
     pub fn start(self, tile: u64) -> u64 {
         self.first_tile().saturating_add(tile).saturating_mul(self.extent)
     }
@@ -111,10 +116,6 @@ pub struct BoxMap {
     source: usize,
     target: usize,
 }
-
-/// Side of the square blocks of a transposition: two blocks of 8-byte cells fit in a core's
-/// first-level cache.
-const BLOCK: usize = 16;
 
 impl BoxMap {
     /// The box of `counts` cells whose first cell is cell `source` of the source and cell `target`
@@ -194,8 +195,8 @@ impl BoxMap {
         Ok(())
     }
 
-    /// Some if the box's last cell, and so each one, is in a source and in a target of so many
-    /// bytes.
+    /// `Some` if the last cell of the box, and so every one, is inside a source and a target of
+    /// these lengths, in bytes.
     fn check(&self, source: usize, target: usize, size: usize) -> Option<()> {
         if self.axes.iter().any(|axis| axis.count == 0) {
             return Some(());
@@ -223,15 +224,15 @@ impl BoxMap {
         let near = axes.iter().enumerate().min_by_key(|(_, axis)| axis.source).map(|(index, _)| index);
         let fast_source = near.map_or(Axis { count: 1, source: 0, target: 0 }, |index| axes.remove(index));
         walk(&axes, self.source, self.target, &mut |from, to| {
-            for i in (0..fast_source.count).step_by(BLOCK) {
-                for j in (0..fast_target.count).step_by(BLOCK) {
-                    for a in i..fast_source.count.min(i.wrapping_add(BLOCK)) {
+            for i in (0..fast_source.count).step_by(TRANSPOSE_CELLS) {
+                for j in (0..fast_target.count).step_by(TRANSPOSE_CELLS) {
+                    for a in i..fast_source.count.min(i.wrapping_add(TRANSPOSE_CELLS)) {
                         let from = from.wrapping_add(a.wrapping_mul(fast_source.source));
                         let to = to.wrapping_add(a.wrapping_mul(fast_source.target));
-                        for b in j..fast_target.count.min(j.wrapping_add(BLOCK)) {
+                        for b in j..fast_target.count.min(j.wrapping_add(TRANSPOSE_CELLS)) {
                             let from = from.wrapping_add(b.wrapping_mul(fast_target.source));
                             let to = to.wrapping_add(b.wrapping_mul(fast_target.target));
-                            // Both are there: `check` has seen to it.
+                            // Both exist: `check` has checked it.
                             if let (Some(to), Some(from)) = (target.get_mut(to), source.get(from)) {
                                 *to = *from;
                             }
@@ -243,7 +244,7 @@ impl BoxMap {
     }
 }
 
-/// Copies bytes that are there, as [`BoxMap::check`] has seen to it.
+/// Copies bytes; [`BoxMap::check`] has checked that both ranges exist.
 fn copy_bytes(source: &[u8], from: usize, target: &mut [u8], to: usize, len: usize) {
     let source = source.get(from..from.wrapping_add(len));
     if let (Some(source), Some(target)) = (source, target.get_mut(to..to.wrapping_add(len))) {
@@ -251,6 +252,7 @@ fn copy_bytes(source: &[u8], from: usize, target: &mut [u8], to: usize, len: usi
     }
 }
 
+/// Calls `visit` with the positions in the source and in the target of every cell of a box.
 fn walk(axes: &[Axis], source: usize, target: usize, visit: &mut impl FnMut(usize, usize)) {
     match axes.split_first() {
         None => visit(source, target),

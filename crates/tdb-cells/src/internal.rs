@@ -1,19 +1,19 @@
-//! Faults of the engine itself: what cannot be, and the line that noticed it.
+//! Internal errors: faults of the engine itself, with the line of code that noticed them.
 //!
-//! Code that parses bytes has typed errors for all that a file can contain. The engine above it
-//! relies on what those parsers and its own steps have established: a mask has a flag for each
-//! cell, a group has a slot. Where such a thing could only be missing because of a bug, the code
-//! asks for it with [`OrInternal::or_internal`](crate::OrInternal::or_internal); a default there
-//! would turn the bug into wrong cells.
+//! Code that parses bytes has typed errors for everything that a file can contain. The engine above
+//! it relies on what those parsers and its own steps have established: a mask has a flag for each
+//! cell, a group has a slot. Where such a thing can only be missing because of a bug, the code uses
+//! [`OrInternal::or_internal`](crate::OrInternal::or_internal); a default there would turn the bug
+//! into wrong cells.
 
 use core::panic::Location;
 
 use thiserror::Error as ThisError;
 
-/// Where people report faults.
+/// The address at which users report faults.
 const ISSUES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
 
-/// A fault of tdb: what does not hold, and the line of its source that noticed.
+/// A fault of tdb: the assumption that does not hold, and the line of its source that noticed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ThisError)]
 #[error(
     "internal error: {what} ({}:{}); this is a fault of tdb, neither of the array nor of the query: please report it with \
@@ -35,7 +35,7 @@ impl InternalError {
         Self { what, location: Location::caller() }
     }
 
-    /// What does not hold.
+    /// The assumption that does not hold.
     #[must_use]
     pub const fn what(&self) -> &'static str {
         self.what

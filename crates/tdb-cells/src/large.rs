@@ -28,7 +28,7 @@ pub(crate) fn zeroed(len: usize) -> Option<Buffer> {
 pub(crate) fn is_there(len: usize) -> bool {
     let mut room = Vec::<u8>::new();
     let is_there = room.try_reserve_exact(len).is_ok();
-    // Otherwise the compiler may leave out an allocation that nobody uses.
+    // Otherwise the compiler may leave out an allocation that is not used.
     core::hint::black_box(&room);
     is_there
 }
@@ -52,30 +52,31 @@ mod pages {
     use memmap2::{Advice, MmapMut};
     use tdb_codec::{Buffer, Memory};
 
-    /// Smaller buffers come from the allocator: they contain few large pages, and are often reused.
-    const LEAST: usize = 4 << 20;
+    use crate::thresholds::MIN_PAGED_BYTES;
 
     /// Pages of dropped buffers, the oldest first.
     struct Kept {
         pages: Vec<MmapMut>,
+        /// The sum of their lengths, all of which are mapped at once.
         bytes: usize,
-        most: usize,
+        /// The most bytes that are kept.
+        max: usize,
     }
 
-    static KEPT: Mutex<Kept> = Mutex::new(Kept { pages: Vec::new(), bytes: 0, most: 256 << 20 });
+    static KEPT: Mutex<Kept> = Mutex::new(Kept { pages: Vec::new(), bytes: 0, max: 256 << 20 });
 
     impl Kept {
         fn remove(&mut self, at: usize) -> MmapMut {
             let pages = self.pages.remove(at);
-            self.bytes = self.bytes.saturating_sub(pages.len());
+            self.bytes -= pages.len();
             pages
         }
 
-        /// Takes out the oldest pages until at most `most` bytes are left. Dropping them gives them
+        /// Takes out the oldest pages until at most `max` bytes are left. Dropping them gives them
         /// back to the system.
-        fn shrink(&mut self, most: usize) -> Vec<MmapMut> {
+        fn shrink(&mut self, max: usize) -> Vec<MmapMut> {
             let mut out = Vec::new();
-            while self.bytes > most && !self.pages.is_empty() {
+            while self.bytes > max && !self.pages.is_empty() {
                 out.push(self.remove(0));
             }
             out
@@ -83,13 +84,13 @@ mod pages {
 
         /// Keeps these pages; returns those that are too many now.
         fn give(&mut self, pages: MmapMut) -> Vec<MmapMut> {
-            self.bytes = self.bytes.saturating_add(pages.len());
+            self.bytes += pages.len();
             self.pages.push(pages);
-            self.shrink(self.most)
+            self.shrink(self.max)
         }
 
-        /// Pages for `len` bytes, if there are any that are not much larger. Otherwise others make
-        /// room for new ones, so that keeping pages does not add to what a query needs.
+        /// Pages for `len` bytes, if there are any that are at most a quarter larger. Otherwise
+        /// others make room for new ones, so that keeping pages does not add to what a query needs.
         fn take(&mut self, len: usize) -> Result<MmapMut, Vec<MmapMut>> {
             let fits = |pages: &MmapMut| (len..=len.saturating_add(len / 4)).contains(&pages.len());
             match self.pages.iter().rposition(fits) {
@@ -101,13 +102,13 @@ mod pages {
 
     pub(super) fn keep(bytes: usize) {
         let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.most = bytes;
+        kept.max = bytes;
         let released = kept.shrink(bytes);
         drop(kept);
         drop(released);
     }
 
-    /// Changes what is kept, unless another thread does so now: nobody waits, and a process that
+    /// Changes what is kept, unless another thread does so now: no thread waits, and a process that
     /// was forked while a thread held the lock goes on without kept pages.
     fn with_kept<R>(change: impl FnOnce(&mut Kept) -> R) -> Option<R> {
         KEPT.try_lock().ok().map(|mut kept| change(&mut kept))
@@ -143,7 +144,7 @@ mod pages {
 
     /// Pages that were never used, all zero.
     pub(super) fn fresh(len: usize) -> Option<Buffer> {
-        if len < LEAST {
+        if len < MIN_PAGED_BYTES {
             return None;
         }
         let pages = MmapMut::map_anon(len).ok()?;
@@ -154,7 +155,7 @@ mod pages {
 
     /// Pages that were used before.
     pub(super) fn used(len: usize) -> Option<Buffer> {
-        if len < LEAST {
+        if len < MIN_PAGED_BYTES {
             return None;
         }
         match with_kept(|kept| kept.take(len))? {
@@ -173,7 +174,7 @@ mod pages {
 
         #[test]
         fn pages_serve_again_for_buffers_of_about_their_size() {
-            let mut kept = Kept { pages: Vec::new(), bytes: 0, most: 100 << 20 };
+            let mut kept = Kept { pages: Vec::new(), bytes: 0, max: 100 << 20 };
             assert!(kept.give(pages(10 << 20)).is_empty());
             let first = kept.pages[0].as_ptr();
             let released = kept.take(11 << 20).unwrap_err();
@@ -187,7 +188,7 @@ mod pages {
 
         #[test]
         fn what_is_kept_is_bounded_and_makes_room_for_what_is_new() {
-            let mut kept = Kept { pages: Vec::new(), bytes: 0, most: 25 << 20 };
+            let mut kept = Kept { pages: Vec::new(), bytes: 0, max: 25 << 20 };
             assert!(kept.give(pages(10 << 20)).is_empty());
             assert!(kept.give(pages(12 << 20)).is_empty());
             let released = kept.give(pages(5 << 20));

@@ -4,16 +4,17 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column must contain |
-//! | [`coordinate`], [`asked`], [`ranges`] | values as callers give them, and the intervals of a dimension that they become |
+//! | [`coordinate`], [`asked`], [`ranges`] | values and ranges as a query requests them, and the intervals of a dimension that they become |
 //! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
-//! | [`order`], [`gather`], [`grid`] | cells put in order, moved there, and copied between boxes of different orders |
-//! | [`facts`], [`tally`] | what can be known of a field's cells without reading them, and how it is computed |
-//! | [`budget`], [`share`] | amounts of memory, and what one batch of a query may take |
-//! | [`window`], [`clock`] | the time window of an array that is seen, and the present time |
-//! | [`parallel`] | the threads of all crates that use this one |
-//! | [`error`], [`internal`] | what failed, in which file, at which offset; faults of the engine itself |
+//! | [`order`], [`gather`], [`grid`] | sorting cells, moving them into an order, and copying boxes of cells from one order to another |
+//! | [`facts`], [`tally`] | minimum, maximum, sum and null counts of a field, and how they are computed |
+//! | [`budget`], [`share`] | amounts of memory, and the scope and memory of one batch of a query |
+//! | [`window`], [`clock`] | the time window in which an array is read, and the present time |
+//! | [`parallel`] | running jobs on several threads, for all crates that use this one |
+//! | [`error`], [`internal`] | errors with the file and offset they are about; faults of the engine itself |
 //!
-//! What a caller asks for is a plain value, which is checked only when it is used with an array:
+//! Conditions, ranges and windows are plain values, which are checked only when they are used with
+//! an array:
 //!
 //! ```
 //! use tdb_cells::TimeWindow;
@@ -52,6 +53,7 @@ pub mod ranges;
 pub mod share;
 pub mod spec;
 pub mod tally;
+mod thresholds;
 pub mod window;
 
 pub use budget::{MemoryBudget, MemoryBudgetError};

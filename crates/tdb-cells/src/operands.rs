@@ -11,9 +11,9 @@ use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
 use crate::coordinate::integer_limits;
 use crate::expression::{
-    ConditionError, ConditionErrorKind as Kind, MOST_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
+    ConditionError, ConditionErrorKind as Kind, MAX_INTEGER, Operand, Place, Predicate, QueryCondition, Tree,
 };
-use crate::{Error, QueryError, Result};
+use crate::{Error, OrInternal, QueryError, Result};
 
 /// The parts of an array that are needed to check a condition.
 pub trait ConditionTarget {
@@ -133,16 +133,24 @@ pub fn indices(
     // A file without values may state any length of them.
     compared.len = compared.len.filter(|_| !enumeration.is_empty());
     let wanted = compared.all(operands).map_err(query)?;
-    let entries = (0..enumeration.len()).filter_map(|index| Some((enumeration.value(index)?, index)));
+    let mut entries = (0..enumeration.len()).map(|index| {
+        let value = enumeration.value(index).or_internal("an enumeration without one of its values")?;
+        Ok::<_, Error>((value, index))
+    });
     let other_zero = |value: &Vec<u8>| other_zero(enumeration.datatype, value).filter(|_| !in_order);
     let indices: Vec<Vec<usize>> = match wanted.as_slice() {
         [one] => {
             let zero = other_zero(one);
             let same = |value: &[u8]| value == one || zero.as_deref() == Some(value);
-            vec![entries.filter(|(value, _)| same(value)).map(|(_, index)| index).collect()]
+            let own = entries.try_fold(Vec::new(), |mut own, entry| {
+                let (value, index) = entry?;
+                own.extend(same(value).then_some(index));
+                Ok::<_, Error>(own)
+            });
+            vec![own?]
         }
         _ => {
-            let entries: HashMap<&[u8], usize> = entries.collect();
+            let entries: HashMap<&[u8], usize> = entries.collect::<Result<_>>()?;
             let of = |value: &Vec<u8>| entries.get(value.as_slice()).copied();
             let all = |value| of(value).into_iter().chain(other_zero(value).as_ref().and_then(of)).collect();
             wanted.iter().map(all).collect()
@@ -285,7 +293,7 @@ impl<'f> Compared<'f> {
             Operand::Bool(value) if self.datatype == Datatype::Bool => i128::from(*value),
             // 1e6 is as good an integer as 1000000.
             #[expect(clippy::cast_possible_truncation, reason = "a whole number well inside the range")]
-            Operand::Float(value) if value.fract() == 0.0 && value.abs() < MOST_INTEGER => *value as i128,
+            Operand::Float(value) if value.fract() == 0.0 && value.abs() < MAX_INTEGER => *value as i128,
             Operand::Decimal(text) => match whole(text) {
                 Some(value) => value,
                 None if is_integer(text) => return Err(too_far(field)),

@@ -1,24 +1,26 @@
 //! Putting cells in order, and keeping only the newest of those with equal coordinates.
 //!
-//! Each cell gets a key (`keys`): the parts of the order packed into 64 or 128 bits. Parts that do
-//! not fit are left out, and in Hilbert order a key contains only the place on the curve; cells
-//! with equal keys are then compared. Strings are compared as signed bytes in the stored order of
-//! cells, and as unsigned bytes in row- and column-major order ([`Part`]). If they are too long for
-//! a key, their ranks among the different strings take their place (`ranks`).
+//! Each cell gets a sort key (`layout`, `keys`): the parts of the order packed into 64 or 128 bits.
+//! Parts that do not fit are left out, and in Hilbert order a key contains only the position on the
+//! curve; cells with equal keys are then compared. Strings are compared as signed bytes in the
+//! stored order of cells, and as unsigned bytes in row- and column-major order ([`Part`]). If they
+//! are too long for a key, the key contains their ranks among the different strings (`ranks`).
 //!
 //! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs
 //! cut them into bands that fit the cache of a core, and the keys of a band are made, checked and
 //! sorted when its turn comes. So there is never a key for each cell in memory. Runs that turn out
-//! not to be sorted, and other orders, are distributed over buckets by the leading bits of their
-//! keys; the rest of a key and the number of the cell mostly fit in a word.
+//! not to be sorted, and other orders, are sorted by buckets (a radix sort): cells are distributed
+//! over buckets by the leading bits of their keys; the rest of a key and the number of the cell
+//! mostly fit in 64 bits.
 //!
-//! Whoever only asks which cells are replaced may bring their keys instead of coordinates
-//! ([`Keying`]).
+//! A caller that only needs to know which cells are replaced by newer ones may pass the keys of
+//! cells instead of their coordinates ([`Keying`]).
 //!
 //! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
 pub mod hilbert;
 mod keys;
+mod layout;
 mod measure;
 mod ranks;
 mod ready;
@@ -32,9 +34,10 @@ use core::cmp::{Ordering, Reverse};
 use tdb_codec::{Layout, to_u32, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use self::keys::{Keys, Packing};
+use self::keys::ComputedKeys;
+use self::layout::KeyLayout;
 pub use self::ready::{Keying, replaced_by_keys};
-use self::sort::{Finish, Key, Keyed, Sink, Sorted};
+use self::sort::{CellKeys, JobOutput, Key, ResolveTies, Sorted};
 use self::table::CellTable;
 pub use self::table::{CellBatch, CoordinatesRef};
 use crate::Result;
@@ -67,7 +70,7 @@ pub enum CellOrder {
     ColMajor,
     /// Space tiles in tile order, cells of a tile in cell order.
     Global,
-    /// By their places on the Hilbert curve.
+    /// By their positions on the Hilbert curve.
     Hilbert,
 }
 
@@ -95,15 +98,15 @@ pub fn permutation(
     dedup: bool,
 ) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
-    Ok(sorted(threads, schema, &table, order, Wanted { order: true, dedup })?.order)
+    Ok(sorted(threads, schema, &table, order, SortRequest { order: true, dedup })?.order)
 }
 
 /// The numbers of the cells that are replaced by others with equal coordinates, counted in the same
 /// way, ascending. The order of the remaining cells does not matter.
 pub fn replaced(threads: usize, schema: &ArraySchema, batches: Vec<CellBatch<'_>>) -> Result<Vec<u32>> {
     let table = CellTable::new(&schema.domain.dimensions, batches)?;
-    let wanted = Wanted { order: false, dedup: true };
-    let mut cells = sorted(threads, schema, &table, order_to_compare(schema), wanted)?.dropped;
+    let request = SortRequest { order: false, dedup: true };
+    let mut cells = sorted(threads, schema, &table, order_to_compare(schema), request)?.dropped;
     cells.sort_unstable();
     Ok(cells)
 }
@@ -117,10 +120,10 @@ const fn order_to_compare(schema: &ArraySchema) -> CellOrder {
     }
 }
 
-/// What a sort must compute.
+/// The results that a sort must compute.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
-    /// The order, and not only the dropped cells.
+struct SortRequest {
+    /// Whether the order is needed, and not only the dropped cells.
     order: bool,
     /// Whether only the newest of cells with equal coordinates is kept.
     dedup: bool,
@@ -131,105 +134,105 @@ fn sorted(
     schema: &ArraySchema,
     table: &CellTable<'_>,
     order: CellOrder,
-    wanted: Wanted,
+    request: SortRequest,
 ) -> Result<Sorted> {
     if table.cells() == 0 {
         return Ok(Sorted::default());
     }
-    let packing = Packing::new(threads, schema, table, order)?;
+    let layout = KeyLayout::new(threads, schema, table, order)?;
     let parts = parts(schema, order);
-    let ties = Ties { table, parts: &parts, dimensions: &schema.domain.dimensions, wanted };
-    if packing.is_narrow() {
-        sorted_by::<u64>(threads, &packing, table, &ties)
+    let ties = EqualKeys { table, parts: &parts, dimensions: &schema.domain.dimensions, request };
+    if layout.is_narrow() {
+        sorted_by::<u64>(threads, &layout, table, &ties)
     } else {
-        sorted_by::<u128>(threads, &packing, table, &ties)
+        sorted_by::<u128>(threads, &layout, table, &ties)
     }
 }
 
 fn sorted_by<K: Key>(
     threads: usize,
-    packing: &Packing<'_>,
+    layout: &KeyLayout<'_>,
     table: &CellTable<'_>,
-    ties: &Ties<'_>,
+    ties: &EqualKeys<'_>,
 ) -> Result<Sorted> {
-    let ordered = ties.wanted.order;
-    if let Some(sorted) = sort::merge::<K, _, _>(threads, &Keys { packing, table }, ties, ordered)? {
+    let ordered = ties.request.order;
+    if let Some(sorted) = sort::merge::<K, _, _>(threads, &ComputedKeys { layout, table }, ties, ordered)? {
         return Ok(sorted);
     }
     // Without keys, all cells are compared.
-    let nothing = || Keyed {
+    let no_keys = || CellKeys {
         keys: vec![K::default(); table.cells()],
         min: K::default(),
         max: K::default(),
         exact: false,
     };
-    let keyed = packing.all::<K>(threads, table)?.unwrap_or_else(nothing);
-    sort::sort(threads, &keyed, ties, ordered)
+    let keys = layout.all::<K>(threads, table)?.unwrap_or_else(no_keys);
+    sort::sort(threads, &keys, ties, ordered)
 }
 
-/// Cells whose keys are equal.
-struct Ties<'a> {
+/// Puts cells with equal keys in order, and drops those that others replace.
+struct EqualKeys<'a> {
     table: &'a CellTable<'a>,
     parts: &'a [Part],
     dimensions: &'a [Dimension],
-    wanted: Wanted,
+    request: SortRequest,
 }
 
-impl Finish for Ties<'_> {
-    fn finish<E: Copy>(
+impl ResolveTies for EqualKeys<'_> {
+    fn resolve<E: Copy>(
         &self,
         exact: bool,
         sorted: &[E],
         same: impl Fn(E, E) -> bool,
         cell: impl Fn(E) -> u32,
-        sink: &mut Sink<'_>,
+        output: &mut JobOutput<'_>,
     ) {
         let mut cells = Vec::new();
         for group in sorted.chunk_by(|a, b| same(*a, *b)) {
             match group {
-                [entry] => sink.keep(cell(*entry)),
+                [entry] => output.keep(cell(*entry)),
                 _ => {
                     cells.clear();
                     cells.extend(group.iter().map(|entry| cell(*entry)));
-                    self.resolve_duplicates(exact, &mut cells, sink);
+                    self.resolve_duplicates(exact, &mut cells, output);
                 }
             }
         }
     }
 }
 
-impl Ties<'_> {
+impl EqualKeys<'_> {
     /// Passes on cells with equal keys, which are in cell order.
-    fn resolve_duplicates(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
+    fn resolve_duplicates(&self, exact: bool, cells: &mut [u32], output: &mut JobOutput<'_>) {
         if exact {
-            return self.equal(true, cells, sink);
+            return self.equal(true, cells, output);
         }
         let compare = |a: u32, b: u32| self.table.compare(self.parts, self.dimensions, a, b);
         cells.sort_by(|a, b| compare(*a, *b));
         for group in cells.chunk_by_mut(|a, b| compare(*a, *b).is_eq()) {
-            // Zeros of different signs have the same place, but are different coordinates.
-            self.equal(false, group, sink);
+            // Zeros of different signs have the same position, but are different coordinates.
+            self.equal(false, group, output);
         }
     }
 
-    /// Passes on cells with the same place: the newest first, or only the newest of each
-    /// coordinate.
-    fn equal(&self, exact: bool, cells: &mut [u32], sink: &mut Sink<'_>) {
-        cells.sort_by_key(|cell| Reverse(self.table.rank(*cell)));
+    /// Passes on cells with the same position in the order: the newest first, or only the newest
+    /// cell of each coordinate.
+    fn equal(&self, exact: bool, cells: &mut [u32], output: &mut JobOutput<'_>) {
+        cells.sort_by_key(|cell| Reverse(self.table.recency(*cell)));
         for (index, cell) in cells.iter().enumerate() {
             let mut newer = cells.iter().take(index);
             let same = |newer: &u32| exact || self.table.same(self.dimensions.len(), *newer, *cell);
-            if self.wanted.dedup && newer.any(same) {
-                sink.drop(*cell);
+            if self.request.dedup && newer.any(same) {
+                output.drop(*cell);
             } else {
-                sink.keep(*cell);
+                output.keep(*cell);
             }
         }
     }
 }
 
-/// The parts of an order's keys, most significant first. In Hilbert order, cells at the same place
-/// are in row-major order.
+/// The parts of an order's keys, most significant first. In Hilbert order, cells at the same
+/// position are in row-major order.
 ///
 /// Strings are compared as in libtiledb: as signed bytes in the stored order, as unsigned bytes in
 /// row- and column-major order. For an array of one dimension these orders are the stored order.
@@ -272,10 +275,9 @@ pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     if dimension.is_var() {
         return None;
     }
-    let bits_of = |max: u64| u64::BITS.saturating_sub(max.leading_zeros());
     match (part, dimension.last_ordinal()) {
-        (Part::Tile(_), Some(last)) => Some(bits_of(last.checked_div(dimension.extent_cells()?)?)),
-        (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bits_of(last)),
+        (Part::Tile(_), Some(last)) => Some(bit_width(last.checked_div(dimension.extent_cells()?)?)),
+        (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bit_width(last)),
         // Reals: order-preserving bits, and tile indices, which can be any number.
         (Part::Cell(_) | Part::Bytes(_), None) => {
             u32::try_from(dimension.datatype.size().checked_mul(8)?).ok()
@@ -284,7 +286,17 @@ pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
     }
 }
 
-/// The integer sign- or zero-extended to 64 bits.
+/// Bits of the numbers from 0 to `max`.
+const fn bit_width(max: u64) -> u32 {
+    u64::BITS - max.leading_zeros()
+}
+
+/// The greatest number of so many bits, at most 64: a mask of the lowest bits.
+fn low_bits(bits: u32) -> u64 {
+    u64::BITS.checked_sub(bits).map_or(u64::MAX, |unset| u64::MAX.checked_shr(unset).unwrap_or(0))
+}
+
+/// The integer sign- or zero-extended to 64 bits; 0 for bytes of another size than an integer has.
 #[inline]
 fn integer(bytes: &[u8], signed: bool) -> u64 {
     match *bytes {
@@ -324,8 +336,7 @@ pub fn is_negative_zero(bytes: &[u8]) -> bool {
 /// The bytes of the real of `size` bytes for which [`float_bits`] returns `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
-        // Bits past all reals, which stand for the end of a range that is not known, are those of
-        // the last one.
+        // More than 32 bits stand for the end of a range that is not known: the greatest real.
         let bits = to_usize(bits).and_then(to_u32).unwrap_or(u32::MAX);
         let sign = 1u32 << 31;
         return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
@@ -334,7 +345,8 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
 }
 
-/// Compares two coordinates of a dimension by one part of a key.
+/// Compares two coordinates of a dimension by one part of a key. Both are values of the dimension:
+/// the table of cells checks their sizes.
 pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
     if matches!(part, Part::Bytes(_)) {
         return a.cmp(b);

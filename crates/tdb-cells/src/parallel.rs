@@ -1,11 +1,12 @@
-//! The only threads of the project: started for one batch of jobs, and joined before it returns.
-//! There is no global pool, so nothing survives a fork, and the caller chooses the number of
-//! threads.
+//! Runs the jobs of a query on several threads, which are started for one batch of jobs and joined
+//! before it returns. There is no global thread pool, so nothing survives a fork, and the caller
+//! chooses the number of threads.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::thread;
 
+use crate::thresholds::{ITEMS_PER_JOB, MAX_QUEUED_PER_THREAD, MIN_PARALLEL_BYTES, MIN_SHARED_BYTES};
 use crate::{Error, Result};
 
 /// The number of threads that this process may use on this machine. It is determined once, because
@@ -15,26 +16,21 @@ pub fn available() -> usize {
     *AVAILABLE.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Fewer bytes are decoded or copied before a second thread has begun.
-const LEAST: usize = 1 << 19;
-
-/// As many of some threads as are worth it for work that decodes or copies so many bytes.
+/// The number of threads to use, of those that may be used, for work that decodes or copies so many
+/// bytes.
 #[must_use]
 pub const fn worth(threads: usize, bytes: usize) -> usize {
-    if bytes < LEAST { 1 } else { threads }
+    if bytes < MIN_PARALLEL_BYTES { 1 } else { threads }
 }
 
-/// Fewer bytes that are decoded are not taken over from a thread that does all of it otherwise: in
-/// their time, about a millisecond, a thread that has just begun may not even run.
-const LEAST_SHARED: usize = 1 << 20;
-
-/// Whether enough is left of some pieces of work, given as the bytes that they decode, for a second
-/// thread while the first does the largest.
+/// Whether some pieces of work, given as the bytes that they decode, have enough work for a second
+/// thread while the first one does the largest piece. An estimate: its sums stop at the greatest
+/// number.
 #[must_use]
 pub fn can_be_shared(pieces: impl Iterator<Item = usize>) -> bool {
     let add = |(all, largest): (usize, usize), piece: usize| (all.saturating_add(piece), largest.max(piece));
     let (all, largest) = pieces.fold((0, 0), add);
-    all.saturating_sub(largest) >= LEAST_SHARED
+    all.saturating_sub(largest) >= MIN_SHARED_BYTES
 }
 
 /// Runs `run` on every job with at most `threads` threads (including the caller's), each with its
@@ -82,10 +78,6 @@ pub fn run<J: Send, S, R: Send>(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Items that a thread takes at a time, because a single item takes about as long as handing it
-/// out.
-const GROUP: usize = 32;
-
 /// Runs `run` on every item with at most `threads` threads. Returns the results that are not
 /// `None`, in the items' order; the first error in that order is returned.
 pub fn filter_map<T: Sync, R: Send>(
@@ -96,16 +88,13 @@ pub fn filter_map<T: Sync, R: Send>(
     let group = |items: &[T], (): &mut ()| {
         items.iter().filter_map(|item| run(item).transpose()).collect::<Result<Vec<R>>>()
     };
-    let groups = self::run(threads, items.chunks(GROUP).collect(), || (), group)?;
+    let groups = self::run(threads, items.chunks(ITEMS_PER_JOB).collect(), || (), group)?;
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// How many results per thread may be made ahead of the one that is waited for.
-const AHEAD: usize = 4;
-
 /// The most results per thread that exist at a time: one that is being made, those that wait, and
 /// one more for the others.
-pub const HELD: usize = AHEAD + 2;
+pub const HELD: usize = MAX_QUEUED_PER_THREAD + 2;
 
 /// Results that wait for a sink, which takes them in job order.
 struct Queue<J, R> {
@@ -116,7 +105,7 @@ struct Queue<J, R> {
     next_result: usize,
     /// Results that were made before their turn.
     ready: BTreeMap<usize, R>,
-    /// Whether a thread is handing results to the sink.
+    /// Whether a thread passes results to the sink.
     sinking: bool,
     failure: Option<(usize, Error)>,
     /// A thread panicked: the others must not wait for its result.
@@ -141,7 +130,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
         let mut scratch = scratch();
         return jobs.into_iter().try_for_each(|job| sink(run(job, &mut scratch)?));
     }
-    let max = workers.saturating_mul(AHEAD);
+    let max_ahead = workers.saturating_mul(MAX_QUEUED_PER_THREAD);
     let queue = Mutex::new(Queue {
         jobs,
         next_job: 0,
@@ -162,7 +151,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
         let mut scratch = scratch();
         let mut state = lock();
         loop {
-            while state.next_job.saturating_sub(state.next_result) > max
+            while state.next_job > state.next_result.saturating_add(max_ahead)
                 && state.failure.is_none()
                 && !state.abandoned
             {
@@ -173,7 +162,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
             }
             let Some(job) = state.jobs.next() else { break };
             let index = state.next_job;
-            state.next_job = index.saturating_add(1);
+            state.next_job = index + 1;
             drop(state);
             let result = run(job, &mut scratch);
             state = lock();
@@ -192,7 +181,7 @@ pub fn run_in_order<J: Send, S, R: Send>(
                 let taken = sink.lock().unwrap_or_else(PoisonError::into_inner)(result);
                 state = lock();
                 state.sinking = false;
-                state.next_result = turn.saturating_add(1);
+                state.next_result = turn + 1;
                 if let Err(error) = taken {
                     fail(&mut state, turn, error);
                 }
@@ -245,7 +234,7 @@ pub fn overlap<B: Send>(
     made.and(taken.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Of several failures, the one of the first job is returned.
+/// Keeps the failure of the first job, in job order, that failed.
 fn fail<J, R>(state: &mut MutexGuard<'_, Queue<J, R>>, index: usize, error: Error) {
     if state.failure.as_ref().is_none_or(|(first, _)| index < *first) {
         state.failure = Some((index, error));

@@ -1,4 +1,4 @@
-//! The intervals that a query asks for in one dimension.
+//! The ranges of one dimension that a query requests.
 //!
 //! A query has a [`RangeSet`] for each dimension, and its result is their cross product. A sparse
 //! query merges each set into ascending intervals that do not touch, typed and packed. A node of an
@@ -8,18 +8,22 @@
 //! order merges the sets, because every cell has only one place in it (libtiledb refuses several
 //! ranges there). If the array has a current domain, open ends are the ends of the current domain.
 
+mod ends;
+mod marks;
+
 use tdb_codec::{Buffer, Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
+pub use self::ends::{check_ends, is_value, outside_domain};
+use self::marks::Marks;
 use crate::asked::Ends;
-use crate::coordinate::show_coordinate;
+use crate::thresholds::MASK_BLOCK_CELLS;
 use crate::{Error, OrInternal, QueryError, Result};
-use marks::Marks;
 
 /// Intervals of one dimension. A query returns the cells whose coordinate is, in every dimension,
 /// in one of its intervals.
 ///
-/// Made from the ranges that were asked for, the intervals keep their order and may overlap: dense
+/// Made from the requested ranges, the intervals keep their order and may overlap: dense
 /// results are in that order, cell for cell. Everything that searches ([`Self::overlaps`],
 /// [`Self::covers`], [`Self::keep`]) requires a [merged](Self::merged) set.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +43,7 @@ impl RangeSet {
     /// The whole dimension.
     pub const ALL: Self = Self(Intervals::All);
 
-    /// Intervals as they were asked for, cut to the dimension's domain; those that lie outside of
+    /// The requested intervals, cut to the dimension's domain; those that lie outside of
     /// it are left out. No intervals are the empty set.
     ///
     /// # Errors
@@ -78,11 +82,14 @@ impl RangeSet {
 
     /// The same set in ascending order: intervals that overlap (or, for integers, are adjacent)
     /// become one.
-    pub fn merged(self, dimension: &Dimension) -> Self {
-        match self.0 {
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the set is not one of this dimension.
+    pub fn merged(self, dimension: &Dimension) -> Result<Self> {
+        Ok(match self.0 {
             Intervals::All => Self::ALL,
             Intervals::Values { lows, highs } => {
-                dimension.datatype.physical().visit(Merge { lows: &lows, highs: &highs })
+                dimension.datatype.physical().visit(Merge { lows: &lows, highs: &highs })?
             }
             Intervals::Strings(mut strings) => {
                 strings.sort_unstable();
@@ -99,7 +106,7 @@ impl RangeSet {
                 });
                 Self(Intervals::Strings(strings))
             }
-        }
+        })
     }
 
     /// Whether this is the whole dimension.
@@ -173,7 +180,8 @@ impl RangeSet {
         Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
     }
 
-    /// Whether an interval of the set overlaps `low..=high`. Of bytes that are no values, one may.
+    /// Whether an interval of the set overlaps `low..=high`; also true, because one may, if these
+    /// bytes are not values of the dimension.
     pub fn overlaps(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -185,8 +193,8 @@ impl RangeSet {
         }
     }
 
-    /// Whether one interval of the set contains all of `low..=high`. Of bytes that are no values,
-    /// none does.
+    /// Whether one interval of the set contains all of `low..=high`; false if these bytes are not
+    /// values of the dimension.
     pub fn covers(&self, dimension: &Dimension, low: &[u8], high: &[u8]) -> bool {
         match &self.0 {
             Intervals::All => true,
@@ -307,10 +315,10 @@ impl PhysicalVisitor for Keep<'_> {
             let mut kept = 0usize;
             for (low, high) in lows.iter().zip(highs) {
                 let rest = values.get(kept..).or_internal(PAST_ALL)?;
-                let from = kept.saturating_add(rest.partition_point(|value| value < low));
+                let from = kept + rest.partition_point(|value| value < low);
                 self.wanted.get_mut(kept..from).or_internal(PAST_ALL)?.fill(0);
                 let rest = values.get(from..).or_internal(PAST_ALL)?;
-                kept = from.saturating_add(rest.partition_point(|value| value <= high));
+                kept = from + rest.partition_point(|value| value <= high);
             }
             self.wanted.get_mut(kept..).or_internal(PAST_ALL)?.fill(0);
             return Ok(());
@@ -320,7 +328,8 @@ impl PhysicalVisitor for Keep<'_> {
         }
         // The interval that contained the last value: it mostly contains the next one too.
         let mut near: Option<(T, T)> = None;
-        for (wanted, values) in self.wanted.chunks_mut(BLOCK).zip(values.chunks(BLOCK)) {
+        for (wanted, values) in self.wanted.chunks_mut(MASK_BLOCK_CELLS).zip(values.chunks(MASK_BLOCK_CELLS))
+        {
             if wanted.iter().fold(0, |any, keep| any | *keep) == 0 {
                 continue;
             }
@@ -337,11 +346,8 @@ impl PhysicalVisitor for Keep<'_> {
     }
 }
 
-/// What is wrong if an interval begins or ends behind all values.
+/// The fault if an interval begins or ends behind all values.
 const PAST_ALL: &str = "an interval that is not among the values";
-
-/// So many cells are skipped with one look if none of them is wanted.
-const BLOCK: usize = 16;
 
 struct Merge<'a> {
     lows: &'a Buffer,
@@ -349,12 +355,10 @@ struct Merge<'a> {
 }
 
 impl PhysicalVisitor for Merge<'_> {
-    type Output = RangeSet;
+    type Output = Result<RangeSet>;
 
-    fn visit<T: Native>(self) -> RangeSet {
-        // Both have whole values of the dimension's type: `RangeSet::new` lets no others in.
-        let (lows, highs): (&[T], &[T]) =
-            (self.lows.values().unwrap_or_default(), self.highs.values().unwrap_or_default());
+    fn visit<T: Native>(self) -> Result<RangeSet> {
+        let (lows, highs): (&[T], &[T]) = ends(self.lows, self.highs)?;
         let mut pairs: Vec<(T, T)> = lows.iter().copied().zip(highs.iter().copied()).collect();
         pairs.sort_unstable_by(|a, b| a.0.total_order(&b.0));
         pairs.dedup_by(|next, last| {
@@ -364,13 +368,13 @@ impl PhysicalVisitor for Merge<'_> {
             }
             joins
         });
-        let size = pairs.len().saturating_mul(T::SIZE);
+        let size = pairs.len() * T::SIZE;
         let (mut lows, mut highs) = (Buffer::with_capacity(size), Buffer::with_capacity(size));
         for (low, high) in pairs {
             lows.extend_from_slice(bytemuck::bytes_of(&low));
             highs.extend_from_slice(bytemuck::bytes_of(&high));
         }
-        RangeSet(Intervals::Values { lows, highs })
+        Ok(RangeSet(Intervals::Values { lows, highs }))
     }
 }
 
@@ -381,65 +385,16 @@ fn follows<T: Native>(value: T, next: T) -> bool {
         word.iter_mut().zip(bytemuck::bytes_of(value)).for_each(|(to, from)| *to = *from);
         u64::from_le_bytes(word)
     };
-    let mask = u64::MAX >> 64usize.saturating_sub(T::SIZE.saturating_mul(8));
+    let mask = u64::MAX >> (64 - 8 * T::SIZE);
     !T::PHYSICAL.is_float() && next > value && bits(&value).wrapping_add(1) & mask == bits(&next)
 }
 
+/// The ends of intervals as values: as many low ends as high ends.
 fn ends<'b, T: Native>(lows: &'b Buffer, highs: &'b Buffer) -> Result<(&'b [T], &'b [T])> {
-    lows.values().zip(highs.values()).or_internal("ranges without ends of their dimension's type")
+    let ends: Option<(&[T], &[T])> = lows.values().zip(highs.values());
+    let ends = ends.filter(|(lows, highs)| lows.len() == highs.len());
+    ends.or_internal("ranges without ends of their dimension's type")
 }
 
-/// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or
-/// past the end of the domain becomes open. `None` for a range that lies wholly outside the domain,
-/// which has no cells.
-pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Option<Ends>, QueryError> {
-    let Ends { mut low, mut high } = ends;
-    let show = |value: &[u8]| show_coordinate(dimension, value);
-    let bad = |end: &Vec<u8>| !dimension.is_var() && !is_value(dimension, end);
-    if [&low, &high].into_iter().flatten().any(bad) {
-        let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
-        return Err(QueryError::RangeType { dimension, datatype });
-    }
-    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    if let (Some(low), Some(high)) = (&low, &high)
-        && compare(low, high).is_gt()
-    {
-        let (low, high) = (show(low), show(high));
-        return Err(QueryError::InvertedRange { dimension: dimension.name.clone(), low, high });
-    }
-    if let Some((first, last)) = &dimension.domain {
-        let outside = low.as_ref().is_some_and(|low| compare(low, last).is_gt())
-            || high.as_ref().is_some_and(|high| compare(high, first).is_lt());
-        if outside {
-            return Ok(None);
-        }
-        low = low.filter(|low| compare(low, first).is_gt());
-        high = high.filter(|high| compare(high, last).is_lt());
-    }
-    Ok(Some(Ends { low, high }))
-}
-
-/// The error of a range that lies wholly outside the domain, for callers that refuse such ranges.
-pub fn outside_domain(dimension: &Dimension) -> QueryError {
-    let (low, high) = dimension.domain.as_ref().map_or_else(Default::default, |(low, high)| {
-        (show_coordinate(dimension, low), show_coordinate(dimension, high))
-    });
-    QueryError::OutsideDomain { dimension: dimension.name.clone(), low, high }
-}
-
-/// Whether the bytes are a value of the dimension's type that can be compared.
-pub fn is_value(dimension: &Dimension, bytes: &[u8]) -> bool {
-    struct IsValue<'a>(&'a [u8]);
-    impl PhysicalVisitor for IsValue<'_> {
-        type Output = bool;
-        fn visit<T: Native>(self) -> bool {
-            // Only a NaN cannot be compared with itself.
-            T::from_le(self.0).is_some_and(|value| value.partial_cmp(&value).is_some())
-        }
-    }
-    dimension.datatype.physical().visit(IsValue(bytes))
-}
-
-mod marks;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,5 @@
-//! The part of a query that one batch reads, and the memory it may take for this.
+//! The scope of one batch of a query: the tiles and the range of keys that it reads, and the memory
+//! that it may use. Counts of memory are estimates: they stop at the greatest number.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
@@ -7,17 +8,18 @@ use std::sync::Arc;
 use crate::QueryError;
 use crate::budget::MemoryBudget;
 use crate::order::window::Window;
+use crate::thresholds::{MIN_BATCH_BYTES, PLANNED_PART};
 
 /// The part of a query that a read covers; by default all of it, without a memory limit.
 #[derive(Clone, Debug, Default)]
 pub struct BatchScope {
     /// The only tiles to look at, by fragment, ascending.
     pub tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
-    /// The only cells to take: those in an interval of keys of the order.
+    /// The only cells to take: those in a range of sort keys.
     pub window: Option<Arc<Window>>,
-    /// The memory that it may take; `None` means unlimited.
+    /// The memory that it may use; `None` means unlimited.
     pub room: Option<Arc<Room>>,
-    /// Bytes that the owner of the query holds in addition.
+    /// Bytes that the owner of the query holds besides.
     pub beside: u64,
 }
 
@@ -35,20 +37,20 @@ impl BatchScope {
         self.tiles.as_deref().is_none_or(own)
     }
 
-    /// Counts memory that is about to be taken, until the end of the read.
+    /// Reserves memory that is about to be used, until the end of the read.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
     }
 
-    /// Counts memory that is about to be taken. If it does not fit, `free` is called with the
-    /// number of missing bytes. It frees memory that is not essential, [releases](Self::release)
-    /// it, and returns whether there was any.
+    /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number
+    /// of missing bytes. `free` frees memory that is not essential, [releases](Self::release) it,
+    /// and returns whether there was any.
     pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
     }
 
-    /// Counts memory that is not essential, unless it takes more than half of what is left. Returns
-    /// whether it was counted.
+    /// Reserves memory that is not essential, unless it is more than half of what is left. Returns
+    /// whether it was reserved.
     pub fn spare(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let counted = |used: u64| {
@@ -58,8 +60,8 @@ impl BatchScope {
         room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
-    /// Counts memory for bytes that are fetched before they are decoded: what was set aside for
-    /// them, then as [`Self::spare`] does. Returns whether it was counted.
+    /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
+    /// was set aside for them, then more, as [`Self::spare`] does. Returns whether it was reserved.
     pub fn fetch(&self, bytes: u64) -> bool {
         let Some(room) = &self.room else { return true };
         let aside = room.aside.load(Ordering::Relaxed);
@@ -70,15 +72,14 @@ impl BatchScope {
         fits
     }
 
-    /// Stops counting memory that [`Self::spare`] counted.
+    /// Returns memory that [`Self::spare`] reserved.
     pub fn release(&self, bytes: u64) {
         if let Some(room) = &self.room {
             room.release(bytes);
         }
     }
 
-    /// Counts the memory that this many selected cells will take; `free` as in
-    /// [`Self::charge_freeing`].
+    /// Reserves the memory for this many selected cells; `free` as in [`Self::charge_freeing`].
     pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         let Some(room) = &self.room else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
@@ -86,12 +87,14 @@ impl BatchScope {
     }
 }
 
-/// The memory one read may take.
+/// The memory that one read may use, and how much of it is reserved.
 #[derive(Debug)]
 pub struct Room {
+    /// The budget of the query, for errors.
     budget: MemoryBudget,
-    /// What the query holds in addition, such as the working memory of its threads.
+    /// Bytes that the query holds besides, such as the working memory of its threads.
     fixed: u64,
+    /// Bytes that the read may use.
     bytes: u64,
     /// Bytes per cell after it was selected.
     per_cell: u64,
@@ -102,19 +105,13 @@ pub struct Room {
     cells: AtomicU64,
 }
 
-/// The share of a budget that is available for planning; the rest is what allocators lose between
-/// their blocks.
-const PLANNED: (u64, u64) = (3, 4);
-/// A read with less room than this is rejected: batches would have only a handful of cells.
-const LEAST: u64 = 64 << 10;
-
 impl Room {
-    /// The least bytes for a read that holds `fixed` bytes in addition: room for some cells.
+    /// The least memory for a read that holds `fixed` bytes besides: it is enough for some cells.
     pub const fn min(fixed: u64) -> u64 {
-        LEAST.saturating_add(fixed)
+        MIN_BATCH_BYTES.saturating_add(fixed)
     }
 
-    /// The room that a budget leaves after `fixed` bytes are subtracted.
+    /// The memory that a budget leaves after `fixed` bytes are subtracted.
     pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
         let room = Self::empty(budget, fixed, planned(budget).saturating_sub(fixed), per_cell);
         enough(budget, Self::min(fixed)).map(|()| room)
@@ -132,7 +129,7 @@ impl Room {
         }
     }
 
-    /// The room, limited to `max`. Errors then name that limit.
+    /// The same memory, limited to `max`. Errors then name that limit.
     pub const fn at_most(self, max: MemoryBudget) -> Self {
         if self.bytes <= max.bytes() {
             return self;
@@ -140,7 +137,7 @@ impl Room {
         Self::empty(max, 0, max.bytes(), self.per_cell)
     }
 
-    /// The room that is left after this many bytes are subtracted, empty.
+    /// The memory that is left after this many bytes are subtracted, none of which is reserved.
     pub const fn beside(self, held: u64) -> Self {
         let (fixed, bytes) = (self.fixed.saturating_add(held), self.bytes.saturating_sub(held));
         Self::empty(self.budget, fixed, bytes, self.per_cell)
@@ -151,7 +148,7 @@ impl Room {
         self.bytes
     }
 
-    /// The number of selected cells that were counted.
+    /// The number of selected cells for which memory was reserved.
     pub fn cells(&self) -> u64 {
         self.cells.load(Ordering::Relaxed)
     }
@@ -161,17 +158,17 @@ impl Room {
         self.per_cell
     }
 
-    /// The same room, empty.
+    /// The same memory, none of which is reserved.
     pub const fn again(&self) -> Self {
         Self::empty(self.budget, self.fixed, self.bytes, self.per_cell)
     }
 
-    /// Counts memory that is about to be taken.
+    /// Reserves memory that is about to be used.
     pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
         self.charge_freeing(bytes, |_| false)
     }
 
-    /// Counts memory for bytes that are going to be fetched ([`BatchScope::fetch`]).
+    /// Reserves memory for bytes that are going to be fetched ([`BatchScope::fetch`]).
     ///
     /// # Errors
     /// There is not as much left.
@@ -204,14 +201,14 @@ impl Room {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The error of a read that takes this much.
+    /// The error of a read that needs this many bytes.
     pub fn over(&self, used: u64) -> QueryError {
         QueryError::OverBudget { budget: self.budget, needed: budget_for(used.saturating_add(self.fixed)) }
     }
 }
 
-/// The error of a query whose smallest batch takes this much, including what the query holds in
-/// addition.
+/// The error of a query whose smallest batch needs this many bytes, including those that the query
+/// holds besides.
 pub fn too_small(budget: MemoryBudget, min: u64) -> QueryError {
     QueryError::BudgetTooSmall { budget, min: budget_for(min) }
 }
@@ -239,15 +236,15 @@ pub fn smallest(error: QueryError) -> QueryError {
     }
 }
 
-/// What of a budget is available for planning. Only whole kibibytes of it count, so that the least
-/// budget of a query is a short number.
+/// The bytes of a budget that are available for planning. Only whole kibibytes of it count, so that
+/// the least budget of a query is a short number.
 const fn planned(budget: MemoryBudget) -> u64 {
-    (budget.whole_kibibytes() / PLANNED.1).saturating_mul(PLANNED.0)
+    (budget.whole_kibibytes() / PLANNED_PART.1).saturating_mul(PLANNED_PART.0)
 }
 
 /// The least budget that has this many bytes available for planning: no smaller one has.
 fn budget_for(bytes: u64) -> MemoryBudget {
-    MemoryBudget::in_kibibytes(bytes.div_ceil(PLANNED.0).saturating_mul(PLANNED.1))
+    MemoryBudget::in_kibibytes(bytes.div_ceil(PLANNED_PART.0).saturating_mul(PLANNED_PART.1))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The type of a column of a result.
+//! The type of a column of a result, and the fill value of its field.
 
 use tdb_codec::{Buffer, CellValNum, Datatype};
 use tdb_schema::{ArraySchema, Attribute, Field, FieldKind};
@@ -28,6 +28,7 @@ impl ColumnSpec {
     /// The specification for a field of a schema.
     pub fn new(schema: &ArraySchema, field: &Field<'_>) -> Self {
         let (fill, fill_validity) = match field.kind {
+            // The field is one of this schema, so that the attribute exists.
             FieldKind::Attribute(index) => schema
                 .attributes
                 .get(index)

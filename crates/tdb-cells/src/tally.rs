@@ -1,12 +1,15 @@
-//! Smallest value, largest value and sum of numbers, as the metadata of tiles and fragments state
+//! Computes the minimum, maximum and sum of numbers, as the metadata of tiles and fragments state
 //! them (docs/format/fragment-metadata.md).
 //!
-//! A sum stays at the limit of its type that it passes. Sums of reals are added in the order of the
-//! cells. A NaN is in the sum, but is no extreme if there is another value.
+//! A sum that would pass the limit of its type stays at the limit. Sums of reals are added in the
+//! order of the cells. A NaN is in the sum, but is the minimum or maximum only if there is no other
+//! value.
 
 use core::ops::Range;
 
 use tdb_codec::{Native, Physical};
+
+use crate::{OrInternal, Result};
 
 /// Calls a function that is generic over a [`Number`] with the machine type.
 macro_rules! with_number {
@@ -26,49 +29,54 @@ macro_rules! with_number {
     };
 }
 
-/// What is known of some numbers.
+/// Minimum, maximum and sum of some numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Smallest and largest value; `None` if there is no value.
+    /// Minimum and maximum; `None` if there is no value.
     pub extremes: Option<(Vec<u8>, Vec<u8>)>,
     /// The sum, as the format stores it.
     pub sum: [u8; 8],
 }
 
 /// The tally of the cells of a tile that are in `runs` and not null. `values` are those of all
-/// cells; `validity` has a byte for each cell, or is empty if no cell can be null. Callers have
-/// checked that both have all cells of the runs: others would be left out.
-#[must_use]
+/// cells; `validity` has a byte for each cell, or is empty if no cell can be null.
+///
+/// # Errors
+/// [`Error::Internal`](crate::Error::Internal) if a run has cells without a value or validity.
 pub fn of_cells(
     physical: Physical,
     runs: impl Iterator<Item = Range<usize>>,
     values: &[u8],
     validity: &[u8],
-) -> Tally {
+) -> Result<Tally> {
     with_number!(physical, add_cells(runs, values, validity))
 }
 
-fn add_cells<T: Number>(runs: impl Iterator<Item = Range<usize>>, values: &[u8], validity: &[u8]) -> Tally {
+fn add_cells<T: Number>(
+    runs: impl Iterator<Item = Range<usize>>,
+    values: &[u8],
+    validity: &[u8],
+) -> Result<Tally> {
+    // All chunks have the size of a value.
     let value = |bytes: &[u8]| T::from_le(bytes).unwrap_or_default();
     let mut tally = Running::<T>::default();
     for run in runs {
-        let bytes = run.start.saturating_mul(T::SIZE)..run.end.saturating_mul(T::SIZE);
-        let values = values.get(bytes).unwrap_or_default().chunks_exact(T::SIZE);
+        let bytes = run.start.checked_mul(T::SIZE).zip(run.end.checked_mul(T::SIZE));
+        let values = bytes.and_then(|(start, end)| values.get(start..end));
+        let values = values.or_internal("cells of a tile without their values")?.chunks_exact(T::SIZE);
         if validity.is_empty() {
             tally.add_run(values.map(value));
         } else {
-            let validity = validity.get(run).unwrap_or_default();
+            let validity = validity.get(run).or_internal("cells of a tile without their validity")?;
             let valid = values.zip(validity).filter(|(_, valid)| **valid != 0);
             tally.add_each(valid.map(|(bytes, _)| value(bytes)));
         }
     }
-    Tally {
-        extremes: tally.extremes.map(|(low, high)| (to_bytes(low), to_bytes(high))),
-        sum: tally.sum.to_bytes(),
-    }
+    let extremes = tally.extremes.map(|(low, high)| (to_bytes(low), to_bytes(high)));
+    Ok(Tally { extremes, sum: tally.sum.to_bytes() })
 }
 
-/// The extremes of two sets of numbers together.
+/// Minimum and maximum of two sets of numbers together, of which the first has `before`.
 #[must_use]
 pub fn join_extremes(
     physical: Physical,
@@ -234,7 +242,7 @@ impl Sum for f64 {
     }
 }
 
-/// Extremes and sum so far.
+/// Minimum, maximum and sum so far.
 struct Running<T: Number> {
     extremes: Option<(T, T)>,
     sum: T::Sum,
@@ -295,8 +303,8 @@ impl<T: Number> Running<T> {
         self.extreme(low, high);
     }
 
-    /// Of equal values the last one is kept, also of 0.0 and −0.0. NaN is kept only if there is no
-    /// other value.
+    /// Takes two more values into account. If values are equal, such as 0.0 and −0.0, the last one
+    /// is kept. NaN is kept only if there is no other value.
     fn extreme(&mut self, low: T, high: T) {
         self.extremes = Some(match self.extremes {
             Some((least, most)) if least.is_number() => {

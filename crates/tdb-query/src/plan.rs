@@ -150,8 +150,9 @@ impl Plan {
         });
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
         let ranges = range_sets(array, asked)?.into_iter().zip(&schema.domain.dimensions);
-        let ranges = ranges.map(|(set, dimension)| if in_order_asked { set } else { set.merged(dimension) });
-        let ranges: Vec<RangeSet> = ranges.collect();
+        let ranges =
+            ranges.map(|(set, dimension)| if in_order_asked { Ok(set) } else { set.merged(dimension) });
+        let ranges: Vec<RangeSet> = ranges.collect::<Result<_>>()?;
         let contests = match array.known().has_no_cell_twice() {
             true => Contests::default(),
             false => contests(array, &ranges)?,

@@ -11,16 +11,16 @@ use tdb_codec::{Gate, Reader, to_usize};
 use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers};
 
 use crate::context::Context;
-use crate::directory::Directory;
+use crate::directory::{Directory, last_part};
 use crate::paths::FRAGMENT_META;
 use crate::storage::join;
 
-/// Footers by fragment.
+/// Footers of fragments, by the names of their folders.
 #[derive(Debug, Default)]
 pub(crate) struct ConsolidatedFooters {
     payloads: Vec<Vec<u8>>,
-    /// The number of the payload, and the range in it.
-    places: HashMap<String, (usize, Range<usize>)>,
+    /// The number of a footer's payload, and its range in it.
+    positions: HashMap<String, (usize, Range<usize>)>,
 }
 
 impl ConsolidatedFooters {
@@ -28,6 +28,7 @@ impl ConsolidatedFooters {
     pub(crate) fn keys(context: &Context, directory: &Directory) -> Vec<String> {
         let mut keys = directory.root_meta.clone();
         if directory.has_fragment_meta {
+            // If it cannot be listed, footers are read from the files of the fragments.
             let mut listed = context.storage.list(FRAGMENT_META).unwrap_or_default();
             listed.sort_unstable();
             keys.extend(listed.iter().filter(|e| !e.is_folder).map(|entry| join(FRAGMENT_META, &entry.name)));
@@ -51,24 +52,24 @@ impl ConsolidatedFooters {
     fn add(&mut self, payload: Vec<u8>) {
         let Ok(entries) = parse_consolidated_footers(Reader::new(&payload)) else { return };
         for entry in entries {
-            let Some(start) = to_usize(entry.offset) else { continue };
-            let place = (self.payloads.len(), start..start.saturating_add(entry.bytes.len()));
-            self.places.entry(entry.name).or_insert(place);
+            let start = to_usize(entry.offset);
+            let end = start.and_then(|start| start.checked_add(entry.bytes.len()));
+            let Some((start, end)) = start.zip(end) else { continue };
+            self.positions.entry(entry.name).or_insert((self.payloads.len(), start..end));
         }
         self.payloads.push(payload);
     }
 
     /// The footer of a fragment, by its folder's name.
     pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
-        let (payload, range) = self.places.get(name)?;
+        let (payload, range) = self.positions.get(name)?;
         self.payloads.get(*payload)?.get(range.clone())
     }
 }
 
 /// Whether the file is consolidated metadata that lists fragments by their folder names.
 fn has_bare_names(key: &str) -> bool {
-    let name = key.rsplit('/').next().unwrap_or_default();
-    let Some((CommitKind::ConsolidatedMetadata, stem)) = CommitKind::of(name) else { return false };
+    let Some((CommitKind::ConsolidatedMetadata, stem)) = CommitKind::of(last_part(key)) else { return false };
     let version = TimestampedName::parse(stem).ok().and_then(|parsed| parsed.version);
     version.is_some_and(|version| version.has(Gate::RelativeConsolidatedNames))
 }

@@ -17,11 +17,11 @@ use crate::{Error, QueryError, Result};
 pub struct Context {
     /// The storage of the array.
     pub storage: Arc<dyn Storage>,
-    /// The same storage, if it wants to know what is going to be read.
+    /// The same storage, if it prefetches: it is told beforehand what is going to be read.
     pub ahead: Option<Arc<Ahead>>,
     /// The asynchronous storage behind it, if callers await their results.
     pub deferred: Option<Arc<Deferred>>,
-    /// Runs work that takes the processor for a while, for callers that await it.
+    /// Runs work that keeps a processor busy for a while, for callers that await it.
     pub spawner: Option<Arc<dyn Spawn>>,
     /// Counts what was read and decoded so far.
     pub counters: Arc<Counters>,
@@ -46,14 +46,14 @@ impl Context {
         Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
     }
 
-    /// Whether everything that was asked for has arrived. What is found out before that need not be
-    /// true.
+    /// Whether all requested bytes have arrived. Results of a step that ran before that may be
+    /// wrong, and must not be remembered.
     pub fn has_all_answers(&self) -> bool {
         self.deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting())
     }
 
-    /// Whether the storage answers each request at once, so that it need not be told beforehand
-    /// what is read, and nobody awaits its answers.
+    /// Whether the storage is local: it answers each request at once, so that it does not prefetch,
+    /// and no caller awaits its answers.
     pub fn is_near(&self) -> bool {
         self.ahead.is_none() && self.deferred.is_none()
     }
@@ -71,8 +71,8 @@ impl Context {
         Self { storage, ahead, deferred: Some(deferred), ..self }
     }
 
-    /// Fetches what a step is going to read, if the storage wants to know it. `collect` lists it,
-    /// and is called only in that case.
+    /// Prefetches the bytes that a step is going to read, if the storage prefetches. `collect`
+    /// lists them, and is called only in that case.
     pub fn need(&self, collect: impl FnOnce(&mut Needs) -> Result<()>) -> Result<()> {
         let Some(ahead) = &self.ahead else { return Ok(()) };
         let mut needs = Needs::default();
@@ -88,6 +88,7 @@ impl Context {
 
     /// Bytes of a tile of `cells` cells, if they are within the limit.
     pub fn tile_len(&self, cells: usize, size: usize) -> Result<usize> {
+        // A length beyond all numbers is beyond the limit, too.
         let len = cells.saturating_mul(size);
         if to_u64(len) > self.limits.tile_bytes {
             return Err(QueryError::OutOfMemory { bytes: to_u64(len) }.into());

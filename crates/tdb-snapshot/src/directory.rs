@@ -1,27 +1,26 @@
-//! Finds the files of an array's folder that are used: schemas, visible fragments, metadata files.
+//! Lists the folder of an array, and finds the files in it that are used: schemas, visible
+//! fragments, deletes, metadata files.
+
+mod commits;
 
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
-use tdb_fragment::{
-    CommitKind, TimestampedName, is_hidden_name, parse_consolidated_commits, parse_path_lines, vacuum_target,
-};
+use tdb_fragment::{CommitKind, TimestampedName, is_hidden_name};
 use tdb_schema::ObjectType;
 
+use self::commits::{Commits, settled_commits};
 use crate::context::Context;
 use crate::object::{list_root, root_of};
 use crate::paths::{
-    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, LOCK_FILE, METADATA,
-    OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
+    COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
 };
 use crate::storage::{Ahead, Entry, Needs, Reply, Request, Storage, join};
+use crate::thresholds::MAX_ATTEMPTS;
 use crate::timed::TimedFiles;
 use crate::{Error, Result, TimeWindow};
-
-/// Folders in an array's root that are not fragments.
-const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, COMMITS, FRAGMENT_META];
 
 /// A committed fragment, before its metadata is read.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ pub struct FragmentEntry {
 impl FragmentEntry {
     /// A fragment, given the key of its folder.
     pub fn new(storage: &dyn Storage, folder: String) -> Result<Self> {
-        let name = folder.rsplit('/').next().unwrap_or_default();
+        let name = last_part(&folder);
         let parsed =
             TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(&folder), error))?;
         if parsed.version.is_none() {
@@ -115,7 +114,7 @@ impl Directory {
         retry_if_vacuumed(|| Self::load_once(storage, None))
     }
 
-    /// The same through a storage that is told what is going to be read, if it wants to know it.
+    /// The same through a storage that may prefetch.
     pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
         retry_if_vacuumed(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
     }
@@ -160,8 +159,9 @@ impl Directory {
     /// there are many fragments.
     pub fn schemas(storage: &dyn Storage) -> Result<Vec<String>> {
         // Both are requested at once, so that a slow storage needs to be waited for only once.
-        let asked = ["", SCHEMA_FOLDER].map(|folder| Request::List(folder.to_owned()));
-        let mut listed = storage.fetch(&asked).into_iter().map(|reply| reply.and_then(Reply::into_entries));
+        let requests = ["", SCHEMA_FOLDER].map(|folder| Request::List(folder.to_owned()));
+        let mut listed =
+            storage.fetch(&requests).into_iter().map(|reply| reply.and_then(Reply::into_entries));
         let mut next = || listed.next().unwrap_or_else(|| Err(io::ErrorKind::UnexpectedEof.into()));
         let (root, named) = (next(), next());
         let (root, _) = root_of(storage, root, &[ObjectType::Array])?;
@@ -257,25 +257,23 @@ fn schemas(
 
 /// The time when a schema file was written.
 fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
-    let name = key.rsplit('/').next().unwrap_or_default();
+    let name = last_part(key);
     let parsed =
         TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(key), error))?;
     Ok(parsed.timestamps.1)
 }
 
-fn read_all(storage: &dyn Storage, key: &str) -> Result<bytes::Bytes> {
-    storage.read(key).map_err(|error| Error::io(storage.describe(key), error))
+/// The part of a key after the last slash: the name of a file or folder.
+pub(crate) fn last_part(key: &str) -> &str {
+    key.rsplit_once('/').map_or(key, |(_, name)| name)
 }
-
-/// How many attempts are made to read an array that is being vacuumed.
-const ATTEMPTS: usize = 5;
 
 /// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was
 /// listed a moment ago.
 pub(crate) fn retry_if_vacuumed<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     let gone = |result: &Result<R>| matches!(result, Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound);
     let mut result = read();
-    for _ in 1..ATTEMPTS {
+    for _ in 1..MAX_ATTEMPTS {
         if !gone(&result) {
             break;
         }
@@ -284,180 +282,9 @@ pub(crate) fn retry_if_vacuumed<R>(read: impl Fn() -> Result<R>) -> Result<R> {
     result
 }
 
-/// Metadata files of fragments up to this size are read whole when the fragment is opened.
-pub(crate) const METADATA_TAIL: u64 = 64 << 10;
-
-/// A system may list more names than this in several parts, and files may come and go in between.
-const ONE_PART: usize = 200;
-
-/// The contents of the commit files at one moment. A commit file that is added while they are
-/// listed belongs to another write and may be missed. But a file that replaces others must not be
-/// seen without them, nor they without it.
-fn settled_commits(
-    storage: &dyn Storage,
-    ahead: Option<&Ahead>,
-    root: &[Entry],
-    mut listed: Vec<Entry>,
-) -> Result<Commits> {
-    let replaces = |entry: &Entry| {
-        let kind = CommitKind::of(&entry.name).map(|(kind, _)| kind);
-        matches!(kind, Some(CommitKind::Consolidated | CommitKind::Ignore | CommitKind::Vacuum))
-    };
-    for _ in 1..ATTEMPTS {
-        if let Some(ahead) = ahead {
-            let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
-            let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
-            let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
-            // The metadata file shows whether an old fragment is complete; opening the fragment
-            // needs it too.
-            let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
-            files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL)));
-            ahead.prepare(&Needs { files, ..Needs::default() });
-        }
-        let found = commits(storage, root, &listed)?;
-        if listed.len() < ONE_PART && !listed.iter().any(replaces) {
-            return Ok(found);
-        }
-        let mut now = storage.list(COMMITS).map_err(|error| Error::io(storage.describe(COMMITS), error))?;
-        now.sort_unstable();
-        if now == listed {
-            return Ok(found);
-        }
-        let gone = listed.iter().any(|entry| now.binary_search(entry).is_err());
-        if !gone
-            && now.iter().filter(|entry| replaces(entry)).all(|entry| listed.binary_search(entry).is_ok())
-        {
-            return Ok(found);
-        }
-        listed = now;
-    }
-    commits(storage, root, &listed)
-}
-
-/// The contents of the commit files.
-#[derive(Default)]
-struct Commits {
-    fragments: Vec<FragmentEntry>,
-    vacuums: Vec<(String, TimestampedName, Vec<String>)>,
-    deletes: Vec<DeleteEntry>,
-}
-
-/// Committed fragments, vacuum files and condition files of all format versions.
-fn commits(storage: &dyn Storage, root: &[Entry], commits: &[Entry]) -> Result<Commits> {
-    // Commit paths that are in a `.con` file and in no `.ign` file. A delete inside a `.con` is
-    // used even if it is ignored, as in libtiledb.
-    let mut ignored = HashSet::new();
-    let mut listed = Vec::new();
-    let Commits { mut fragments, mut vacuums, mut deletes } = Commits::default();
-    let in_commits = commits.iter().filter(|e| !e.is_folder).map(|e| (join(COMMITS, &e.name), &e.name));
-    let in_root = root.iter().filter(|e| !e.is_folder).map(|e| (e.name.clone(), &e.name));
-    let files: Vec<_> = in_root.chain(in_commits).collect();
-    let corrupt = |key: &str, error: tdb_codec::Error| Error::corrupt(storage.describe(key), error);
-    let name_of = |key: &str, stem: &str| {
-        TimestampedName::parse(stem).map_err(|error| Error::corrupt(storage.describe(key), error))
-    };
-    for (key, name) in &files {
-        match CommitKind::of(name) {
-            Some((CommitKind::Ignore, _)) => {
-                let lines = parse_path_lines(&read_all(storage, key)?);
-                ignored.extend(lines.map_err(|error| corrupt(key, error))?);
-            }
-            Some((CommitKind::Consolidated, _)) => {
-                let bytes = read_all(storage, key)?;
-                for record in parse_consolidated_commits(&bytes).map_err(|error| corrupt(key, error))? {
-                    let stem = record.path.rsplit('/').next().unwrap_or_default();
-                    match record.delete {
-                        Some((offset, tile)) => deletes.push(DeleteEntry {
-                            time: name_of(key, stem)?.timestamps.0,
-                            key: key.clone(),
-                            inside: Some((offset, bytes.slice_ref(tile))),
-                            path: record.path,
-                        }),
-                        None => listed.push(record.path),
-                    }
-                }
-            }
-            // libtiledb reads an update as a delete of what it updates; see `Delete`.
-            Some((CommitKind::Delete | CommitKind::Update, stem)) => deletes.push(DeleteEntry {
-                time: name_of(key, stem)?.timestamps.0,
-                path: key.clone(),
-                key: key.clone(),
-                inside: None,
-            }),
-            Some((CommitKind::Vacuum, stem)) => {
-                let lines =
-                    parse_path_lines(&read_all(storage, key)?).map_err(|error| corrupt(key, error))?;
-                let folders = lines.iter().map(|line| vacuum_target(line).to_owned()).collect();
-                vacuums.push((key.clone(), name_of(key, stem)?, folders));
-            }
-            _ => {}
-        }
-    }
-    listed.retain(|path| !ignored.contains(path));
-
-    // The fragment folder of each commit path. A path that is both in a `.con` and a separate file
-    // is used once.
-    let mut folders: HashSet<String> = HashSet::new();
-    let root_folders: HashSet<&str> =
-        root.iter().filter(|entry| entry.is_folder).map(|entry| entry.name.as_str()).collect();
-    let committed = listed.iter().map(String::as_str).chain(files.iter().map(|(key, _)| key.as_str()));
-    for path in committed {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        match CommitKind::of(name) {
-            Some((CommitKind::Write, stem)) => {
-                let folder = join(FRAGMENTS, stem);
-                // If fragments with consolidated commits are vacuumed before their commit files,
-                // libtiledb leaves these commit files there, and then no libtiledb opens the array.
-                // An ignored path whose fragment no longer exists was replaced.
-                if !ignored.contains(path) || has_metadata(storage, &folder)? {
-                    folders.insert(folder);
-                }
-            }
-            // An `.ok` file without its folder is harmless: the listing of the root decides.
-            Some((CommitKind::Ok, stem)) if root_folders.contains(stem) => {
-                folders.insert(stem.to_owned());
-            }
-            _ => {}
-        }
-    }
-    for name in root_folders {
-        let candidate = name.starts_with("__") && !name.contains('.') && !KNOWN_FOLDERS.contains(&name);
-        if candidate && !folders.contains(name) {
-            // Versions up to 4 have no commit file: the metadata file shows that the fragment is
-            // complete.
-            let old = TimestampedName::parse(name).is_ok_and(|parsed| !parsed.states_version);
-            if old && has_metadata(storage, name)? {
-                folders.insert(name.to_owned());
-            }
-        }
-    }
-    for folder in folders {
-        fragments.push(FragmentEntry::new(storage, folder)?);
-    }
-    // libtiledb orders by the first timestamp alone, so the order of ties depends on its sort; here
-    // the key decides.
-    fragments
-        .sort_unstable_by(|a, b| (a.parsed.timestamps.0, &a.folder).cmp(&(b.parsed.timestamps.0, &b.folder)));
-    // A delete that is both in a `.con` and in a separate file is used once.
-    deletes.sort_by(|a, b| (a.time, &a.path).cmp(&(b.time, &b.path)));
-    deletes.dedup_by(|a, b| a.path == b.path);
-    Ok(Commits { fragments, vacuums, deletes })
-}
-
 /// Keys of the folders that look like fragments, committed or not.
 pub fn fragment_folders(root: &[Entry], fragments: &[Entry]) -> Vec<String> {
     let named = |entry: &&Entry| entry.is_folder && TimestampedName::parse(&entry.name).is_ok();
     let old = root.iter().filter(named).map(|entry| entry.name.clone());
     old.chain(fragments.iter().filter(named).map(|entry| join(FRAGMENTS, &entry.name))).collect()
-}
-
-/// Whether a fragment's folder has its metadata file now. This requests its size, which no cache
-/// answers.
-fn has_metadata(storage: &dyn Storage, folder: &str) -> Result<bool> {
-    let key = join(folder, FRAGMENT_METADATA);
-    match storage.size(&key) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io(storage.describe(&key), error)),
-    }
 }

@@ -1,8 +1,10 @@
-//! An open fragment: its footer, and its sections as they are needed.
+//! An open fragment: its footer, and the other sections of its metadata, which are read when they
+//! are needed.
 
 mod bounds;
 mod needs;
 mod only_tile;
+mod open;
 mod tile_file;
 
 use std::collections::HashMap;
@@ -13,19 +15,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use bytes::Bytes;
 use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
 use tdb_fragment::{
-    DataFile, DataFilePart, Footer, FooterLocation, LegacyMetadata, RTree, Section, SectionOffsets, Slots,
-    is_plain_name, parse_u64_list,
+    DataFile, DataFilePart, Footer, FooterLocation, RTree, Section, is_plain_name, parse_u64_list,
 };
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
-use self::bounds::beyond;
 pub use self::tile_file::{TileFile, TileLocation};
 use crate::context::Context;
-use crate::directory::{FragmentEntry, METADATA_TAIL};
-use crate::paths::FRAGMENT_METADATA;
+use crate::directory::FragmentEntry;
 use crate::stats::Stage;
 use crate::storage::{ByteRange, join};
-use crate::{Error, Result};
+use crate::thresholds::METADATA_TAIL_BYTES;
+use crate::{Error, OrInternal, Result};
 
 /// The file of coordinates in sparse fragments of versions 1 and 2.
 const COORDS: &str = "__coords.tdb";
@@ -39,7 +39,7 @@ pub struct Fragment {
     /// The domain of its cells, if the one in the footer is wrong.
     beyond: Option<Vec<Range>>,
     metadata_key: String,
-    /// Its metadata file, once it was read: the footer may come from elsewhere.
+    /// Its metadata file, once it was read: the footer may come from consolidated metadata.
     own: OnceLock<Arc<MetadataFile>>,
     /// The format version of the library that wrote it, once a section was read.
     writer: OnceLock<FormatVersion>,
@@ -55,149 +55,11 @@ struct MetadataFile {
     size: u64,
     /// Its last bytes: often the whole file.
     tail: Bytes,
-    /// Where the footer is.
+    /// The range of the footer.
     footer: ByteRangeOf<u64>,
 }
 
-/// The offset of a footer whose position in the fragment's own file is not known.
-const ELSEWHERE: u64 = u64::MAX;
-
 impl Fragment {
-    /// Reads a fragment's footer. `schemas` loads a schema by its file's name.
-    #[doc(hidden)]
-    pub fn open(
-        context: &Context,
-        entry: FragmentEntry,
-        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
-    ) -> Result<Self> {
-        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
-        let path = || context.describe(&metadata_key);
-        let version = entry.version();
-        if !version.has(Gate::FragmentFooter) {
-            let (size, tail) = context
-                .storage
-                .read_tail(&metadata_key, u64::MAX)
-                .map_err(|error| Error::io(path(), error))?;
-            return Self::open_legacy(context, entry, schemas, metadata_key, size, tail);
-        }
-        let corrupt = |error: tdb_codec::Error| Error::corrupt(path(), error);
-        let old_schema = if version.has(Gate::SchemaFolder) { None } else { Some(schemas(None)?) };
-        let location = FooterLocation::of(version, old_schema.as_deref()).map_err(corrupt)?;
-        let own = MetadataFile::read(context, &metadata_key, location)?;
-        let read;
-        let bytes = match own.cached(&own.footer) {
-            Some(bytes) => bytes,
-            None => {
-                read = read_range(context, &metadata_key, own.footer.clone())?;
-                &read
-            }
-        };
-        let (_, name) = Footer::parse_head(bytes, own.footer.start).map_err(corrupt)?;
-        let schema = schemas(name.as_deref())?;
-        let footer = Footer::parse(bytes, own.footer.start, &schema).map_err(corrupt)?;
-        Ok(Self {
-            entry,
-            beyond: beyond(&footer, &schema),
-            schema,
-            footer,
-            metadata_key,
-            own: OnceLock::from(Arc::new(own)),
-            writer: OnceLock::new(),
-            lists: Mutex::default(),
-            rtree: Mutex::default(),
-            infers: true,
-        })
-    }
-
-    /// A fragment whose footer is in consolidated metadata: its own file is read when a section is
-    /// needed. `None` if the footer cannot belong to this fragment.
-    pub(crate) fn from_consolidated(
-        entry: &FragmentEntry,
-        bytes: &[u8],
-        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
-    ) -> Option<Self> {
-        let (version, name) = Footer::parse_head(bytes, 0).ok()?;
-        // In older versions the position of the footer depends on the schema, and names have
-        // another form.
-        if version != entry.version() || !version.has(Gate::SchemaFolder) {
-            return None;
-        }
-        let schema = schemas(name.as_deref()).ok()?;
-        let mut footer = Footer::parse(bytes, 0, &schema).ok()?;
-        footer.offset = ELSEWHERE;
-        let metadata_key = join(&entry.folder, FRAGMENT_METADATA);
-        let (own, writer) = (OnceLock::new(), OnceLock::new());
-        let (lists, rtree) = (Mutex::default(), Mutex::default());
-        let beyond = beyond(&footer, &schema);
-        let entry = entry.clone();
-        Some(Self { entry, schema, footer, beyond, metadata_key, own, writer, lists, rtree, infers: true })
-    }
-
-    /// Versions 1 and 2: one generic tile contains everything, so all sections are known at once.
-    fn open_legacy(
-        context: &Context,
-        entry: FragmentEntry,
-        schemas: &dyn Fn(Option<&str>) -> Result<Arc<ArraySchema>>,
-        metadata_key: String,
-        metadata_size: u64,
-        tail: Bytes,
-    ) -> Result<Self> {
-        let schema = schemas(None)?;
-        let corrupt = |error: tdb_codec::Error| Error::corrupt(context.describe(&metadata_key), error);
-        let payload = context.generic_tile(&metadata_key, &tail, 0)?;
-        let legacy = LegacyMetadata::parse(&payload, &schema).map_err(corrupt)?;
-        let slots = Slots::new(&schema, legacy.version, false, false);
-        let coords = join(&entry.folder, COORDS);
-        let dense = match context.storage.size(&coords) {
-            Ok(_) => false,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => return Err(Error::io(context.describe(&coords), error)),
-        };
-        let tiles = legacy.tile_offsets.get(slots.coords()).map_or(0, Vec::len);
-        let footer = Footer {
-            version: legacy.version,
-            schema_name: None,
-            dense,
-            non_empty_domain: legacy.non_empty_domain,
-            sparse_tile_num: if dense { 0 } else { to_u64(tiles) },
-            last_tile_cell_num: legacy.last_tile_cell_num,
-            has_timestamps: false,
-            has_delete_metadata: false,
-            file_sizes: legacy.file_sizes,
-            file_var_sizes: legacy.file_var_sizes,
-            file_validity_sizes: Vec::new(),
-            sections: SectionOffsets::default(),
-            optional: Vec::new(),
-            slots,
-            offset: metadata_size,
-        };
-        let own = MetadataFile { size: metadata_size, tail, footer: metadata_size..metadata_size };
-        let mut lists = HashMap::new();
-        type Make = fn(usize) -> Section;
-        let groups: [(Make, Vec<Vec<u64>>); 3] = [
-            (Section::TileOffsets, legacy.tile_offsets),
-            (Section::VarOffsets, legacy.var_offsets),
-            (Section::VarSizes, legacy.var_sizes),
-        ];
-        for (make, group) in groups {
-            lists.extend(group.into_iter().enumerate().map(|(slot, list)| (make(slot), Arc::new(list))));
-        }
-        let rtree = RTree::build(&legacy.mbrs, &schema.domain).map_err(corrupt)?;
-        Ok(Self {
-            entry,
-            // These versions have no dates.
-            beyond: None,
-            schema,
-            footer,
-            metadata_key,
-            own: OnceLock::from(Arc::new(own)),
-            writer: OnceLock::from(legacy.version),
-            lists: Mutex::new(lists),
-            rtree: Mutex::new(Some(Arc::new(rtree))),
-            infers: false,
-        })
-    }
-
     /// The folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -256,6 +118,9 @@ impl Fragment {
         }
         let dimensions = &self.schema.domain.dimensions;
         let ranges = self.footer.non_empty_domain.iter().flatten();
+        // Dimensions of dense fragments are integral, so that all ends have ordinals. A domain of
+        // all numbers of 64 bits, or a product of sides, may have more cells than 64 bits count:
+        // then this is the greatest number.
         ranges.zip(dimensions).fold(1, |cells: u64, (range, dimension)| {
             let low = dimension.ordinal(&range.low).unwrap_or(0);
             let high = dimension.ordinal(&range.high).unwrap_or(0);
@@ -313,6 +178,8 @@ impl Fragment {
         if self.writer.get().is_none() {
             self.list(context, Section::TileOffsets(slot))?;
         }
+        // No section is read if its contents follow from the footer: then the library is as new as
+        // the fragment (`only_tile`).
         Ok(self.writer.get().copied().unwrap_or(self.footer.version))
     }
 
@@ -401,13 +268,9 @@ impl Fragment {
     #[doc(hidden)]
     pub fn delete_files(&self, context: &Context) -> Vec<(Result<TileFile>, usize)> {
         let Some(slot) = self.footer.slots.delete_timestamps() else { return Vec::new() };
-        let files =
-            [(DataFile::DeleteTimestamps, slot), (DataFile::DeleteConditionIndex, slot.saturating_add(1))];
-        let open = |(file, slot): (DataFile, usize)| {
-            let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
-            (self.tile_file(context, file, Section::TileOffsets(slot), size), slot)
-        };
-        files.map(open).into()
+        // The conditions have the slot after the timestamps.
+        let files = [(DataFile::DeleteTimestamps, slot), (DataFile::DeleteConditionIndex, slot + 1)];
+        files.map(|(file, slot)| (self.file_of_slot(context, file, slot), slot)).into()
     }
 
     fn system_file(
@@ -416,13 +279,18 @@ impl Fragment {
         file: DataFile,
         slot: Option<usize>,
     ) -> Result<Option<TileFile>> {
-        let Some(slot) = slot else { return Ok(None) };
-        let size = self.footer.file_sizes.get(slot).copied().unwrap_or(0);
-        self.tile_file(context, file, Section::TileOffsets(slot), size).map(Some)
+        slot.map(|slot| self.file_of_slot(context, file, slot)).transpose()
+    }
+
+    /// A file of fixed-size cells that is no field's.
+    fn file_of_slot(&self, context: &Context, file: DataFile, slot: usize) -> Result<TileFile> {
+        let size = self.footer.file_sizes.get(slot).or_internal("a footer without the size of a file")?;
+        self.tile_file(context, file, Section::TileOffsets(slot), *size)
     }
 
     fn tile_file(&self, context: &Context, file: DataFile, section: Section, size: u64) -> Result<TileFile> {
         let offsets = self.list(context, section)?;
+        // A field that the schema does not have has no name, which is refused.
         let name = file.name(&self.schema, self.footer.version).unwrap_or_default();
         if !is_plain_name(&name) {
             let detail = format!("\"{}\" is not a file name", name.escape_debug());
@@ -453,7 +321,7 @@ impl Fragment {
 
 impl MetadataFile {
     fn read(context: &Context, key: &str, location: FooterLocation) -> Result<Self> {
-        let read = context.storage.read_tail(key, METADATA_TAIL);
+        let read = context.storage.read_tail(key, METADATA_TAIL_BYTES);
         let (size, tail) = read.map_err(|error| Error::io(context.describe(key), error))?;
         let footer = location.range(size, &tail);
         let footer = footer.map_err(|error| Error::corrupt(context.describe(key), error))?;
@@ -462,7 +330,7 @@ impl MetadataFile {
 
     /// Bytes of the file, if they were already read.
     fn cached(&self, range: &ByteRangeOf<u64>) -> Option<&[u8]> {
-        let start = self.size.saturating_sub(to_u64(self.tail.len()));
+        let start = self.size.checked_sub(to_u64(self.tail.len()))?;
         let place = |offset: u64| offset.checked_sub(start).and_then(to_usize);
         self.tail.get(place(range.start)?..place(range.end)?)
     }

@@ -1,4 +1,4 @@
-//! An open group.
+//! TileDB groups: their members and metadata.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tdb_schema::{ArrayMetadata, GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 
 use crate::context::Context;
+use crate::directory::last_part;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, METADATA};
 use crate::storage::{LocalPlaces, Places, Storage, location_without_secrets, split_query};
@@ -115,7 +116,7 @@ pub fn members(
     let mut members = GroupMembers::default();
     let visible: Vec<&str> = files.visible(window).collect();
     let Some(newest) = visible.last() else { return Ok((None, members)) };
-    let version = GroupVersion::of_name(newest.rsplit('/').next().unwrap_or_default());
+    let version = GroupVersion::of_name(last_part(newest));
     match version {
         GroupVersion::V1 => members.apply(parse(newest)?),
         GroupVersion::V2 => {

@@ -1,4 +1,4 @@
-//! The history of an array.
+//! The history of an array: everything that was written to it, as far as its files show it.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tdb_schema::ArraySchema;
 
 use crate::context::Context;
 use crate::deletes::Delete;
-use crate::directory::{DeleteEntry, Directory, FragmentEntry, fragment_folders};
+use crate::directory::{DeleteEntry, Directory, FragmentEntry, fragment_folders, last_part};
 use crate::fragment::Fragment;
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, METADATA, OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
@@ -20,7 +20,7 @@ use crate::paths::{
 use crate::schemas::Schemas;
 use crate::storage::{Entry, Storage, join};
 use crate::timed::TimedFiles;
-use crate::{Error, Result, SnapshotOptions, TimeWindow};
+use crate::{Error, OrInternal, Result, SnapshotOptions, TimeWindow};
 
 mod event;
 
@@ -95,24 +95,29 @@ impl Log<'_> {
         Ok(self.list(folder)?.into_iter().filter(|entry| !entry.is_folder).collect())
     }
 
+    /// The size of a file; 0 if it cannot be found out, as with a file that is gone by now.
     fn size(&self, key: &str) -> u64 {
         self.context.storage.size(key).unwrap_or(0)
     }
 
     /// Adds a file whose name contains the time when it was written.
     fn file(&mut self, kind: EventKind, key: &str, version: Option<FormatVersion>, state: State) {
-        let timestamps = TimestampedName::parse(name_of(key)).ok().map(|name| name.timestamps);
-        let event = Event {
-            timestamps,
-            kind,
-            key: key.to_owned(),
-            version,
-            cells: None,
-            bytes: self.size(key),
-            bounds: None,
-            state,
-        };
-        self.events.push(event);
+        let timestamps = TimestampedName::parse(last_part(key)).ok().map(|name| name.timestamps);
+        self.file_at(timestamps, kind, key, version, state);
+    }
+
+    /// Adds a file that was written at a time.
+    fn file_at(
+        &mut self,
+        timestamps: Option<(u64, u64)>,
+        kind: EventKind,
+        key: &str,
+        version: Option<FormatVersion>,
+        state: State,
+    ) {
+        let bytes = self.size(key);
+        let key = key.to_owned();
+        self.events.push(Event { timestamps, kind, key, version, cells: None, bytes, bounds: None, state });
     }
 
     fn schema_files(&mut self, root: &[Entry], latest: &str) -> Result<()> {
@@ -121,7 +126,7 @@ impl Log<'_> {
         for key in &self.directory.schemas {
             let loaded = self.schemas.at(key);
             let version = loaded.as_ref().ok().map(|schema| schema.version);
-            let time = TimestampedName::parse(name_of(key)).ok().map(|name| name.timestamps);
+            let time = TimestampedName::parse(last_part(key)).ok().map(|name| name.timestamps);
             for entry in loaded.iter().flat_map(|schema| &schema.enumerations) {
                 let first = named.entry(entry.file_name.clone()).or_insert(time);
                 *first = (*first).min(time);
@@ -131,12 +136,8 @@ impl Log<'_> {
                 Ok(_) if key == latest => State::Live,
                 Ok(_) => State::Superseded,
             };
-            self.file(EventKind::Schema, key, version, state);
-            if key == OLD_SCHEMA
-                && let Some(event) = self.events.last_mut()
-            {
-                event.timestamps = None;
-            }
+            let time = time.filter(|_| key != OLD_SCHEMA);
+            self.file_at(time, EventKind::Schema, key, version, state);
         }
         for entry in self.files(root, SCHEMA_FOLDER)?.iter().filter(|entry| entry.name.ends_with(PARTIAL)) {
             self.file(EventKind::Schema, &join(SCHEMA_FOLDER, &entry.name), None, State::Partial);
@@ -151,10 +152,8 @@ impl Log<'_> {
                 false if entry.name.ends_with(PARTIAL) => State::Partial,
                 false => State::Unused,
             };
-            self.file(EventKind::Enumeration, &join(&folder, &entry.name), None, state);
-            if let Some(event) = self.events.last_mut() {
-                event.timestamps = named.get(&entry.name).copied().flatten();
-            }
+            let time = named.get(&entry.name).copied().flatten();
+            self.file_at(time, EventKind::Enumeration, &join(&folder, &entry.name), None, state);
         }
         Ok(())
     }
@@ -169,24 +168,23 @@ impl Log<'_> {
                 let by = |(_, _, folders): &&(String, TimestampedName, Vec<String>)| {
                     folders.iter().any(|folder| *folder == *entry.folder)
                 };
-                let key =
-                    self.directory.vacuums.iter().find(by).map_or(String::new(), |(key, ..)| key.clone());
-                state = State::Shadowed(key);
+                let (key, ..) = self.directory.vacuums.iter().find(by).or_internal(NOT_REPLACED)?;
+                state = State::Shadowed(key.clone());
             }
+            let event = self.events.len();
             if let Some(fragment) = self.fragment(entry, state)
                 && visible.contains(&entry.folder)
             {
-                opened.push((fragment, self.events.len().saturating_sub(1)));
+                opened.push((fragment, event));
             }
         }
         // Only a dense fragment hides everything inside its domain; if it lacks a field, its cells
         // have the fill value.
         for (index, (older, event)) in opened.iter().enumerate() {
-            let newer = opened.iter().skip(index.saturating_add(1));
+            let mut newer = opened.iter().skip(index + 1);
             let hides = |newer: &Fragment| dense && newer.is_dense() && covers(newer, older);
-            if let Some((newer, _)) = newer.into_iter().find(|(newer, _)| hides(newer))
-                && let Some(event) = self.events.get_mut(*event)
-            {
+            if let Some((newer, _)) = newer.find(|(newer, _)| hides(newer)) {
+                let event = self.events.get_mut(*event).or_internal("a fragment without its event")?;
                 event.state = State::Overwritten(newer.folder().to_owned());
             }
         }
@@ -260,7 +258,7 @@ impl Log<'_> {
         let inside = entry.inside.as_ref().map(|(_, bytes)| to_u64(bytes.len()));
         let kind =
             if entry.is_update() { EventKind::Update(condition) } else { EventKind::Delete(condition) };
-        let name = TimestampedName::parse(name_of(&entry.path)).ok();
+        let name = TimestampedName::parse(last_part(&entry.path)).ok();
         self.events.push(Event {
             timestamps: Some((entry.time, entry.time)),
             kind,
@@ -282,7 +280,7 @@ impl Log<'_> {
         }
         for key in keys {
             let Some((kind, _)) = CommitKind::of(&key) else { continue };
-            let version = TimestampedName::parse(name_of(&key)).ok().and_then(|name| name.version);
+            let version = TimestampedName::parse(last_part(&key)).ok().and_then(|name| name.version);
             let corrupt = |error: tdb_codec::Error| Error::corrupt(self.context.describe(&key), error);
             let lines = || parse_path_lines(&self.context.read_all(&key)?).map_err(corrupt);
             let kind = match kind {
@@ -323,10 +321,8 @@ impl Log<'_> {
     }
 }
 
-/// The last part of a key.
-fn name_of(key: &str) -> &str {
-    key.rsplit('/').next().unwrap_or_default()
-}
+/// The fault if a fragment is not visible at any time, but no vacuum file lists it.
+const NOT_REPLACED: &str = "an invisible fragment that no vacuum file lists";
 
 /// Whether one fragment's domain contains the other's.
 fn covers(newer: &Fragment, older: &Fragment) -> bool {

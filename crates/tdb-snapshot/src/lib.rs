@@ -23,7 +23,7 @@
 //! | [`schemas`], [`deletes`], [`timed`] | schemas and enumerations, delete conditions, metadata: read from their files |
 //! | [`fragment`], [`statistics`] | the metadata of a fragment |
 //! | [`tiles`] | tiles of one field: fetched, decoded, checked |
-//! | [`context`], [`worker`] | the state of an open array, and of a thread |
+//! | [`context`], [`worker`] | the storage and settings of an open array, and the buffers of a thread |
 //! | [`snapshot`], [`group`] | an array, and a group, at a time |
 //!
 //! This crate does not know which cells a query wants, in which order, or how anything is written.
@@ -40,11 +40,12 @@ pub mod directory;
 pub mod fragment;
 pub mod group;
 mod history;
-pub mod known;
+pub mod memo;
 pub mod object;
 pub mod schemas;
 pub mod snapshot;
 pub mod statistics;
+mod thresholds;
 pub mod tiles;
 pub mod timed;
 pub mod worker;

@@ -28,9 +28,9 @@ use crate::{Error, Result};
 
 /// Which statistics of one field of a fragment can be trusted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Believed {
+struct Trusted {
     extremes: bool,
-    /// Sums of integers; sums of reals only prove that there is no NaN.
+    /// The sums of integers; sums of reals only prove that there is no NaN.
     sums: bool,
     nulls: bool,
 }
@@ -38,7 +38,7 @@ struct Believed {
 /// The statistics of one field's tiles.
 #[derive(Debug)]
 pub struct Statistics {
-    believed: Believed,
+    trusted: Trusted,
     shape: Shape,
     mins: TileValues,
     maxes: TileValues,
@@ -49,7 +49,7 @@ pub struct Statistics {
 /// The statistics of one field of a whole fragment.
 #[derive(Debug)]
 pub struct Whole {
-    believed: Believed,
+    trusted: Trusted,
     shape: Shape,
     found: FieldStatistics,
     cells: u64,
@@ -96,17 +96,16 @@ impl Shape {
             return Extremes::Within(low.into(), high.into());
         }
         // libtiledb compares up to a NUL: the bytes after it are not known.
-        let end = |value: &[u8]| value.iter().position(|byte| *byte == 0).map(|at| at.saturating_add(1));
-        let low: Cow<'s, [u8]> = low.get(..end(low).unwrap_or(low.len())).unwrap_or_default().into();
-        let high: Cow<'s, [u8]> = match end(high) {
-            Some(end) if end < high.len() => {
-                let mut bound = high.to_vec();
-                bound.get_mut(end..).unwrap_or_default().fill(0xff);
-                bound.into()
-            }
-            _ => high.into(),
+        let known = |value: &'s [u8]| value.split_inclusive(|byte| *byte == 0).next().unwrap_or(value);
+        let start = known(high);
+        let high: Cow<'s, [u8]> = if start.len() < high.len() {
+            let mut bound = start.to_vec();
+            bound.resize(high.len(), 0xff);
+            bound.into()
+        } else {
+            high.into()
         };
-        Extremes::Within(low, high)
+        Extremes::Within(known(low).into(), high)
     }
 
     /// Extremes that are values of cells: those of strings without a NUL.
@@ -132,10 +131,10 @@ impl Shape {
             let most = cells.to_f64() * real(low).abs().max(real(high).abs());
             return real(low) <= real(high) && most < f64::MAX;
         }
-        let limit = if self.signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+        let limit = if self.signed { u128::from(i64::MAX.unsigned_abs()) } else { u128::from(u64::MAX) };
         [low, high].into_iter().all(|end| {
-            let most = crate::coordinate::integer(end, self.signed).saturating_abs();
-            most.saturating_mul(i128::from(cells)) < limit
+            let most = crate::coordinate::integer(end, self.signed).unsigned_abs();
+            most.checked_mul(u128::from(cells)).is_some_and(|sum| sum < limit)
         })
     }
 
@@ -175,16 +174,16 @@ impl Shape {
     }
 }
 
-fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
+fn trusted(fragment: &Fragment, field: &Field<'_>) -> Trusted {
     let version = fragment.version();
     if !version.has(Gate::TrustedTileStatistics) || !matches!(field.kind, FieldKind::Attribute(_)) {
-        return Believed::default();
+        return Trusted::default();
     }
     let rule = Rule::attribute(field.datatype, field.cell_val_num, field.nullable);
     // They are about the values before the filters.
     let same = !field.filters.changes_values();
     if rule.is_number() {
-        return Believed { extremes: same, sums: same, nulls: true };
+        return Trusted { extremes: same, sums: same, nulls: true };
     }
     let fixed = !field.is_var();
     // In dense fragments libtiledb takes var-length values from the wrong place, even if there are
@@ -194,14 +193,14 @@ fn believed(fragment: &Fragment, field: &Field<'_>) -> Believed {
     let spoilt = fragment.is_dense() && (!fixed || field.nullable && !late);
     let extremes = same && rule.extremes && !spoilt;
     let nulls = !spoilt && (rule.extremes || fixed) && counts_nulls(field.datatype);
-    Believed { extremes, sums: false, nulls }
+    Trusted { extremes, sums: false, nulls }
 }
 
 impl Statistics {
     /// The statistics of a field of the fragment's own schema. Sections that cannot be trusted are
     /// not read.
     pub fn load(context: &Context, fragment: &Fragment, field: &Field<'_>) -> Result<Self> {
-        let believed = believed(fragment, field);
+        let trusted = trusted(fragment, field);
         let shape = Shape::of(field);
         let slot = fragment.footer().slots.field(field.kind);
         let values = |section: Section| -> Result<TileValues> {
@@ -212,33 +211,32 @@ impl Statistics {
                 .map(Option::unwrap_or_default)
                 .map_err(|error| corrupt(context, fragment, error))
         };
-        let (mins, maxes) = if believed.extremes {
+        let (mins, maxes) = if trusted.extremes {
             (values(Section::Mins(slot))?, values(Section::Maxes(slot))?)
         } else {
             (TileValues::default(), TileValues::default())
         };
         let mut sums = Vec::new();
-        if believed.sums
+        if trusted.sums
             && let Some(payload) = fragment.section(context, Section::Sums(slot))?
         {
             sums = parse_words(Reader::new(&payload), "tile sums")
                 .map_err(|error| corrupt(context, fragment, error))?;
         }
-        let nulls = if believed.nulls && field.nullable {
+        let nulls = if trusted.nulls && field.nullable {
             fragment.list(context, Section::NullCounts(slot))?
         } else {
             Arc::default()
         };
-        Ok(Self { believed, shape, mins, maxes, sums, nulls })
+        Ok(Self { trusted, shape, mins, maxes, sums, nulls })
     }
 
     /// Approximate bytes that it takes.
     pub fn held(&self) -> u64 {
-        let values =
-            [&self.mins, &self.maxes].map(|values| values.fixed.len().saturating_add(values.var.len()));
-        let values = values.into_iter().fold(0, usize::saturating_add);
-        let words = self.sums.len().saturating_add(self.nulls.len()).saturating_mul(8);
-        to_u64(values.saturating_add(words).saturating_add(size_of::<Self>()))
+        // All of them are in memory, so that their sum fits.
+        let values: usize =
+            [&self.mins, &self.maxes].map(|values| values.fixed.len() + values.var.len()).iter().sum();
+        to_u64(values + size_of_val(&*self.sums) + size_of_val(&**self.nulls) + size_of::<Self>())
     }
 
     /// Facts about the cells of a tile that has room for `cells`.
@@ -252,7 +250,7 @@ impl Statistics {
             return Extremes::Nothing;
         }
         // If the null count is not known, the values may be those of a tile of nulls.
-        if !self.believed.extremes || nulls == Nulls::Unknown {
+        if !self.trusted.extremes || nulls == Nulls::Unknown {
             return Extremes::Unknown;
         }
         let value = |values| TileValues::value(values, tile, self.shape.cell_size);
@@ -271,7 +269,7 @@ impl Statistics {
         if !self.shape.nullable {
             return Some(0);
         }
-        self.nulls.get(tile).copied().filter(|_| self.believed.nulls)
+        self.nulls.get(tile).copied().filter(|_| self.trusted.nulls)
     }
 
     /// The exact statistics of a tile that has room for `cells`.
@@ -310,14 +308,14 @@ impl Whole {
 
     /// The statistics of one of the fields that can be trusted.
     pub fn of(all: &[FieldStatistics], fragment: &Fragment, field: &Field<'_>) -> Option<Self> {
-        let mut believed = believed(fragment, field);
+        let mut trusted = trusted(fragment, field);
         let shape = Shape::of(field);
         // The statistics of the whole fragment do not show whether a tile has a NaN or a sum that
         // stopped. libtiledb also skips values after a tile of nulls when it combines the extremes
         // of fixed-size strings.
-        believed.extremes &= shape.number && !shape.float || !shape.number && !shape.nullable;
+        trusted.extremes &= shape.number && !shape.float || !shape.number && !shape.nullable;
         let found = all.get(fragment.footer().slots.field(field.kind))?.clone();
-        Some(Self { believed, shape, found, cells: fragment.cell_count(), dense: fragment.is_dense() })
+        Some(Self { trusted, shape, found, cells: fragment.cell_count(), dense: fragment.is_dense() })
     }
 
     /// Facts about the fragment's cells.
@@ -327,7 +325,7 @@ impl Whole {
         let extremes = match nulls {
             Nulls::All => Extremes::Nothing,
             Nulls::Unknown => Extremes::Unknown,
-            _ if !self.believed.extremes => Extremes::Unknown,
+            _ if !self.trusted.extremes => Extremes::Unknown,
             _ if self.shape.cell_size.is_some_and(|size| min.len() != size || max.len() != size) => {
                 Extremes::Unknown
             }
@@ -347,7 +345,7 @@ impl Whole {
         if !self.shape.nullable {
             return Some(0);
         }
-        Some(self.found.null_count).filter(|_| self.believed.nulls)
+        Some(self.found.null_count).filter(|_| self.trusted.nulls)
     }
 
     /// The exact sum of the fragment's integers, if no tile's sum can have stopped at its limit.
@@ -373,9 +371,9 @@ mod tests {
     /// The statistics of one tile.
     fn of(shape: Shape, low: [u8; 8], high: [u8; 8], sum: [u8; 8]) -> Statistics {
         let values = |value: [u8; 8]| TileValues { fixed: value.to_vec(), ..TileValues::default() };
-        let believed = Believed { extremes: true, sums: true, nulls: true };
+        let trusted = Trusted { extremes: true, sums: true, nulls: true };
         Statistics {
-            believed,
+            trusted,
             shape,
             mins: values(low),
             maxes: values(high),
@@ -389,10 +387,10 @@ mod tests {
     }
 
     #[test]
-    fn sums_are_believed_where_no_order_of_adding_reaches_their_limit() {
+    fn sums_are_trusted_where_no_order_of_adding_reaches_their_limit() {
         assert_eq!(sum(INTEGERS, -3, 5, 40, 100), Some(40));
-        // What libtiledb makes of MAX, MAX and -7, where the first two are a run: it stops at MAX,
-        // and goes on from there.
+        // libtiledb's sum of MAX, MAX and -7, where the first two are a run: it stops at MAX, and
+        // goes on from there.
         assert_eq!(sum(INTEGERS, -7, i64::MAX, i64::MAX - 7, 3), None);
         assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 4), Some(9));
         assert_eq!(sum(INTEGERS, -1, i64::MAX / 4, 9, 5), None);
@@ -407,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_of_reals_are_believed_where_adding_cannot_have_stopped_before_a_nan() {
+    fn extremes_of_reals_are_trusted_where_adding_cannot_have_stopped_before_a_nan() {
         let extremes = |low: f64, high: f64, sum: f64, cells| {
             let found = of(REALS, low.to_le_bytes(), high.to_le_bytes(), sum.to_le_bytes());
             found.exact(0, cells).extremes.is_some()

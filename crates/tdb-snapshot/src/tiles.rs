@@ -1,12 +1,13 @@
-//! Tiles of one field of one fragment: fetched, decoded, checked.
+//! Tiles of one field of one fragment: fetches, decodes and checks them.
 
+mod ambiguous_validity;
 mod by_chunk;
-mod coded;
-mod doubt;
+mod encoded;
+mod fetch;
 mod open;
-mod pieces;
-mod short;
-mod stream;
+mod partial_read;
+mod read_extent;
+mod truncated;
 mod var;
 
 use core::ops::Range;
@@ -17,15 +18,16 @@ use tdb_schema::FieldKind;
 
 use std::sync::Arc;
 
+use self::ambiguous_validity::{AmbiguousValidity, ValidityDecoders};
 pub use self::by_chunk::{Cells, Chunks};
-use self::coded::Coded;
-use self::doubt::{Doubt, Validity};
-pub use self::pieces::USUAL_CHUNK;
-pub use self::short::counted_cells;
+use self::encoded::EncodedTiles;
+pub use self::read_extent::USUAL_CHUNK;
+pub use self::truncated::counted_cells;
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
-use crate::worker::{Hands, Tools, Worker};
+use crate::thresholds::ZSTD_EFFORT;
+use crate::worker::{DecodeBuffers, DecodeResources, Worker};
 use crate::{Error, Result};
 
 /// How a fragment stores a dimension's coordinates.
@@ -39,27 +41,27 @@ enum CoordsPart {
     Zipped { index: usize, count: usize },
 }
 
-/// How many bytes zstd decodes in the time that these take with filters of this effort: what is
-/// compared with the bytes that are worth a second thread.
+/// The work of decoding `bytes` with filters of this effort, as the number of bytes that zstd
+/// decodes in the same time. It decides whether a second thread is worth it, and is an estimate
+/// that stops at the greatest number.
 #[must_use]
 pub fn work(effort: u16, bytes: usize) -> usize {
-    const ZSTD: usize = 9;
-    bytes.saturating_mul(usize::from(effort).max(1)) / ZSTD
+    bytes.saturating_mul(usize::from(effort).max(1)) / ZSTD_EFFORT
 }
 
 /// The validity tiles of a nullable field.
 #[derive(Debug)]
 enum ValidityTiles {
-    /// Their chunks tell how they were filtered.
-    Plain(Coded),
-    /// Statistics may tell it.
-    Doubtful(Validity, Doubt),
+    /// It is known how they were filtered, or their chunks tell it.
+    Plain(EncodedTiles),
+    /// Their chunks do not tell how they were filtered; statistics may.
+    Ambiguous(ValidityDecoders, AmbiguousValidity),
 }
 
 impl ValidityTiles {
-    const fn coded(&self) -> &Coded {
+    const fn coded(&self) -> &EncodedTiles {
         match self {
-            Self::Plain(coded) | Self::Doubtful(Validity { typed: coded, .. }, _) => coded,
+            Self::Plain(coded) | Self::Ambiguous(ValidityDecoders { typed: coded, .. }, _) => coded,
         }
     }
 }
@@ -71,8 +73,8 @@ pub struct FieldTiles {
     pub datatype: Datatype,
     /// How many values a cell has.
     pub cell_val_num: CellValNum,
-    fixed: Coded,
-    values: Option<(Coded, Arc<Vec<u64>>)>,
+    fixed: EncodedTiles,
+    values: Option<(EncodedTiles, Arc<Vec<u64>>)>,
     /// For fields whose filters may store the strings' lengths: how to decode values that contain
     /// them.
     strings: Option<Decoder>,
@@ -120,9 +122,8 @@ impl FieldTiles {
         let parts = [Some(&self.fixed), values, self.validity.as_ref().map(ValidityTiles::coded)];
         let (mut requests, mut bytes) = (0u64, 0u64);
         for part in parts.into_iter().flatten() {
-            let range = part.file.tile(context, tile)?.range;
-            requests = requests.saturating_add(1);
-            bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+            requests += 1;
+            bytes = bytes.saturating_add(part.file.tile(context, tile)?.stored_len());
         }
         Ok((requests, bytes))
     }
@@ -143,8 +144,8 @@ impl FieldTiles {
         Ok(())
     }
 
-    /// [`work`] for so many bytes of its tiles, but not less than they are: they are looked at or
-    /// copied, too.
+    /// The [`work`] of decoding so many bytes of its tiles; at least that number, because they are
+    /// also looked at or copied.
     pub fn work(&self, bytes: usize) -> usize {
         let values = self.values.as_ref().map_or(&self.fixed, |(values, _)| values);
         let effort = self.fixed.decoder.effort().max(values.decoder.effort());
@@ -182,17 +183,17 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Tools { scratch, raw, tile: whole, threads, .. } = &mut **worker;
-        let hands = Hands { scratch, raw, threads: *threads };
+        let DecodeBuffers { scratch, raw, tile: whole, threads, .. } = &mut **worker;
+        let resources = DecodeResources { scratch, raw, threads: *threads };
         match self.coords {
-            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, hands),
+            CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, resources),
             CoordsPart::Split { index, count } => {
                 let len = out.len();
                 whole.reset(context.tile_len(len, count)?);
                 let start = len.saturating_mul(index);
                 let part = start..start.saturating_add(len);
                 let mine = |range: Range<usize>| range.start < part.end && part.start < range.end;
-                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, hands)?;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), mine, resources)?;
                 copy_checked(whole.as_slice().get(part.clone()), out)?;
                 context.counters.copied(len);
                 Ok(())
@@ -200,7 +201,7 @@ impl FieldTiles {
             CoordsPart::Zipped { index, count } => {
                 let size = self.datatype.size();
                 whole.reset(context.tile_len(out.len(), count)?);
-                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, hands)?;
+                self.fixed.decode(context, tile, whole.as_mut_slice(), |_| true, resources)?;
                 let tuples = whole.as_slice().chunks_exact(size.saturating_mul(count));
                 let start = index.saturating_mul(size);
                 for (tuple, cell) in tuples.zip(out.chunks_exact_mut(size)) {
@@ -228,8 +229,7 @@ impl FieldTiles {
             self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
             return Ok(0);
         }
-        let Tools { scratch, raw, .. } = &mut **worker;
-        self.fixed.decode_part(context, tile, (len, size), out, wanted, scratch, raw)
+        self.fixed.decode_part(context, tile, (len, size), out, wanted, worker.resources())
     }
 
     /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to
@@ -247,8 +247,7 @@ impl FieldTiles {
         if self.coords != CoordsPart::Alone {
             return Ok(false);
         }
-        let Tools { scratch, raw, tile: room, .. } = &mut **worker;
-        self.fixed.visit(context, tile, len, wanted, show, scratch, (raw, room)).map(|()| true)
+        self.fixed.visit(context, tile, len, wanted, show, worker.for_chunks()).map(|()| true)
     }
 
     /// The same for the validity bytes of a tile of a nullable field.
@@ -261,7 +260,6 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<usize> {
-        let Tools { scratch, raw, .. } = &mut **worker;
         match &self.validity {
             None => {
                 out.reset(cells);
@@ -269,11 +267,11 @@ impl FieldTiles {
                 Ok(0)
             }
             Some(ValidityTiles::Plain(coded)) => {
-                coded.decode_part(context, tile, (cells, 1), out, wanted, scratch, raw)
+                coded.decode_part(context, tile, (cells, 1), out, wanted, worker.resources())
             }
-            Some(ValidityTiles::Doubtful(validity, doubt)) => {
+            Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
                 out.reset(cells);
-                doubt.decode(context, validity, tile, out.as_mut_slice(), worker)?;
+                ambiguous.decode(context, validity, tile, out.as_mut_slice(), worker)?;
                 Ok(0)
             }
         }
@@ -288,17 +286,14 @@ impl FieldTiles {
         wanted: impl FnMut(Range<usize>) -> bool,
         worker: &mut Worker,
     ) -> Result<()> {
-        let Tools { scratch, raw, threads, .. } = &mut **worker;
         match &self.validity {
             None => {
                 out.fill(1);
                 Ok(())
             }
-            Some(ValidityTiles::Plain(coded)) => {
-                coded.decode(context, tile, out, wanted, Hands { scratch, raw, threads: *threads })
-            }
-            Some(ValidityTiles::Doubtful(validity, doubt)) => {
-                doubt.decode(context, validity, tile, out, worker)
+            Some(ValidityTiles::Plain(coded)) => coded.decode(context, tile, out, wanted, worker.resources()),
+            Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
+                ambiguous.decode(context, validity, tile, out, worker)
             }
         }
     }

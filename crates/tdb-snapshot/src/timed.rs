@@ -1,4 +1,5 @@
-//! Folders with files that are applied in order of time: array and group metadata, group details.
+//! Folders whose files are applied in order of their timestamps: array and group metadata, group
+//! details.
 
 use std::collections::HashSet;
 
@@ -6,6 +7,7 @@ use tdb_fragment::{CommitKind, TimestampedName, is_hidden_name, parse_path_lines
 use tdb_schema::{ArrayMetadata, MetadataEntry};
 
 use crate::context::Context;
+use crate::directory::last_part;
 use crate::paths::PARTIAL;
 use crate::storage::{Entry, Storage, join};
 use crate::{Error, Result, TimeWindow};
@@ -43,9 +45,7 @@ impl TimedFiles {
                     // Lines of groups are absolute URIs in every version. Only the name in them is
                     // used, so that a group that was moved still knows which files a consolidated
                     // one replaces; libtiledb compares whole URIs.
-                    let target = |line: &String| {
-                        join(folder, vacuum_target(line).rsplit('/').next().unwrap_or_default())
-                    };
+                    let target = |line: &String| join(folder, last_part(vacuum_target(line)));
                     loaded.vacuums.push((key, name, lines.iter().map(target).collect()));
                 }
                 _ => {

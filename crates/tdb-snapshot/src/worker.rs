@@ -1,4 +1,5 @@
-//! The buffers that a thread keeps between tiles.
+//! Buffers and codecs for decoding tiles: those of a thread, and a pool of those that are not in
+//! use.
 
 use core::ops::{Deref, DerefMut};
 use std::sync::Mutex;
@@ -8,11 +9,12 @@ use tdb_filters::{CodedStrings, Scratch};
 
 use crate::Result;
 use crate::buffers::{VarTile, unfilled};
+use crate::thresholds::{MAX_POOLED, MAX_POOLED_BYTES, MAX_SPARE_BUFFERS};
 
 /// Buffers and codecs that a thread keeps between tiles, so that page faults for their memory occur
 /// only once.
 #[derive(Debug, Default)]
-pub struct Tools {
+pub struct DecodeBuffers {
     /// Buffers and codec states for filters.
     pub scratch: Scratch,
     pub(crate) raw: Buffer,
@@ -32,8 +34,8 @@ pub struct Tools {
     pub(crate) threads: usize,
 }
 
-/// What decoding the chunks of a tile takes.
-pub(crate) struct Hands<'t> {
+/// The buffers and threads for decoding the chunks of a tile.
+pub(crate) struct DecodeResources<'t> {
     pub(crate) scratch: &'t mut Scratch,
     /// A buffer for the stored bytes.
     pub(crate) raw: &'t mut Buffer,
@@ -41,7 +43,26 @@ pub(crate) struct Hands<'t> {
     pub(crate) threads: usize,
 }
 
-impl Tools {
+/// The buffers for decoding the chunks of a tile one after another, where each is passed on.
+pub(crate) struct ChunkBuffers<'t> {
+    pub(crate) scratch: &'t mut Scratch,
+    /// A buffer for the stored bytes.
+    pub(crate) raw: &'t mut Buffer,
+    /// A buffer for a decoded chunk.
+    pub(crate) chunk: &'t mut Buffer,
+}
+
+impl DecodeBuffers {
+    /// The buffers and threads for decoding a tile.
+    pub(crate) const fn resources(&mut self) -> DecodeResources<'_> {
+        DecodeResources { scratch: &mut self.scratch, raw: &mut self.raw, threads: self.threads }
+    }
+
+    /// The buffers for decoding single chunks of a tile.
+    pub(crate) const fn for_chunks(&mut self) -> ChunkBuffers<'_> {
+        ChunkBuffers { scratch: &mut self.scratch, raw: &mut self.raw, chunk: &mut self.tile }
+    }
+
     /// A buffer of `len` bytes with arbitrary contents.
     pub fn room(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
@@ -53,30 +74,23 @@ impl Tools {
 
     /// Takes back a buffer that is no longer needed.
     pub fn give_back(&mut self, buffer: Buffer) {
-        if self.spare.len() < MOST_SPARE {
+        if self.spare.len() < MAX_SPARE_BUFFERS {
             self.spare.push(buffer);
         }
     }
 }
 
-/// The most spare buffers of a thread: enough for the columns of a tile that are used together.
-const MOST_SPARE: usize = 8;
-
-/// The tools of a thread. Creating them costs more than everything else in a small query: they are
-/// lent out of a few that the process keeps.
+/// The buffers of a thread, from the pool of the process: creating them costs more than everything
+/// else in a small query.
 #[derive(Debug)]
-pub struct Worker(Tools);
+pub struct Worker(DecodeBuffers);
 
-/// Tools that are not in use.
-static IDLE: Mutex<Vec<Tools>> = Mutex::new(Vec::new());
-/// The most tools that are kept.
-const MOST: usize = 4;
-/// The largest buffer that is kept, in bytes: enough for the chunks of a small query.
-const LARGEST: usize = 256 << 10;
+/// The pool: buffers that are not in use.
+static IDLE: Mutex<Vec<DecodeBuffers>> = Mutex::new(Vec::new());
 
 impl Worker {
-    /// Makes the workers of threads that share some jobs: where there are fewer jobs than threads,
-    /// each may start others for the chunks of a tile.
+    /// Returns a function that makes the buffers of each thread that works on some jobs. If there
+    /// are fewer jobs than threads, each may start other threads for the chunks of a tile.
     pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
         let each = threads.checked_div(jobs).unwrap_or(1);
         move || {
@@ -89,7 +103,7 @@ impl Worker {
 
 impl Default for Worker {
     fn default() -> Self {
-        // Never wait: if the lock is held (by another thread, or since before a fork), new tools
+        // Never wait: if the lock is held (by another thread, or since before a fork), new buffers
         // are created instead.
         let idle = IDLE.try_lock().ok().and_then(|mut idle| idle.pop());
         Self(idle.unwrap_or_default())
@@ -98,48 +112,48 @@ impl Default for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        let mut tools = core::mem::take(&mut self.0);
-        tools.threads = 1;
-        let own = [&mut tools.raw, &mut tools.tile, &mut tools.cells, &mut tools.strings.values];
+        let mut buffers = core::mem::take(&mut self.0);
+        buffers.threads = 1;
+        let own = [&mut buffers.raw, &mut buffers.tile, &mut buffers.cells, &mut buffers.strings.values];
         for buffer in own {
-            if buffer.capacity() > LARGEST {
+            if buffer.capacity() > MAX_POOLED_BYTES {
                 *buffer = Buffer::new();
             }
         }
-        if tools.strings.offsets.capacity() > LARGEST / 8 {
-            tools.strings.offsets = Vec::new();
+        if buffers.strings.offsets.capacity() > MAX_POOLED_BYTES / 8 {
+            buffers.strings.offsets = Vec::new();
         }
-        let coded = &tools.coded;
+        let coded = &buffers.coded;
         let entries = coded.starts.capacity().saturating_mul(2).saturating_add(coded.codes.capacity());
-        if coded.values.capacity() > LARGEST || entries > LARGEST / 4 {
-            tools.coded = CodedStrings::default();
+        if coded.values.capacity() > MAX_POOLED_BYTES || entries > MAX_POOLED_BYTES / 4 {
+            buffers.coded = CodedStrings::default();
         }
-        if tools.text.capacity() > LARGEST {
-            tools.text = Vec::new();
+        if buffers.text.capacity() > MAX_POOLED_BYTES {
+            buffers.text = Vec::new();
         }
-        tools.spare.retain(|buffer| buffer.capacity() <= LARGEST);
-        tools.spare.truncate(2);
-        if tools.scratch.capacity() > LARGEST {
-            tools.scratch.clear();
+        buffers.spare.retain(|buffer| buffer.capacity() <= MAX_POOLED_BYTES);
+        buffers.spare.truncate(2);
+        if buffers.scratch.capacity() > MAX_POOLED_BYTES {
+            buffers.scratch.clear();
         }
         if let Ok(mut idle) = IDLE.try_lock()
-            && idle.len() < MOST
+            && idle.len() < MAX_POOLED
         {
-            idle.push(tools);
+            idle.push(buffers);
         }
     }
 }
 
 impl Deref for Worker {
-    type Target = Tools;
+    type Target = DecodeBuffers;
 
-    fn deref(&self) -> &Tools {
+    fn deref(&self) -> &DecodeBuffers {
         &self.0
     }
 }
 
 impl DerefMut for Worker {
-    fn deref_mut(&mut self) -> &mut Tools {
+    fn deref_mut(&mut self) -> &mut DecodeBuffers {
         &mut self.0
     }
 }
@@ -150,24 +164,24 @@ mod tests {
 
     #[test]
     fn large_buffers_are_not_kept() {
-        for _ in 0..2 * MOST {
+        for _ in 0..2 * MAX_POOLED {
             let mut worker = Worker::default();
-            assert!(worker.tile.capacity() <= LARGEST && worker.raw.capacity() <= LARGEST);
-            assert!(worker.coded.codes.capacity() <= LARGEST / 4);
-            worker.tile.reset(LARGEST + 8);
-            worker.coded.codes.reserve(LARGEST);
-            worker.raw.reset(LARGEST);
+            assert!(worker.tile.capacity() <= MAX_POOLED_BYTES && worker.raw.capacity() <= MAX_POOLED_BYTES);
+            assert!(worker.coded.codes.capacity() <= MAX_POOLED_BYTES / 4);
+            worker.tile.reset(MAX_POOLED_BYTES + 8);
+            worker.coded.codes.reserve(MAX_POOLED_BYTES);
+            worker.raw.reset(MAX_POOLED_BYTES);
         }
     }
 
     #[test]
     fn room_that_was_given_back_is_lent_again_if_it_is_large_enough() {
-        let mut tools = Tools::default();
-        let buffer = tools.room(1000).unwrap();
+        let mut buffers = DecodeBuffers::default();
+        let buffer = buffers.room(1000).unwrap();
         let start = buffer.as_slice().as_ptr();
-        tools.give_back(buffer);
-        assert_ne!(tools.room(2000).unwrap().as_slice().as_ptr(), start);
-        let again = tools.room(500).unwrap();
+        buffers.give_back(buffer);
+        assert_ne!(buffers.room(2000).unwrap().as_slice().as_ptr(), start);
+        let again = buffers.room(500).unwrap();
         assert_eq!((again.len(), again.as_slice().as_ptr()), (500, start));
     }
 }

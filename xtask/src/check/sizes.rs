@@ -17,15 +17,12 @@ const FUNCTION_LINES: usize = 80;
 /// the file itself. None may be added.
 pub(super) const LARGER: &[Larger] = &[
     ("crates/tdb-query/src/aggregate/sparse.rs", "run"),
-    ("crates/tdb-snapshot/src/directory.rs", "commits"),
     ("crates/tdb-query/src/explain/dense.rs", "explain"),
     ("crates/tdb-cells/src/parallel.rs", "run_in_order"),
     ("crates/tdb-query/src/sparse/mod.rs", "read"),
     ("crates/tdb-query/src/sparse/mod.rs", "stage_into"),
-    ("crates/tdb-cells/src/order/sort.rs", ""),
     ("crates/tdb-query/src/sparse/select.rs", "run"),
     ("crates/tdb-query/src/stream/cost.rs", "new"),
-    ("crates/tdb-snapshot/src/tiles.rs", "open"),
     ("crates/tdb-write/src/write/evolve.rs", "apply"),
 ];
 

@@ -6,7 +6,7 @@ use super::ConditionError;
 use super::display::write_name;
 use super::text::{Call, parse_calls};
 
-/// What an aggregate computes.
+/// The function of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AggregateFunction {
     /// Number of cells. For a dense query without a condition, all cells it asks for, written or
@@ -50,7 +50,7 @@ pub struct Aggregate {
     field: Option<String>,
 }
 
-/// What is wrong with an aggregate.
+/// Why an aggregate cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the variants mean")]
@@ -79,7 +79,7 @@ impl AggregateFunction {
         (Self::Mean, "mean"),
     ];
 
-    /// The function's name.
+    /// The function's name, which the table has for each function.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::TABLE.iter().find(|row| row.0 == self).map_or("", |row| row.1)

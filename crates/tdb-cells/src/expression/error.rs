@@ -4,14 +4,14 @@ use core::fmt;
 
 use super::Place;
 
-/// What is wrong with a condition. If the condition was text, the error has the column.
+/// Why a condition is not valid. If the condition was text, the error has the column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionError {
     place: Place,
     kind: ConditionErrorKind,
 }
 
-/// What can be wrong with a condition.
+/// The reasons why a condition is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the variants mean")]
@@ -54,7 +54,7 @@ impl ConditionError {
         Self { place, kind }
     }
 
-    /// What is wrong.
+    /// The reason.
     #[must_use]
     pub const fn kind(&self) -> &ConditionErrorKind {
         &self.kind

@@ -7,6 +7,7 @@ mod error;
 mod numbers;
 mod spans;
 mod text;
+mod tokens;
 mod wire;
 
 #[cfg(test)]
@@ -19,7 +20,7 @@ use tdb_fragment::Comparison;
 
 pub use self::aggregate::{Aggregate, AggregateError, AggregateFunction};
 pub use self::error::{ConditionError, ConditionErrorKind};
-pub(crate) use self::numbers::MOST_INTEGER;
+pub(crate) use self::numbers::MAX_INTEGER;
 use crate::Coordinate;
 
 /// A condition on the cells of a query.

@@ -1,11 +1,11 @@
-//! Numbers in the text form of conditions.
+//! Parses and prints numbers in the text form of conditions.
 
 use tdb_codec::digits::{NotReal, is_integer, nearest, whole};
 
 use super::Operand;
 
-/// Reals from here on are equal to no integer of a field.
-pub(crate) const MOST_INTEGER: f64 = 1e30;
+/// Reals from here on are equal to no integer of a field: all of those are below 2⁶⁴.
+pub(crate) const MAX_INTEGER: f64 = 1e30;
 
 pub(super) fn special_float(word: &str) -> Option<f64> {
     if word.eq_ignore_ascii_case("nan") {
@@ -71,8 +71,8 @@ fn decimal(text: &str) -> Option<Operand> {
         Ok(near) => near == single,
         Err(_) => single.is_infinite(),
     };
-    // What is an integer must be this one, and what is none must not become one.
-    let may_be_integer = value.fract() == 0.0 && value.abs() < MOST_INTEGER;
+    // An integer must stay the same integer, and a fraction must not become an integer.
+    let may_be_integer = value.fract() == 0.0 && value.abs() < MAX_INTEGER;
     let same_integer = !may_be_integer || whole(text) == whole(&format!("{value:.0}"));
     if same_single && same_integer { Some(Operand::Float(value)) } else { as_written() }
 }

@@ -1,4 +1,4 @@
-//! Comparisons with operands that stand for several values, as comparisons with one value.
+//! Rewrites comparisons whose operands stand for several values as comparisons with one value.
 
 use core::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ pub(super) fn map_operands(
         list.into_iter().map(|tree| map_operands(tree, replace)).collect()
     };
     Ok(match tree {
-        // What was one comparison may be a list of the same kind now.
+        // One comparison may have become a list of the same kind.
         Tree::And(list) => Tree::And(joined(all(list)?, Tree::And)),
         Tree::Or(list) => Tree::Or(joined(all(list)?, Tree::Or)),
         Tree::Not(inner) => Tree::Not(Box::new(map_operands(*inner, replace)?)),
@@ -36,7 +36,7 @@ pub(super) fn map_operands(
     })
 }
 
-/// The trees, with those in place of a tree of the kind that `make` makes that it consists of.
+/// The trees, in which each tree of the kind that `make` makes is replaced by its children.
 fn joined(list: Vec<Tree>, make: fn(Vec<Tree>) -> Tree) -> Vec<Tree> {
     list.into_iter().flat_map(|tree| flattened(tree, make)).collect()
 }
@@ -63,7 +63,7 @@ impl Test {
         if spans.is_empty() {
             return compare(comparison, single);
         }
-        let mut parts = Vec::with_capacity(spans.len().saturating_add(1));
+        let mut parts = Vec::with_capacity(spans.len() + 1);
         if !single.is_empty() {
             parts.push(compare(comparison, single));
         }
@@ -80,10 +80,10 @@ impl Test {
                 _ => parts.push(one(comparison, last)),
             }
         }
-        match (parts.len(), outside) {
-            (1, _) => parts.pop().unwrap_or(Tree::Or(Vec::new())),
-            (_, true) => Tree::And(parts),
-            (_, false) => Tree::Or(parts),
+        match <[Tree; 1]>::try_from(parts) {
+            Ok([only]) => only,
+            Err(parts) if outside => Tree::And(parts),
+            Err(parts) => Tree::Or(parts),
         }
     }
 }

@@ -1,15 +1,17 @@
-//! The text form of conditions: a scanner, and a parser that descends only at parentheses.
+//! Parses the text form of conditions: a recursive-descent parser that recurses only at
+//! parentheses.
 
 use tdb_fragment::Comparison;
 
-use super::numbers::{number, number_len, special_float};
+use super::numbers::{number, special_float};
+use super::tokens::{Parser, Token, begins_word, continues_word};
 use super::{ConditionError, ConditionErrorKind as Kind, Operand, Place, Predicate, Tree, flattened, negate};
 
-/// The longest text that is accepted.
-const MOST_BYTES: usize = 1 << 20;
+/// The longest text that is accepted, in bytes.
+const MAX_BYTES: usize = 1 << 20;
 /// The deepest nesting of parentheses: the parser and everything after it recurse, and a text must
 /// not exhaust the stack.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Words that must be quoted when they are names.
 const KEYWORDS: [&str; 8] = ["and", "or", "not", "in", "is", "null", "true", "false"];
@@ -72,7 +74,7 @@ pub(super) fn parse_calls(text: &str) -> Result<Vec<Call>> {
 }
 
 fn check_len(text: &str) -> Result<()> {
-    let (len, max) = (text.len(), MOST_BYTES);
+    let (len, max) = (text.len(), MAX_BYTES);
     if len > max { Err(ConditionError::at(Place(Some((0, 1))), Kind::TooLong { len, max })) } else { Ok(()) }
 }
 
@@ -87,153 +89,7 @@ pub(super) fn is_plain_name(name: &str) -> bool {
         && special_float(name).is_none()
 }
 
-fn begins_word(c: char) -> bool {
-    c.is_alphabetic() || c == '_'
-}
-
-fn continues_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '.'
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Token<'t> {
-    Word(&'t str),
-    Quoted(Vec<u8>),
-    /// Including its sign, if it has one.
-    Number(&'t str),
-    Sign(Comparison),
-    Open,
-    Close,
-    Comma,
-    Star,
-    End,
-}
-
-struct Parser<'t> {
-    text: &'t str,
-    /// Byte and column after the current token.
-    offset: usize,
-    column: usize,
-    /// The current token, its start and its end.
-    token: Token<'t>,
-    place: Place,
-    depth: usize,
-}
-
-impl<'t> Parser<'t> {
-    fn new(text: &'t str) -> Result<Self> {
-        let place = Place(Some((0, 1)));
-        let mut parser = Self { text, offset: 0, column: 1, token: Token::End, place, depth: 0 };
-        parser.advance()?;
-        Ok(parser)
-    }
-
-    fn rest(&self) -> &'t str {
-        self.text.get(self.offset..).unwrap_or_default()
-    }
-
-    /// Skips `len` bytes.
-    fn skip(&mut self, len: usize) -> &'t str {
-        let end = self.offset.saturating_add(len);
-        let skipped = self.text.get(self.offset..end).unwrap_or_default();
-        self.offset = end;
-        self.column = self.column.saturating_add(skipped.chars().count());
-        skipped
-    }
-
-    const fn here(&self) -> Place {
-        Place(Some((self.offset, self.column)))
-    }
-
-    /// Reads the next token.
-    fn advance(&mut self) -> Result<()> {
-        let blank = self.rest().len().saturating_sub(self.rest().trim_start().len());
-        self.skip(blank);
-        self.place = self.here();
-        let rest = self.rest();
-        let mut chars = rest.chars();
-        let (first, second) = (chars.next(), chars.next());
-        let word = |rest: &str| rest.find(|c| !continues_word(c)).unwrap_or(rest.len());
-        let (token, len) = match (first, second) {
-            (None, _) => (Token::End, 0),
-            (Some('('), _) => (Token::Open, 1),
-            (Some(')'), _) => (Token::Close, 1),
-            (Some(','), _) => (Token::Comma, 1),
-            (Some('*'), _) => (Token::Star, 1),
-            (Some('='), Some('=')) => (Token::Sign(Comparison::Equal), 2),
-            (Some('='), _) => (Token::Sign(Comparison::Equal), 1),
-            (Some('!'), Some('=')) | (Some('<'), Some('>')) => (Token::Sign(Comparison::NotEqual), 2),
-            (Some('<'), Some('=')) => (Token::Sign(Comparison::LessOrEqual), 2),
-            (Some('<'), _) => (Token::Sign(Comparison::Less), 1),
-            (Some('>'), Some('=')) => (Token::Sign(Comparison::GreaterOrEqual), 2),
-            (Some('>'), _) => (Token::Sign(Comparison::Greater), 1),
-            (Some(quote @ ('"' | '\'')), _) => {
-                self.token = Token::Quoted(self.quoted(quote)?);
-                return Ok(());
-            }
-            (Some(c), _) if c.is_ascii_digit() || matches!(c, '+' | '-' | '.') => {
-                let len = number_len(rest);
-                (Token::Number(rest.get(..len).unwrap_or_default()), len)
-            }
-            (Some(c), _) if begins_word(c) => {
-                let len = word(rest);
-                (Token::Word(rest.get(..len).unwrap_or_default()), len)
-            }
-            (Some(c), _) => {
-                let found = format!("{:?}", c);
-                let what = "a field, a value or an operator";
-                return Err(ConditionError::at(self.place, Kind::Expected { what, found }));
-            }
-        };
-        self.skip(len);
-        self.token = token;
-        Ok(())
-    }
-
-    /// The bytes of a quoted string.
-    fn quoted(&mut self, quote: char) -> Result<Vec<u8>> {
-        let start = self.here();
-        self.skip(1);
-        let mut bytes = Vec::new();
-        loop {
-            let place = self.here();
-            let rest = self.rest();
-            let plain = rest.find(['\\', quote]).unwrap_or(rest.len());
-            bytes.extend_from_slice(self.skip(plain).as_bytes());
-            let mut chars = self.rest().chars();
-            match (chars.next(), chars.next()) {
-                (None, _) => return Err(ConditionError::at(start, Kind::UnclosedString)),
-                (Some('\\'), None) => {
-                    return Err(ConditionError::at(start, Kind::UnclosedString));
-                }
-                (Some('\\'), Some(escaped)) => {
-                    let place = if plain == 0 { place } else { self.here() };
-                    let (byte, len) = match escaped {
-                        '\\' => (Some(b'\\'), 2),
-                        '\'' => (Some(b'\''), 2),
-                        '"' => (Some(b'"'), 2),
-                        'n' => (Some(b'\n'), 2),
-                        'r' => (Some(b'\r'), 2),
-                        't' => (Some(b'\t'), 2),
-                        'x' => (self.rest().get(2..4).and_then(hex_byte), 4),
-                        _ => (None, 0),
-                    };
-                    let Some(byte) = byte else {
-                        let text = self.rest().chars().take(4).collect::<String>();
-                        let text = text.escape_debug().to_string();
-                        return Err(ConditionError::at(place, Kind::Escape { text }));
-                    };
-                    bytes.push(byte);
-                    self.skip(len);
-                }
-                (Some(_), _) => {
-                    self.skip(1);
-                    return Ok(bytes);
-                }
-            }
-        }
-    }
-
+impl Parser<'_> {
     /// `or` has the lowest precedence.
     fn alternatives(&mut self) -> Result<Tree> {
         self.joined("or", Tree::Or, |parser| parser.joined("and", Tree::And, Self::factor))
@@ -266,14 +122,14 @@ impl<'t> Parser<'t> {
         }
         let tree = match self.token {
             Token::Open => {
-                if self.depth >= MOST_DEPTH {
-                    return Err(ConditionError::at(self.place, Kind::TooDeep { max: MOST_DEPTH }));
+                if self.depth >= MAX_DEPTH {
+                    return Err(ConditionError::at(self.place, Kind::TooDeep { max: MAX_DEPTH }));
                 }
-                self.depth = self.depth.saturating_add(1);
+                self.depth += 1;
                 self.advance()?;
                 let tree = self.alternatives()?;
                 self.close("\"and\", \"or\" or \")\"")?;
-                self.depth = self.depth.saturating_sub(1);
+                self.depth -= 1;
                 tree
             }
             _ => self.test()?,
@@ -414,14 +270,9 @@ fn is_keyword(word: &str) -> bool {
 
 /// A piece of the text for a message: on one line, and not too long.
 fn shown(text: &str) -> String {
-    const MOST: usize = 24;
-    let cut = text.char_indices().nth(MOST).map_or(text.len(), |(at, _)| at);
+    /// Characters.
+    const MAX_SHOWN: usize = 24;
+    let cut = text.char_indices().nth(MAX_SHOWN).map_or(text.len(), |(at, _)| at);
     let dots = if cut < text.len() { "…" } else { "" };
     format!("{}{dots}", text.get(..cut).unwrap_or_default().escape_debug())
-}
-
-fn hex_byte(digits: &str) -> Option<u8> {
-    // `from_str_radix` alone would also accept a sign.
-    let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }

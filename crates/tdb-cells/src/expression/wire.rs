@@ -1,4 +1,4 @@
-//! Conditions as bytes, used to send a query from one process to another.
+//! Serializes conditions, to send a query from one process to another.
 //!
 //! A tree in prefix order, integers little-endian. Stored conditions (`tdb_fragment::Condition`)
 //! have another form: their operands are in the bytes of fields, so they need a schema, and they
@@ -27,11 +27,11 @@ use super::{ConditionError, ConditionErrorKind, Operand, Place, Predicate, Query
 
 /// The deepest tree that is written and read: more than in the text form, where parentheses limit
 /// it.
-const MOST_DEPTH: usize = 256;
+const MAX_DEPTH: usize = 256;
 /// The least number of bytes of a node.
-const LEAST_NODE: usize = 2;
+const MIN_NODE_BYTES: usize = 2;
 /// The least number of bytes of an operand.
-const LEAST_OPERAND: usize = 2;
+const MIN_OPERAND_BYTES: usize = 2;
 
 impl QueryCondition {
     /// Writes the condition; [`Self::read_from`] reads it.
@@ -40,7 +40,7 @@ impl QueryCondition {
     /// A condition that is nested more than 256 levels deep.
     #[doc(hidden)]
     pub fn write_to(&self, writer: &mut Writer) -> core::result::Result<(), ConditionError> {
-        write(&self.tree, writer, MOST_DEPTH)
+        write(&self.tree, writer, MAX_DEPTH)
     }
 
     /// Reads a condition, and leaves what follows it.
@@ -50,13 +50,13 @@ impl QueryCondition {
     /// number of operands, or a tree more than 256 levels deep.
     #[doc(hidden)]
     pub fn read_from(reader: &mut Reader<'_>) -> Result<Self> {
-        read(reader, MOST_DEPTH).map(|tree| Self { tree })
+        read(reader, MAX_DEPTH).map(|tree| Self { tree })
     }
 }
 
 fn write(tree: &Tree, writer: &mut Writer, depth: usize) -> core::result::Result<(), ConditionError> {
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(ConditionError::at(Place::default(), ConditionErrorKind::TooDeep { max: MOST_DEPTH }));
+        return Err(ConditionError::at(Place::default(), ConditionErrorKind::TooDeep { max: MAX_DEPTH }));
     };
     match tree {
         Tree::And(list) | Tree::Or(list) => {
@@ -114,7 +114,7 @@ fn write_operand(operand: &Operand, writer: &mut Writer) {
 
 fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
     let Some(depth) = depth.checked_sub(1) else {
-        let kind = ErrorKind::LimitExceeded { size: to_u64(MOST_DEPTH) };
+        let kind = ErrorKind::LimitExceeded { size: to_u64(MAX_DEPTH) };
         return Err(reader.error("condition depth", kind));
     };
     let code = reader.code("condition node", |code| (code <= 7).then_some(code))?;
@@ -123,7 +123,7 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
     }
     if code < 2 {
         let start = *reader;
-        let count = reader.count_u64(LEAST_NODE, "condition child count")?;
+        let count = reader.count_u64(MIN_NODE_BYTES, "condition child count")?;
         if count == 0 {
             return Err(start.error("condition child count", ErrorKind::InvalidValue { value: 0 }));
         }
@@ -134,7 +134,7 @@ fn read(reader: &mut Reader<'_>, depth: usize) -> Result<Tree> {
     let predicate = if code == 3 {
         let comparison = reader.code("condition operator", Comparison::from_code)?;
         let start = *reader;
-        let count = reader.count_u64(LEAST_OPERAND, "condition operand count")?;
+        let count = reader.count_u64(MIN_OPERAND_BYTES, "condition operand count")?;
         if count != 1 && !comparison.takes_list() {
             let kind = ErrorKind::InvalidValue { value: to_u64(count) };
             return Err(start.error("condition operand count", kind));

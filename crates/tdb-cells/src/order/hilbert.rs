@@ -1,12 +1,12 @@
-//! Hilbert values of cells (docs/format/reading-rules.md). They are not stored: readers compute
-//! them again.
+//! Positions of cells on the Hilbert curve (docs/format/reading-rules.md). They are not stored:
+//! readers compute them again.
 
 use tdb_codec::{Native, PhysicalVisitor, to_u32};
 use tdb_schema::{Dimension, MAX_HILBERT_DIMENSIONS};
 
 use super::reals;
 
-/// Bits of a place on the curve.
+/// Bits of a position on the curve.
 pub const BITS: u32 = 63;
 
 /// The Hilbert curve of an array. Reading, writing, consolidating and verifying all use it to find
@@ -25,8 +25,9 @@ impl<'a> Curve<'a> {
         Self { dimensions, bits: bits.unwrap_or(BITS) }
     }
 
-    /// The place of a cell, a number of [`BITS`] bits; `coordinate` returns the cell's coordinate
-    /// in a dimension.
+    /// The position of a cell on the curve, a number of [`BITS`] bits; `coordinate` returns the
+    /// cell's coordinate in a dimension. Arrays have at most [`MAX_HILBERT_DIMENSIONS`] dimensions:
+    /// schemas with more are refused.
     pub fn place<'c>(&self, coordinate: impl Fn(usize) -> &'c [u8]) -> u64 {
         let mut point = [0; MAX_HILBERT_DIMENSIONS];
         let slots = point.iter_mut().zip(self.dimensions).enumerate();
@@ -83,60 +84,52 @@ fn value(point: &mut [u64], bits: u32) -> u64 {
     match point {
         [] => return 0,
         [only] => return (*only).min(max(bits)),
-        _ => {}
+        [_, _, ..] => {}
     }
-    let mut q = 1u64 << bits.saturating_sub(1);
+    let mut q = 1u64 << (bits - 1);
     while q > 1 {
         let p = q - 1;
-        for index in 0..point.len() {
-            let (Some(first), Some(here)) = (point.first().copied(), point.get(index).copied()) else {
-                break;
-            };
-            if here & q != 0 {
-                set(point, 0, first ^ p);
+        let Some((first, others)) = point.split_first_mut() else { return 0 };
+        if *first & q != 0 {
+            *first ^= p;
+        }
+        for here in others {
+            if *here & q != 0 {
+                *first ^= p;
             } else {
-                let t = (first ^ here) & p;
-                set(point, 0, first ^ t);
-                if index != 0 {
-                    set(point, index, here ^ t);
-                }
+                let t = (*first ^ *here) & p;
+                *first ^= t;
+                *here ^= t;
             }
         }
         q >>= 1;
     }
-    for index in 1..point.len() {
-        let before = point.get(index.wrapping_sub(1)).copied().unwrap_or(0);
-        let here = point.get(index).copied().unwrap_or(0);
-        set(point, index, here ^ before);
+    let mut before = 0;
+    for slot in point.iter_mut() {
+        *slot ^= before;
+        before = *slot;
     }
-    let end = point.len().wrapping_sub(1);
-    let mut last = point.get(end).copied().unwrap_or(0);
-    let before = last;
+    let Some((last, others)) = point.split_last_mut() else { return 0 };
+    let before = *last;
     let mut shift = 1;
     while shift < bits {
-        last ^= last >> shift;
+        *last ^= *last >> shift;
         shift <<= 1;
     }
-    let t = before ^ last;
-    set(point, end, last);
-    for slot in point.iter_mut().take(end) {
+    let t = before ^ *last;
+    for slot in others {
         *slot ^= t;
     }
+    // The bits of all dimensions alternate: at most `BITS` of them.
     let mut value = 0u64;
     let mut at = 0u32;
     for bit in 0..bits {
         for axis in point.iter().rev() {
             value |= ((axis >> bit) & 1) << at;
-            at = at.saturating_add(1);
+            at += 1;
         }
     }
     value
-}
-
-fn set(point: &mut [u64], index: usize, value: u64) {
-    if let Some(slot) = point.get_mut(index) {
-        *slot = value;
-    }
 }
 
 #[cfg(test)]

@@ -1,35 +1,40 @@
-//! What the values of a dimension are like: the range of numbers, the common prefix of strings.
-//! Keys need as many bits as that leaves.
+//! Measures the coordinates of a dimension: the range of numbers, the common prefix of strings. The
+//! number of bits that a sort key needs follows from it.
 
 use tdb_codec::{Native, PhysicalVisitor};
 use tdb_schema::Dimension;
 
 use super::sort::useful_threads;
-use super::table::{CellTable, CoordinatesRef, Piece};
+use super::table::{CellTable, Piece};
 use super::{float_bits, integer};
-use crate::{Result, parallel};
+use crate::{OrInternal, Result, parallel};
 
 /// The range of the values of a dimension, as distances from the start of its domain, or as the
 /// ordered bits of reals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spread {
+pub(super) struct ValueRange {
     pub(super) min: u64,
     pub(super) max: u64,
 }
 
 /// The common prefix of the strings of a dimension.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text {
+pub(super) struct StringStats {
     pub(super) prefix: usize,
     /// Bytes of the longest string after the prefix.
     pub(super) longest: usize,
 }
 
-pub(super) fn text(threads: usize, table: &CellTable<'_>, dimension: usize) -> Result<Option<Text>> {
+/// The common prefix of a dimension's strings; `None` without cells.
+pub(super) fn string_stats(
+    threads: usize,
+    table: &CellTable<'_>,
+    dimension: usize,
+) -> Result<Option<StringStats>> {
     let Some(model) = table.pieces().first().map(|piece| table.value(piece, dimension, 0)) else {
         return Ok(None);
     };
-    let found = of_pieces(threads, table, |piece| {
+    let found = map_pieces(threads, table, |piece| {
         let (mut prefix, mut longest) = (model.len(), 0usize);
         for index in 0..piece.cells {
             let value = table.value(piece, dimension, index);
@@ -39,67 +44,66 @@ pub(super) fn text(threads: usize, table: &CellTable<'_>, dimension: usize) -> R
                 prefix = model.iter().zip(value).take_while(|(a, b)| a == b).count();
             }
         }
-        (prefix, longest)
+        Ok((prefix, longest))
     })?;
     let prefix = found.iter().map(|(prefix, _)| *prefix).min().unwrap_or(0);
-    let longest = found.iter().map(|(_, longest)| *longest).max().unwrap_or(0).saturating_sub(prefix);
-    Ok(Some(Text { prefix, longest }))
+    let longest = found.iter().map(|(_, longest)| *longest).max().unwrap_or(0);
+    let longest = longest.checked_sub(prefix).or_internal("a prefix that is longer than its strings")?;
+    Ok(Some(StringStats { prefix, longest }))
 }
 
-pub(super) fn spread(
+/// The range of a dimension's numbers.
+pub(super) fn value_range(
     threads: usize,
     table: &CellTable<'_>,
     dimension: &Dimension,
     index: usize,
-) -> Result<Spread> {
-    let found = of_pieces(threads, table, |piece| {
-        let size = dimension.datatype.size();
-        let start = piece.at.saturating_mul(size);
-        let end = start.saturating_add(piece.cells.saturating_mul(size));
-        let CoordinatesRef { values, .. } = table.coordinates(piece, index);
-        let values = values.get(start..end).unwrap_or_default();
-        dimension.datatype.physical().visit(Measure { values, dimension })
+) -> Result<ValueRange> {
+    let found = map_pieces(threads, table, |piece| {
+        let values = table.fixed_values(piece, index).or_internal("cells without their coordinates")?;
+        Ok(dimension.datatype.physical().visit(MeasureRange { values, dimension }))
     })?;
-    let min = found.iter().map(|spread| spread.min).min().unwrap_or(0);
-    let max = found.iter().map(|spread| spread.max).max().unwrap_or(0);
-    Ok(Spread { min: min.min(max), max })
+    let min = found.iter().map(|range| range.min).min().unwrap_or(0);
+    let max = found.iter().map(|range| range.max).max().unwrap_or(0);
+    Ok(ValueRange { min: min.min(max), max })
 }
 
-/// What is found of each piece of a table.
-fn of_pieces<R: Send>(
+/// The results of a function for all pieces of a table, in their order.
+fn map_pieces<R: Send>(
     threads: usize,
     table: &CellTable<'_>,
-    find: impl Fn(&Piece) -> R + Sync,
+    find: impl Fn(&Piece) -> Result<R> + Sync,
 ) -> Result<Vec<R>> {
     let threads = useful_threads(threads, table.cells());
-    parallel::run(threads, table.pieces().iter().collect(), || (), |piece: &Piece, ()| Ok(find(piece)))
+    parallel::run(threads, table.pieces().iter().collect(), || (), |piece: &Piece, ()| find(piece))
 }
 
 /// Finds the least and the greatest value.
-struct Measure<'a> {
+struct MeasureRange<'a> {
     values: &'a [u8],
     dimension: &'a Dimension,
 }
 
-impl PhysicalVisitor for Measure<'_> {
-    type Output = Spread;
+impl PhysicalVisitor for MeasureRange<'_> {
+    type Output = ValueRange;
 
-    fn visit<T: Native>(self) -> Spread {
+    fn visit<T: Native>(self) -> ValueRange {
         let low = domain_low::<T>(self.dimension);
-        let mut spread = Spread { min: u64::MAX, max: 0 };
+        let mut range = ValueRange { min: u64::MAX, max: 0 };
         for value in self.values.chunks_exact(T::SIZE) {
             let word = if T::PHYSICAL.is_float() {
                 float_bits(value)
             } else {
                 integer(value, T::PHYSICAL.is_signed_integer()).wrapping_sub(low)
             };
-            spread.min = spread.min.min(word);
-            spread.max = spread.max.max(word);
+            range.min = range.min.min(word);
+            range.max = range.max.max(word);
         }
-        spread
+        range
     }
 }
 
+/// The low end of a dimension's domain, in the form of [`integer`].
 pub(super) fn domain_low<T: Native>(dimension: &Dimension) -> u64 {
     let low = dimension.domain.as_ref().map_or(&[][..], |(low, _)| low);
     integer(low, T::PHYSICAL.is_signed_integer())

@@ -2,50 +2,51 @@
 //! its dimension.
 //!
 //! Arrays mostly hold a string many times: a gene for each cell of a person, a name for each day.
-//! Then few strings are sorted, and a key needs as many bits as their number has.
+//! Then few strings are sorted, and a key needs only as many bits as their ranks.
 
 use core::cmp::Ordering;
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
-use tdb_codec::to_u64;
+use tdb_codec::{to_u32, to_u64};
 
 use super::sort::useful_threads;
 use super::table::{CellTable, Piece};
 use crate::buffers::{index_of, split_exactly};
 use crate::{OrInternal, Result, parallel};
 
-/// What is wrong if the number of a string is none that was given.
+/// The fault if a string has an id that no string was given.
 const NO_RANK: &str = "a string without a rank";
 
 /// The rank of each cell's string.
 #[derive(Debug)]
-pub(super) struct Ranks {
+pub(super) struct StringRanks {
     ranks: Vec<u32>,
-    /// The greatest one.
+    /// The greatest rank.
     pub(super) last: u64,
 }
 
-/// Different strings, numbered in the order in which they first appear. Nobody who makes a file can
-/// foresee their hashes.
+/// Different strings, numbered in the order in which they first appear. The hashes are seeded at
+/// random, so that no file can be made whose strings collide.
 #[derive(Default)]
-struct Numbers<'a> {
-    known: HashMap<&'a [u8], u32, RandomState>,
+struct StringIds<'a> {
+    ids: HashMap<&'a [u8], u32, RandomState>,
     strings: Vec<&'a [u8]>,
 }
 
-impl<'a> Numbers<'a> {
-    fn number(&mut self, string: &'a [u8]) -> u32 {
-        let next = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-        let number = *self.known.entry(string).or_insert(next);
-        if number == next {
+impl<'a> StringIds<'a> {
+    fn id(&mut self, string: &'a [u8]) -> Result<u32> {
+        // A table has at most 2³² - 1 cells.
+        let next = to_u32(self.strings.len()).or_internal("more strings than cells")?;
+        let id = *self.ids.entry(string).or_insert(next);
+        if id == next {
             self.strings.push(string);
         }
-        number
+        Ok(id)
     }
 }
 
-impl Ranks {
+impl StringRanks {
     /// The ranks of the strings of a dimension, in the order of `compare`. `None` if most strings
     /// are there only once: then nearly as many strings as cells would be searched for and sorted,
     /// and keys of their first bytes mostly tell them apart.
@@ -59,41 +60,43 @@ impl Ranks {
         let lengths = || table.pieces().iter().map(|piece| piece.cells);
         let mut ranks = vec![0u32; table.cells()];
         let jobs = table.pieces().iter().zip(split_exactly(&mut ranks, lengths())?).collect();
-        // First the number of each string among those of its piece.
+        // First the id of each string among those of its piece.
         let found = parallel::run(
             threads,
             jobs,
             || (),
             |(piece, out): (&Piece, &mut [u32]), ()| {
-                let mut numbers = Numbers::default();
+                let mut ids = StringIds::default();
                 let mut last: Option<(&[u8], u32)> = None;
                 for (index, out) in out.iter_mut().enumerate() {
                     let string = table.value(piece, dimension, index);
                     // Neighbours are often equal.
-                    let number = match last.filter(|(last, _)| *last == string) {
-                        Some((_, number)) => number,
-                        None => numbers.number(string),
+                    let id = match last.filter(|(last, _)| *last == string) {
+                        Some((_, id)) => id,
+                        None => ids.id(string)?,
                     };
-                    last = Some((string, number));
-                    *out = number;
+                    last = Some((string, id));
+                    *out = id;
                 }
-                Ok(numbers.strings)
+                Ok(ids.strings)
             },
         )?;
         if found.iter().map(Vec::len).sum::<usize>() > table.cells() / 2 {
             return Ok(None);
         }
-        let mut all = Numbers::default();
-        let mut own: Vec<Vec<u32>> =
-            found.iter().map(|strings| strings.iter().map(|string| all.number(string)).collect()).collect();
+        let mut all = StringIds::default();
+        let mut own: Vec<Vec<u32>> = Vec::with_capacity(found.len());
+        for strings in &found {
+            own.push(strings.iter().map(|string| all.id(string)).collect::<Result<_>>()?);
+        }
         let mut order: Vec<(u32, &[u8])> = (0u32..).zip(all.strings.iter().copied()).collect();
         order.sort_unstable_by(|(_, a), (_, b)| compare(a, b));
         let mut rank_of = vec![0u32; order.len()];
-        for ((number, _), rank) in order.iter().zip(0u32..) {
-            *rank_of.get_mut(index_of(*number)).or_internal(NO_RANK)? = rank;
+        for ((id, _), rank) in order.iter().zip(0u32..) {
+            *rank_of.get_mut(index_of(*id)).or_internal(NO_RANK)? = rank;
         }
-        for number in own.iter_mut().flatten() {
-            *number = *rank_of.get(index_of(*number)).or_internal(NO_RANK)?;
+        for id in own.iter_mut().flatten() {
+            *id = *rank_of.get(index_of(*id)).or_internal(NO_RANK)?;
         }
         let jobs = own.iter().zip(split_exactly(&mut ranks, lengths())?).collect();
         parallel::run(
@@ -107,7 +110,8 @@ impl Ranks {
                 Ok(())
             },
         )?;
-        Ok(Some(Self { ranks, last: to_u64(order.len().saturating_sub(1)) }))
+        let last = order.len().checked_sub(1).or_internal("ranks of no strings")?;
+        Ok(Some(Self { ranks, last: to_u64(last) }))
     }
 
     /// The ranks of a piece's cells.
@@ -142,7 +146,7 @@ mod tests {
             cells.push(CellBatch { coordinates, cells: strings.len(), ..CellBatch::default() });
         }
         let table = CellTable::new(&[Dimension::string("s")], cells).unwrap();
-        let found = Ranks::new(2, &table, 0, |a: &[u8], b: &[u8]| a.cmp(b)).unwrap()?;
+        let found = StringRanks::new(2, &table, 0, |a: &[u8], b: &[u8]| a.cmp(b)).unwrap()?;
         assert_eq!(found.last, u64::from(*found.ranks.iter().max().unwrap()));
         Some(found.ranks)
     }

@@ -1,22 +1,23 @@
 //! Keys that are made where coordinates are decoded, while these are still in the cache of a core.
 //!
-//! Whoever only wants to know which cells are replaced needs coordinates for nothing but their
+//! A query that only needs to know which cells are replaced uses coordinates for nothing but their
 //! keys. If the layout of keys is known before any cell is, a tile can be reduced to its keys as
 //! soon as it is decoded: half as much memory for two dimensions of eight bytes, and the
 //! coordinates are not read a second time.
 
 use tdb_schema::{ArraySchema, Range};
 
-use super::keys::{Packing, clear};
-use super::measure::Spread;
-use super::sort::{self, Keyed, Source};
+use super::keys::clear;
+use super::layout::KeyLayout;
+use super::measure::ValueRange;
+use super::sort::{self, CellKeys, KeySource, key_range};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
-use super::{Part, Ties, Wanted, order_to_compare, part_word};
+use super::{EqualKeys, Part, SortRequest, order_to_compare, part_word};
 use crate::{Error, Result};
 
 /// The layout of keys of 64 bits which tell all coordinates of an array apart.
 #[derive(Debug)]
-pub struct Keying<'s>(Packing<'s>);
+pub struct Keying<'s>(KeyLayout<'s>);
 
 impl<'s> Keying<'s> {
     /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if
@@ -25,29 +26,29 @@ impl<'s> Keying<'s> {
     #[must_use]
     pub fn new(schema: &'s ArraySchema, bounds: &[Range]) -> Option<Self> {
         let dimensions = schema.domain.dimensions.as_slice();
-        let spreads = dimensions.iter().zip(bounds).map(|(dimension, range)| {
+        let ranges = dimensions.iter().zip(bounds).map(|(dimension, range)| {
             if dimension.is_var() {
                 return None;
             }
             let word = |value: &[u8]| part_word(Part::Cell(0), dimension, value);
             let (min, max) = (word(&range.low)?, word(&range.high)?);
-            (min <= max).then_some(Spread { min, max })
+            (min <= max).then_some(ValueRange { min, max })
         });
-        let spreads: Vec<Spread> = spreads.collect::<Option<_>>()?;
+        let ranges: Vec<ValueRange> = ranges.collect::<Option<_>>()?;
         let bytes: usize = dimensions.iter().map(|dimension| dimension.datatype.size()).sum();
-        if spreads.len() != dimensions.len() || bytes < size_of::<u64>() {
+        if ranges.len() != dimensions.len() || bytes < size_of::<u64>() {
             return None;
         }
-        let packing = Packing::of_spreads(schema, order_to_compare(schema), &spreads)?;
-        packing.is_exact_word().then_some(Self(packing))
+        let layout = KeyLayout::of_ranges(schema, order_to_compare(schema), &ranges)?;
+        layout.is_exact_word().then_some(Self(layout))
     }
 
     /// The key of each of so many cells; `None` if one of them is not between the bounds, or has
-    /// the place of another coordinate (zeros of both signs).
+    /// the key of another coordinate (zeros of both signs).
     pub fn keys(&self, coordinates: Vec<CoordinatesRef<'_>>, cells: usize) -> Option<Vec<u64>> {
         let batch = CellBatch { coordinates, cells, ..CellBatch::default() };
-        // Without keys, the coordinates themselves are put in order: what is wrong with them is
-        // found there.
+        // Without keys, the coordinates themselves are sorted: their table is checked again there,
+        // with an error.
         let table = CellTable::new(self.0.dimensions(), vec![batch]).ok()?;
         let mut keys = vec![0; cells];
         let mut rest = keys.as_mut_slice();
@@ -75,12 +76,12 @@ pub fn replaced_by_keys<'k>(
     if table.cells() == 0 {
         return Ok(Vec::new());
     }
-    let wanted = Wanted { order: false, dedup: true };
-    let ties = Ties { table: &table, parts: &[], dimensions: &[], wanted };
-    let ready = Ready { table: &table, keys: &keys };
-    let sorted = match sort::merge::<u64, _, _>(threads, &ready, &ties, false)? {
+    let request = SortRequest { order: false, dedup: true };
+    let ties = EqualKeys { table: &table, parts: &[], dimensions: &[], request };
+    let source = PreparedKeys { table: &table, keys: &keys };
+    let sorted = match sort::merge::<u64, _, _>(threads, &source, &ties, false)? {
         Some(sorted) => sorted,
-        None => sort::sort(threads, &ready.all(), &ties, false)?,
+        None => sort::sort(threads, &source.all(), &ties, false)?,
     };
     let mut cells = sorted.dropped;
     cells.sort_unstable();
@@ -88,21 +89,20 @@ pub fn replaced_by_keys<'k>(
 }
 
 /// The keys of a table's cells, batch by batch.
-struct Ready<'a> {
+struct PreparedKeys<'a> {
     table: &'a CellTable<'a>,
     keys: &'a [&'a [u64]],
 }
 
-impl Ready<'_> {
-    fn all(&self) -> Keyed<u64> {
+impl PreparedKeys<'_> {
+    fn all(&self) -> CellKeys<u64> {
         let keys = self.keys.concat();
-        let min = keys.iter().min().copied().unwrap_or_default();
-        let max = keys.iter().max().copied().unwrap_or_default();
-        Keyed { keys, min, max, exact: true }
+        let (min, max) = key_range(&keys);
+        CellKeys { keys, min, max, exact: true }
     }
 }
 
-impl Source<u64> for Ready<'_> {
+impl KeySource<u64> for PreparedKeys<'_> {
     fn cells(&self) -> usize {
         self.table.cells()
     }

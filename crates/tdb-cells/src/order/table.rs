@@ -8,6 +8,7 @@ use tdb_schema::Dimension;
 
 use super::{Part, compare_part};
 use crate::buffers::index_of;
+use crate::thresholds::PIECE_CELLS;
 use crate::{Error, QueryError, Result};
 
 /// Coordinates of some cells in one dimension: values back to back, and for strings also offsets,
@@ -22,13 +23,16 @@ pub struct CoordinatesRef<'a> {
 
 impl<'a> CoordinatesRef<'a> {
     /// The coordinate of a cell, of `size` bytes unless it is a string.
+    ///
+    /// Each cell has a coordinate: the owner of the coordinates has checked it, once for all cells.
     pub fn value(self, at: usize, size: usize) -> &'a [u8] {
+        let next = at.wrapping_add(1);
         let range = match self.offsets {
             Some(offsets) => {
-                let end = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
-                end(at)..end(at.saturating_add(1))
+                let offset = |at: usize| offsets.get(at).copied().and_then(to_usize).unwrap_or(0);
+                offset(at)..offset(next)
             }
-            None => at.saturating_mul(size)..at.saturating_add(1).saturating_mul(size),
+            None => at.wrapping_mul(size)..next.wrapping_mul(size),
         };
         self.values.get(range).unwrap_or_default()
     }
@@ -87,9 +91,6 @@ pub(super) struct CellTable<'a> {
     timed: bool,
 }
 
-/// The most cells of a piece.
-const PIECE: usize = 1 << 16;
-
 impl<'a> CellTable<'a> {
     /// A table of the cells of batches, in their order. The other functions rely on each cell
     /// having its coordinates and its time, which is checked here.
@@ -110,16 +111,17 @@ impl<'a> CellTable<'a> {
         if cells > 0 && !complete {
             return Err(Error::internal("cells to be sorted without all of their coordinates and times"));
         }
-        let end = self.cells.saturating_add(cells);
-        let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(end)) };
-        to_u32(end).ok_or_else(too_large)?;
+        // Cells are numbered in 32 bits. So sums of numbers of cells do not overflow.
+        let all = u128::from(to_u64(self.cells)) + u128::from(to_u64(cells));
+        let too_large = || QueryError::TooLarge { cells: all };
+        let end = u32::try_from(all).map_err(|_| too_large())?;
         let first = to_u32(self.cells).ok_or_else(too_large)?;
-        for at in (0..cells).step_by(PIECE) {
-            let cells = cells.saturating_sub(at).min(PIECE);
+        for at in (0..cells).step_by(PIECE_CELLS) {
+            let cells = PIECE_CELLS.min(cells - at);
             self.pieces.push(Piece { batch: self.batches.len(), at, cells });
         }
         self.batches.push(Batch { first, cells: batch });
-        self.cells = end;
+        self.cells = index_of(end);
         Ok(())
     }
 
@@ -131,12 +133,11 @@ impl<'a> CellTable<'a> {
         &self.pieces
     }
 
-    /// Where pieces end.
+    /// The number of the cell after each piece.
     pub(super) fn ends(&self) -> impl Iterator<Item = usize> {
-        let mut end = 0usize;
-        self.pieces.iter().map(move |piece| {
-            end = end.saturating_add(piece.cells);
-            end
+        self.pieces.iter().scan(0usize, |end, piece| {
+            *end = end.checked_add(piece.cells)?;
+            Some(*end)
         })
     }
 
@@ -146,8 +147,8 @@ impl<'a> CellTable<'a> {
         let first = to_u32(start).map_or(0, |cell| self.place(cell).0);
         let pieces = (first..).zip(self.batches.iter().skip(first)).map_while(move |(batch, own)| {
             let begin = index_of(own.first);
-            let end = begin.saturating_add(own.cells.cells).min(cells.end);
-            let piece = Piece { batch, at: start.saturating_sub(begin), cells: end.checked_sub(start)? };
+            let end = begin.checked_add(own.cells.cells)?.min(cells.end);
+            let piece = Piece { batch, at: start.checked_sub(begin)?, cells: end.checked_sub(start)? };
             start = end;
             (begin < cells.end).then_some(piece)
         });
@@ -157,28 +158,33 @@ impl<'a> CellTable<'a> {
     /// The number of a piece's first cell.
     pub(super) fn first(&self, piece: &Piece) -> usize {
         let batch = self.batches.get(piece.batch).map_or(0, |batch| index_of(batch.first));
-        batch.saturating_add(piece.at)
+        batch.wrapping_add(piece.at)
     }
 
-    /// The coordinates of a piece's whole batch.
-    pub(super) fn coordinates(&self, piece: &Piece, dimension: usize) -> CoordinatesRef<'a> {
-        let batch = self.batches.get(piece.batch);
-        batch.and_then(|batch| batch.cells.coordinates.get(dimension)).copied().unwrap_or_default()
+    /// The coordinates of a piece in a dimension of fixed size; `None` if the table does not have
+    /// them.
+    pub(super) fn fixed_values(&self, piece: &Piece, dimension: usize) -> Option<&'a [u8]> {
+        let size = *self.sizes.get(dimension)?;
+        let start = piece.at.checked_mul(size)?;
+        let end = start.checked_add(piece.cells.checked_mul(size)?)?;
+        self.batches.get(piece.batch)?.cells.coordinates.get(dimension)?.values.get(start..end)
     }
 
     /// The coordinate of one cell of a piece.
     pub(super) fn value(&self, piece: &Piece, dimension: usize, index: usize) -> &'a [u8] {
-        let coordinates = self.coordinates(piece, dimension);
-        coordinates.value(piece.at.saturating_add(index), self.size(dimension))
+        self.value_at((piece.batch, piece.at.wrapping_add(index)), dimension)
     }
 
     /// The batch of a cell and its position there.
     fn place(&self, cell: u32) -> (usize, usize) {
-        let at = self.batches.partition_point(|batch| batch.first <= cell).saturating_sub(1);
+        // The first batch begins with cell 0.
+        let at = self.batches.partition_point(|batch| batch.first <= cell).wrapping_sub(1);
         let first = self.batches.get(at).map_or(0, |batch| batch.first);
-        (at, index_of(cell.saturating_sub(first)))
+        (at, index_of(cell.wrapping_sub(first)))
     }
 
+    /// A coordinate by its batch and its position there. Every cell has one, as [`Self::new`] has
+    /// checked.
     fn value_at(&self, (batch, at): (usize, usize), dimension: usize) -> &'a [u8] {
         let coordinates = self.batches.get(batch).and_then(|batch| batch.cells.coordinates.get(dimension));
         coordinates.map_or(&[][..], |coordinates| coordinates.value(at, self.size(dimension)))
@@ -206,10 +212,10 @@ impl<'a> CellTable<'a> {
         (0..dimensions).all(|dimension| self.value_at(a, dimension) == self.value_at(b, dimension))
     }
 
-    /// Greater means newer. Among cells of one fragment with the same timestamp, the first one
-    /// stored wins. If some fragments have cell timestamps, the cells of the others have the time
-    /// when they were written.
-    pub(super) fn rank(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
+    /// Puts cells in order of age: greater means newer. Among cells of one fragment with the same
+    /// timestamp, the first one stored wins. If some fragments have cell timestamps, the cells of
+    /// the others have the time when they were written.
+    pub(super) fn recency(&self, cell: u32) -> (u64, usize, Reverse<u32>) {
         let (batch, at) = self.place(cell);
         let Some(Batch { cells: batch, .. }) = self.batches.get(batch) else {
             return (0, 0, Reverse(cell));

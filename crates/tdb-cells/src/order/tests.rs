@@ -161,7 +161,7 @@ fn bounds(schema: &ArraySchema, tiles: &[Tile]) -> Vec<Range> {
     bounds.collect()
 }
 
-/// What [`replaced_by_keys`] finds; `None` if the cells have no keys.
+/// The cells that [`replaced_by_keys`] finds; `None` if the cells have no keys.
 fn replaced_by_their_keys(threads: usize, schema: &ArraySchema, tiles: &[Tile]) -> Option<Vec<u32>> {
     let keying = Keying::new(schema, &bounds(schema, tiles))?;
     let all = batches(tiles);

@@ -1,4 +1,5 @@
-//! Intervals of an order: keys that give the position of a cell, and windows between two of them.
+//! Ranges of sort keys: keys that give the position of a cell in an order, and intervals between
+//! two of them.
 
 use core::cmp::Ordering;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl KeyOrder {
         Self { dimensions, parts: parts(schema, order), hilbert: order == CellOrder::Hilbert }
     }
 
-    /// A cell's place on the Hilbert curve, or 0 in other orders.
+    /// A cell's position on the Hilbert curve, or 0 in other orders.
     pub fn curve<'c>(&self, cell: impl Fn(usize) -> &'c [u8]) -> u64 {
         if !self.hilbert {
             return 0;
@@ -55,7 +56,7 @@ impl KeyOrder {
         Curve::new(&self.dimensions).place(cell)
     }
 
-    /// Compares two cells, given by their places on the curve and their coordinates.
+    /// Compares two cells, given by their positions on the curve and their coordinates.
     pub fn compare<'a, 'b>(
         &self,
         a: (u64, impl Fn(usize) -> &'a [u8]),
@@ -83,7 +84,8 @@ impl Key {
         self.cell.get(dimension).map_or(&[], Vec::as_slice)
     }
 
-    /// Approximate bytes that it takes.
+    /// Approximate bytes that it takes. Like all estimates of memory, it stops at the greatest
+    /// number.
     pub fn held(&self) -> u64 {
         let cell = self.cell.iter().map(|value| value.len().saturating_add(size_of::<Vec<u8>>() + 16));
         to_u64(cell.sum::<usize>().saturating_add(size_of::<Self>()))

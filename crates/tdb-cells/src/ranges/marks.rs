@@ -1,17 +1,13 @@
-//! Which parts of the span of some values an interval may touch.
+//! A filter for values and many intervals: it says quickly that a value is in none of them.
 //!
-//! Of many values and many points, nearly every value is far from all points. A table with a mark
-//! for each equal part of the span says so with one look, where a search takes several comparisons
-//! whose outcome no processor can foresee.
+//! The span of the values is divided into equal parts, and each part that an interval touches gets
+//! a mark. If there are many values and many points, nearly every value is in a part without a
+//! mark. Reading the mark takes one access, where a search takes several comparisons whose outcome
+//! no processor can predict.
 
 use tdb_codec::Native;
 
-/// Parts of the span for each interval: the more, the fewer values are searched for in vain.
-const EACH: usize = 64;
-/// With fewer, many would be.
-const FEWEST: usize = 4;
-/// The table stays in the processor's cache.
-const MOST: usize = 1 << 16;
+use crate::thresholds::{MARKS_PER_INTERVAL, MAX_MARKS, MIN_MARKS_PER_INTERVAL};
 
 /// A mark for each part that an interval touches.
 #[derive(Debug)]
@@ -22,8 +18,8 @@ pub(super) struct Marks<T> {
     marks: Vec<u8>,
 }
 
-/// How the part of a value is found. Of two values, the greater one is in the same part or a later
-/// one: so the part of a value that lies in an interval is one that the interval touches, however
+/// How the part of a value is found. The greater one of two values is in the same part or a later
+/// one. So the part of a value that lies in an interval is one that the interval touches, however
 /// numbers are rounded.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
@@ -38,14 +34,14 @@ impl<T: Native> Marks<T> {
     /// `None` where searching is not slower.
     pub(super) fn of((lows, highs): (&[T], &[T]), (least, greatest): (T, T), values: usize) -> Option<Self> {
         let count = lows.len();
-        let parts = count.saturating_mul(EACH).min(values).min(MOST);
-        if count < 2 || parts < count.saturating_mul(FEWEST) {
+        let parts = count.saturating_mul(MARKS_PER_INTERVAL).min(values).min(MAX_MARKS);
+        if count < 2 || parts < count.saturating_mul(MIN_MARKS_PER_INTERVAL) {
             return None;
         }
         let (scale, parts) = match greatest.above(least) {
             Some(span) => {
-                let most = u32::try_from(parts).unwrap_or(u32::MAX).ilog2();
-                let shift = span.checked_ilog2()?.saturating_add(1).saturating_sub(most);
+                let most = parts.ilog2();
+                let shift = (span.checked_ilog2()? + 1).saturating_sub(most);
                 (Scale::Shift(shift), usize::try_from(span.checked_shr(shift)?).ok()?)
             }
             None => {
@@ -58,7 +54,7 @@ impl<T: Native> Marks<T> {
                 (Scale::Real(scale), parts)
             }
         };
-        let mut marks = Self { least, scale, marks: vec![0; parts.saturating_add(1)] };
+        let mut marks = Self { least, scale, marks: vec![0; parts.checked_add(1)?] };
         for (low, high) in lows.iter().zip(highs) {
             let clamp = |value: T| {
                 if value < least {
@@ -72,7 +68,7 @@ impl<T: Native> Marks<T> {
             let touched = marks.part(clamp(*low))..=marks.part(clamp(*high));
             marks.marks.get_mut(touched)?.fill(1);
         }
-        let touched = marks.marks.iter().fold(0usize, |sum, mark| sum.saturating_add(usize::from(*mark)));
+        let touched = marks.marks.iter().filter(|mark| **mark != 0).count();
         (touched <= parts / 2).then_some(marks)
     }
 

@@ -261,7 +261,7 @@ mod tests {
         let value = |value: i32| Some(value.to_le_bytes().to_vec());
         let asked =
             [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Ends { low: value(low), high: value(high) }));
-        let set = RangeSet::new(&dimension, asked).unwrap().merged(&dimension);
+        let set = RangeSet::new(&dimension, asked).unwrap().merged(&dimension).unwrap();
         let tile = Range::new(0i32.to_le_bytes(), 99i32.to_le_bytes());
         let axis = Axis::new(&dimension, &set, [&tile].into_iter()).unwrap();
         assert_eq!(axis.bounds(), (2, 50));

@@ -106,7 +106,7 @@ impl Read {
         let dimensions = &array.schema().domain.dimensions;
         // Sets that were asked for out of order cannot be searched.
         let sets = plan.ranges.iter().zip(dimensions).map(|(set, dimension)| set.clone().merged(dimension));
-        let sorted = Plan { ranges: sets.collect(), ..plan.clone() };
+        let sorted = Plan { ranges: sets.collect::<Result<_>>()?, ..plan.clone() };
         let counts = |fragment: &&Arc<Fragment>| sorted.meets(fragment);
         let fragments = array.fragments().iter().filter(counts).map(|fragment| fragment.folder().to_owned());
         let deletes = array.deletes().iter().map(|delete| delete.path.clone());

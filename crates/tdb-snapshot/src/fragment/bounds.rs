@@ -1,4 +1,5 @@
-//! The domain of a fragment's cells: its non-empty domain and its R-tree, if they can be trusted.
+//! The domain of a fragment's cells: its non-empty domain and the MBRs of its R-tree, corrected
+//! where the library that wrote them stored wrong ones.
 //!
 //! libtiledb 1.6 and 1.7 stored rectangles and non-empty domains of date dimensions that do not
 //! contain all cells. libtiledb 2.1 to 2.4.1 take a range of strings for empty if its low end is
@@ -149,8 +150,8 @@ fn believable(stored: impl Iterator<Item = Range>, footer: &Footer, schema: &Arr
     stored.zip(dimensions).map(of).collect()
 }
 
-/// Strings have no last one. No text has any of these bytes, and nothing that anybody stored begins
-/// with so many.
+/// An upper bound for strings, of which there is no greatest one: UTF-8 text has none of these
+/// bytes, and no other string is likely to begin with so many.
 const BEHIND_ALL_STRINGS: [u8; 256] = [0xff; 256];
 
 /// Whether an interval of strings that begins with the empty one may lack its high end.

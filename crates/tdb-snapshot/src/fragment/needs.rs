@@ -1,5 +1,5 @@
-//! Lists what opening a fragment and reading its sections reads, for storages that want to know it
-//! beforehand.
+//! Lists the reads that opening a fragment and reading its sections need, for storages that
+//! prefetch.
 
 use std::sync::{Arc, PoisonError};
 
@@ -9,17 +9,18 @@ use tdb_fragment::Section;
 use super::{COORDS, Fragment};
 use crate::Result;
 use crate::context::Context;
-use crate::directory::{FragmentEntry, METADATA_TAIL};
+use crate::directory::FragmentEntry;
 use crate::paths::FRAGMENT_METADATA;
 use crate::storage::{Needs, Request, join};
+use crate::thresholds::METADATA_TAIL_BYTES;
 
 impl Fragment {
-    /// What opening a fragment reads.
+    /// The reads that opening a fragment needs.
     #[doc(hidden)]
     pub fn requests(entry: &FragmentEntry) -> impl Iterator<Item = Request> {
         let key = join(&entry.folder, FRAGMENT_METADATA);
         let footer = entry.version().has(Gate::FragmentFooter);
-        let metadata = if footer { Request::Tail(key, METADATA_TAIL) } else { Request::whole(key) };
+        let metadata = if footer { Request::Tail(key, METADATA_TAIL_BYTES) } else { Request::whole(key) };
         // Only needed to know whether the file exists.
         let coords = (!footer).then(|| Request::Tail(join(&entry.folder, COORDS), 0));
         core::iter::once(metadata).chain(coords)

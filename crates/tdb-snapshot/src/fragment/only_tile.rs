@@ -1,4 +1,4 @@
-//! What follows from the footer of a fragment that has one tile.
+//! Fragments with one tile, whose sections mostly follow from the footer.
 //!
 //! Arrays that grow by small writes have many such fragments. The tile begins at byte 0 of each of
 //! its files, whose sizes are in the footer, and its cells lie in the non-empty domain. So nothing
@@ -11,14 +11,14 @@ use tdb_schema::Range;
 
 use super::Fragment;
 
-/// The newest gate that decides how tiles are decoded by the version of the library that wrote
-/// them. A fragment of a version that has it comes from a library that has it, too; of older
-/// fragments, only the headers of sections tell which library wrote them.
+/// The newest gate that depends on the version of the library that wrote a fragment. A fragment of
+/// a version that has it comes from a library that has it, too. For older fragments, only the
+/// headers of sections tell which library wrote them.
 const LAST_OF_THE_WRITER: Gate = Gate::TypePropagation;
 
 impl Fragment {
-    /// This fragment, which reads all sections that it is asked for, even those that follow from
-    /// the footer: to check them.
+    /// This fragment, but it reads every section that is needed, even one that follows from the
+    /// footer: to check them.
     #[doc(hidden)]
     #[must_use]
     pub fn without_inference(mut self) -> Self {

@@ -15,6 +15,14 @@ pub struct TileLocation {
     pub range: ByteRangeOf<u64>,
 }
 
+impl TileLocation {
+    /// Bytes of the tile in its file. [`TileFile::tile`] has checked that it does not end before it
+    /// begins.
+    pub fn stored_len(&self) -> u64 {
+        self.range.end.wrapping_sub(self.range.start)
+    }
+}
+
 /// The tiles of one data file: the start of each, and the end of the last one.
 #[derive(Clone, Debug)]
 pub struct TileFile {

@@ -1,4 +1,4 @@
-//! Walks through a group, the groups in it, and so on.
+//! Lists the members of a group and, recursively, of the groups in it.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// The deepest nesting that is followed. A group may contain itself under ever longer names.
 const MAX_DEPTH: usize = 64;
 
-/// What was found at a member's location.
+/// The object that was found at a member's location.
 #[derive(Debug)]
 pub enum Found {
     /// An array, a group, or a folder that is neither.
@@ -52,7 +52,7 @@ pub struct Visited {
     pub member: GroupMember,
     /// Its place.
     pub location: String,
-    /// What is there.
+    /// The object at this location.
     pub found: Found,
 }
 
@@ -88,7 +88,7 @@ impl Group {
             }
             visited.push(Visited { depth, member: member.clone(), location, found });
             if let Some(group) = inner {
-                group.walk_into(depth.saturating_add(1), seen, visited);
+                group.walk_into(depth + 1, seen, visited);
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::Error;
 pub struct Event {
     /// First and last millisecond that it covers; `None` if no name contains them.
     pub timestamps: Option<(u64, u64)>,
-    /// What happened.
+    /// The kind of event.
     pub kind: EventKind,
     /// The key of the file or folder.
     pub key: String,
@@ -23,7 +23,7 @@ pub struct Event {
     pub cells: Option<u64>,
     /// Bytes of its files.
     pub bytes: u64,
-    /// Where the cells of a fragment are: one interval per dimension.
+    /// The domain of the cells of a fragment: one interval per dimension.
     pub bounds: Option<Vec<Range>>,
     /// Whether it still has an effect.
     pub state: State,

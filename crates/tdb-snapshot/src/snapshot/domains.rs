@@ -1,4 +1,4 @@
-//! Where the cells of a snapshot lie.
+//! The domains of the cells of a snapshot and of its tiles.
 
 use tdb_codec::ArrayType;
 use tdb_schema::Range;

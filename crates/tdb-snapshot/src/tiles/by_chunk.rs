@@ -4,31 +4,33 @@
 use core::ops::Range;
 use std::io;
 
-use tdb_codec::{Buffer, Gate, to_usize};
-use tdb_filters::{Pipeline, Scratch};
+use tdb_codec::{Gate, to_usize};
+use tdb_filters::Pipeline;
 use tdb_schema::{Field, FieldKind};
 
-use super::coded::Coded;
-use super::short::may_be_short;
-use super::stream::{AT_ONCE, Source};
-use super::{CoordsPart, FieldTiles, ValidityTiles, doubt};
+use super::encoded::EncodedTiles;
+use super::partial_read::TileSource;
+use super::truncated::may_be_truncated;
+use super::{CoordsPart, FieldTiles, ValidityTiles, ambiguous_validity};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::storage::{Storage, StoredFile};
-use crate::worker::{Tools, Worker};
+use crate::thresholds::MAX_READ_BYTES;
+use crate::worker::{ChunkBuffers, Worker};
 use crate::{Error, Result};
 
-/// The chunks of a field's tiles in a fragment: about the bytes of the largest, or `None` where its
-/// tiles are read whole, because they are not cut, or because only the whole tile tells what is in
-/// it.
+/// Sizes of the chunks of a field's tiles in a fragment: about the bytes of the largest chunk, or
+/// `None` where tiles are read whole, because they are not cut, or because their chunks do not show
+/// what the tile contains.
 ///
-/// This is the one place that says so: what a query asks for memory follows from it ([`Self::of`]),
-/// and so does what it holds ([`FieldTiles::visit_chunks`]).
+/// Both the memory that a query plans for ([`Self::of`]) and the memory that it uses
+/// ([`FieldTiles::visit_chunks`]) follow from it. Sizes are estimates, whose sums stop at the
+/// greatest number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Chunks {
-    /// Of its cells; of fields of variable length, there are none.
+    /// Chunks of its cells; `None` for fields of variable length.
     pub values: Option<usize>,
-    /// Of the validity of its cells.
+    /// Chunks of the validity of its cells.
     pub validity: Option<usize>,
 }
 
@@ -51,8 +53,9 @@ impl Chunks {
     fn of_field(fragment: &Fragment, field: &Field<'_>) -> Self {
         let (schema, version) = (fragment.schema(), fragment.version());
         let Some(size) = field.cell_size() else { return Self::default() };
-        // What is missing at the end of such tiles is known from all of their chunks.
-        if may_be_short(schema) {
+        // The number of cells that are missing at the end of such a tile follows from all its
+        // chunks.
+        if may_be_truncated(schema) {
             return Self::default();
         }
         let chunk = |pipeline: &Pipeline, size: usize| {
@@ -61,8 +64,9 @@ impl Chunks {
                 if version.has(Gate::DimensionFiles) { usual } else { pipeline.max_chunk_size.max(usual) };
             Some(to_usize(own.into()).unwrap_or(usize::MAX).max(size))
         };
-        let is_doubtful = !version.has(Gate::ByteValidity) && doubt::is_possible(schema, field);
-        let validity = if is_doubtful { None } else { chunk(&schema.validity_filters, 1) };
+        let is_ambiguous =
+            !version.has(Gate::ByteValidity) && ambiguous_validity::may_be_ambiguous(schema, field);
+        let validity = if is_ambiguous { None } else { chunk(&schema.validity_filters, 1) };
         Self {
             values: chunk(schema.filters_in(field, version), size),
             validity: validity.filter(|_| field.nullable),
@@ -72,7 +76,7 @@ impl Chunks {
     /// About the bytes that a thread holds of a tile with chunks of so many bytes: what it has read
     /// of the file, and the decoded chunk.
     pub const fn held(chunk: usize) -> usize {
-        AT_ONCE.saturating_add(chunk.saturating_mul(2))
+        MAX_READ_BYTES.saturating_add(chunk.saturating_mul(2))
     }
 }
 
@@ -95,41 +99,40 @@ impl FieldTiles {
             (Cells::Validity, Some(ValidityTiles::Plain(coded))) if self.chunks.validity.is_some() => coded,
             _ => return Ok(false),
         };
-        if !context.by_chunk || coded.short.is_some() {
+        if !context.by_chunk || coded.truncated.is_some() {
             return Ok(false);
         }
-        let Tools { scratch, raw, tile: room, .. } = &mut **worker;
-        coded.visit_chunks(context, (tile, len), wanted, show, (scratch, raw, room)).map(|()| true)
+        coded.visit_chunks(context, (tile, len), wanted, show, worker.for_chunks()).map(|()| true)
     }
 }
 
-impl Coded {
+impl EncodedTiles {
     fn visit_chunks(
         &self,
         context: &Context,
         (tile, len): (usize, usize),
         wanted: impl FnMut(Range<usize>) -> bool,
         mut show: impl FnMut(Range<usize>, &[u8]),
-        (scratch, raw, room): (&mut Scratch, &mut Buffer, &mut Buffer),
+        ChunkBuffers { scratch, raw, chunk }: ChunkBuffers<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         let path = || context.describe(&location.key);
         let opened = context.storage.open(&location.key).map_err(|error| Error::io(path(), error))?;
         let file =
             opened.unwrap_or_else(|| Box::new(Requested { storage: &*context.storage, key: &location.key }));
-        let source = Source { file: &*file, tile: location.range.clone(), len };
+        let source = TileSource { file: &*file, tile: location.range.clone(), len };
         let is_identity = self.decoder.is_identity();
         let (mut count, mut bytes) = (0usize, 0usize);
         let done = source.visit_chunks(self.can_skip(), wanted, raw, |place, body| {
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(place.output.len());
+            count += 1;
+            bytes += place.output.len();
             if is_identity && place.is_plain() {
                 show(place.output.clone(), body);
                 return Ok(());
             }
-            room.reset(place.output.len());
-            place.decode(body, &self.decoder, room.as_mut_slice(), scratch, &context.budget)?;
-            show(place.output.clone(), room.as_slice());
+            chunk.reset(place.output.len());
+            place.decode(body, &self.decoder, chunk.as_mut_slice(), scratch, &context.budget)?;
+            show(place.output.clone(), chunk.as_slice());
             Ok(())
         });
         context.counters.tile(count, bytes);

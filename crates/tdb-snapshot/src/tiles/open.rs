@@ -1,4 +1,4 @@
-//! Opening a field's tiles: its files, and which filters decode them.
+//! Opens the tiles of a field: its files, and the filters that decode them.
 
 use std::sync::Arc;
 
@@ -7,12 +7,15 @@ use tdb_filters::{Decoder, Filter, Pipeline, TileContext};
 use tdb_fragment::DataFilePart;
 use tdb_schema::{Field, FieldKind};
 
-use super::coded::Coded;
-use super::doubt::{Doubt, Evidence, MOST_FIELDS, Validity, is_possible, says_nothing_if_damaged};
-use super::short::Short;
+use super::ambiguous_validity::{
+    AmbiguousValidity, ValidityDecoders, ValidityVote, may_be_ambiguous, none_if_damaged,
+};
+use super::encoded::EncodedTiles;
+use super::truncated::TruncatedTiles;
 use super::{Chunks, CoordsPart, FieldTiles, ValidityTiles};
 use crate::context::Context;
 use crate::fragment::Fragment;
+use crate::thresholds::MAX_COMPARED_FIELDS;
 use crate::{Error, Result};
 
 impl FieldTiles {
@@ -25,7 +28,8 @@ impl FieldTiles {
         Opener::of(context, fragment, field)?.open()
     }
 
-    /// As [`Self::open`], for what is stored of each cell of a fragment beside the schema's fields.
+    /// As [`Self::open`], for timestamps that a fragment stores for each cell besides the schema's
+    /// fields.
     pub(super) fn system(
         context: &Context,
         fragment: &Fragment,
@@ -46,7 +50,7 @@ impl FieldTiles {
         Ok(Self {
             datatype: Datatype::Uint64,
             cell_val_num: tdb_codec::CellValNum::ONE,
-            fixed: Coded { file, decoder, short: None, has_equal_chunks: true },
+            fixed: EncodedTiles { file, decoder, truncated: None, has_equal_chunks: true },
             values: None,
             strings: None,
             validity: None,
@@ -66,8 +70,8 @@ struct Opener<'a> {
 
 /// The parts of a field's cells other than validity.
 struct Values {
-    fixed: Coded,
-    values: Option<(Coded, Arc<Vec<u64>>)>,
+    fixed: EncodedTiles,
+    values: Option<(EncodedTiles, Arc<Vec<u64>>)>,
     strings: Option<Decoder>,
 }
 
@@ -105,12 +109,12 @@ impl<'a> Opener<'a> {
         decoder(self.context, key, self.field.name, pipeline, tile)
     }
 
-    fn part(&self, part: DataFilePart, pipeline: &Pipeline, tile: TileContext) -> Result<Coded> {
+    fn part(&self, part: DataFilePart, pipeline: &Pipeline, tile: TileContext) -> Result<EncodedTiles> {
         let file = self.fragment.file(self.context, self.field.kind, part)?;
         let decoder = self.decoder(&file.key, pipeline, tile)?;
         let cell_size = to_usize(tile.cell_size).unwrap_or(usize::MAX);
-        let short = Short::of(self.fragment, self.writer_version, cell_size);
-        Ok(Coded { file, decoder, short, has_equal_chunks: true })
+        let truncated = TruncatedTiles::of(self.fragment, self.writer_version, cell_size);
+        Ok(EncodedTiles { file, decoder, truncated, has_equal_chunks: true })
     }
 
     fn filters(&self) -> &'a Pipeline {
@@ -133,7 +137,7 @@ impl<'a> Opener<'a> {
         }
     }
 
-    fn fixed(&self, coords: CoordsPart, cell_size: usize) -> Result<Coded> {
+    fn fixed(&self, coords: CoordsPart, cell_size: usize) -> Result<EncodedTiles> {
         let tuple = match coords {
             CoordsPart::Alone => cell_size,
             CoordsPart::Split { count, .. } | CoordsPart::Zipped { count, .. } => {
@@ -142,7 +146,7 @@ impl<'a> Opener<'a> {
         };
         let tile = self.tile(self.field.datatype, tuple, false);
         let coded = self.part(DataFilePart::Fixed, self.filters(), tile)?;
-        Ok(Coded { has_equal_chunks: coords == CoordsPart::Alone, ..coded })
+        Ok(EncodedTiles { has_equal_chunks: coords == CoordsPart::Alone, ..coded })
     }
 
     fn var_length(&self) -> Result<Values> {
@@ -164,7 +168,7 @@ impl<'a> Opener<'a> {
             (plain, _) => plain?,
         };
         let sizes = fragment.var_sizes(context, self.field.kind)?;
-        let values = Coded { file, decoder, short: None, has_equal_chunks: false };
+        let values = EncodedTiles { file, decoder, truncated: None, has_equal_chunks: false };
         Ok(Values { fixed, values: Some((values, sizes)), strings })
     }
 
@@ -174,34 +178,33 @@ impl<'a> Opener<'a> {
             let pipeline = &self.fragment.schema().validity_filters;
             return Ok(ValidityTiles::Plain(self.part(DataFilePart::Validity, pipeline, tile)?));
         };
-        if !is_possible(self.fragment.schema(), &self.field) {
+        if !may_be_ambiguous(self.fragment.schema(), &self.field) {
             return Ok(ValidityTiles::Plain(validity.typed));
         }
         let (context, fragment) = (self.context, self.fragment);
-        let mut evidence = Vec::new();
+        let mut votes = Vec::new();
         for field in fragment.schema().fields() {
-            if evidence.len() < MOST_FIELDS {
+            if votes.len() < MAX_COMPARED_FIELDS {
                 let opener = Opener::of(context, fragment, field)?;
-                evidence.extend(says_nothing_if_damaged(opener.evidence())?.flatten());
+                votes.extend(none_if_damaged(opener.vote())?.flatten());
             }
         }
-        Ok(ValidityTiles::Doubtful(validity, Doubt::new(evidence)))
+        Ok(ValidityTiles::Ambiguous(validity, AmbiguousValidity::new(votes)))
     }
 
-    /// What the metadata state about the tiles of this field, if that can tell how validity was
-    /// filtered.
-    fn evidence(&self) -> Result<Option<Evidence>> {
-        if !(self.field.nullable && is_possible(self.fragment.schema(), &self.field)) {
+    /// The statistics of this field's tiles, if they can tell how validity was filtered.
+    fn vote(&self) -> Result<Option<ValidityVote>> {
+        if !(self.field.nullable && may_be_ambiguous(self.fragment.schema(), &self.field)) {
             return Ok(None);
         }
         let (coords, size) = (CoordsPart::Alone, self.field.datatype.size());
         let open = || Ok(self.two_ways()?.zip(Some(self.fixed(coords, size)?)));
-        Evidence::of(self.context, self.fragment, &self.field, open)
+        ValidityVote::of(self.context, self.fragment, &self.field, open)
     }
 
     /// The validity tiles of a fragment whose filters may have been told that they are values of
     /// the attribute's type.
-    fn two_ways(&self) -> Result<Option<Validity>> {
+    fn two_ways(&self) -> Result<Option<ValidityDecoders>> {
         let pipeline = &self.fragment.schema().validity_filters;
         let tile = self.tile(Datatype::Uint8, 1, false);
         let (first, last) = self.fragment.timestamps();
@@ -216,7 +219,7 @@ impl<'a> Opener<'a> {
         let Ok(typed) = self.decoder(&coded.file.key, pipeline, typed) else { return Ok(None) };
         let bytes = coded.decoder;
         coded.decoder = typed.or(bytes.clone());
-        Ok(Some(Validity { typed: coded, bytes }))
+        Ok(Some(ValidityDecoders { typed: coded, bytes }))
     }
 }
 

@@ -1,5 +1,5 @@
-//! Tiles of fields of variable length: offsets and values, or strings that are stored with their
-//! lengths.
+//! Decodes tiles of fields of variable length: offsets and values, or strings that are stored with
+//! their lengths.
 
 use core::ops::Range;
 
@@ -7,11 +7,13 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_filters::CodedStrings;
 use tdb_tile::TileChunks;
 
-use super::coded::{Coded, MOST_SHARED, fetch};
+use super::encoded::EncodedTiles;
+use super::fetch::fetch;
 use super::{FieldTiles, copy_checked, no_values};
 use crate::buffers::VarTile;
 use crate::context::Context;
-use crate::worker::{Hands, Tools, Worker};
+use crate::thresholds::MAX_SHARED_CHUNKS;
+use crate::worker::{DecodeBuffers, Worker};
 use crate::{Error, OrInternal, Result};
 
 impl FieldTiles {
@@ -63,9 +65,7 @@ impl FieldTiles {
             let (start, end) = (to_u64(bytes.start), to_u64(bytes.end));
             wanted(ends.partition_point(|at| *at <= start)..starts.partition_point(|at| *at < end))
         };
-        let Tools { scratch, raw, threads, .. } = &mut **worker;
-        let hands = Hands { scratch, raw, threads: *threads };
-        values.decode(context, tile, into.values.as_mut_slice(), any, hands)
+        values.decode(context, tile, into.values.as_mut_slice(), any, worker.resources())
     }
 
     /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted
@@ -81,11 +81,11 @@ impl FieldTiles {
         let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
         if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
-            let Tools { scratch, raw, threads, .. } = &mut **worker;
-            return values.decode(context, tile, out, |_| true, Hands { scratch, raw, threads: *threads });
+            return values.decode(context, tile, out, |_| true, worker.resources());
         }
         let mut offsets = core::mem::take(&mut worker.strings.offsets);
         self.decode_strings(context, tile, (size, cells), &mut offsets, worker)?;
+        // `decode_strings` has checked that there is an offset for each cell.
         starts.iter_mut().zip(&offsets).for_each(|(slot, start)| *slot = *start);
         worker.strings.offsets = offsets;
         copy_checked(Some(&worker.text), out)?;
@@ -94,7 +94,7 @@ impl FieldTiles {
     }
 
     /// [`Self::var_size`] of a tile, within the limits.
-    fn values_size(&self, context: &Context, values: &Coded, tile: usize) -> Result<usize> {
+    fn values_size(&self, context: &Context, values: &EncodedTiles, tile: usize) -> Result<usize> {
         let listed = self.values.as_ref().and_then(|(_, sizes)| sizes.get(tile)).copied();
         let fits = |size: u64| to_usize(size).filter(|_| size <= context.limits.tile_bytes);
         if let Some(size) = listed.and_then(fits) {
@@ -118,7 +118,7 @@ impl FieldTiles {
         room: impl FnOnce() -> &'r mut [u64],
         worker: &mut Worker,
     ) -> Result<bool> {
-        let Tools { scratch, raw, threads, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
         let path = || context.describe(&self.fixed.file.key);
         let at = self.fixed.file.tile(context, tile)?;
         fetch(context, &at, raw)?;
@@ -141,7 +141,7 @@ impl FieldTiles {
                 )
             })?;
         let jobs = chunks.jobs(stored).map_err(|error| Error::from_tile(path(), None, error))?;
-        let threads = if chunks.len() > MOST_SHARED { 1 } else { *threads };
+        let threads = if chunks.len() > MAX_SHARED_CHUNKS { 1 } else { *threads };
         self.fixed.run(context, jobs, (scratch, threads))?;
         context.counters.tile(chunks.len(), len);
         // Cells that the tile lacks are empty.
@@ -186,7 +186,7 @@ impl FieldTiles {
         worker: &mut Worker,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
-        let Tools { scratch, raw, text, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, text, .. } = &mut **worker;
         let location = values.file.tile(context, tile)?;
         let path = || context.describe(&values.file.key);
         let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
@@ -228,8 +228,9 @@ impl FieldTiles {
     ) -> Result<bool> {
         let (Some((values, _)), Some(decoder)) = (&self.values, &self.strings) else { return Ok(false) };
         let size = self.values_size(context, values, tile)?;
-        let Tools { scratch, raw, .. } = &mut **worker;
-        let wrong = |coded: &Coded, error| Error::from_tile(context.describe(&coded.file.key), None, error);
+        let DecodeBuffers { scratch, raw, .. } = &mut **worker;
+        let wrong =
+            |coded: &EncodedTiles, error| Error::from_tile(context.describe(&coded.file.key), None, error);
         let offsets = self.fixed.file.tile(context, tile)?;
         fetch(context, &offsets, raw)?;
         let chunks = TileChunks::parse(raw.as_slice(), offsets.range.start);

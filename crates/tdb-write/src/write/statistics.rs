@@ -49,7 +49,7 @@ pub fn of_tile(
         }
     }
     match rule.compared {
-        Compared::Number(physical) => number(physical, cells, &mut statistics),
+        Compared::Number(physical) => number(physical, cells, &mut statistics)?,
         Compared::Bytes => {
             let cell = |index: usize| match cell_size {
                 Some(width) => {
@@ -61,7 +61,7 @@ pub fn of_tile(
             if rule.sum && datatype == Datatype::Char {
                 // `CHAR` values are added as signed bytes.
                 let mut sum = TileStatistics::default();
-                number(Physical::I8, cells, &mut sum);
+                number(Physical::I8, cells, &mut sum)?;
                 statistics.sum = sum.sum;
             }
         }
@@ -77,9 +77,10 @@ fn valid_cells<'c>(cells: &'c TileCells<'_>) -> impl Iterator<Item = usize> + 'c
     cells.written().flatten().filter(|index| cells.validity.get(*index) != Some(&0))
 }
 
-fn number(physical: Physical, cells: &TileCells<'_>, into: &mut TileStatistics) {
-    let tally = tally::of_cells(physical, cells.written(), cells.values, cells.validity);
+fn number(physical: Physical, cells: &TileCells<'_>, into: &mut TileStatistics) -> Result<()> {
+    let tally = tally::of_cells(physical, cells.written(), cells.values, cells.validity)?;
     (into.extremes, into.sum) = (tally.extremes, tally.sum);
+    Ok(())
 }
 
 fn bytes<'v>(

@@ -6,23 +6,14 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
-use super::{BAND, Finish, Key, Part, Sorted, Source, close_gaps, useful_threads};
+use super::super::{bit_width, low_bits};
+use super::{JobResult, Key, KeySource, ResolveTies, Sorted, close_gaps, key_range, useful_threads};
 use crate::buffers::split_lengths;
+use crate::thresholds::{
+    BAND_CELLS, FILTER_BITS_PER_KEY, MAX_BAND_CELLS, MAX_CUTS, MIN_BAND_CELLS_PER_RUN, MIN_RUN_CELLS,
+    SAMPLES_PER_BAND,
+};
 use crate::{Error, Result, parallel};
-
-/// Merging pays only if runs have at least this many cells on average.
-const SHORT_RUN: usize = 64;
-/// A band ends after this many samples of all runs, if the runs are long.
-const SAMPLES: usize = 8;
-/// Where only what is dropped is wanted, a band has on average at least this many cells of each
-/// run: starting to compute keys costs as much as some dozens of them.
-const CELLS_OF_RUN: usize = 512;
-/// The most cells of such a band: the keys, and what finds the doubtful ones, fit in a core's
-/// second-level cache.
-const WIDE_BAND: usize = 1 << 17;
-
-/// The most places in runs that are kept before they become pieces of bands.
-const MOST_CUTS: usize = 1 << 17;
 
 /// Cells that are likely to be in order, and the keys of some of them.
 struct Run<K> {
@@ -39,18 +30,18 @@ struct Runs<K> {
 
 /// Merges batches that are already sorted. `None` if they are too short to be worth it, or if they
 /// are not sorted, which is checked during the merge.
-pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
+pub(in super::super) fn merge<K: Key, S: KeySource<K>, F: ResolveTies>(
     threads: usize,
     source: &S,
-    finish: &F,
+    ties: &F,
     ordered: bool,
 ) -> Result<Option<Sorted>> {
     let cells = source.cells();
     let threads = useful_threads(threads, cells);
     let Some(runs) = runs(source) else { return Ok(None) };
     let band = match ordered {
-        true => BAND,
-        false => runs.runs.len().saturating_mul(CELLS_OF_RUN).clamp(BAND, WIDE_BAND),
+        true => BAND_CELLS,
+        false => runs.runs.len().saturating_mul(MIN_BAND_CELLS_PER_RUN).clamp(BAND_CELLS, MAX_BAND_CELLS),
     };
     let Some(bands) = bands(threads, source, runs, band)? else { return Ok(None) };
     let lengths: Vec<usize> = bands.iter().map(|band| band.pieces.iter().map(Range::len).sum()).collect();
@@ -59,28 +50,32 @@ pub(in super::super) fn merge<K: Key, S: Source<K>, F: Finish>(
     }
     let mut order = if ordered { vec![0u32; cells] } else { Vec::new() };
     let jobs = bands.into_iter().zip(split_lengths(&mut order, lengths)).collect();
+    // Whether no band has shown that the runs are not sorted.
     let sorts = AtomicBool::new(true);
-    let parts = parallel::run(threads, jobs, Room::default, |(band, slot): (Band<K>, _), room| {
-        let part = if sorts.load(Ordering::Relaxed) { room.merge(source, &band, finish, slot) } else { None };
-        let part = part.transpose()?;
-        if part.is_none() {
-            sorts.store(false, Ordering::Relaxed);
-        }
-        Ok(part)
-    })?;
-    parts.into_iter().collect::<Option<Vec<Part>>>().map(|parts| close_gaps(order, parts)).transpose()
+    let results =
+        parallel::run(threads, jobs, MergeBuffers::default, |(band, slot): (Band<K>, _), buffers| {
+            let result =
+                if sorts.load(Ordering::Relaxed) { buffers.merge(source, &band, ties, slot) } else { None };
+            let result = result.transpose()?;
+            if result.is_none() {
+                sorts.store(false, Ordering::Relaxed);
+            }
+            Ok(result)
+        })?;
+    let results = results.into_iter().collect::<Option<Vec<JobResult>>>();
+    results.map(|results| close_gaps(order, results)).transpose()
 }
 
 /// The runs that the batches form: a batch that begins where the previous one ends continues its
-/// run.
-fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
+/// run. `None` if they are too short, or certainly not sorted.
+fn runs<K: Key, S: KeySource<K>>(source: &S) -> Option<Runs<K>> {
     let mut runs: Vec<Run<K>> = Vec::new();
     let (mut start, mut last) = (0usize, None);
     let mut probe = Vec::new();
     for end in source.batches() {
         probe.clear();
-        source.keys(start..start.saturating_add(1), &mut probe)?;
-        source.keys(end.saturating_sub(1)..end, &mut probe)?;
+        source.keys(start..start.checked_add(1)?, &mut probe)?;
+        source.keys(end.checked_sub(1)?..end, &mut probe)?;
         let (Some(first), Some(final_key)) = (probe.first().copied(), probe.last().copied()) else {
             return None;
         };
@@ -90,15 +85,15 @@ fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
         }
         (start, last) = (end, Some(final_key));
     }
-    let enough = runs.len() <= 1 || runs.len().saturating_mul(SHORT_RUN) <= source.cells();
+    let enough = runs.len() <= 1 || runs.len().saturating_mul(MIN_RUN_CELLS) <= source.cells();
     if !enough {
         return None;
     }
     let average = source.cells().checked_div(runs.len())?;
-    let step = (average / 4).clamp(16, BAND / SAMPLES);
+    let step = (average / 4).clamp(16, BAND_CELLS / SAMPLES_PER_BAND);
     for run in &mut runs {
         for cell in run.cells.clone().skip(step).step_by(step) {
-            source.keys(cell..cell.saturating_add(1), &mut run.samples)?;
+            source.keys(cell..cell.checked_add(1)?, &mut run.samples)?;
         }
         if !run.samples.is_sorted() {
             return None;
@@ -109,14 +104,15 @@ fn runs<K: Key, S: Source<K>>(source: &S) -> Option<Runs<K>> {
 
 /// The cells whose keys are between two splitters.
 struct Band<K> {
+    /// The least key that belongs to the band; `None` for the first band.
     min: Option<K>,
-    /// The first key after it.
+    /// The least key after the band; `None` for the last one.
     end: Option<K>,
     pieces: Vec<Range<usize>>,
 }
 
 /// Splits runs at some of their samples, so that bands have about `cells` cells.
-fn bands<K: Key, S: Source<K>>(
+fn bands<K: Key, S: KeySource<K>>(
     threads: usize,
     source: &S,
     Runs { runs, step }: Runs<K>,
@@ -125,10 +121,10 @@ fn bands<K: Key, S: Source<K>>(
     let mut samples: Vec<K> = runs.iter().flat_map(|run| &run.samples).copied().collect();
     samples.sort_unstable();
     let every = cells.checked_div(step).unwrap_or(1).max(1);
-    let mut splitters: Vec<K> = samples.into_iter().skip(every.saturating_sub(1)).step_by(every).collect();
+    let mut splitters: Vec<K> = samples.into_iter().skip(every - 1).step_by(every).collect();
     splitters.dedup();
     let mut from: Vec<usize> = runs.iter().map(|run| run.cells.start).collect();
-    let mut bands = Vec::with_capacity(splitters.len().saturating_add(1));
+    let mut bands = Vec::with_capacity(splitters.len() + 1);
     let mut min = None;
     let mut band = |end: Option<K>, ends: &mut dyn Iterator<Item = usize>| {
         let mut pieces = Vec::new();
@@ -142,12 +138,16 @@ fn bands<K: Key, S: Source<K>>(
         min = end;
     };
     // Some splitters at a time: there may be many runs, and many bands.
-    for splitters in splitters.chunks(MOST_CUTS.checked_div(runs.len()).unwrap_or(1).max(1)) {
+    for splitters in splitters.chunks(MAX_CUTS.checked_div(runs.len()).unwrap_or(1).max(1)) {
         let cut = |run: &Run<K>, probe: &mut Vec<K>| Ok(run.cut(source, step, splitters, probe));
         let cuts = parallel::run(threads, runs.iter().collect(), Vec::new, cut)?;
         let Some(cuts) = cuts.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
-        for (at, splitter) in splitters.iter().enumerate() {
-            band(Some(*splitter), &mut cuts.iter().map(|cuts| cuts.get(at).copied().unwrap_or(0)));
+        if cuts.iter().any(|cuts| cuts.len() != splitters.len()) {
+            return Err(Error::internal("a run that is not cut at each splitter"));
+        }
+        let mut cuts: Vec<_> = cuts.into_iter().map(Vec::into_iter).collect();
+        for splitter in splitters {
+            band(Some(*splitter), &mut cuts.iter_mut().filter_map(Iterator::next));
         }
     }
     band(None, &mut runs.iter().map(|run| run.cells.end));
@@ -157,7 +157,7 @@ fn bands<K: Key, S: Source<K>>(
 impl<K: Key> Band<K> {
     /// Replaces `keys` by those of its cells; `None` if one does not fit, otherwise whether equal
     /// keys mean equal coordinates.
-    fn keys<S: Source<K>>(&self, source: &S, keys: &mut Vec<K>) -> Option<bool> {
+    fn keys<S: KeySource<K>>(&self, source: &S, keys: &mut Vec<K>) -> Option<bool> {
         keys.clear();
         self.pieces.iter().try_fold(true, |exact, piece| Some(exact & source.keys(piece.clone(), keys)?))
     }
@@ -171,7 +171,7 @@ impl<K: Key> Band<K> {
 
 impl<K: Key> Run<K> {
     /// For each splitter the first cell whose key is not below it, if the run is sorted.
-    fn cut<S: Source<K>>(
+    fn cut<S: KeySource<K>>(
         &self,
         source: &S,
         step: usize,
@@ -183,15 +183,15 @@ impl<K: Key> Run<K> {
         for splitter in splitters {
             // The position is between two samples.
             let sample = self.samples.partition_point(|key| key < splitter);
-            let low = self.cells.start.saturating_add(sample.saturating_mul(step));
-            let high = low.saturating_add(step).min(self.cells.end);
+            let low = self.cells.start.checked_add(sample.checked_mul(step)?)?;
+            let high = low.checked_add(step)?.min(self.cells.end);
             let (mut low, mut high) = (low.max(from), high.max(from));
             while low < high {
                 let middle = low.midpoint(high);
                 probe.clear();
-                source.keys(middle..middle.saturating_add(1), probe)?;
+                source.keys(middle..middle + 1, probe)?;
                 if probe.first().is_some_and(|key| key < splitter) {
-                    low = middle.saturating_add(1);
+                    low = middle + 1;
                 } else {
                     high = middle;
                 }
@@ -203,23 +203,20 @@ impl<K: Key> Run<K> {
     }
 }
 
-/// Finds the keys that may occur more than once, without sorting: where only what is dropped is
-/// wanted, the others do not matter.
+/// Finds the keys that may occur more than once, without sorting: where only the dropped cells are
+/// needed, the others do not matter. This is a Bloom filter with one hash.
 #[derive(Default)]
-struct Doubtful {
+struct RepeatFilter {
     /// A bit for each hash that a key has.
     once: Vec<u64>,
     /// A bit for each hash that several keys have.
     again: Vec<u64>,
 }
 
-/// Hashes for each key: one key in sixteen shares its hash with another one.
-const HASHES: usize = 16;
-
-impl Doubtful {
-    /// Notes the keys of a band, and returns the least and the greatest of them.
+impl RepeatFilter {
+    /// Replaces what it knows by the keys of a band. Returns the least and the greatest of them.
     fn note<K: Key>(&mut self, keys: &[K]) -> (K, K) {
-        let words = keys.len().saturating_mul(HASHES).div_ceil(64);
+        let words = keys.len().saturating_mul(FILTER_BITS_PER_KEY).div_ceil(64);
         for bits in [&mut self.once, &mut self.again] {
             bits.clear();
             bits.resize(words, 0);
@@ -230,40 +227,43 @@ impl Doubtful {
         for key in keys {
             (min, max) = (min.min(*key), max.max(*key));
             let (at, bit) = place(*key, words);
-            // One without bits would be doubtful.
+            // `place` returns the number of a word that is there; `pick` takes a key without one.
             let Some(once) = once.get_mut(at) else { continue };
             let known = *once & bit;
             *once |= bit;
-            // Few are known: the other bits are seldom looked at, and need not be in a cache.
-            if known != 0 {
-                again.get_mut(at).into_iter().for_each(|again| *again |= known);
+            // Few bits are set twice: the second list is seldom looked at, and need not be in a
+            // cache.
+            if known != 0
+                && let Some(again) = again.get_mut(at)
+            {
+                *again |= known;
             }
         }
         (min, max)
     }
 
-    /// Moves the doubtful ones of some entries, which were noted, to the front of `room`, which is
-    /// as long; returns their number.
-    fn pick<K: Key>(&self, keys: &[K], cells: Range<u32>, room: &mut [(K, u32)]) -> usize {
+    /// Writes those of the noted keys that may occur more than once, and their cells, to the front
+    /// of `out`, which has a place for each of these keys. Returns their number.
+    fn pick<K: Key>(&self, keys: &[K], cells: Range<u32>, out: &mut [(K, u32)]) -> usize {
         let (again, words) = (self.again.as_slice(), self.again.len());
         let mut found = 0usize;
         for (key, cell) in keys.iter().zip(cells) {
-            // Each is written, and most are overwritten by the next one: to skip them would be a
-            // branch that nobody can foresee.
-            if let Some(slot) = room.get_mut(found) {
+            // Each is written, and most are overwritten by the next one: skipping them would need a
+            // branch that no processor can predict.
+            if let Some(slot) = out.get_mut(found) {
                 *slot = (*key, cell);
             }
             let (at, bit) = place(*key, words);
-            let is_doubtful = again.get(at).is_none_or(|again| again & bit != 0);
-            found = found.wrapping_add(usize::from(is_doubtful));
+            let may_repeat = again.get(at).is_none_or(|again| again & bit != 0);
+            found = found.wrapping_add(usize::from(may_repeat));
         }
         found
     }
 }
 
-/// The word of a key's hash, of so many (fewer than 2²⁶), and its bit in it. Fibonacci hashing:
-/// neighbouring keys, which are the rule here, get hashes that are far apart, in their highest
-/// bits.
+/// The number of a key's word in a filter of `words` words (fewer than 2²⁶), and its bit in that
+/// word. Fibonacci hashing: neighbouring keys, which are the rule here, get hashes that are far
+/// apart, in their highest bits.
 #[inline]
 fn place<K: Key>(key: K, words: usize) -> (usize, u64) {
     let word = key.shifted(0) ^ key.shifted(u64::BITS).rotate_left(u64::BITS / 2);
@@ -273,37 +273,37 @@ fn place<K: Key>(key: K, words: usize) -> (usize, u64) {
 }
 
 /// The buffers that a thread needs to merge bands.
-struct Room<K> {
+struct MergeBuffers<K> {
     keys: Vec<K>,
     cells: Vec<u32>,
     words: Vec<u64>,
     pairs: Vec<(K, u32)>,
-    doubtful: Doubtful,
+    repeated: RepeatFilter,
 }
 
-impl<K> Default for Room<K> {
+impl<K> Default for MergeBuffers<K> {
     fn default() -> Self {
         Self {
             keys: Vec::new(),
             cells: Vec::new(),
             words: Vec::new(),
             pairs: Vec::new(),
-            doubtful: Doubtful::default(),
+            repeated: RepeatFilter::default(),
         }
     }
 }
 
-impl<K: Key> Room<K> {
+impl<K: Key> MergeBuffers<K> {
     /// Sorts a band; `None` if one of its keys is outside the band.
-    fn merge<S: Source<K>, F: Finish>(
+    fn merge<S: KeySource<K>, F: ResolveTies>(
         &mut self,
         source: &S,
         band: &Band<K>,
-        finish: &F,
+        ties: &F,
         slot: &mut [u32],
-    ) -> Option<Result<Part>> {
+    ) -> Option<Result<JobResult>> {
         if slot.is_empty() {
-            return self.find_dropped(source, band, finish, slot);
+            return self.find_dropped(source, band, ties, slot);
         }
         let Self { keys, cells, words, pairs, .. } = self;
         let exact = band.keys(source, keys)?;
@@ -311,16 +311,12 @@ impl<K: Key> Room<K> {
         for piece in &band.pieces {
             cells.extend(to_u32(piece.start)?..to_u32(piece.end)?);
         }
-        let first = keys.first().copied().unwrap_or_default();
-        let (mut min, mut max) = (first, first);
-        for key in keys.iter() {
-            (min, max) = (min.min(*key), max.max(*key));
-        }
+        let (min, max) = key_range(keys);
         if !band.contains(min, max) || keys.len() != cells.len() {
             return None;
         }
-        let places = u64::BITS.saturating_sub(to_u64(keys.len()).leading_zeros());
-        if max.above(min).length().saturating_add(places) <= u64::BITS {
+        let places = bit_width(to_u64(keys.len()));
+        if max.above(min).length() + places <= u64::BITS {
             // Distances from the band's least key, with positions in the band: half as many bytes
             // to move.
             words.clear();
@@ -330,56 +326,61 @@ impl<K: Key> Room<K> {
                     .map(|(key, place)| key.above(min).shifted(0).checked_shl(places).unwrap_or(0) | place),
             );
             words.sort();
-            let mask = u64::MAX.checked_shr(u64::BITS.saturating_sub(places)).unwrap_or(0);
+            let mask = low_bits(places);
             let same = |a: u64, b: u64| (a ^ b) & !mask == 0;
+            // A word has the position of a cell of this band.
             let cell =
                 |word: u64| to_usize(word & mask).and_then(|at| cells.get(at)).copied().unwrap_or(u32::MAX);
-            return Some(Part::of(words.len(), slot, |sink| finish.finish(exact, words, same, cell, sink)));
+            return Some(JobResult::of(words.len(), slot, |output| {
+                ties.resolve(exact, words, same, cell, output);
+            }));
         }
         pairs.clear();
         pairs.extend(keys.iter().copied().zip(cells.iter().copied()));
-        Some(in_order(pairs, exact, finish, slot))
+        Some(in_order(pairs, exact, ties, slot))
     }
 
-    /// [`Self::merge`] where only the dropped cells are wanted: a cell whose key no other one has
+    /// [`Self::merge`] where only the dropped cells are needed: a cell whose key no other cell has
     /// is none of them.
-    fn find_dropped<S: Source<K>, F: Finish>(
+    fn find_dropped<S: KeySource<K>, F: ResolveTies>(
         &mut self,
         source: &S,
         band: &Band<K>,
-        finish: &F,
+        ties: &F,
         slot: &mut [u32],
-    ) -> Option<Result<Part>> {
-        let Self { keys, pairs, doubtful, .. } = self;
+    ) -> Option<Result<JobResult>> {
+        let Self { keys, pairs, repeated, .. } = self;
         let exact = band.keys(source, keys)?;
-        let (min, max) = doubtful.note(keys);
+        let (min, max) = repeated.note(keys);
         if !band.contains(min, max) {
             return None;
         }
         if pairs.len() < keys.len() {
             pairs.resize(keys.len(), Default::default());
         }
-        let (mut rest, mut room, mut found) = (keys.as_slice(), pairs.as_mut_slice(), 0usize);
+        let (mut rest, mut out, mut found) = (keys.as_slice(), pairs.as_mut_slice(), 0usize);
         for piece in &band.pieces {
             let (own, others) = rest.split_at_checked(piece.len())?;
             let cells = to_u32(piece.start)?..to_u32(piece.end)?;
-            let more = doubtful.pick(own, cells, room);
-            (rest, room, found) = (others, room.get_mut(more..)?, found.saturating_add(more));
+            let more = repeated.pick(own, cells, out);
+            (rest, out, found) = (others, out.get_mut(more..)?, found + more);
         }
-        Some(in_order(pairs.get_mut(..found)?, exact, finish, slot))
+        Some(in_order(pairs.get_mut(..found)?, exact, ties, slot))
     }
 }
 
-/// Passes on cells by their keys.
-fn in_order<K: Key, F: Finish>(
+/// Sorts cells by their keys, and passes them on.
+fn in_order<K: Key, F: ResolveTies>(
     pairs: &mut [(K, u32)],
     exact: bool,
-    finish: &F,
+    ties: &F,
     slot: &mut [u32],
-) -> Result<Part> {
+) -> Result<JobResult> {
     // The sort is stable: equal keys stay in cell order.
     pairs.sort_by_key(|(key, _)| *key);
-    Part::of(pairs.len(), slot, |sink| finish.finish(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, sink))
+    JobResult::of(pairs.len(), slot, |output| {
+        ties.resolve(exact, pairs, |a, b| a.0 == b.0, |entry| entry.1, output);
+    })
 }
 
 #[cfg(test)]
@@ -388,16 +389,16 @@ mod tests {
 
     use super::*;
 
-    /// The numbers of the doubtful ones of some keys.
-    fn picked<K: Key>(doubtful: &Doubtful, keys: &[K]) -> Vec<u32> {
+    /// The numbers of the keys that the filter picks.
+    fn picked<K: Key>(filter: &RepeatFilter, keys: &[K]) -> Vec<u32> {
         let mut room = vec![(K::default(), 0); keys.len()];
-        let found = doubtful.pick(keys, 0..u32::try_from(keys.len()).unwrap(), &mut room);
+        let found = filter.pick(keys, 0..u32::try_from(keys.len()).unwrap(), &mut room);
         room[..found].iter().map(|(_, cell)| *cell).collect()
     }
 
     #[test]
     fn keys_that_occur_more_than_once_are_never_left_out_and_most_others_are() {
-        let mut doubtful = Doubtful::default();
+        let mut filter = RepeatFilter::default();
         for seed in 1..20u64 {
             // 16,411 is a prime number: these keys are all different.
             let keys: Vec<u64> = (0..16_000u64).map(|cell| cell.wrapping_mul(seed) % 16_411).collect();
@@ -405,15 +406,15 @@ mod tests {
             let keys: Vec<u64> = keys.iter().chain(&repeated).copied().collect();
             let wide: Vec<u128> = keys.iter().map(|key| u128::from(*key) << 70).collect();
             let ends = (*keys.iter().min().unwrap(), *keys.iter().max().unwrap());
-            assert_eq!(doubtful.note(&keys), ends);
+            assert_eq!(filter.note(&keys), ends);
             let check = |found: &[u32]| {
                 let is_repeated = |cell: &&u32| repeated.contains(&keys[**cell as usize]);
                 assert_eq!(found.iter().filter(is_repeated).count(), 2 * repeated.len());
                 assert!(found.len() < keys.len() / 6, "{} of {} are left", found.len(), keys.len());
             };
-            check(&picked(&doubtful, &keys));
-            assert_eq!(doubtful.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
-            check(&picked(&doubtful, &wide));
+            check(&picked(&filter, &keys));
+            assert_eq!(filter.note(&wide), (u128::from(ends.0) << 70, u128::from(ends.1) << 70));
+            check(&picked(&filter, &wide));
         }
     }
 }

@@ -1,54 +1,46 @@
-//! The tiles of one file: fetched, and decoded whole or in part.
+//! The encoded tiles of one data file: fetches them, and decodes them whole or in part.
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_codec::Buffer;
 use tdb_filters::{Decoder, Scratch};
 use tdb_tile::{Chunk, ChunkJob, ChunkPlace, TileChunks};
 
-use super::pieces::{Extent, USUAL_CHUNK};
-use super::short::Short;
-use super::stream::{Fault, Source};
+use super::fetch::{announce, fetch, read_piece};
+use super::partial_read::{ReadFault, TileSource};
+use super::read_extent::ReadExtent;
+use super::truncated::TruncatedTiles;
 use super::work;
 use crate::context::Context;
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
-use crate::worker::{Hands, Worker};
+use crate::thresholds::{MAX_SHARED_CHUNK_BYTES, MAX_SHARED_CHUNKS};
+use crate::worker::{ChunkBuffers, DecodeResources, Worker};
 use crate::{Error, OrInternal, Result, parallel};
 
-/// The length of a longer read is compared with the file's real size before memory is allocated for
-/// it.
-const TRUSTED_READ: usize = 16 << 20;
-
-/// Of a tile of more chunks, one after the other is decoded: a list of all of them would take too
-/// much memory.
-pub(super) const MOST_SHARED: usize = 1 << 16;
-/// So are longer chunks: filters need memory for each that is being decoded.
-const LARGEST_SHARED: usize = 4 << 20;
-
-/// What is wrong if a chunk, which is inside its tile, does not fit where it is decoded to.
+/// The fault if a chunk, which is inside its tile, does not fit into the buffer for its tile.
 const NO_ROOM: &str = "a chunk without room for its cells";
 
-/// The open file of a tile, and where its wanted chunks are.
+/// The open file of a tile, and the positions of its wanted chunks.
 type FewChunks<'c> = (Box<dyn StoredFile + 'c>, Vec<ChunkPlace>);
 
 /// A file of tiles, and how to decode them.
 #[derive(Debug)]
-pub(super) struct Coded {
+pub(super) struct EncodedTiles {
     pub(super) file: TileFile,
     pub(super) decoder: Decoder,
-    /// Where tiles may lack cells.
-    pub(super) short: Option<Short>,
+    /// Set if tiles may lack cells.
+    pub(super) truncated: Option<TruncatedTiles>,
     /// Whether writers give all chunks of a tile but the last one length, if no filter changes it:
     /// they do with cells of one size, but not with values of variable length, nor with the
     /// coordinates of several dimensions in one tile.
     pub(super) has_equal_chunks: bool,
 }
 
-impl Coded {
+impl EncodedTiles {
     /// The number of the `len` bytes of a tile that are stored.
     pub(super) fn stored(&self, tile: usize, chunks: &TileChunks<'_>, len: usize) -> usize {
-        self.short.as_ref().map_or(len, |short| short.stored(tile, chunks.original_len(), len))
+        self.truncated.as_ref().map_or(len, |truncated| truncated.stored(tile, chunks.original_len(), len))
     }
 
     /// How much of a tile of `len` bytes is read. `runs` are the wanted bytes, where the caller
@@ -59,13 +51,12 @@ impl Coded {
         len: usize,
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         runs: Option<impl Iterator<Item = Range<usize>>>,
-    ) -> Extent {
-        // What should be empty may not be: only the whole tile tells.
-        if self.short.is_some() || len == 0 {
-            return Extent::Whole;
+    ) -> ReadExtent {
+        // A tile that should be empty may have bytes, which only the whole tile shows.
+        if self.truncated.is_some() || len == 0 {
+            return ReadExtent::Whole;
         }
-        let stored = location.range.end.saturating_sub(location.range.start);
-        Extent::of(stored, len, wanted, runs.filter(|_| self.can_skip()))
+        ReadExtent::of(location.stored_len(), len, wanted, runs.filter(|_| self.can_skip()))
     }
 
     /// Whether the place of a chunk follows from its number.
@@ -79,7 +70,7 @@ impl Coded {
         tile: usize,
         out: &mut [u8],
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        Hands { scratch, raw, threads }: Hands<'_>,
+        DecodeResources { scratch, raw, threads }: DecodeResources<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         if let Some((file, places)) = self.few(context, &location, out.len(), &mut wanted, raw)? {
@@ -90,8 +81,8 @@ impl Coded {
         let counted = |range: Range<usize>| {
             let len = range.len();
             let wanted = wanted(range);
-            count = count.saturating_add(usize::from(wanted));
-            bytes = bytes.saturating_add(if wanted { len } else { 0 });
+            count += usize::from(wanted);
+            bytes += if wanted { len } else { 0 };
             wanted
         };
         let wrong = |error| Error::from_tile(context.describe(&self.file.key), None, error);
@@ -100,7 +91,7 @@ impl Coded {
         let split = out.split_at_mut_checked(stored);
         let (out, lacking) = split.or_internal("a tile without room for what is stored of it")?;
         lacking.fill(0);
-        if threads < 2 || chunks.len() > MOST_SHARED {
+        if threads < 2 || chunks.len() > MAX_SHARED_CHUNKS {
             let done = chunks.decode_where(&self.decoder, out, counted, scratch, &context.budget);
             context.counters.tile(count, bytes);
             return done.map_err(wrong);
@@ -126,7 +117,7 @@ impl Coded {
             return jobs.try_for_each(|job| run(job, scratch));
         }
         let jobs: Vec<_> = jobs.collect();
-        let is_large = |job: &ChunkJob<'_, '_>| job.range().len() > LARGEST_SHARED;
+        let is_large = |job: &ChunkJob<'_, '_>| job.range().len() > MAX_SHARED_CHUNK_BYTES;
         let pieces = jobs.iter().map(|job| work(self.decoder.effort(), job.range().len()));
         if !parallel::can_be_shared(pieces) || jobs.iter().any(is_large) {
             return jobs.into_iter().try_for_each(|job| run(job, scratch));
@@ -137,7 +128,6 @@ impl Coded {
     /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first
     /// wanted chunk, or up to `size` bytes before it; this position in the tile is returned. So
     /// reading a few cells of a large tile does not take the memory of the whole tile.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn decode_part(
         &self,
         context: &Context,
@@ -145,8 +135,7 @@ impl Coded {
         (len, size): (usize, usize),
         out: &mut Buffer,
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        scratch: &mut Scratch,
-        raw: &mut Buffer,
+        DecodeResources { scratch, raw, .. }: DecodeResources<'_>,
     ) -> Result<usize> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
@@ -154,12 +143,14 @@ impl Coded {
         // start.
         let room = |out: &mut Buffer, first: Option<Range<usize>>, last: Option<Range<usize>>| {
             let start = first.map_or(0, |range| range.start);
-            let base = start.saturating_sub(start.checked_rem(size).unwrap_or(0));
+            let base = start - start.checked_rem(size).unwrap_or(0);
+            // Chunks ascend: otherwise the slot of one of them is not in `out`.
             out.reset(last.map_or(base, |range| range.end).saturating_sub(base));
             base
         };
-        let slot = |out: &'_ mut Buffer, range: &Range<usize>, base: usize| {
-            range.start.saturating_sub(base)..range.end.saturating_sub(base).min(out.len())
+        let slot = |range: &Range<usize>, base: usize| {
+            let slot = range.start.checked_sub(base).zip(range.end.checked_sub(base));
+            slot.map(|(start, end)| start..end).or_internal(NO_ROOM)
         };
         if let Some((file, places)) = self.few(context, &location, len, &mut wanted, raw)? {
             let range = |place: Option<&ChunkPlace>| place.map(|place| place.output.clone());
@@ -167,7 +158,7 @@ impl Coded {
             context.counters.tile(places.len(), places.iter().map(|place| place.output.len()).sum());
             for place in places {
                 read_piece(context, &location, &*file, &place.body, raw)?;
-                let slot = slot(out, &place.output, base);
+                let slot = slot(&place.output, base)?;
                 let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
                 place
                     .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
@@ -184,13 +175,13 @@ impl Coded {
         let last = lacking.clone().or_else(|| found.last().map(Chunk::range));
         let base = room(out, found.first().map(Chunk::range).or(lacking.clone()), last);
         if let Some(lacking) = lacking {
-            let slot = slot(out, &lacking, base);
+            let slot = slot(&lacking, base)?;
             let slot = out.as_mut_slice().get_mut(slot);
             slot.or_internal("a tile without room for the cells that it lacks")?.fill(0);
         }
         context.counters.tile(found.len(), found.iter().map(|chunk| chunk.range().len()).sum());
         for chunk in found {
-            let slot = slot(out, &chunk.range(), base);
+            let slot = slot(&chunk.range(), base)?;
             let slot = out.as_mut_slice().get_mut(slot).or_internal(NO_ROOM)?;
             chunk.decode(&self.decoder, slot, scratch, &context.budget).map_err(corrupt)?;
         }
@@ -202,7 +193,6 @@ impl Coded {
     /// cache, and bytes that no filter changed are not copied before. `runs` are the bytes that the
     /// caller takes out of the chunks, ascending: where no filter changed them and they lie far
     /// apart, nothing else is read and passed on.
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where, with what")]
     pub(super) fn visit(
         &self,
         context: &Context,
@@ -210,23 +200,22 @@ impl Coded {
         len: usize,
         (mut wanted, runs): (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         mut show: impl FnMut(Range<usize>, &[u8]),
-        scratch: &mut Scratch,
-        (raw, room): (&mut Buffer, &mut Buffer),
+        ChunkBuffers { scratch, raw, chunk: decoded }: ChunkBuffers<'_>,
     ) -> Result<()> {
         let location = self.file.tile(context, tile)?;
         let corrupt = |error| Error::from_tile(context.describe(&location.key), None, error);
         let (mut count, mut bytes) = (0usize, 0usize);
         let mut counted = |len: usize| {
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(len);
+            count += 1;
+            bytes += len;
         };
         let extent = self.extent(&location, len, &mut wanted, Some(runs));
-        if extent != Extent::Whole {
+        if extent != ReadExtent::Whole {
             let fail = |error| Error::io(context.describe(&location.key), error);
             let file = context.storage.open(&location.key).map_err(fail)?;
             if let Some(file) = file.filter(|file| announce(&extent, &location, &**file)) {
-                if let Extent::Pieces { ranges, .. } = &extent {
-                    let source = Source { file: &*file, tile: location.range.clone(), len };
+                if let ReadExtent::Pieces { ranges, .. } = &extent {
+                    let source = TileSource { file: &*file, tile: location.range.clone(), len };
                     let (chunks, bytes) =
                         source.visit(ranges, &mut show, raw).map_err(|fault| fault.of(context, &location))?;
                     context.counters.tile(chunks, bytes);
@@ -235,13 +224,13 @@ impl Coded {
                 if let Some(places) = self.places(context, &location, &*file, len, &mut wanted, raw)? {
                     for place in places {
                         read_piece(context, &location, &*file, &place.body, raw)?;
-                        room.reset(place.output.len());
-                        let out = room.as_mut_slice();
+                        decoded.reset(place.output.len());
+                        let out = decoded.as_mut_slice();
                         place
                             .decode(raw.as_slice(), &self.decoder, out, scratch, &context.budget)
                             .map_err(corrupt)?;
                         counted(place.output.len());
-                        show(place.output.clone(), room.as_slice());
+                        show(place.output.clone(), decoded.as_slice());
                     }
                     context.counters.tile(count, bytes);
                     return Ok(());
@@ -262,14 +251,14 @@ impl Coded {
                 show(range, chunk.data);
                 continue;
             }
-            room.reset(range.len());
-            chunk.decode(&self.decoder, room.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
-            show(range, room.as_slice());
+            decoded.reset(range.len());
+            chunk.decode(&self.decoder, decoded.as_mut_slice(), scratch, &context.budget).map_err(corrupt)?;
+            show(range, decoded.as_slice());
         }
         if stored < len && wanted(stored..len) {
-            room.reset(len.saturating_sub(stored));
-            room.as_mut_slice().fill(0);
-            show(stored..len, room.as_slice());
+            decoded.reset(len - stored);
+            decoded.as_mut_slice().fill(0);
+            show(stored..len, decoded.as_slice());
         }
         context.counters.tile(count, bytes);
         Ok(())
@@ -285,7 +274,7 @@ impl Coded {
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
     ) -> Result<Option<FewChunks<'c>>> {
-        if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != Extent::Chunks {
+        if self.extent(location, len, wanted, None::<core::iter::Empty<_>>) != ReadExtent::Chunks {
             return Ok(None);
         }
         let file = context.storage.open(&location.key);
@@ -305,7 +294,7 @@ impl Coded {
         wanted: impl FnMut(Range<usize>) -> bool,
         raw: &mut Buffer,
     ) -> Result<Option<Vec<ChunkPlace>>> {
-        let source = Source { file, tile: location.range.clone(), len };
+        let source = TileSource { file, tile: location.range.clone(), len };
         source.places(self.can_skip(), wanted, raw).map_err(|fault| fault.of(context, location))
     }
 
@@ -326,15 +315,15 @@ impl Coded {
             place
                 .decode(raw.as_slice(), &self.decoder, slot, scratch, &context.budget)
                 .map_err(|error| Error::from_tile(context.describe(&location.key), None, error))?;
-            count = count.saturating_add(1);
-            bytes = bytes.saturating_add(place.output.len());
+            count += 1;
+            bytes += place.output.len();
         }
         context.counters.tile(count, bytes);
         Ok(())
     }
 }
 
-impl Fault {
+impl ReadFault {
     /// The error of a tile that could not be read.
     pub(super) fn of(self, context: &Context, location: &TileLocation) -> Error {
         match self {
@@ -343,61 +332,4 @@ impl Fault {
             Self::Internal(error) => error.into(),
         }
     }
-}
-
-/// Tells the file what is going to be read of it in small parts. `false` if that may take much
-/// longer than one read of all, because the file does not read ahead.
-fn announce(extent: &Extent, location: &TileLocation, file: &dyn StoredFile) -> bool {
-    let Extent::Pieces { ranges, else_whole } = extent else { return true };
-    let (first, last) =
-        (ranges.first().map_or(0, |range| range.start), ranges.last().map_or(0, |range| range.end));
-    if *else_whole {
-        // One range is read in order, which file systems notice.
-        let end = if ranges.len() > 1 { location.range.end } else { location.range.start };
-        return file.will_need(&(location.range.start..end));
-    }
-    if ranges.len() > 1 && last.saturating_sub(first) <= ranges.len().saturating_mul(USUAL_CHUNK) {
-        // Headers move cells by little: what is announced need not be exact.
-        let at = |cell: usize| location.range.start.saturating_add(to_u64(cell)).min(location.range.end);
-        file.will_need(&(at(first)..at(last.saturating_add(USUAL_CHUNK))));
-    }
-    true
-}
-
-/// Reads a range of a tile into `raw`.
-fn read_piece(
-    context: &Context,
-    location: &TileLocation,
-    file: &dyn StoredFile,
-    range: &Range<u64>,
-    raw: &mut Buffer,
-) -> Result<()> {
-    let len = to_usize(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-    check_claim(context, location, len, range.end, raw)?;
-    raw.reset(len);
-    file.read_into(range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), range, error))
-}
-
-/// Before memory is allocated for a long read that ends at `end`: whether the file is as long.
-fn check_claim(context: &Context, location: &TileLocation, len: usize, end: u64, raw: &Buffer) -> Result<()> {
-    if len > TRUSTED_READ && len > raw.capacity() {
-        let fail = |error| Error::io(context.describe(&location.key), error);
-        let size = context.storage.size(&location.key).map_err(fail)?;
-        crate::storage::range_len(&(location.range.start..end), size).map_err(fail)?;
-    }
-    Ok(())
-}
-
-/// Reads a tile's bytes into `raw`.
-pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer) -> Result<()> {
-    let fail = |error| Error::io(context.describe(&location.key), error);
-    let len = location.range.end.saturating_sub(location.range.start);
-    let len = to_usize(len).ok_or_else(|| fail(std::io::ErrorKind::OutOfMemory.into()))?;
-    check_claim(context, location, len, location.range.end, raw)?;
-    raw.reset(len);
-    context
-        .storage
-        .read_into(&location.key, location.range.start, raw.as_mut_slice())
-        .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
 }

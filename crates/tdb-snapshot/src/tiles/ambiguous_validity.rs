@@ -1,5 +1,5 @@
-//! Validity tiles of which no chunk tells how they were filtered: as bytes, or as values of the
-//! attribute's type.
+//! Ambiguous validity: tiles whose chunks do not tell how they were filtered, as bytes or as values
+//! of the attribute's type.
 //!
 //! libtiledb 2.6 to 2.10 did the latter where they wrote the cells of a dense array in row- or
 //! column-major order ([`TileContext::typed_validity`](tdb_filters::TileContext::typed_validity)).
@@ -13,29 +13,25 @@ use std::io;
 use std::sync::OnceLock;
 
 use tdb_codec::{Buffer, DatatypeClass, Physical, Reader};
-use tdb_filters::{Decoder, Filter, Scratch};
+use tdb_filters::{Decoder, Filter};
 use tdb_fragment::{Section, TileValues, parse_words};
 use tdb_schema::{ArraySchema, Field};
 use tdb_tile::TileChunks;
 
-use super::coded::Coded;
+use super::encoded::EncodedTiles;
 use crate::buffers::zeroed;
 use crate::context::Context;
 use crate::facts::{Compared, Rule};
 use crate::fragment::Fragment;
 use crate::tally::{self, Tally};
-use crate::worker::{Hands, Tools};
+use crate::thresholds::MAX_COMPARED_TILES;
+use crate::worker::{DecodeBuffers, DecodeResources};
 use crate::{Error, Result};
 
-/// The most tiles of a field that are compared with their statistics: the first ones with nulls,
-/// whatever a query reads, so that all queries get the same answer.
-const MOST_TILES: usize = 16;
-/// The most fields whose tiles are compared.
-pub(super) const MOST_FIELDS: usize = 4;
-
-/// Whether filters that are told bytes and filters that are told values of the field's type may
-/// store the same validity differently, and leave no note of it: those with windows do.
-pub(super) fn is_possible(schema: &ArraySchema, field: &Field<'_>) -> bool {
+/// Whether validity that was filtered as bytes and validity that was filtered as values of the
+/// field's type may be stored differently, without any sign of it in the chunks. Filters with
+/// windows store the lengths of these, which are such a sign.
+pub(super) fn may_be_ambiguous(schema: &ArraySchema, field: &Field<'_>) -> bool {
     let filters = &schema.validity_filters.filters;
     let shuffles = |filter: &Filter| matches!(filter, Filter::ByteShuffle | Filter::BitShuffle);
     let notes =
@@ -45,14 +41,14 @@ pub(super) fn is_possible(schema: &ArraySchema, field: &Field<'_>) -> bool {
 
 /// The two ways of decoding a field's validity tiles.
 #[derive(Debug)]
-pub(super) struct Validity {
-    /// Takes them for values of the attribute's type, unless a chunk tells that they are not.
-    pub(super) typed: Coded,
-    /// Takes them for bytes.
+pub(super) struct ValidityDecoders {
+    /// Decodes them as values of the attribute's type, unless a chunk tells that they are not.
+    pub(super) typed: EncodedTiles,
+    /// Decodes them as bytes.
     pub(super) bytes: Decoder,
 }
 
-impl Validity {
+impl ValidityDecoders {
     /// Decodes a tile into `out` as values of the attribute's type. Returns the tile decoded as
     /// bytes, if that gives other validity.
     fn decode(
@@ -60,9 +56,9 @@ impl Validity {
         context: &Context,
         tile: usize,
         out: &mut [u8],
-        (scratch, raw): (&mut Scratch, &mut Buffer),
+        DecodeResources { scratch, raw, .. }: DecodeResources<'_>,
     ) -> Result<Option<Buffer>> {
-        self.typed.decode(context, tile, out, |_| true, Hands { scratch, raw, threads: 1 })?;
+        self.typed.decode(context, tile, out, |_| true, DecodeResources { scratch, raw, threads: 1 })?;
         let mut other = zeroed(out.len())?;
         // Decoding a whole tile leaves its stored bytes in `raw`.
         let decoded = TileChunks::parse(raw.as_slice(), 0)
@@ -72,11 +68,12 @@ impl Validity {
     }
 }
 
-/// A field of integers, dates or times, and what the metadata state about its tiles.
+/// A field of integers, dates or times whose statistics can tell which decoding is right, and the
+/// statistics of its tiles.
 #[derive(Debug)]
-pub(super) struct Evidence {
-    validity: Validity,
-    values: Coded,
+pub(super) struct ValidityVote {
+    validity: ValidityDecoders,
+    values: EncodedTiles,
     physical: Physical,
     mins: TileValues,
     maxes: TileValues,
@@ -85,13 +82,13 @@ pub(super) struct Evidence {
     tiles: Vec<usize>,
 }
 
-impl Evidence {
+impl ValidityVote {
     /// `None` if the fragment has no statistics of the field's values.
     pub(super) fn of(
         context: &Context,
         fragment: &Fragment,
         field: &Field<'_>,
-        open: impl FnOnce() -> Result<Option<(Validity, Coded)>>,
+        open: impl FnOnce() -> Result<Option<(ValidityDecoders, EncodedTiles)>>,
     ) -> Result<Option<Self>> {
         let rule = Rule::attribute(field.datatype, field.cell_val_num, field.nullable);
         let Compared::Number(physical) = rule.compared else { return Ok(None) };
@@ -117,12 +114,13 @@ impl Evidence {
         }
         let nulls = fragment.list(context, Section::NullCounts(slot))?;
         let with_nulls = nulls.iter().enumerate().filter(|(_, count)| **count > 0);
-        let tiles = with_nulls.map(|(tile, _)| tile).take(MOST_TILES).collect();
+        let tiles = with_nulls.map(|(tile, _)| tile).take(MAX_COMPARED_TILES).collect();
         let opened = open()?;
         Ok(opened.map(|(validity, values)| Self { validity, values, physical, mins, maxes, sums, tiles }))
     }
 
-    /// Whether these cells have all of a tile's statistics.
+    /// Whether minimum, maximum and sum of a tile are the stored ones. A tile without a stored sum,
+    /// as those of dates, is compared by the other two.
     fn agrees(&self, tile: usize, found: &Tally) -> bool {
         let size = Some(self.physical.size());
         let Some((low, high)) = &found.extremes else { return false };
@@ -137,30 +135,30 @@ impl Evidence {
         context: &Context,
         tile: usize,
         cells: usize,
-        tools: &mut Tools,
+        buffers: &mut DecodeBuffers,
     ) -> Result<Option<bool>> {
-        let Tools { scratch, raw, .. } = tools;
         let mut typed = zeroed(cells)?;
-        let Some(bytes) = self.validity.decode(context, tile, typed.as_mut_slice(), (scratch, raw))? else {
+        let Some(bytes) = self.validity.decode(context, tile, typed.as_mut_slice(), buffers.resources())?
+        else {
             return Ok(None);
         };
         let mut values = zeroed(context.tile_len(cells, self.physical.size())?)?;
-        let hands = Hands { scratch, raw, threads: 1 };
-        self.values.decode(context, tile, values.as_mut_slice(), |_| true, hands)?;
-        let agrees = |validity: &Buffer| {
+        let resources = DecodeResources { threads: 1, ..buffers.resources() };
+        self.values.decode(context, tile, values.as_mut_slice(), |_| true, resources)?;
+        let agrees = |validity: &Buffer| -> Result<bool> {
             let all = core::iter::once(0..cells);
-            let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice());
-            self.agrees(tile, &tally)
+            let tally = tally::of_cells(self.physical, all, values.as_slice(), validity.as_slice())?;
+            Ok(self.agrees(tile, &tally))
         };
-        let (bytes, typed) = (agrees(&bytes), agrees(&typed));
+        let (bytes, typed) = (agrees(&bytes)?, agrees(&typed)?);
         Ok((bytes != typed).then_some(bytes))
     }
 }
 
-/// What a field says, `None` if it is damaged or absent: a query does not fail for a field that it
-/// does not read. Other errors are returned, because the answer must not depend on whether a
-/// storage could be reached.
-pub(super) fn says_nothing_if_damaged<T>(found: Result<T>) -> Result<Option<T>> {
+/// The result for a field; `None` if the field is damaged or absent: a query does not fail for a
+/// field that it does not read. Other errors are returned, because the result must not depend on
+/// whether a storage could be reached.
+pub(super) fn none_if_damaged<T>(found: Result<T>) -> Result<Option<T>> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(Error::Corrupt { .. } | Error::Unsupported { .. }) => Ok(None),
@@ -173,16 +171,16 @@ pub(super) fn says_nothing_if_damaged<T>(found: Result<T>) -> Result<Option<T>> 
     }
 }
 
-/// What can decide how the validity of a fragment was filtered.
+/// Decides, by votes of several fields, how the validity of a fragment was filtered.
 #[derive(Debug, Default)]
-pub(super) struct Doubt {
-    pub(super) evidence: Vec<Evidence>,
+pub(super) struct AmbiguousValidity {
+    pub(super) votes: Vec<ValidityVote>,
     is_bytes: OnceLock<bool>,
 }
 
-impl Doubt {
-    pub(super) fn new(evidence: Vec<Evidence>) -> Self {
-        Self { evidence, is_bytes: OnceLock::new() }
+impl AmbiguousValidity {
+    pub(super) fn new(votes: Vec<ValidityVote>) -> Self {
+        Self { votes, is_bytes: OnceLock::new() }
     }
 
     /// Decodes a whole validity tile into `out`: as values of the attribute's type, unless
@@ -190,14 +188,13 @@ impl Doubt {
     pub(super) fn decode(
         &self,
         context: &Context,
-        validity: &Validity,
+        validity: &ValidityDecoders,
         tile: usize,
         out: &mut [u8],
-        tools: &mut Tools,
+        buffers: &mut DecodeBuffers,
     ) -> Result<()> {
-        let Tools { scratch, raw, .. } = &mut *tools;
-        if let Some(bytes) = validity.decode(context, tile, out, (scratch, raw))?
-            && self.is_bytes(context, out.len(), tools)?
+        if let Some(bytes) = validity.decode(context, tile, out, buffers.resources())?
+            && self.is_bytes(context, out.len(), buffers)?
         {
             out.copy_from_slice(bytes.as_slice());
         }
@@ -205,14 +202,14 @@ impl Doubt {
     }
 
     /// Compares the first tiles of the fields with their statistics, until one decides.
-    fn is_bytes(&self, context: &Context, cells: usize, tools: &mut Tools) -> Result<bool> {
+    fn is_bytes(&self, context: &Context, cells: usize, buffers: &mut DecodeBuffers) -> Result<bool> {
         if let Some(known) = self.is_bytes.get() {
             return Ok(*known);
         }
-        for evidence in &self.evidence {
-            for &tile in &evidence.tiles {
-                let decided = evidence.is_bytes(context, tile, cells, tools);
-                if let Some(decided) = says_nothing_if_damaged(decided)?.flatten() {
+        for vote in &self.votes {
+            for &tile in &vote.tiles {
+                let decided = vote.is_bytes(context, tile, cells, buffers);
+                if let Some(decided) = none_if_damaged(decided)?.flatten() {
                     return Ok(*self.is_bytes.get_or_init(|| decided));
                 }
             }

@@ -1,4 +1,5 @@
-//! Dense tiles that libtiledb, since 2.3, stores with fewer cells than their extents have.
+//! Truncated tiles: dense tiles that libtiledb, since 2.3, stores with fewer cells than their
+//! extents have.
 //!
 //! It multiplies the extents in the type of the dimensions ("Tiles of more cells than their type
 //! counts" in docs/correctness_issues.md), so that the number of cells wraps around: up to 2.14 all
@@ -14,10 +15,10 @@ use crate::grid::{Side, place, strides};
 
 /// The tiles of a fragment, which may lack cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Short {
-    /// The number of a tile's cells that the library counted.
+pub(super) struct TruncatedTiles {
+    /// The number of cells that the library counted in a tile.
     counted: u64,
-    /// Whether it stores more of them, up to the last one of the box.
+    /// Whether it stores more cells than that, up to the last one of the box.
     grows: bool,
     /// The box, and its number of tiles along each dimension.
     sides: Vec<Side>,
@@ -29,7 +30,7 @@ pub(super) struct Short {
     cell: u64,
 }
 
-impl Short {
+impl TruncatedTiles {
     /// The tiles of a fragment, of `cell` bytes a cell, that a library of version `writer` wrote;
     /// `None` if they have all cells.
     pub(super) fn of(fragment: &Fragment, writer: FormatVersion, cell: usize) -> Option<Self> {
@@ -59,37 +60,40 @@ impl Short {
         })
     }
 
-    /// The number of the `len` bytes of tile `tile` that are stored; `found` is what its chunks add
-    /// up to.
+    /// The number of the `len` bytes of tile `tile` that are stored; `found` is the sum of the
+    /// bytes of its chunks. A tile of another length is not one of these: it is refused where it is
+    /// decoded.
     pub(super) fn stored(&self, tile: usize, found: u64, len: usize) -> usize {
-        let wanted = self.cells_to_last(tile);
+        let Some(wanted) = self.cells_to_last(tile) else { return len };
         let stored = if self.grows { self.counted.max(wanted) } else { self.counted };
         let is_short = stored >= wanted && stored.checked_mul(self.cell) == Some(found);
         to_usize(found).filter(|found| is_short && *found < len).unwrap_or(len)
     }
 
-    /// The number of a tile's cells up to the last one that is in the box.
-    fn cells_to_last(&self, tile: usize) -> u64 {
+    /// The number of a tile's cells up to the last one that is in the box; `None` if the tile is
+    /// not in the box, or if 64 bits do not count them.
+    fn cells_to_last(&self, tile: usize) -> Option<u64> {
         let places = place(tile, &self.grid, self.tile_order);
-        let last =
-            self.sides.iter().zip(places).zip(&self.strides).fold(0u64, |last, ((side, at), stride)| {
-                let (_, high) = side.cells_of(at, at.saturating_add(1));
-                last.saturating_add(high.saturating_sub(side.start(at)).saturating_mul(to_u64(*stride)))
-            });
-        last.saturating_add(1)
+        let mut last = 0u64;
+        for ((side, at), stride) in self.sides.iter().zip(places).zip(&self.strides) {
+            let (_, high) = side.cells_of(at, at.checked_add(1)?);
+            let offset = high.checked_sub(side.start(at))?;
+            last = last.checked_add(offset.checked_mul(to_u64(*stride))?)?;
+        }
+        last.checked_add(1)
     }
 }
 
 /// Whether the number of cells of a dense tile is beyond the type of some dimension, so that some
 /// library may have stored fewer of them.
-pub(super) fn may_be_short(schema: &ArraySchema) -> bool {
+pub(super) fn may_be_truncated(schema: &ArraySchema) -> bool {
     let dimensions = &schema.domain.dimensions;
     let extents = dimensions.iter().map(|dimension| dimension.extent_cells().map(u128::from));
     let Some(cells) = extents.collect::<Option<Vec<_>>>() else { return false };
+    // More cells than 128 bits count are more than any dimension's type counts.
     let cells = cells.into_iter().fold(1, u128::saturating_mul);
-    let bits = |dimension: &tdb_schema::Dimension| u32::try_from(dimension.datatype.size().saturating_mul(8));
-    let mut bits = dimensions.iter().filter_map(|dimension| bits(dimension).ok()).filter(|bits| *bits < 64);
-    bits.any(|bits| cells >= 1u128 << bits)
+    let mut bytes = dimensions.iter().map(|dimension| dimension.datatype.size()).filter(|bytes| *bytes < 8);
+    bytes.any(|bytes| cells >= 1u128 << (8 * bytes))
 }
 
 /// The number of cells that a library of version `writer` counts in a dense tile, if it does not
@@ -103,8 +107,7 @@ pub fn counted_cells(schema: &ArraySchema, writer: FormatVersion) -> Option<u64>
     for dimension in dimensions {
         let extent = dimension.extent_cells()?;
         all = all.checked_mul(extent)?;
-        let bits =
-            u32::try_from(dimension.datatype.size().saturating_mul(8)).ok().filter(|bits| *bits < 64)?;
+        let bits = 8 * Some(dimension.datatype.size()).filter(|bytes| *bytes < 8)?;
         let most = (1u64 << bits) - 1;
         counted = if writer.has(Gate::WideTileCells) {
             // Factors are truncated to the type; products of small types are not.
@@ -149,12 +152,12 @@ mod tests {
     }
 
     /// The tiles of a box that a library wrote.
-    fn short(schema: &ArraySchema, writer: u32, ends: &[[u8; 2]]) -> Short {
+    fn tiles(schema: &ArraySchema, writer: u32, ends: &[[u8; 2]]) -> TruncatedTiles {
         let sides = ends.iter().zip(&schema.domain.dimensions).map(|([low, high], dimension)| {
             Side::of(dimension, &Range::new(vec![*low], vec![*high])).unwrap()
         });
         let counted = counted_cells(schema, version(writer)).unwrap();
-        Short::new(schema, sides.collect(), (counted, version(writer)), 2).unwrap()
+        TruncatedTiles::new(schema, sides.collect(), (counted, version(writer)), 2).unwrap()
     }
 
     #[test]
@@ -190,22 +193,22 @@ mod tests {
     fn a_tile_may_end_behind_what_was_counted_if_the_box_ends_before() {
         let square = dense(&[20, 20]);
         // Rows 0 to 5 are the cells up to 120, and 144 are stored.
-        let early = short(&square, 14, &[[0, 5], [0, 19]]);
+        let early = tiles(&square, 14, &[[0, 5], [0, 19]]);
         assert_eq!([288, 240, 286, 0].map(|found| early.stored(0, found, 800)), [288, 800, 800, 800]);
         // Cell 248 is the last one of the box: the tile lacks it.
-        let late = short(&square, 14, &[[8, 12], [3, 7]]);
+        let late = tiles(&square, 14, &[[8, 12], [3, 7]]);
         assert_eq!([288, 496].map(|found| late.stored(0, found, 800)), [800, 800]);
         // The last tile of four is the one of which few rows are written.
-        let four = short(&square, 14, &[[0, 25], [0, 39]]);
+        let four = tiles(&square, 14, &[[0, 25], [0, 39]]);
         assert_eq!([0, 1, 2, 3].map(|tile| four.stored(tile, 288, 800)), [800, 800, 288, 288]);
     }
 
     #[test]
     fn a_tile_of_2_5_to_2_7_ends_behind_the_last_cell_of_the_box() {
         let square = dense(&[20, 20]);
-        let late = short(&square, 11, &[[8, 12], [3, 7]]);
+        let late = tiles(&square, 11, &[[8, 12], [3, 7]]);
         assert_eq!([496, 288, 494, 498].map(|found| late.stored(0, found, 800)), [496, 800, 800, 800]);
-        let early = short(&square, 11, &[[0, 5], [0, 19]]);
+        let early = tiles(&square, 11, &[[0, 5], [0, 19]]);
         assert_eq!([288, 240].map(|found| early.stored(0, found, 800)), [288, 800]);
     }
 }

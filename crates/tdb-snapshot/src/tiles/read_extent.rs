@@ -1,23 +1,21 @@
-//! How much of a tile is read: all of it, the chunks that have wanted cells, or no more than those
+//! Decides how much of a tile is read: all of it, the chunks that have wanted cells, or only those
 //! cells.
+//!
+//! Sums and products in this module are costs of reads, in bytes: estimates that stop at the
+//! greatest number.
 
 use core::ops::Range;
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_tile::plain_chunks;
 
-/// Tiles with fewer stored bytes than this are read whole: one read costs less than many small
-/// ones.
-const SMALL_TILE: u64 = 128 << 10;
+use crate::thresholds::{MIN_PARTIAL_TILE_BYTES, READ_COST_BYTES};
+
 /// Bytes of cells in most chunks.
 pub const USUAL_CHUNK: usize = 64 << 10;
-/// About as many bytes as can be copied in the time that one small read of an open file takes. It
-/// was 2 KiB on one machine and 12 on another.
-pub(super) const READ_COST: usize = 5 << 10;
-
 /// How much of a tile is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Extent {
+pub(super) enum ReadExtent {
     /// All of it, at once.
     Whole,
     /// Chunk headers, one by one, and the chunks that have wanted cells.
@@ -32,17 +30,17 @@ pub(super) enum Extent {
     },
 }
 
-impl Extent {
-    /// What costs least for a tile of `len` bytes, `stored` bytes in its file. `wanted` says
-    /// whether a range has wanted bytes. `runs` are the wanted bytes if no filter changed them,
-    /// ascending.
+impl ReadExtent {
+    /// The cheapest way to read a tile of `len` bytes, `stored` bytes in its file. `wanted` says
+    /// whether a range has wanted bytes. `runs` are the wanted bytes, ascending, if no filter
+    /// changed them.
     pub(super) fn of(
         stored: u64,
         len: usize,
         wanted: &mut impl FnMut(Range<usize>) -> bool,
         runs: Option<impl Iterator<Item = Range<usize>>>,
     ) -> Self {
-        if stored < SMALL_TILE {
+        if stored < MIN_PARTIAL_TILE_BYTES {
             return Self::Whole;
         }
         let chunks = len.div_ceil(USUAL_CHUNK);
@@ -65,9 +63,9 @@ impl Extent {
     }
 }
 
-/// What a number of reads of some bytes costs, in bytes that are copied in the same time.
+/// The cost of a number of reads of some bytes, in bytes that are copied in the same time.
 const fn reads(reads: usize, bytes: usize) -> usize {
-    reads.saturating_mul(READ_COST).saturating_add(bytes)
+    reads.saturating_mul(READ_COST_BYTES).saturating_add(bytes)
 }
 
 /// Joins runs of a tile, whose `headers` lie in it at equal distances, where they are so close to
@@ -85,7 +83,7 @@ fn joined(
         if is_too_much {
             continue;
         }
-        bytes = bytes.saturating_add(join(&mut fine, &run, READ_COST));
+        bytes = bytes.saturating_add(join(&mut fine, &run, READ_COST_BYTES));
         // A header before each piece, and those inside of pieces, which are read with them.
         let inside = bytes.saturating_mul(headers).checked_div(len).unwrap_or(0);
         let before = fine.len().min(headers.saturating_sub(inside));
@@ -106,7 +104,7 @@ fn join(pieces: &mut Vec<Range<usize>>, run: &Range<usize>, near: usize) -> usiz
     run.len()
 }
 
-/// The parts of `pieces` that lie in `range`.
+/// The parts of `pieces`, which are ascending, that lie in `range`.
 pub(super) fn pieces_in<'p>(
     pieces: &'p [Range<usize>],
     range: &Range<usize>,
@@ -127,22 +125,22 @@ mod tests {
     /// A tile of 2 MiB in 32 chunks.
     const STORED: u64 = 8 + 32 * 12 + (2 << 20);
 
-    fn extent(runs: &[Range<usize>], plain: bool) -> Extent {
+    fn extent(runs: &[Range<usize>], plain: bool) -> ReadExtent {
         let mut wanted =
             |range: Range<usize>| runs.iter().any(|run| run.start < range.end && range.start < run.end);
-        Extent::of(STORED, 2 * MIB, &mut wanted, plain.then(|| runs.iter().cloned()))
+        ReadExtent::of(STORED, 2 * MIB, &mut wanted, plain.then(|| runs.iter().cloned()))
     }
 
-    fn pieces(ranges: Vec<Range<usize>>, else_whole: bool) -> Extent {
-        Extent::Pieces { ranges, else_whole }
+    fn pieces(ranges: Vec<Range<usize>>, else_whole: bool) -> ReadExtent {
+        ReadExtent::Pieces { ranges, else_whole }
     }
 
     #[test]
     fn cells_that_lie_far_apart_are_read_alone_if_no_filter_changed_them() {
         let column: Vec<_> = (0..256).map(|row| row * 8192 + 40..row * 8192 + 48).collect();
         assert_eq!(extent(&column, true), pieces(column.clone(), true));
-        assert_eq!(extent(&column, false), Extent::Whole, "each chunk has some");
-        assert_eq!(extent(&column[..64], false), Extent::Chunks, "a quarter of the chunks have some");
+        assert_eq!(extent(&column, false), ReadExtent::Whole, "each chunk has some");
+        assert_eq!(extent(&column[..64], false), ReadExtent::Chunks, "a quarter of the chunks have some");
         assert_eq!(extent(&column[..1], true), pieces(vec![40..48], false));
     }
 
@@ -151,8 +149,8 @@ mod tests {
         let rows: Vec<_> = (0..64).map(|row| row * 2048..row * 2048 + 100).collect();
         assert_eq!(extent(&rows, true), pieces(vec![0..63 * 2048 + 100], false));
         assert_eq!(
-            extent(&[0..8, 8 + READ_COST..9000], true),
-            pieces(vec![0..8, 8 + READ_COST..9000], false)
+            extent(&[0..8, 8 + READ_COST_BYTES..9000], true),
+            pieces(vec![0..8, 8 + READ_COST_BYTES..9000], false)
         );
     }
 
@@ -171,26 +169,26 @@ mod tests {
         let two = || far(70_000).chain(far(1 << 20));
         assert_eq!(joined(two(), (32, 2 * MIB), MIB), two().collect::<Vec<_>>());
         let coarse = [70_000..124_500, 1 << 20..(1 << 20) + 54_500];
-        assert_eq!(joined(two(), (32, 2 * MIB), 20 * READ_COST), coarse, "two reads instead of 20");
+        assert_eq!(joined(two(), (32, 2 * MIB), 20 * READ_COST_BYTES), coarse, "two reads instead of 20");
     }
 
     #[test]
     fn a_tile_of_a_wrong_length_is_read_whole_and_one_of_very_many_chunks_in_one_piece() {
         let column = || (0..256).map(|row| row * 8192..row * 8192 + 8);
-        let of = |stored| Extent::of(stored, 2 * MIB, &mut |_| true, Some(column()));
+        let of = |stored| ReadExtent::of(stored, 2 * MIB, &mut |_| true, Some(column()));
         assert_eq!(of(STORED), pieces(column().collect(), true));
         assert_eq!(of(STORED + 900 * 12), pieces(vec![0..255 * 8192 + 8], true), "932 headers");
-        assert_eq!(of(STORED + 1), Extent::Whole, "chunks have more than headers and cells");
-        assert_eq!(of(STORED - (1 << 20)), Extent::Whole, "chunks have fewer bytes than cells");
+        assert_eq!(of(STORED + 1), ReadExtent::Whole, "chunks have more than headers and cells");
+        assert_eq!(of(STORED - (1 << 20)), ReadExtent::Whole, "chunks have fewer bytes than cells");
     }
 
     #[test]
     fn of_filtered_tiles_chunks_are_read_alone_only_if_that_is_less() {
         let of = |stored| {
-            Extent::of(stored, 2 * MIB, &mut |range| range.start < 100, None::<core::iter::Empty<_>>)
+            ReadExtent::of(stored, 2 * MIB, &mut |range| range.start < 100, None::<core::iter::Empty<_>>)
         };
-        assert_eq!(of(MIB as u64), Extent::Chunks);
-        assert_eq!(of(150 << 10), Extent::Whole, "33 reads cost more than 150 KiB");
+        assert_eq!(of(MIB as u64), ReadExtent::Chunks);
+        assert_eq!(of(150 << 10), ReadExtent::Whole, "33 reads cost more than 150 KiB");
     }
 
     #[test]
@@ -205,6 +203,6 @@ mod tests {
 
     #[test]
     fn small_tiles_are_read_whole() {
-        assert_eq!(Extent::of(1000, 2 * MIB, &mut |_| true, Some([0..8].into_iter())), Extent::Whole);
+        assert_eq!(ReadExtent::of(1000, 2 * MIB, &mut |_| true, Some([0..8].into_iter())), ReadExtent::Whole);
     }
 }

@@ -1,5 +1,7 @@
-//! A tile in parts, through a small buffer that stays in the processor's cache: bytes that no
-//! filter changed, and the places of chunks.
+//! Reads a tile in parts, through a small buffer that stays in the processor's cache: bytes that no
+//! filter changed, and the positions of chunks.
+//!
+//! The number of bytes that are read ahead is an estimate: its sums stop at the greatest number.
 
 use core::ops::Range;
 use std::io;
@@ -7,18 +9,16 @@ use std::io;
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_tile::{ChunkPlace, ChunkWalk};
 
-use super::pieces::{READ_COST, USUAL_CHUNK, pieces_in};
+use super::read_extent::{USUAL_CHUNK, pieces_in};
 use crate::InternalError;
 use crate::storage::StoredFile;
-
-/// The most bytes that are read at once.
-pub(super) const AT_ONCE: usize = 256 << 10;
+use crate::thresholds::{MAX_READ_BYTES, MIN_CHUNK_LIST_BYTES, READ_COST_BYTES};
 
 /// A tile of a file.
 #[derive(Debug)]
-pub(super) struct Source<'s> {
+pub(super) struct TileSource<'s> {
     pub(super) file: &'s dyn StoredFile,
-    /// Where it is stored.
+    /// The range of the file that has it.
     pub(super) tile: Range<u64>,
     /// The length of the unfiltered tile.
     pub(super) len: usize,
@@ -26,16 +26,16 @@ pub(super) struct Source<'s> {
 
 /// Why a tile could not be read.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ReadFault {
     /// The tile's chunks are not what its length, or the lack of filters, says they must be.
     Format(tdb_tile::Error),
     /// This range of the file could not be read.
     Read(Range<u64>, io::Error),
-    /// What was read is not where it should be.
+    /// The buffer does not have the bytes that were read.
     Internal(InternalError),
 }
 
-impl Source<'_> {
+impl TileSource<'_> {
     /// Passes on pieces of the unfiltered tile, ascending and apart, cut where chunks end and where
     /// the buffer does. Returns the number of chunks that they are in, and their bytes.
     pub(super) fn visit(
@@ -43,23 +43,23 @@ impl Source<'_> {
         pieces: &[Range<usize>],
         mut show: impl FnMut(Range<usize>, &[u8]),
         buffer: &mut Buffer,
-    ) -> Result<(usize, usize), Fault> {
-        let mut window = Window { source: self, buffer, held: 0..0 };
+    ) -> Result<(usize, usize), ReadFault> {
+        let mut window = ReadWindow { source: self, buffer, held: 0..0 };
         let mut walk = ChunkWalk::new(self.tile.clone(), self.len).of_equal_chunks();
         let (mut chunks, mut bytes) = (0usize, 0usize);
         let end = pieces.last().map_or(0, |last| last.end);
         while let Some(header) = walk.needs() {
-            let len = header.end.saturating_sub(header.start);
+            let len = header.end - header.start;
             let ahead = self.near(pieces, walk.position()).saturating_add(len).max(headers_ahead(&walk));
-            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(ReadFault::Format)?;
             let Some(place) = place else { continue };
             let before = bytes;
             for part in pieces_in(pieces, &place.output) {
-                place.expect_plain().map_err(Fault::Format)?;
-                bytes = bytes.saturating_add(part.len());
+                place.expect_plain().map_err(ReadFault::Format)?;
+                bytes += part.len();
                 self.pass_on(pieces, &place, part, &mut show, &mut window)?;
             }
-            chunks = chunks.saturating_add(usize::from(bytes > before));
+            chunks += usize::from(bytes > before);
             if place.output.end >= end {
                 break;
             }
@@ -78,30 +78,25 @@ impl Source<'_> {
         are_equal: bool,
         mut wanted: impl FnMut(Range<usize>) -> bool,
         buffer: &mut Buffer,
-    ) -> Result<Option<Vec<ChunkPlace>>, Fault> {
-        let most = self
-            .tile
-            .end
-            .saturating_sub(self.tile.start)
-            .max(LIST)
-            .checked_div(to_u64(size_of::<ChunkPlace>()));
-        let most = most.and_then(to_usize).unwrap_or(0);
-        // Found once: asking after each chunk whether there is another one would look at all cells
+    ) -> Result<Option<Vec<ChunkPlace>>, ReadFault> {
+        let list_bytes = self.stored_len().max(MIN_CHUNK_LIST_BYTES);
+        let max = to_usize(list_bytes).unwrap_or(usize::MAX) / size_of::<ChunkPlace>();
+        // The last wanted block is searched once: a search after each chunk would look at all cells
         // behind it each time.
         let block = |start: usize| start..self.len.min(start.saturating_add(USUAL_CHUNK));
         let last = (0..self.len).step_by(USUAL_CHUNK).rev().map(block).find(|block| wanted(block.clone()));
         let Some(last) = last else { return Ok(Some(Vec::new())) };
-        let mut window = Window { source: self, buffer, held: 0..0 };
+        let mut window = ReadWindow { source: self, buffer, held: 0..0 };
         let walk = ChunkWalk::new(self.tile.clone(), self.len);
         let mut walk = if are_equal { walk.of_equal_chunks() } else { walk };
         let mut places = Vec::new();
         while let Some(header) = walk.needs() {
             let ahead = headers_ahead(&walk);
-            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(ReadFault::Format)?;
             let Some(place) = place else { continue };
             let place_end = place.output.end;
             if wanted(place.output.clone()) {
-                if places.len() >= most {
+                if places.len() >= max {
                     return Ok(None);
                 }
                 places.push(place);
@@ -127,9 +122,9 @@ impl Source<'_> {
         mut wanted: impl FnMut(Range<usize>) -> bool,
         buffer: &mut Buffer,
         mut show: impl FnMut(&ChunkPlace, &[u8]) -> tdb_tile::Result<()>,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ReadFault> {
         let block = |start: usize| start..self.len.min(start.saturating_add(USUAL_CHUNK));
-        let mut window = Window { source: self, buffer, held: 0..0 };
+        let mut window = ReadWindow { source: self, buffer, held: 0..0 };
         let walk = ChunkWalk::new(self.tile.clone(), self.len);
         let mut walk = if are_equal { walk.of_equal_chunks() } else { walk };
         // The first wanted block that does not end before the next chunk.
@@ -144,16 +139,21 @@ impl Source<'_> {
             }
             walk.skip_to(next);
             let Some(header) = walk.needs() else { break };
-            // Of neighbours that are wanted, headers come with bodies.
-            let ahead = if at >= next { to_u64(AT_ONCE) } else { headers_ahead(&walk) };
-            let place = walk.feed(window.bytes(&header, ahead)?).map_err(Fault::Format)?;
+            // Headers of wanted neighbours are read together with bodies.
+            let ahead = if at >= next { to_u64(MAX_READ_BYTES) } else { headers_ahead(&walk) };
+            let place = walk.feed(window.bytes(&header, ahead)?).map_err(ReadFault::Format)?;
             let Some(place) = place else { continue };
             if wanted(place.output.clone()) {
-                let body = window.bytes(&place.body, to_u64(AT_ONCE))?;
-                show(&place, body).map_err(Fault::Format)?;
+                let body = window.bytes(&place.body, to_u64(MAX_READ_BYTES))?;
+                show(&place, body).map_err(ReadFault::Format)?;
             }
         }
         Ok(())
+    }
+
+    /// The length of the stored tile.
+    fn stored_len(&self) -> u64 {
+        self.tile.end.saturating_sub(self.tile.start)
     }
 
     /// Passes on a part of a chunk.
@@ -163,10 +163,10 @@ impl Source<'_> {
         place: &ChunkPlace,
         part: Range<usize>,
         show: &mut impl FnMut(Range<usize>, &[u8]),
-        window: &mut Window<'_, '_>,
-    ) -> Result<(), Fault> {
-        for start in part.clone().step_by(AT_ONCE) {
-            let part = start..part.end.min(start.saturating_add(AT_ONCE));
+        window: &mut ReadWindow<'_, '_>,
+    ) -> Result<(), ReadFault> {
+        for start in part.clone().step_by(MAX_READ_BYTES) {
+            let part = start..part.end.min(start.saturating_add(MAX_READ_BYTES));
             let ahead = self.near(pieces, start);
             show(part.clone(), window.bytes(&place.stored(&part), ahead)?);
         }
@@ -177,60 +177,64 @@ impl Source<'_> {
     /// piece that is near.
     fn near(&self, pieces: &[Range<usize>], from: usize) -> u64 {
         let next = pieces.get(pieces.partition_point(|piece| piece.end <= from));
-        let near = next.filter(|piece| piece.start.saturating_sub(from) < READ_COST);
+        let near = next.filter(|piece| piece.start.saturating_sub(from) < READ_COST_BYTES);
         let len = to_u64(near.map_or(0, |piece| piece.end.saturating_sub(from)));
         // Headers are stored between the cells.
-        let stored = self.tile.end.saturating_sub(self.tile.start);
-        let more = stored.saturating_sub(to_u64(self.len));
+        let more = self.stored_len().saturating_sub(to_u64(self.len));
         let headers = u128::from(len).saturating_mul(u128::from(more)).checked_div(to_u64(self.len).into());
         len.saturating_add(headers.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
     }
 }
 
-/// What a list of chunks may take of memory where the stored tile is smaller.
-const LIST: u64 = 1 << 20;
-
 /// The number of bytes to read from the next header on where it is not skipped: many, if so many
 /// headers lie close to each other that a read for each would take longer.
 fn headers_ahead(walk: &ChunkWalk) -> u64 {
-    let are_close = walk.mean_stored().is_some_and(|mean| mean < to_u64(READ_COST));
-    if are_close && !walk.can_skip() { to_u64(AT_ONCE) } else { 0 }
+    let are_close = walk.mean_stored().is_some_and(|mean| mean < to_u64(READ_COST_BYTES));
+    if are_close && !walk.can_skip() { to_u64(MAX_READ_BYTES) } else { 0 }
 }
 
 /// The part of a tile that is in memory.
-struct Window<'w, 's> {
-    source: &'w Source<'s>,
+struct ReadWindow<'w, 's> {
+    source: &'w TileSource<'s>,
     buffer: &'w mut Buffer,
     /// The file range that the buffer begins with.
     held: Range<u64>,
 }
 
-impl Window<'_, '_> {
-    /// The bytes of a range of the file, which is not longer than a few headers or [`AT_ONCE`]. If
-    /// they must be read, so are about `ahead` bytes from the range's start on.
-    fn bytes(&mut self, range: &Range<u64>, ahead: u64) -> Result<&[u8], Fault> {
+impl ReadWindow<'_, '_> {
+    /// The bytes of a range of the file, which is not longer than a few headers or
+    /// [`MAX_READ_BYTES`]. If they must be read, so are about `ahead` bytes from the range's start
+    /// on.
+    fn bytes(&mut self, range: &Range<u64>, ahead: u64) -> Result<&[u8], ReadFault> {
         if range.start < self.held.start || range.end > self.held.end {
             self.read(range, ahead)?;
         }
-        let at = |offset: u64| to_usize(offset.saturating_sub(self.held.start)).unwrap_or(usize::MAX);
-        let held = self.buffer.as_slice().get(at(range.start)..at(range.end));
+        let at = |offset: u64| offset.checked_sub(self.held.start).and_then(to_usize);
+        let held = at(range.start).zip(at(range.end));
+        let held = held.and_then(|(start, end)| self.buffer.as_slice().get(start..end));
         held.ok_or_else(|| {
-            Fault::Internal(InternalError::new("a part of a tile that was read without its bytes"))
+            ReadFault::Internal(InternalError::new("a part of a tile that was read without its bytes"))
         })
     }
 
-    fn read(&mut self, range: &Range<u64>, ahead: u64) -> Result<(), Fault> {
-        let Source { file, tile, .. } = self.source;
-        let ahead = range.start.saturating_add(ahead.min(to_u64(AT_ONCE))).min(tile.end);
+    fn read(&mut self, range: &Range<u64>, ahead: u64) -> Result<(), ReadFault> {
+        let TileSource { file, tile, .. } = self.source;
+        let ahead = range.start.saturating_add(ahead.min(to_u64(MAX_READ_BYTES))).min(tile.end);
         let end = range.end.max(ahead);
         let len = to_usize(end.saturating_sub(range.start)).unwrap_or(usize::MAX);
-        // What is held of it already moves to the front.
-        let held = self.held.start..self.held.end;
+        // Bytes of it that are already held move to the front.
         let mut kept = 0usize;
-        if held.contains(&range.start) && self.buffer.len() >= len {
-            let at = |offset: u64| to_usize(offset.saturating_sub(held.start)).unwrap_or(usize::MAX);
-            kept = at(held.end).saturating_sub(at(range.start));
-            self.buffer.as_mut_slice().copy_within(at(range.start)..at(held.end), 0);
+        if self.held.contains(&range.start) && self.buffer.len() >= len {
+            let at = |offset: u64| offset.checked_sub(self.held.start).and_then(to_usize);
+            let held = at(range.start).zip(at(self.held.end));
+            let held = held.filter(|(start, end)| start <= end && *end <= self.buffer.len());
+            let Some((start, end)) = held else {
+                return Err(ReadFault::Internal(InternalError::new(
+                    "held bytes of a tile that are not there",
+                )));
+            };
+            self.buffer.as_mut_slice().copy_within(start..end, 0);
+            kept = end - start;
         }
         if self.buffer.len() < len {
             self.buffer.reset(len);
@@ -238,8 +242,9 @@ impl Window<'_, '_> {
         self.held = 0..0;
         let from = range.start.saturating_add(to_u64(kept));
         let out = self.buffer.as_mut_slice().get_mut(kept..len);
-        let no_room = || Fault::Internal(InternalError::new("a part of a tile without room for its bytes"));
-        file.read_into(from, out.ok_or_else(no_room)?).map_err(|error| Fault::Read(from..end, error))?;
+        let no_room =
+            || ReadFault::Internal(InternalError::new("a part of a tile without room for its bytes"));
+        file.read_into(from, out.ok_or_else(no_room)?).map_err(|error| ReadFault::Read(from..end, error))?;
         self.held = range.start..end;
         Ok(())
     }
@@ -287,7 +292,7 @@ mod tests {
         (MemoryStorage::new([("tile", stored)]), start..end)
     }
 
-    /// What was passed on, with its place.
+    /// The parts that were passed on, each with its position.
     struct Shown(Vec<(Range<usize>, Vec<u8>)>);
 
     impl Shown {
@@ -297,9 +302,9 @@ mod tests {
     }
 
     /// The chunks that were passed on, and the bytes of their cells.
-    type Found = Result<(usize, usize), Fault>;
+    type Found = Result<(usize, usize), ReadFault>;
 
-    /// What is passed on of pieces of a tile, with the reads and their bytes.
+    /// Passes on pieces of a tile. Returns them with the number of reads and of their bytes.
     fn visit(
         (storage, tile): &(MemoryStorage, Range<u64>),
         len: usize,
@@ -307,7 +312,7 @@ mod tests {
     ) -> (Found, Shown, (usize, usize)) {
         let file = Counted(storage.open("tile").unwrap().unwrap(), Cell::default());
         let mut shown = Vec::new();
-        let source = Source { file: &file, tile: tile.clone(), len };
+        let source = TileSource { file: &file, tile: tile.clone(), len };
         let found =
             source.visit(pieces, |range, bytes| shown.push((range, bytes.to_vec())), &mut Buffer::new());
         (found, Shown(shown), file.1.get())
@@ -337,7 +342,7 @@ mod tests {
         let cells = cells(KIB * KIB);
         let (found, shown, _) = visit(&file(&cells, &[KIB * KIB]), cells.len(), &[5..KIB * KIB - 5]);
         assert_eq!(found.unwrap(), (1, cells.len() - 10));
-        assert!(shown.0.len() == 4 && shown.0.iter().all(|(_, bytes)| bytes.len() <= AT_ONCE));
+        assert!(shown.0.len() == 4 && shown.0.iter().all(|(_, bytes)| bytes.len() <= MAX_READ_BYTES));
         assert_eq!(shown.bytes(), cells[5..cells.len() - 5]);
     }
 
@@ -352,13 +357,13 @@ mod tests {
         other[second + 4..second + 12].copy_from_slice(&[90, 0, 0, 0, 10, 0, 0, 0]);
         let other = (MemoryStorage::new([("tile", other)]), tile.clone());
         let (found, shown, _) = visit(&other, 300, &[90..110, 250..260]);
-        assert!(matches!(&found, Err(Fault::Format(error)) if error.chunk == Some(1)), "{found:?}");
+        assert!(matches!(&found, Err(ReadFault::Format(error)) if error.chunk == Some(1)), "{found:?}");
         assert_eq!(shown.bytes(), cells[90..100]);
         let cut = (MemoryStorage::new([("tile", bytes.slice(..second + 50))]), tile.clone());
         let (found, _, _) = visit(&cut, 300, &[90..110, 190..195]);
-        assert!(matches!(found, Err(Fault::Read(..))), "{found:?}");
+        assert!(matches!(found, Err(ReadFault::Read(..))), "{found:?}");
         let (found, _, _) = visit(&(storage, tile), 301, &[90..110, 299..301]);
-        assert!(matches!(found, Err(Fault::Format(_))), "{found:?}: the chunks have 300 bytes");
+        assert!(matches!(found, Err(ReadFault::Format(_))), "{found:?}: the chunks have 300 bytes");
     }
 
     #[test]
@@ -368,10 +373,10 @@ mod tests {
         let tile = file(&cells, &lens);
         let (found, shown, (reads, _)) = visit(&tile, cells.len(), &[199_990..199_992]);
         assert_eq!((found.unwrap(), shown.bytes()), ((1, 2), cells[199_990..199_992].to_vec()));
-        let parts = (200_000 + 100_000 * 12) / AT_ONCE + 1;
+        let parts = (200_000 + 100_000 * 12) / MAX_READ_BYTES + 1;
         assert!(reads <= parts + 2, "{reads} reads");
         let file = Counted(tile.0.open("tile").unwrap().unwrap(), Cell::default());
-        let source = Source { file: &file, tile: tile.1.clone(), len: cells.len() };
+        let source = TileSource { file: &file, tile: tile.1.clone(), len: cells.len() };
         let wanted = |range: Range<usize>| range.start < 199_992 && 199_991 < range.end;
         let places = source.places(false, wanted, &mut Buffer::new()).unwrap().unwrap();
         assert_eq!(places.into_iter().map(|place| place.output).collect::<Vec<_>>(), [199_989..199_992]);
@@ -383,7 +388,7 @@ mod tests {
         let cells = cells(2_000_000);
         let tile = file(&cells, &vec![1; cells.len()]);
         let file = Counted(tile.0.open("tile").unwrap().unwrap(), Cell::default());
-        let source = Source { file: &file, tile: tile.1.clone(), len: cells.len() };
+        let source = TileSource { file: &file, tile: tile.1.clone(), len: cells.len() };
         assert_eq!(source.places(false, |_| true, &mut Buffer::new()).unwrap(), None);
         // As a mask is looked at, from the beginning of a range to the first wanted cell.
         let looked_at = Cell::new(0usize);
