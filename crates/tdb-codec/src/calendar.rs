@@ -353,4 +353,55 @@ mod tests {
         assert_eq!(span_millis("1969-12-31"), Err(BadDate::TooFar));
         assert_eq!(format_millis(1500), "1970-01-01T00:00:01.500Z");
     }
+
+    #[test]
+    fn every_unit_of_the_clock_divides_the_day() {
+        // One second, in ticks of each unit from seconds on.
+        let units = [
+            Datatype::DatetimeSec,
+            Datatype::DatetimeMs,
+            Datatype::DatetimeUs,
+            Datatype::DatetimeNs,
+            Datatype::DatetimePs,
+            Datatype::DatetimeFs,
+            Datatype::DatetimeAs,
+        ];
+        for (power, datatype) in (0..).step_by(3).zip(units) {
+            let ticks = 10i64.pow(power);
+            assert_eq!(parse(datatype, "1970-01-01T00:00:01"), Ok(ticks), "{datatype}");
+            assert!(format(datatype, ticks).unwrap().starts_with("1970-01-01T00:00:01"), "{datatype}");
+        }
+        assert_eq!(parse(Datatype::DatetimeWeek, "1970-01-15"), Ok(2));
+        assert_eq!(parse(Datatype::DatetimeHr, "1970-01-02T01"), Ok(25));
+        assert_eq!(parse(Datatype::DatetimeMin, "1970-01-01T02:03"), Ok(123));
+        assert_eq!(unit(Datatype::Int64), None);
+    }
+
+    #[test]
+    fn times_of_files_are_shown_with_their_date() {
+        assert_eq!(time_text(86_400_001), "86400001 (1970-01-02T00:00:00.001Z)");
+        assert_eq!(span_text(0, 0), "0 (1970-01-01T00:00:00.000Z)");
+        let both = "0 (1970-01-01T00:00:00.000Z) to 5 (1970-01-01T00:00:00.005Z)";
+        assert_eq!(span_text(0, 5), both);
+    }
+
+    #[test]
+    fn years_before_0_and_after_9999_have_a_sign() {
+        let year = |year: i64| format(Datatype::DatetimeYear, year - 1970).unwrap();
+        assert_eq!([0, 9999, 10_000, -1, -12_345].map(year), ["0000", "9999", "+10000", "-0001", "-12345"]);
+        assert_eq!((year_ticks(1969), year_ticks(2020)), (Some(-1), Some(50)));
+        assert_eq!((year_ticks(i128::MAX), year_ticks(i128::MIN)), (None, None));
+        assert_eq!(format(Datatype::DatetimeMonth, 13).unwrap(), "1971-02");
+        assert_eq!(format(Datatype::DatetimeMonth, -12).unwrap(), "1969-01");
+    }
+
+    #[test]
+    fn a_span_is_cut_to_what_64_bits_hold_at_both_ends() {
+        let first = format(Datatype::DatetimeHr, i64::MIN + 1).unwrap();
+        assert_eq!(span(Datatype::DatetimeHr, &first), Ok((i64::MIN + 1, i64::MIN + 1)));
+        let last = format(Datatype::DatetimeHr, i64::MAX).unwrap();
+        assert_eq!(span(Datatype::DatetimeHr, &last), Ok((i64::MAX, i64::MAX)));
+        assert_eq!(span(Datatype::Int64, "1970-01-01"), Err(BadDate::Syntax));
+        assert_eq!(span_millis("1970-01-01"), Ok((0, 86_399_999)));
+    }
 }
