@@ -139,3 +139,17 @@ fn an_mbr_whose_low_end_is_longer_than_both_ends_is_refused_where_it_begins() {
     let kind = ErrorKind::WrongLength { value: 3 };
     assert_eq!((error.what, error.kind, error.offset), ("MBR", kind, 16));
 }
+
+#[test]
+fn a_search_looks_at_no_box_below_one_that_does_not_overlap() {
+    let tree = RTree::build(&leaves(1000), &domain()).unwrap();
+    let wanted = Range::new(500i32.to_le_bytes(), 500i32.to_le_bytes());
+    let looked_at = core::cell::Cell::new(0);
+    let found = tree.search(|dimension, low, high| {
+        looked_at.set(looked_at.get() + 1);
+        dimension != 0 || wanted.overlaps(Datatype::Int32, &Range::new(low, high))
+    });
+    assert_eq!(found, [499, 500]);
+    // The root, 10 of 10 nodes, and 20 of 100, then of 1000: two dimensions at most.
+    assert!(looked_at.get() <= 2 * (1 + 10 + 20 + 20), "{} boxes", looked_at.get());
+}
