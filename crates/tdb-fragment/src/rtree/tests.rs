@@ -122,6 +122,9 @@ fn a_fanout_below_two_is_refused_where_there_are_levels() {
     let kind = ErrorKind::InvalidValue { value: 1 };
     assert_eq!((error.what, error.kind, error.offset), ("R-tree fanout", kind, 0));
     assert!(RTree::parse(&[0; 8], version, &domain).is_ok(), "no levels");
+    let bare = [10, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    let tree = RTree::parse(&bare, version, &domain).unwrap();
+    assert!(tree.levels()[0].is_empty(), "a level without MBRs");
 }
 
 #[test]
