@@ -229,3 +229,33 @@ fn the_first_bytes_that_a_walk_needs_end_with_the_tile() {
     assert_eq!(empty.needs(), None);
     assert!(ChunkWalk::new(0..8, 1).feed(&[0; 8]).is_err(), "no chunks, but a cell");
 }
+
+/// A tile of one chunk with this header, and so many bytes behind it.
+fn one_chunk(header: [u32; 3], body: usize) -> Vec<u8> {
+    let header = header.map(u32::to_le_bytes).concat();
+    [&1u64.to_le_bytes()[..], &header, &vec![7; body]].concat()
+}
+
+#[test]
+fn a_walk_refuses_a_chunk_that_ends_after_the_tile_and_takes_one_that_ends_with_it() {
+    let fed = |bytes: &[u8]| ChunkWalk::new(0..bytes.len() as u64, 3).feed(&bytes[..20]);
+    assert_eq!(fed(&one_chunk([3, 2, 1], 3)).unwrap().unwrap().body, 20..23);
+    let ErrorKind::Format(error) = fed(&one_chunk([3, 2, 3], 3)).unwrap_err().kind else { panic!() };
+    assert_eq!((error.what, error.offset), ("chunk", 8));
+    assert_eq!(error.kind, FormatError::UnexpectedEnd { missing: 2 });
+}
+
+#[test]
+fn a_skip_that_goes_nowhere_does_not_read_a_header_twice() {
+    // Chunks of 30, 10, 30 and 25 bytes, without filters.
+    let mut tile = 4u64.to_le_bytes().to_vec();
+    for len in [30u32, 10, 30, 25] {
+        tile.extend([len, len, 0].map(u32::to_le_bytes).concat());
+        tile.extend(vec![7; usize::try_from(len).unwrap()]);
+    }
+    let mut walk = ChunkWalk::new(0..tile.len() as u64, 95).of_equal_chunks();
+    walk.feed(&tile[..20]).unwrap();
+    walk.skip_to(35);
+    assert_eq!(walk.needs(), Some(50..62));
+    assert_eq!(walk.feed(&tile[50..62]).unwrap().unwrap().output, 30..40);
+}
