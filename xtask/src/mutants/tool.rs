@@ -62,12 +62,8 @@ impl<'a> Tool<'a> {
             .arg("--output")
             .arg(&self.tree.out)
             // Compiling takes most of the time, and optimising the mutated crate most of that.
-            .args([
-                "--cargo-arg=--locked",
-                "--cargo-arg=--lib",
-                "--cargo-arg=--tests",
-                "--cargo-arg=--config",
-            ])
+            .args(suite.targets.iter().map(|target| format!("--cargo-arg={target}")))
+            .args(["--cargo-arg=--locked", "--cargo-arg=--config"])
             .arg(format!("--cargo-arg=profile.dev.package.{}.opt-level=0", suite.package))
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
