@@ -113,8 +113,14 @@ pub(super) fn verdict(rows: &[Row]) -> Result<(), String> {
 mod tests {
     use super::*;
 
-    const SUITE: Suite =
-        Suite { package: "tdb-tile", tests: &["tdb-tile"], targets: &["--lib"], bar: 90, sample: None };
+    const SUITE: Suite = Suite {
+        package: "tdb-tile",
+        tests: &["tdb-tile"],
+        targets: &["--lib"],
+        not_built: &[],
+        bar: 90,
+        sample: None,
+    };
 
     fn names(letter: &str, count: usize) -> Vec<String> {
         (0..count).map(|number| format!("a.rs:{number}:1: {letter}")).collect()

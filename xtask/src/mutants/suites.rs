@@ -9,6 +9,8 @@ pub(super) struct Suite {
     /// Which tests of these packages, in the words of `cargo test`. Examples of the documentation
     /// are left out: they show how something is used, and take long to build.
     pub(super) targets: &'static [&'static str],
+    /// Files that the build on this machine leaves out: their mutants change nothing.
+    pub(super) not_built: &'static [&'static str],
     /// The least share of the mutants that they must notice, in per cent.
     pub(super) bar: usize,
     /// How many mutants run if the command line does not say it: all, or so many by the seed where
@@ -18,13 +20,18 @@ pub(super) struct Suite {
 
 /// A crate that people use alone: its own tests must notice a fault.
 const fn lower(package: &'static str, own: &'static [&'static str]) -> Suite {
-    Suite { package, tests: own, targets: &["--lib", "--tests"], bar: 90, sample: None }
+    Suite { package, tests: own, targets: &["--lib", "--tests"], not_built: &[], bar: 90, sample: None }
 }
 
 /// The crates in stack order.
 pub(super) const SUITES: &[Suite] = &[
     lower("tdb-codec", &["tdb-codec"]),
-    Suite { sample: Some(300), ..lower("tdb-filters", &["tdb-filters"]) },
+    Suite {
+        sample: Some(300),
+        // The decoder in Rust is a feature that replaces the one in C.
+        not_built: &["crates/tdb-filters/src/zstd/rust.rs"],
+        ..lower("tdb-filters", &["tdb-filters"])
+    },
     // The tests in its folder `tests` are about filters, and take minutes if they are not optimised.
     Suite { targets: &["--lib"], ..lower("tdb-tile", &["tdb-tile"]) },
     lower("tdb-schema", &["tdb-schema"]),

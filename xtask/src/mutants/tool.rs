@@ -90,6 +90,7 @@ impl<'a> Tool<'a> {
         let mut command = Command::new("cargo");
         command
             .args(["mutants", "--package", suite.package])
+            .args(suite.not_built.iter().flat_map(|file| ["--exclude", file]))
             .current_dir(&self.tree.files)
             .env("CARGO_TARGET_DIR", &self.tree.built);
         command
