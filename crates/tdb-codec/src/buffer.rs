@@ -300,6 +300,9 @@ mod tests {
         assert_eq!(copy.as_ref(), buffer.as_slice());
         buffer.as_mut_slice()[0] = 9;
         assert_ne!(copy, buffer);
+        let mut full = Buffer::with_capacity(16);
+        full.extend_from_slice(&[1; 16]);
+        assert_eq!(full.capacity(), 16, "there was room for the last byte");
     }
 
     #[test]

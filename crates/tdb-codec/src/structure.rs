@@ -413,7 +413,7 @@ mod tests {
     #[test]
     fn structures_and_fields_are_there_between_two_gates() {
         static ROWS: [FieldRow; 1] =
-            [FieldRow::new("flag", Wire::U8).since(Gate::Nullable).until(Gate::CurrentDomain)];
+            [FieldRow::new("flag", Wire::U8).since(Gate::Nullable).until(Gate::CurrentDomain).note("0")];
         static PASSING: Structure = Structure::new("passing", &ROWS)
             .since(Gate::FillValues)
             .until(Gate::Enumerations)
@@ -423,7 +423,7 @@ mod tests {
         };
         assert_eq!(versions(|version| ROWS[0].is_in(version)), (7..22).collect::<Vec<_>>());
         assert_eq!(versions(|version| PASSING.is_in(version)), (6..20).collect::<Vec<_>>());
-        assert_eq!(PASSING.code, ("read", "write"));
+        assert_eq!((PASSING.code, ROWS[0].note), (("read", "write"), "0"));
     }
 
     #[test]

@@ -246,7 +246,8 @@ mod tests {
 
     #[test]
     fn sections_have_a_name_and_those_of_a_field_its_slot() {
-        let of_fields: [(fn(usize) -> Section, &str); 8] = [
+        type Of = fn(usize) -> Section;
+        let of_fields: [(Of, &str); 8] = [
             (Section::TileOffsets, "tile offsets"),
             (Section::VarOffsets, "tile var offsets"),
             (Section::VarSizes, "tile var sizes"),
