@@ -246,7 +246,9 @@ mod tests {
     #[test]
     fn short_integers_are_always_kept_and_large_ones_by_their_digits() {
         assert!(keeps_integer(Datatype::Float32, "999999") && keeps_integer(Datatype::Float32, "-99999"));
-        assert!(keeps_integer(Datatype::Float32, "1e39"), "no integer");
+        for text in ["1e39", "123456.78901"] {
+            assert!(keeps_integer(Datatype::Float32, text), "{text} is no integer");
+        }
         assert!(!keeps_integer(Datatype::Float32, &format!("1{}", "0".repeat(39))));
         // Exactly a power of two, which FLOAT32 shows with fewer digits.
         assert!(keeps_integer(Datatype::Float32, "1267650600228229401496703205376"));
