@@ -85,3 +85,29 @@ fn remove_others(base: &Path, folder: &Path, names: &BTreeSet<&str>) -> Result<(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_gets_what_changed_and_loses_what_is_gone() {
+        let base = std::env::temp_dir().join(format!("tdb-mutants-{}", std::process::id()));
+        let (from, to) = (base.join("from"), base.join("to"));
+        fs::create_dir_all(&from).unwrap();
+        fs::create_dir_all(to.join("old")).unwrap();
+        fs::write(from.join("same"), "1").unwrap();
+        fs::write(to.join("old/gone"), "2").unwrap();
+        copy_if_changed(&from.join("same"), &to.join("new/same")).unwrap();
+        let time = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        let before = time(&to.join("new/same"));
+        copy_if_changed(&from.join("same"), &to.join("new/same")).unwrap();
+        assert_eq!(time(&to.join("new/same")), before, "a file that is the same keeps its time");
+        fs::write(from.join("same"), "3").unwrap();
+        copy_if_changed(&from.join("same"), &to.join("new/same")).unwrap();
+        remove_others(&to, &to, &BTreeSet::from(["new/same"])).unwrap();
+        assert_eq!(fs::read_to_string(to.join("new/same")).unwrap(), "3");
+        assert!(!to.join("old/gone").exists());
+        fs::remove_dir_all(&base).unwrap();
+    }
+}
