@@ -113,13 +113,15 @@ fn a_current_domain_of_strings_may_be_open_at_its_end() {
 #[test]
 fn the_last_tile_ends_at_the_largest_64_bit_number_at_most() {
     let extent = |dimension: Dimension| matches!(built(dimension), Err(P::TileExtent { .. }));
-    // Tiles of 10 from 5 on end at 14, 24, …: the last one would end at the 9 of ….
+    // Tiles of 10 from 5 on end at 14, 24, …, and the last one before the largest number.
     assert!(!extent(Dimension::new("x", 5u64..=u64::MAX - 11).with_tile(10u64)));
     assert!(extent(Dimension::new("x", 6u64..=u64::MAX - 1).with_tile(u64::MAX / 2)));
     assert!(!extent(Dimension::new("x", i64::MIN + 8..=i64::MAX - 2).with_tile(8i64)));
     assert!(extent(Dimension::new("x", i64::MIN + 9..=i64::MAX - 2).with_tile(8i64)));
     assert!(!extent(Dimension::new("x", -8i64..=i64::MAX - 2).with_tile(8i64)));
     assert!(extent(Dimension::new("x", -7i64..=i64::MAX - 2).with_tile(8i64)));
+    assert!(!extent(Dimension::new("x", 7i64..=i64::MAX - 1).with_tile(8i64)));
+    assert!(extent(Dimension::new("x", 1i64..=i64::MAX - 1).with_tile(8i64)));
 }
 
 #[test]
