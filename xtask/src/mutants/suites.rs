@@ -32,7 +32,7 @@ pub(super) const SUITES: &[Suite] = &[
         not_built: &["crates/tdb-filters/src/zstd/rust.rs"],
         ..lower("tdb-filters", &["tdb-filters"])
     },
-    // The tests in its folder `tests` are about filters, and take minutes if they are not optimised.
+    // The tests in its folder `tests` are about filters, and take minutes without optimisation.
     Suite { targets: &["--lib"], ..lower("tdb-tile", &["tdb-tile"]) },
     lower("tdb-schema", &["tdb-schema"]),
     lower("tdb-fragment", &["tdb-fragment"]),
