@@ -15,7 +15,7 @@ mod processes;
 mod programs;
 mod publish;
 mod pure;
-mod random;
+pub(crate) mod random;
 mod reads;
 mod releases;
 mod sql;

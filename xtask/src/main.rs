@@ -6,6 +6,7 @@ mod conform;
 mod fixtures;
 mod layouts;
 mod markdown;
+mod mutants;
 mod peer;
 mod python;
 mod readmes;
@@ -41,6 +42,11 @@ const COMMANDS: &[Command] = &[
         "check",
         "check the project's rules that the compiler does not check: no upward dependencies, no I/O where it is not allowed, …",
         check::run,
+    ),
+    (
+        "mutants",
+        "whether each crate's tests notice faults that cargo-mutants makes; --crate, --sample, --seed, --against COMMIT",
+        mutants::run,
     ),
     (
         "python",

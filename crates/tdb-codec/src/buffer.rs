@@ -286,6 +286,49 @@ mod tests {
         assert_eq!(buffer.as_slice(), [0; 33]);
     }
 
+    #[test]
+    fn a_buffer_grows_by_halves_keeps_its_bytes_and_says_what_it_holds() {
+        let mut buffer = Buffer::with_capacity(9);
+        assert_eq!((buffer.len(), buffer.is_empty(), buffer.capacity()), (0, true, 16));
+        buffer.extend_from_slice(&[1, 2, 3]);
+        assert_eq!((buffer.len(), buffer.is_empty(), buffer.capacity()), (3, false, 16));
+        buffer.extend_from_slice(&[4; 20]);
+        assert_eq!((buffer.len(), buffer.capacity()), (23, 32), "twice the memory");
+        assert_eq!(buffer.to_vec(), [&[1, 2, 3][..], &[4; 20]].concat());
+        assert_eq!(format!("{buffer:?}"), "Buffer(23 bytes)");
+        let copy = buffer.clone();
+        assert_eq!(copy.as_ref(), buffer.as_slice());
+        buffer.as_mut_slice()[0] = 9;
+        assert_ne!(copy, buffer);
+        let mut full = Buffer::with_capacity(16);
+        full.extend_from_slice(&[1; 16]);
+        assert_eq!(full.capacity(), 16, "there was room for the last byte");
+    }
+
+    #[test]
+    fn a_buffer_that_was_long_enough_is_not_allocated_again() {
+        let mut buffer = Buffer::zeroed(24);
+        let start = buffer.as_slice().as_ptr();
+        buffer.reset(7);
+        buffer.reset(24);
+        assert_eq!((buffer.as_slice().as_ptr(), buffer.len()), (start, 24));
+        buffer.reset(25);
+        assert_eq!((buffer.as_slice(), buffer.capacity()), (&[0; 25][..], 32));
+        assert_eq!(Buffer::try_zeroed(5).unwrap().as_slice(), [0; 5]);
+        assert!(Buffer::try_zeroed(usize::MAX).is_none());
+    }
+
+    #[test]
+    fn bytes_are_values_of_a_type_whose_size_divides_their_number() {
+        let mut buffer = Buffer::from(vec![1u64.to_le(), 2u64.to_le()]);
+        assert_eq!((buffer.len(), buffer.values::<u64>()), (16, Some(&[1u64.to_le(), 2u64.to_le()][..])));
+        buffer.values_mut::<u64>().unwrap()[1] = 0;
+        buffer.resize(12);
+        assert_eq!(buffer.values::<u64>(), None);
+        assert_eq!(buffer.values::<u32>(), Some(&[1u32.to_le(), 0, 0][..]));
+        assert!(buffer.values_mut::<u64>().is_none());
+    }
+
     proptest! {
         #[test]
         fn behaves_like_a_vec(parts in proptest::collection::vec(

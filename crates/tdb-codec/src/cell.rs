@@ -193,3 +193,52 @@ impl DataOrder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_values_have_codes_and_a_text() {
+        let three = CellValNum::Fixed(NonZeroU32::new(3).unwrap());
+        for (code, value, text) in
+            [(1, CellValNum::ONE, "1"), (3, three, "3"), (u32::MAX, CellValNum::Var, "var")]
+        {
+            assert_eq!((CellValNum::from_code(code), value.code()), (Some(value), code));
+            assert_eq!((value.to_string(), value.is_var()), (text.to_owned(), text == "var"));
+        }
+        assert_eq!(CellValNum::from_code(0), None);
+    }
+
+    #[test]
+    fn types_of_arrays_have_codes_and_names() {
+        for (code, value, name) in [(0, ArrayType::Dense, "dense"), (1, ArrayType::Sparse, "sparse")] {
+            assert_eq!((ArrayType::from_code(code), value.code()), (Some(value), code));
+            assert_eq!((value.name(), value.to_string()), (name, name.to_owned()));
+        }
+        assert_eq!(ArrayType::from_code(2), None);
+    }
+
+    #[test]
+    fn orders_of_cells_have_codes_and_names() {
+        use Layout::{ColMajor, GlobalOrder, Hilbert, RowMajor, Unordered};
+        let names = ["row-major", "col-major", "global-order", "unordered", "hilbert"];
+        for ((code, value), name) in
+            (0..).zip([RowMajor, ColMajor, GlobalOrder, Unordered, Hilbert]).zip(names)
+        {
+            assert_eq!((Layout::from_code(code), value.code()), (Some(value), code));
+            assert_eq!((value.name(), value.to_string()), (name, name.to_owned()));
+        }
+        assert_eq!(Layout::from_code(5), None);
+    }
+
+    #[test]
+    fn orders_of_values_have_codes_and_names() {
+        use DataOrder::{Decreasing, Increasing, Unordered};
+        let names = ["unordered", "increasing", "decreasing"];
+        for ((code, value), name) in (0..).zip([Unordered, Increasing, Decreasing]).zip(names) {
+            assert_eq!((DataOrder::from_code(code), value.code(), value.name()), (Some(value), code, name));
+        }
+        assert_eq!(DataOrder::from_code(3), None);
+    }
+}

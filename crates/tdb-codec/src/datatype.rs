@@ -344,4 +344,46 @@ mod tests {
         assert_eq!(Datatype::Bool.default_fill(), [0]);
         assert_eq!(Datatype::StringAscii.default_fill(), [0]);
     }
+
+    #[test]
+    fn machine_types_say_their_size_and_kind() {
+        use Physical::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        let rows = [(1, [I8, U8].as_slice()), (2, &[I16, U16]), (4, &[I32, U32, F32]), (8, &[I64, U64, F64])];
+        for (size, types) in rows {
+            assert!(types.iter().all(|physical| physical.size() == size), "{types:?}");
+        }
+        let all = || rows.iter().flat_map(|(_, types)| types.iter().copied());
+        assert!(all().filter(|physical| physical.is_signed_integer()).eq([I8, I16, I32, I64]));
+        assert!(all().filter(|physical| physical.is_float()).eq([F32, F64]));
+    }
+
+    #[test]
+    fn datatypes_belong_to_classes() {
+        let of = |is: fn(Datatype) -> bool| Datatype::all().filter(|datatype| is(*datatype)).count();
+        assert_eq!(Datatype::all().count(), 44);
+        assert_eq!((of(Datatype::is_string), of(Datatype::is_datetime), of(Datatype::is_time)), (6, 13, 9));
+        assert!(Datatype::StringUcs4.is_string() && !Datatype::Char.is_string());
+        assert!(Datatype::DatetimeYear.is_datetime() && !Datatype::TimeHr.is_datetime());
+        assert!(Datatype::TimeAs.is_time() && !Datatype::DatetimeAs.is_time());
+        let units = [Datatype::DatetimeMonth, Datatype::TimeMs, Datatype::Int64].map(Datatype::unit);
+        assert_eq!(units, ["month", "ms", ""]);
+        assert_eq!(Datatype::Float32.to_string(), "FLOAT32");
+        assert_eq!(Datatype::from_name("string_utf8"), Some(Datatype::StringUtf8));
+        assert_eq!(Datatype::from_name("STRING"), None);
+    }
+
+    #[test]
+    fn later_datatypes_have_a_gate() {
+        for (datatype, gate) in [
+            (Datatype::DatetimeNs, None),
+            (Datatype::Int8, None),
+            (Datatype::TimeNs, Some(Gate::TimeTypes)),
+            (Datatype::Blob, Some(Gate::BlobType)),
+            (Datatype::Bool, Some(Gate::BoolType)),
+            (Datatype::GeomWkb, Some(Gate::GeometryTypes)),
+            (Datatype::GeomWkt, Some(Gate::GeometryTypes)),
+        ] {
+            assert_eq!(datatype.gate(), gate, "{datatype}");
+        }
+    }
 }

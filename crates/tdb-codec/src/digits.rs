@@ -224,4 +224,46 @@ mod tests {
         );
         assert!(keeps_integer(Datatype::Int64, "9007199254740993"));
     }
+
+    #[test]
+    fn bytes_of_the_nearest_real_have_the_size_of_its_type() {
+        assert_eq!(nearest_bytes(Datatype::Float32, "1.5"), Ok(1.5f32.to_le_bytes().to_vec()));
+        assert_eq!(nearest_bytes(Datatype::Float64, "1.5"), Ok(1.5f64.to_le_bytes().to_vec()));
+        assert_eq!(nearest_bytes(Datatype::Float32, "1e39"), Err(NotReal::TooLarge));
+        assert_eq!(nearest_bytes(Datatype::Float64, "one"), Err(NotReal::Syntax));
+    }
+
+    #[test]
+    fn an_integer_has_digits_and_perhaps_a_sign() {
+        for text in ["0", "+17", "-3", "007"] {
+            assert!(is_integer(text), "{text}");
+        }
+        for text in ["", "+", "-", "1.0", "1e3", "--1", "a"] {
+            assert!(!is_integer(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn short_integers_are_always_kept_and_large_ones_by_their_digits() {
+        assert!(keeps_integer(Datatype::Float32, "999999") && keeps_integer(Datatype::Float32, "-99999"));
+        for text in ["1e39", "123456.78901"] {
+            assert!(keeps_integer(Datatype::Float32, text), "{text} is no integer");
+        }
+        assert!(!keeps_integer(Datatype::Float32, &format!("1{}", "0".repeat(39))));
+        // Exactly a power of two, which FLOAT32 shows with fewer digits.
+        assert!(keeps_integer(Datatype::Float32, "1267650600228229401496703205376"));
+        assert!(!keeps_integer(Datatype::Float32, "1267650600228229401496703205377"));
+        // Past 128 bits, the digits that are shown decide.
+        assert!(keeps_integer(Datatype::Float64, &format!("12{}", "0".repeat(50))));
+        assert!(!keeps_integer(Datatype::Float64, &format!("12{}1", "0".repeat(50))));
+    }
+
+    #[test]
+    fn integers_fit_128_bits_or_are_none() {
+        assert_eq!(whole("170141183460469231731687303715884105727"), Some(i128::MAX));
+        assert_eq!(whole("170141183460469231731687303715884105728"), None);
+        assert_eq!(whole("1e38"), Some(10i128.pow(38)));
+        assert_eq!((whole("12.50e1"), whole("12.50e2"), whole("120e-1")), (Some(125), Some(1250), Some(12)));
+        assert_eq!((whole("1."), whole(".5"), whole("+-1"), whole("1e+2")), (Some(1), None, None, Some(100)));
+    }
 }

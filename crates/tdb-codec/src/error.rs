@@ -120,3 +120,19 @@ impl Error {
 
 // Errors travel in `Result`s of hot loops: keep them register-sized.
 const _: () = assert!(size_of::<Error>() <= 40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_where_and_why() {
+        let error = Error::new("tile count", 40, ErrorKind::CountTooLarge { count: 7 }).shifted(100);
+        assert_eq!(
+            error.to_string(),
+            "tile count at offset 140: count 7 is more than the remaining bytes can hold"
+        );
+        let error = Error::not_in_version("label", FormatVersion::OLDEST);
+        assert_eq!(error.to_string(), "label at offset 0: format version 1 cannot hold it");
+    }
+}

@@ -100,3 +100,32 @@ impl Default for Budget {
         Self::unlimited()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_charged_up_to_its_last_byte_and_gets_back_what_is_released() {
+        let budget = Budget::new(10);
+        budget.charge(4).unwrap();
+        assert_eq!(budget.charge_len(7), Err(ErrorKind::LimitExceeded { size: 7 }));
+        assert_eq!(budget.available(), 6, "a refused charge takes nothing");
+        budget.charge_len(6).unwrap();
+        assert_eq!(budget.available(), 0);
+        budget.release(3);
+        assert_eq!(budget.available(), 3);
+        budget.release(u64::MAX);
+        assert_eq!(budget.available(), u64::MAX);
+        assert_eq!(Budget::unlimited().available(), Budget::default().available());
+        assert_eq!(Budget::default().available(), u64::MAX);
+    }
+
+    #[test]
+    fn limits_are_some_gibibytes_unless_there_are_none() {
+        const GIB: u64 = 1024 * 1024 * 1024;
+        let Limits { tile_bytes, metadata_bytes, scratch_bytes } = Limits::default();
+        assert_eq!((tile_bytes, metadata_bytes, scratch_bytes), (4 * GIB, GIB, GIB));
+        assert_eq!(Limits::NONE.tile_bytes, u64::MAX);
+    }
+}

@@ -149,4 +149,48 @@ mod tests {
         assert!(values[3].is_nan());
         assert_eq!((-0.0f32).total_order(&0.0), Ordering::Equal);
     }
+
+    /// The value that some bytes mean, and back; its distance above another; as `f64`.
+    fn check<T: Native>(value: T, least: T, above: Option<u64>, real: f64) {
+        let mut bytes = vec![9];
+        value.write_le(&mut bytes);
+        assert_eq!((bytes[0], bytes.len()), (9, 1 + T::SIZE));
+        assert_eq!(T::from_le(&bytes[1..]), Some(value));
+        assert_eq!(T::from_le(&bytes), None, "one byte too many");
+        assert_eq!((value.above(least), value.to_f64()), (above, real));
+        assert_eq!(value.total_order(&least), Ordering::Greater);
+        assert_eq!(least.total_order(&value), Ordering::Less);
+        assert_eq!(value.total_order(&value), Ordering::Equal);
+        assert_eq!(T::PHYSICAL.size(), T::SIZE);
+    }
+
+    #[test]
+    fn every_machine_type_is_read_written_compared_and_measured() {
+        check(127i8, -128, Some(255), 127.0);
+        check(200u8, 3, Some(197), 200.0);
+        check(-2i16, -32_768, Some(32_766), -2.0);
+        check(60_000u16, 1, Some(59_999), 60_000.0);
+        check(i32::MAX, i32::MIN, Some(u32::MAX.into()), 2_147_483_647.0);
+        check(7u32, 0, Some(7), 7.0);
+        check(i64::MAX, i64::MIN, Some(u64::MAX), 9_223_372_036_854_775_808.0);
+        check(9u64, 2, Some(7), 9.0);
+        check(1.5f32, -1.0, None, 1.5);
+        check(2.25f64, 2.0, None, 2.25);
+    }
+
+    #[test]
+    fn a_visitor_sees_the_machine_type() {
+        struct Name;
+        impl PhysicalVisitor for Name {
+            type Output = (Physical, &'static str);
+            fn visit<T: Native>(self) -> Self::Output {
+                (T::PHYSICAL, core::any::type_name::<T>())
+            }
+        }
+        use Physical::{F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+        let names = ["i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f32", "f64"];
+        for (physical, name) in [I8, U8, I16, U16, I32, U32, I64, U64, F32, F64].into_iter().zip(names) {
+            assert_eq!(physical.visit(Name), (physical, name));
+        }
+    }
 }

@@ -22,3 +22,15 @@ pub const fn to_u64(value: usize) -> u64 {
 pub fn to_u32(value: usize) -> Option<u32> {
     u32::try_from(value).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_kept_or_refused() {
+        assert_eq!((to_usize(7), to_u64(7), to_u32(7)), (Some(7), 7, Some(7)));
+        #[cfg(target_pointer_width = "64")]
+        assert_eq!((to_u32(1 << 32), to_usize(u64::MAX)), (None, Some(usize::MAX)));
+    }
+}

@@ -407,4 +407,64 @@ mod tests {
             prop_assert!(reader.offset() <= bytes.len() as u64);
         }
     }
+
+    #[test]
+    fn a_reader_knows_where_it_is_and_what_is_left() {
+        let mut reader = Reader::with_offset(&[1, 2, 3], 50);
+        assert_eq!(reader.take(2, "pair").unwrap(), [1, 2]);
+        assert_eq!((reader.offset(), reader.remaining(), reader.rest()), (52, 1, &[3][..]));
+        assert!(!reader.is_empty());
+        assert_eq!(reader.take(3, "three").unwrap_err().kind, ErrorKind::UnexpectedEnd { missing: 2 });
+        assert_eq!(reader.u32("number").unwrap_err().kind, ErrorKind::UnexpectedEnd { missing: 3 });
+        assert_eq!((reader.u8("last"), reader.offset(), reader.is_empty()), (Ok(3), 53, true));
+        assert_eq!(reader.finish("structure"), Ok(()));
+    }
+
+    #[test]
+    fn booleans_and_codes_are_read_as_what_they_mean() {
+        let mut reader = Reader::new(&[0, 1, 4, 9]);
+        assert_eq!((reader.bool("no"), reader.bool("yes")), (Ok(false), Ok(true)));
+        assert_eq!(reader.datatype("type"), Ok(Datatype::Char));
+        let error = reader.code("code", |code| (code < 9).then_some(code)).unwrap_err();
+        assert_eq!((error.offset, error.kind), (3, ErrorKind::InvalidValue { value: 9 }));
+        assert_eq!(Reader::new(&[8]).code("code", |code| (code < 9).then_some(code)), Ok(8));
+    }
+
+    #[test]
+    fn a_count_may_be_as_large_as_the_bytes_that_are_left_allow() {
+        let bytes = [2, 0, 0, 0, 1, 1, 2, 2];
+        assert_eq!(Reader::new(&bytes).count_u32(2, "pairs"), Ok(2));
+        let error = Reader::with_offset(&bytes, 7).count_u32(3, "triples").unwrap_err();
+        assert_eq!((error.offset, error.kind), (7, ErrorKind::CountTooLarge { count: 2 }));
+        let words = [1u64, 5].map(u64::to_le_bytes).concat();
+        assert_eq!(Reader::new(&words).count_u64(8, "words"), Ok(1));
+        assert!(Reader::new(&words).count_u64(9, "words").is_err());
+    }
+
+    #[test]
+    fn strings_and_words_have_their_length_before_them() {
+        let mut reader = Reader::new(b"\x02\0\0\0ab\x01\0\0\0\0\0\0\0c\x07\0\0\0\0\0\0\0");
+        assert_eq!(reader.string_u32("name").unwrap(), "ab");
+        assert_eq!(reader.string_u64("path").unwrap(), "c");
+        assert_eq!(reader.u64s(1, "words").unwrap(), [7]);
+        assert_eq!(reader.u64s(1, "words").unwrap_err().kind, ErrorKind::UnexpectedEnd { missing: 8 });
+        let error = Reader::new(&[]).u64s(usize::MAX, "words").unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Overflow { value: u64::MAX });
+    }
+
+    #[test]
+    fn a_trace_has_every_field_that_was_read_and_no_other() {
+        let trace = Trace::new();
+        let bytes = [0; 12];
+        let mut reader = Reader::with_offset(&bytes, 10).traced(&trace);
+        reader.u16("a").unwrap();
+        let mut sub = reader.sub(4, "region").unwrap();
+        sub.take(3, "b").unwrap();
+        reader.untraced().u8("unseen").unwrap();
+        reader.u8("c").unwrap();
+        assert!(reader.u64("too long").is_err());
+        let fields: Vec<(u64, u64, &str)> =
+            trace.fields().iter().map(|field| (field.offset, field.len, field.what)).collect();
+        assert_eq!(fields, [(10, 2, "a"), (12, 3, "b"), (16, 1, "c")]);
+    }
 }

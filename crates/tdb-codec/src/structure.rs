@@ -389,4 +389,79 @@ mod tests {
             .collect();
         assert_eq!(changed, [Gate::Nullable.since()]);
     }
+
+    #[test]
+    fn encodings_have_a_text() {
+        static NAMES: [&str; 2] = ["level", "window"];
+        for (wire, text) in [
+            (Wire::U8, "u8"),
+            (Wire::U32, "u32"),
+            (Wire::U64, "u64"),
+            (Wire::Bytes, "bytes"),
+            (Wire::String32, "u32 length, bytes"),
+            (Wire::String64, "u64 length, bytes"),
+            (Wire::Words, "u64 × n"),
+            (Wire::List, "u64 count, u64 × count"),
+            (Wire::Ranges, "ranges"),
+            (Wire::OneOf(&NAMES), "level, window"),
+            (Wire::Structure(&PART), "*part*"),
+        ] {
+            assert_eq!(wire.text(), text);
+        }
+    }
+
+    #[test]
+    fn structures_and_fields_are_there_between_two_gates() {
+        static ROWS: [FieldRow; 1] =
+            [FieldRow::new("flag", Wire::U8).since(Gate::Nullable).until(Gate::CurrentDomain).note("0")];
+        static PASSING: Structure = Structure::new("passing", &ROWS)
+            .since(Gate::FillValues)
+            .until(Gate::Enumerations)
+            .code("read", "write");
+        let versions = |is_in: fn(FormatVersion) -> bool| -> Vec<u32> {
+            FormatVersion::all().filter(|version| is_in(*version)).map(FormatVersion::number).collect()
+        };
+        assert_eq!(versions(|version| ROWS[0].is_in(version)), (7..22).collect::<Vec<_>>());
+        assert_eq!(versions(|version| PASSING.is_in(version)), (6..20).collect::<Vec<_>>());
+        assert_eq!((PASSING.code, ROWS[0].note), (("read", "write"), "0"));
+    }
+
+    #[test]
+    fn ranges_and_options_take_any_number_of_fields_of_their_names() {
+        static NAMES: [&str; 2] = ["level", "window"];
+        static OPTIONS: Structure = Structure::new(
+            "options",
+            &[
+                FieldRow::new("options", Wire::OneOf(&NAMES)).when("there are some"),
+                FieldRow::new("domain", Wire::Ranges),
+                FieldRow::new("words", Wire::Words),
+                FieldRow::new("list", Wire::List),
+            ],
+        );
+        let version = FormatVersion::CURRENT;
+        let end = [("words", 24), ("list", 8), ("list", 16)];
+        let few = [&[("domain", 2)][..], &end].concat();
+        let many = [&[("level", 4), ("window", 4), ("level", 1), ("domain", 2), ("domain", 2)][..], &end];
+        assert_eq!(OPTIONS.check(version, &trace(&few)), Ok(()));
+        assert_eq!(OPTIONS.check(version, &trace(&many.concat())), Ok(()));
+        let error = OPTIONS.check(version, &trace(&[("level", 4), ("words", 8)])).unwrap_err();
+        assert_eq!((error.at, error.expected, error.found), (1, Some("domain"), Some("words")));
+        let error = OPTIONS.check(version, &trace(&few[..3])).unwrap_err();
+        assert_eq!((error.at, error.expected, error.found), (3, Some("list"), None));
+    }
+
+    #[test]
+    fn a_part_that_contains_itself_has_the_layout_of_its_rows() {
+        static NODE: Structure = Structure::new(
+            "node",
+            &[
+                FieldRow::new("kind", Wire::U8),
+                FieldRow::new("children", Wire::Structure(&NODE)).each("child"),
+                FieldRow::new("late", Wire::U8).since(Gate::CurrentDomain),
+            ],
+        );
+        let (old, new) = (FormatVersion::OLDEST, FormatVersion::CURRENT);
+        assert!(NODE.differs(old, new) && NODE.differs(new, old));
+        assert!(!NODE.differs(new, new) && !NODE.differs(old, old));
+    }
 }

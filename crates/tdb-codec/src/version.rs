@@ -219,4 +219,19 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_version_before_a_gate_lacks_it_unless_every_version_has_it() {
+        assert_eq!(FormatVersion::before(Gate::Nullable).number(), Gate::Nullable.since() - 1);
+        assert_eq!(FormatVersion::before(Gate::SplitCoordinates), FormatVersion::OLDEST);
+        assert!(Gate::ALL.iter().all(|gate| !FormatVersion::before(*gate).has(*gate)));
+    }
+
+    #[test]
+    fn gates_and_versions_have_a_text() {
+        assert_eq!((FormatVersion::CURRENT.to_string(), FormatVersion::CURRENT.number()), ("22".into(), 22));
+        assert_eq!(Gate::CurrentDomain.name(), "CurrentDomain");
+        assert_eq!(Gate::CurrentDomain.text(), "The schema holds the current domain");
+        assert_eq!(version_text(7), "format version 7");
+    }
 }

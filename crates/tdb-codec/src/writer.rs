@@ -199,4 +199,25 @@ mod tests {
         assert_eq!(reader.bytes_u64("").unwrap(), b"xy");
         reader.finish("all").unwrap();
     }
+
+    #[test]
+    fn a_writer_says_what_it_has() {
+        let mut writer = Writer::new();
+        assert!(writer.is_empty());
+        writer.bytes_u32(b"ab", "name").unwrap();
+        assert_eq!((writer.len(), writer.is_empty(), writer.as_slice()), (6, false, &b"\x02\0\0\0ab"[..]));
+        let mut longer = Writer::from(writer.into_vec());
+        longer.len_u32(7, "count").unwrap();
+        assert_eq!(longer.as_slice(), b"\x02\0\0\0ab\x07\0\0\0");
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_length_past_32_bits_is_refused_where_it_would_stand() {
+        let mut writer = Writer::from(vec![0; 3]);
+        let error = writer.len_u32(1 << 32, "count").unwrap_err();
+        assert_eq!((error.what, error.offset), ("count", 3));
+        assert_eq!(error.kind, ErrorKind::Overflow { value: 1 << 32 });
+        assert_eq!(writer.len(), 3);
+    }
 }

@@ -1,6 +1,7 @@
 //! Tests of whole pipelines: the reference's worked examples, round trips over the registry,
 //! hostile bytes.
 
+mod facts;
 #[cfg(feature = "checksum")]
 mod in_place;
 mod lies;

@@ -375,4 +375,12 @@ mod tests {
         }
         assert_eq!(CommitKind::Consolidated.suffix(), ".con");
     }
+
+    #[test]
+    fn vacuum_lines_name_a_path_in_the_array_from_version_19_on_and_a_uri_before() {
+        let line =
+            |version| vacuum_line("__fragments/a", "s3://x/arr/", FormatVersion::parse(version).unwrap());
+        assert_eq!(line(18), "s3://x/arr/__fragments/a");
+        assert_eq!(line(19), "/__fragments/a");
+    }
 }

@@ -219,4 +219,20 @@ mod tests {
         let future = TimestampedName::parse(&format!("__5_7_{UUID}_99")).unwrap();
         assert_eq!(future.version, None);
     }
+
+    #[test]
+    fn names_with_a_dot_in_front_are_hidden() {
+        assert!(is_hidden_name(".DS_Store") && is_hidden_name("._1_1_a"));
+        assert!(!is_hidden_name("__1_1_a.wrt") && !is_hidden_name(""));
+    }
+
+    #[test]
+    fn a_unique_part_behind_another_counts_on_in_hexadecimal() {
+        let behind = |unique: &str, places| TimestampedName::new((1, 1), unique, None).unique_behind(places);
+        let zeros = "0".repeat(30);
+        assert_eq!(behind(&format!("{zeros}fe"), 1), Some(format!("{zeros}ff")));
+        assert_eq!(behind(&format!("{zeros}fe"), 3), Some(format!("{}101", &zeros[1..])));
+        assert_eq!(behind(&"f".repeat(32), 1), None, "none is behind the last");
+        assert_eq!(behind("fe", 1), None, "not the usual form");
+    }
 }

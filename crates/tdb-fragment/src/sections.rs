@@ -224,3 +224,76 @@ impl SectionOffsets {
         self.offsets.iter().for_each(|offset| writer.u64(*offset));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::{ArrayType, CellValNum, Datatype};
+    use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
+
+    use super::*;
+
+    /// The offsets of a file with four slots, of which each is its place in the footer.
+    fn offsets(version: FormatVersion) -> SectionOffsets {
+        let domain = Domain::new(vec![Dimension::new("x", 0u8..=9)]);
+        let attribute = |name| Attribute::new(name, Datatype::Int32, CellValNum::ONE);
+        let schema = ArraySchema::new(ArrayType::Sparse, domain)
+            .with_attribute(attribute("a"))
+            .with_attribute(attribute("b"));
+        let mut next = 0..;
+        let slots = Slots::new(&schema, version, false, false);
+        SectionOffsets::build::<()>(version, slots, |_| Ok(next.next().unwrap())).unwrap()
+    }
+
+    #[test]
+    fn sections_have_a_name_and_those_of_a_field_its_slot() {
+        type Of = fn(usize) -> Section;
+        let of_fields: [(Of, &str); 8] = [
+            (Section::TileOffsets, "tile offsets"),
+            (Section::VarOffsets, "tile var offsets"),
+            (Section::VarSizes, "tile var sizes"),
+            (Section::ValidityOffsets, "tile validity offsets"),
+            (Section::Mins, "tile mins"),
+            (Section::Maxes, "tile maxes"),
+            (Section::Sums, "tile sums"),
+            (Section::NullCounts, "tile null counts"),
+        ];
+        for (section, name) in of_fields {
+            assert_eq!((section(7).name(), section(7).slot()), (name, Some(7)));
+        }
+        for (section, name) in [
+            (Section::RTree, "R-tree"),
+            (Section::FragmentStatistics, "fragment statistics"),
+            (Section::ProcessedConditions, "processed conditions"),
+            (Section::GlobalOrderMins(7), "tile global order mins"),
+            (Section::GlobalOrderMaxes(7), "tile global order maxes"),
+        ] {
+            assert_eq!((section.name(), section.slot()), (name, None));
+        }
+    }
+
+    #[test]
+    fn sections_stand_in_the_order_of_the_footer() {
+        let current = offsets(FormatVersion::CURRENT);
+        let listed: Vec<(Section, u64)> = current.iter().collect();
+        assert_eq!(listed.len(), 1 + 8 * 4 + 2);
+        for (index, (section, offset)) in listed.iter().enumerate() {
+            assert_eq!((*offset, current.get(*section)), (index as u64, Some(*offset)), "{section:?}");
+        }
+        assert_eq!(current.get(Section::TileOffsets(0)), Some(1));
+        assert_eq!(current.get(Section::NullCounts(3)), Some(32));
+        assert_eq!(current.get(Section::TileOffsets(4)), None, "there are four slots");
+        assert_eq!(current.get(Section::GlobalOrderMins(0)), None);
+        let old = offsets(FormatVersion::parse(4).unwrap());
+        assert_eq!(old.get(Section::VarSizes(1)), Some(7), "the R-tree, 3 slots, 2 attributes");
+        assert_eq!((old.get(Section::VarSizes(2)), old.get(Section::Mins(0))), (None, None));
+    }
+
+    #[test]
+    fn conditions_are_unlisted_only_in_the_version_between_their_gates() {
+        let unlisted: Vec<u32> = FormatVersion::all()
+            .filter(|version| has_unlisted_conditions(*version))
+            .map(FormatVersion::number)
+            .collect();
+        assert_eq!(unlisted, [15]);
+    }
+}

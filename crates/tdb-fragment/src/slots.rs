@@ -87,3 +87,46 @@ impl Slots {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::{ArrayType, CellValNum, Datatype};
+    use tdb_schema::{Attribute, Dimension, Domain};
+
+    use super::*;
+
+    /// Two attributes and three dimensions.
+    fn slots(version: u32, timestamps: bool, deletes: bool) -> (Slots, FormatVersion) {
+        let dimensions = ["x", "y", "z"].map(|name| Dimension::new(name, 0u8..=9));
+        let schema = ArraySchema::new(ArrayType::Sparse, Domain::new(dimensions.to_vec()))
+            .with_attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+            .with_attribute(Attribute::new("b", Datatype::Int32, CellValNum::ONE));
+        let version = FormatVersion::parse(version).unwrap();
+        (Slots::new(&schema, version, timestamps, deletes), version)
+    }
+
+    #[test]
+    fn dimensions_share_the_slot_of_the_coordinates_until_they_have_files() {
+        let (old, version) = slots(4, false, false);
+        assert_eq!((old.len(), old.var_len(version), old.coords()), (3, 2, 2));
+        assert_eq!([0, 1].map(|index| old.field(FieldKind::Attribute(index))), [0, 1]);
+        assert_eq!([0, 1, 2].map(|index| old.field(FieldKind::Dimension(index))), [2, 2, 2]);
+        let (new, version) = slots(5, false, false);
+        assert_eq!((new.len(), new.var_len(version), new.coords()), (6, 6, 2));
+        assert_eq!([0, 1].map(|index| new.field(FieldKind::Attribute(index))), [0, 1]);
+        assert_eq!([0, 1, 2].map(|index| new.field(FieldKind::Dimension(index))), [3, 4, 5]);
+        assert!(!new.is_empty());
+    }
+
+    #[test]
+    fn times_of_cells_and_of_deletes_follow_the_dimensions() {
+        let seen = |timestamps, deletes| {
+            let (slots, _) = slots(22, timestamps, deletes);
+            (slots.len(), slots.timestamps(), slots.delete_timestamps())
+        };
+        assert_eq!(seen(false, false), (6, None, None));
+        assert_eq!(seen(true, false), (7, Some(6), None));
+        assert_eq!(seen(false, true), (8, None, Some(6)));
+        assert_eq!(seen(true, true), (9, Some(6), Some(7)));
+    }
+}

@@ -315,4 +315,23 @@ mod tests {
         assert_eq!(read.value(1, None), Some(&b"de"[..]));
         assert_eq!(read.value(2, None), None);
     }
+
+    #[test]
+    fn fixed_values_stand_one_behind_the_other() {
+        let values = TileValues { fixed: vec![1, 2, 3, 4, 5, 6], var: Vec::new() };
+        assert_eq!(values.value(0, Some(2)), Some(&[1, 2][..]));
+        assert_eq!(values.value(2, Some(2)), Some(&[5, 6][..]));
+        assert_eq!(values.value(3, Some(2)), None);
+        let read = TileValues::parse(Reader::new(&values.to_bytes()), "tile mins").unwrap();
+        assert_eq!(read, values);
+    }
+
+    #[test]
+    fn statistics_of_more_slots_than_the_payload_can_have_are_refused() {
+        let payload = write_fragment_statistics(&[FieldStatistics::default()]);
+        assert_eq!(payload.len(), 32);
+        assert_eq!(parse_fragment_statistics(Reader::new(&payload), 1).unwrap().len(), 1);
+        let error = parse_fragment_statistics(Reader::new(&payload), 2).unwrap_err();
+        assert_eq!((error.kind, error.offset), (ErrorKind::CountTooLarge { count: 2 }, 0));
+    }
 }

@@ -243,4 +243,49 @@ mod tests {
         let error = Attribute::parse(&mut Reader::new(&bytes), version).unwrap_err();
         assert_eq!((error.offset, error.what), (6, "attribute cell val num"));
     }
+
+    #[test]
+    fn an_attribute_is_what_it_was_made_of() {
+        let attribute = Attribute::new("a", Datatype::Uint8, CellValNum::Var)
+            .with_nulls()
+            .with_fill([7])
+            .with_enumeration("e")
+            .with_order(DataOrder::Increasing);
+        assert!(attribute.is_var() && attribute.nullable);
+        assert_eq!((attribute.fill_value.as_slice(), attribute.order), (&[7][..], DataOrder::Increasing));
+        assert_eq!(attribute.enumeration.as_deref(), Some("e"));
+        assert!(!Attribute::new("a", Datatype::Uint8, CellValNum::ONE).is_var());
+    }
+
+    #[test]
+    fn a_cell_may_have_16_million_values_and_no_more() {
+        let version = FormatVersion::OLDEST;
+        let parse = |count: u32| {
+            let mut writer = Writer::new();
+            Attribute::new("a", Datatype::Uint8, CellValNum::ONE).write(&mut writer, version).unwrap();
+            let mut bytes = writer.into_vec();
+            bytes[6..10].copy_from_slice(&count.to_le_bytes());
+            Attribute::parse(&mut Reader::new(&bytes), version)
+        };
+        assert_eq!(parse(1 << 24).unwrap().fill_value.len(), 1 << 24);
+        let kind = ErrorKind::LimitExceeded { size: (1 << 24) + 1 };
+        assert_eq!(parse((1 << 24) + 1).unwrap_err().kind, kind);
+        assert_eq!(parse(0).unwrap_err().kind, ErrorKind::InvalidValue { value: 0 });
+    }
+
+    #[test]
+    fn a_fill_value_is_a_cell_or_some_values_of_variable_length() {
+        let two = CellValNum::Fixed(NonZeroU32::new(2).unwrap());
+        let right = |len, count| fill_len_is_right(len, Datatype::Int16, count);
+        assert!(right(4, two) && !right(2, two) && !right(8, two));
+        assert!(right(2, CellValNum::Var) && right(4, CellValNum::Var));
+        assert!(!right(0, CellValNum::Var) && !right(3, CellValNum::Var));
+        let mut attribute = Attribute::new("a", Datatype::Int16, two);
+        attribute.fill_value = vec![0; 3];
+        let mut writer = Writer::new();
+        attribute.write(&mut writer, FormatVersion::CURRENT).unwrap();
+        let bytes = writer.into_vec();
+        let error = Attribute::parse(&mut Reader::new(&bytes), FormatVersion::CURRENT).unwrap_err();
+        assert_eq!((error.what, error.kind), ("fill value size", ErrorKind::WrongLength { value: 3 }));
+    }
 }

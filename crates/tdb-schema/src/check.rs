@@ -330,3 +330,6 @@ fn to_f64(datatype: Datatype, value: &[u8]) -> Option<f64> {
     }
     datatype.physical().visit(ToF64(value))
 }
+
+#[cfg(test)]
+mod tests;

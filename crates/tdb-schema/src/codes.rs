@@ -82,3 +82,40 @@ impl PhysicalVisitor for PastEnd<'_> {
         wrong.find(|(cell, _)| validity.get(*cell) != Some(&0)).map(|(cell, _)| cell)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::{CellValNum, Datatype};
+
+    use super::*;
+
+    fn codes(datatype: Datatype) -> Codes {
+        let values = ["red", "green", "blue"];
+        let colours = Enumeration::new("c", "f", Datatype::StringUtf8, CellValNum::Var, values).unwrap();
+        Codes::new(&Attribute::new("a", datatype, CellValNum::ONE), &colours)
+    }
+
+    #[test]
+    fn a_code_is_a_position_unless_it_is_negative() {
+        assert_eq!((position(0i8), position(127i8), position(-128i8)), (Some(0), Some(127), None));
+        assert_eq!((position(u16::MAX), position(-1i64)), (Some(65_535), None));
+        assert_eq!(position(1.0f32), None, "no integer");
+    }
+
+    #[test]
+    fn the_first_code_past_the_end_is_found_unless_it_is_the_fill_value_or_null() {
+        let small = codes(Datatype::Int8);
+        assert_eq!((small.attribute().datatype, small.values()), (Datatype::Int8, 3));
+        let cells = [0, 2, 0x80, 3, 1, 0xff].map(u8::cast_signed);
+        let bytes = cells.map(i8::cast_unsigned);
+        assert_eq!(small.past_end(&bytes, &[], 0), Some(3), "-128 is the fill value");
+        assert_eq!(small.past_end(&bytes, &[], 3), Some(3));
+        assert_eq!(small.past_end(&bytes, &[], 4), Some(5), "-1 is no position");
+        assert_eq!(small.past_end(&bytes, &[1, 1, 1, 0, 1, 0], 0), None, "nulls have no code");
+        assert_eq!(small.past_end(&bytes, &[1, 1, 1, 0, 1, 1], 0), Some(5));
+        assert_eq!(small.past_end(&bytes[..3], &[], 0), None);
+        let wide = [0u32, 2, 3, 9].map(u32::to_le_bytes).concat();
+        assert_eq!(codes(Datatype::Uint32).past_end(&wide, &[], 0), Some(2));
+        assert_eq!(codes(Datatype::Uint32).past_end(&wide, &[], 3), Some(3));
+    }
+}

@@ -314,4 +314,79 @@ mod tests {
         assert_eq!(dimension.last_ordinal(), Some(u64::MAX - 1));
         assert_eq!(dimension.ordinal(&[0; 4]), None);
     }
+
+    #[test]
+    fn a_dimension_has_the_datatype_of_its_numbers() {
+        let datatypes = [
+            Dimension::new("x", 0i8..=1),
+            Dimension::new("x", 0u8..=1),
+            Dimension::new("x", 0i16..=1),
+            Dimension::new("x", 0u16..=1),
+            Dimension::new("x", 0i32..=1),
+            Dimension::new("x", 0u32..=1),
+            Dimension::new("x", 0i64..=1),
+            Dimension::new("x", 0u64..=1),
+            Dimension::new("x", 0f32..=1.0),
+            Dimension::new("x", 0f64..=1.0),
+        ]
+        .map(|dimension| dimension.datatype.name());
+        let expected = ["INT8", "UINT8", "INT16", "UINT16", "INT32", "UINT32", "INT64", "UINT64"];
+        assert_eq!(datatypes[..8], expected);
+        assert_eq!(datatypes[8..], ["FLOAT32", "FLOAT64"]);
+        assert!(!Dimension::new("x", 0i8..=1).is_var() && Dimension::string("s").is_var());
+    }
+
+    #[test]
+    fn extents_and_counts_are_numbers_of_cells() {
+        // An extent above the maximum of a signed type is unsigned all the same.
+        assert_eq!(Dimension::new("x", -100i8..=99).with_extent([200]).extent_cells(), Some(200));
+        assert_eq!(Dimension::new("x", 0u64..=9).with_tile(u64::MAX).extent_cells(), Some(u64::MAX));
+        assert_eq!(Dimension::new("x", 0u64..=9).extent_cells(), None);
+        assert_eq!(Dimension::new("x", 0f64..=9.0).with_tile(3f64).extent_cells(), None);
+        let real = Dimension::new("x", 0f32..=9.0);
+        assert_eq!((real.last_ordinal(), real.ordinal(&1f32.to_le_bytes())), (None, None));
+        assert_eq!(real.real_length(), Some(9f32.to_le_bytes().to_vec()));
+        assert_eq!(Dimension::new("x", -1.5f64..=2.0).real_length(), Some(3.5f64.to_le_bytes().to_vec()));
+        assert_eq!(Dimension::new("x", 0u8..=9).real_length(), None);
+        let string = Dimension::string("s");
+        assert_eq!((string.last_ordinal(), string.coordinate(0), string.real_length()), (None, None, None));
+        assert_eq!(Dimension::new("x", 10u16..=90).coordinate(300), Some(310u16.to_le_bytes().to_vec()));
+    }
+
+    #[test]
+    fn a_domain_fits_its_type_if_its_number_of_cells_does() {
+        assert!(Dimension::new("x", 0i8..=126).fits_its_type(), "127 cells");
+        assert!(!Dimension::new("x", 0i8..=127).fits_its_type(), "128 cells");
+        assert!(Dimension::new("x", 1u8..=255).fits_its_type(), "255 cells");
+        assert!(!Dimension::new("x", 0u8..=255).fits_its_type(), "256 cells");
+        assert!(Dimension::new("x", 1u64..=u64::MAX).fits_its_type());
+        assert!(!Dimension::new("x", 0u64..=u64::MAX).fits_its_type());
+        assert!(!Dimension::new("x", -1i64..=i64::MAX - 1).fits_its_type());
+        assert!(Dimension::new("x", 0f32..=1.0).fits_its_type());
+    }
+
+    #[test]
+    fn strings_have_no_domain_and_numbers_have_one_of_two_values() {
+        let version = FormatVersion::CURRENT;
+        for (dimension, size) in [(Dimension::string("s"), 2u64), (Dimension::new("s", 0u8..=9), 0)] {
+            let mut writer = Writer::new();
+            dimension.write(&mut writer, version).unwrap();
+            let mut bytes = writer.into_vec();
+            let parse = |bytes: &[u8]| Dimension::parse(&mut Reader::new(bytes), version, None);
+            assert_eq!(parse(&bytes).unwrap(), dimension);
+            // The size of the domain is behind the name, the type, the count and an empty pipeline.
+            let at = 4 + 1 + 1 + 4 + 8;
+            bytes[at..at + 8].copy_from_slice(&size.to_le_bytes());
+            let error = parse(&bytes).unwrap_err();
+            let kind = ErrorKind::WrongLength { value: size };
+            assert_eq!((error.what, error.offset, error.kind), ("dimension domain size", at as u64, kind));
+        }
+    }
+
+    #[test]
+    fn values_are_shown_in_the_notation_of_their_type() {
+        assert_eq!(show(Datatype::Int16, &(-3i16).to_le_bytes()), "-3");
+        assert_eq!(show(Datatype::Float64, &0.5f64.to_le_bytes()), "0.5");
+        assert_eq!(show(Datatype::Int16, &[1]), "");
+    }
 }

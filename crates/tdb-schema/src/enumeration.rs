@@ -381,4 +381,44 @@ mod tests {
         let error = Enumeration::parse(&bad.to_bytes(FormatVersion::CURRENT).unwrap()).unwrap_err();
         assert_eq!(error.kind, ErrorKind::WrongLength { value: 9 });
     }
+
+    #[test]
+    fn values_of_fixed_size_are_found_by_their_place() {
+        let numbers = Enumeration::new("e", "f", Datatype::Int16, CellValNum::ONE, [[1, 0], [2, 0]]).unwrap();
+        assert_eq!((numbers.len(), numbers.is_empty()), (2, false));
+        assert_eq!((numbers.value(1), numbers.value(2)), (Some(&[2, 0][..]), None));
+        let bytes = numbers.to_bytes(FormatVersion::CURRENT).unwrap();
+        assert_eq!(Enumeration::parse(&bytes).unwrap(), numbers);
+        let odd = Enumeration { data: vec![1, 0, 2], ..numbers };
+        let error = Enumeration::parse(&odd.to_bytes(FormatVersion::CURRENT).unwrap()).unwrap_err();
+        assert_eq!((error.what, error.kind), ("enumeration data", ErrorKind::WrongLength { value: 3 }));
+        assert!(colours(&[]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn offsets_that_are_no_whole_words_are_refused() {
+        let mut bytes = sample().to_bytes(FormatVersion::CURRENT).unwrap();
+        let at = bytes.len() - 3 * 8 - 8;
+        bytes[at] = 23;
+        let error = Enumeration::parse(&bytes).unwrap_err();
+        assert_eq!((error.what, error.offset), ("enumeration offsets", to_u64(at)));
+        assert_eq!(error.kind, ErrorKind::WrongLength { value: 23 });
+    }
+
+    #[test]
+    fn an_extended_enumeration_keeps_name_type_count_and_order() {
+        let old = colours(&["red"]).unwrap();
+        let good = Enumeration { file_name: "__1_0".into(), ..colours(&["red", "green"]).unwrap() };
+        assert_eq!(good.check_extends(&old), Ok(()));
+        let two = CellValNum::from_code(2).unwrap();
+        for bad in [
+            Enumeration { name: "other".into(), ..good.clone() },
+            Enumeration { datatype: Datatype::StringUtf8, ..good.clone() },
+            Enumeration { cell_val_num: two, ..good.clone() },
+            Enumeration { ordered: true, ..good.clone() },
+        ] {
+            let reason = "has another name, type or order than the enumeration it extends";
+            assert_eq!(bad.check_extends(&old), Err(problem(&bad.name, reason)));
+        }
+    }
 }

@@ -342,4 +342,30 @@ mod tests {
         own.attributes[0].cell_val_num = CellValNum::Var;
         assert!(own.in_version(version(3)).check_known(version(3)).is_err());
     }
+
+    #[test]
+    fn a_schema_in_another_version_has_that_version() {
+        let old = schema().in_version(version(4));
+        assert_eq!((old.version, old.attributes), (version(4), schema().attributes));
+    }
+
+    #[test]
+    fn a_dimension_without_filters_is_checked_with_those_of_coordinates() {
+        let zstd = || Pipeline::new(vec![Filter::Zstd { level: 1 }]);
+        let chain = vec![Filter::Dictionary { level: -1 }, Filter::Zstd { level: 1 }];
+        let built = |number, dimension: Dimension, filters: Vec<Filter>| {
+            ArraySchema::sparse()
+                .dimension(Dimension::new("x", 1i32..=9).with_filters(zstd()))
+                .dimension(dimension)
+                .coords_filters(Pipeline::new(filters))
+                .version(version(number))
+                .build()
+        };
+        // Filters beside one that stores strings came with version 16.
+        assert!(built(16, Dimension::string("s"), chain.clone()).is_ok());
+        let error = built(15, Dimension::string("s"), chain.clone()).unwrap_err();
+        assert!(matches!(&error, SchemaProblem::NotInVersion { name, .. } if name == "s"), "{error:?}");
+        let own = Dimension::string("s").with_filters(zstd());
+        assert!(built(15, own, chain).is_ok());
+    }
 }

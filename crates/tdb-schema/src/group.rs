@@ -374,4 +374,18 @@ mod tests {
             assert_eq!(GroupVersion::of_name(&name), version);
         }
     }
+
+    #[test]
+    fn kinds_of_members_and_versions_have_codes_and_names() {
+        use ObjectType::{Array, Group, Invalid};
+        for ((code, object), name) in (0..).zip([Invalid, Group, Array]).zip(["invalid", "group", "array"]) {
+            assert_eq!(
+                (ObjectType::from_code(code), object.code(), object.name()),
+                (Some(object), code, name)
+            );
+        }
+        assert_eq!(ObjectType::from_code(3), None);
+        assert_eq!((GroupVersion::V1.to_string(), GroupVersion::V2.to_string()), ("1".into(), "2".into()));
+        assert_eq!(GroupVersion::of_name("__5_5_x_1_1"), GroupVersion::V2, "six underscores");
+    }
 }

@@ -195,4 +195,28 @@ mod tests {
             assert_eq!(MetadataEntry::parse_all(&bytes[..len]).is_ok(), whole.contains(&len), "{len}");
         }
     }
+
+    #[test]
+    fn keys_are_listed_in_their_order_with_their_values() {
+        let mut metadata = ArrayMetadata::default();
+        assert!(metadata.is_empty());
+        metadata.apply(vec![put(b"b", &[2, 3]), put(b"a", &[1])]);
+        assert_eq!((metadata.len(), metadata.is_empty()), (2, false));
+        let listed: Vec<_> = metadata.iter().map(|(key, value)| (key, value.data.as_slice())).collect();
+        assert_eq!(listed, [(&b"a"[..], &[1][..]), (b"b", &[2, 3])]);
+    }
+
+    #[test]
+    fn a_value_has_as_many_elements_as_fit_its_bytes() {
+        let count = |datatype, len| MetadataValue { datatype, data: vec![0; len] }.count();
+        assert_eq!(
+            (count(Datatype::Int32, 12), count(Datatype::Uint8, 3), count(Datatype::Int64, 0)),
+            (3, 3, 0)
+        );
+        let value = MetadataValue { datatype: Datatype::Int32, data: vec![1, 0, 0, 0, 2, 0, 0, 0] };
+        let entry = MetadataEntry { key: b"k".to_vec(), value: Some(value) };
+        let bytes = MetadataEntry::write_all(std::slice::from_ref(&entry)).unwrap();
+        assert_eq!(bytes, [&[1, 0, 0, 0, b'k', 0, 0, 2, 0, 0, 0][..], &[1, 0, 0, 0, 2, 0, 0, 0]].concat());
+        assert_eq!(MetadataEntry::parse_all(&bytes).unwrap(), [entry]);
+    }
 }

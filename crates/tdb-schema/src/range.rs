@@ -148,4 +148,53 @@ mod tests {
         let error = Range::parse(&mut Reader::new(&bytes), &dimension, "MBR").unwrap_err();
         assert_eq!(error.kind, ErrorKind::WrongLength { value: 3 });
     }
+
+    fn of(low: i16, high: i16) -> Range {
+        Range::new(low.to_le_bytes(), high.to_le_bytes())
+    }
+
+    #[test]
+    fn an_interval_contains_its_ends_and_covers_what_ends_inside_of_it() {
+        let datatype = Datatype::Int16;
+        let contains = |value: i16| of(-300, 5).contains(datatype, &value.to_le_bytes());
+        assert_eq!([-301, -300, 0, 5, 6].map(contains), [false, true, true, true, false]);
+        let covers = |low, high| of(-300, 5).covers(datatype, &of(low, high));
+        assert!(covers(-300, 5) && covers(0, 0) && !covers(-301, 5) && !covers(-300, 6));
+        let overlaps = |low, high| of(-300, 5).overlaps(datatype, &of(low, high));
+        assert!(overlaps(5, 9) && overlaps(-400, -300) && overlaps(-400, 9) && overlaps(0, 1));
+        assert!(!overlaps(6, 9) && !overlaps(-400, -301));
+    }
+
+    #[test]
+    fn a_union_begins_and_ends_with_the_outermost_ends() {
+        for (other, union) in [
+            (of(0, 9), of(-300, 9)),
+            (of(-301, 0), of(-301, 5)),
+            (of(0, 1), of(-300, 5)),
+            (of(-400, 9), of(-400, 9)),
+        ] {
+            let mut range = of(-300, 5);
+            range.unite(Datatype::Int16, &other);
+            assert_eq!(range, union);
+        }
+    }
+
+    #[test]
+    fn intervals_read_back_as_written() {
+        let number = Dimension::new("x", 0i16..=9);
+        let string = Dimension::string("s");
+        for (range, dimension, len) in [
+            (of(2, 7), &number, 4),
+            (Range::new(*b"ab", *b"b"), &string, 19),
+            (Range::new([], []), &string, 16),
+        ] {
+            let mut writer = Writer::new();
+            range.write(&mut writer, dimension);
+            assert_eq!(writer.len(), len);
+            let bytes = writer.into_vec();
+            let mut reader = Reader::new(&bytes);
+            assert_eq!(Range::parse(&mut reader, dimension, "range").unwrap(), range);
+            assert!(reader.is_empty());
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Tests of whole tiles: peers' bytes, truncation, hostile counts, partial and parallel decoding.
 
+mod parts;
 mod peer;
 
 use proptest::prelude::*;

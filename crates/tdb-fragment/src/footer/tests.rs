@@ -180,3 +180,117 @@ fn a_section_offset_at_or_past_the_footer_is_refused() {
     let error = footer.section(Section::RTree).unwrap_err();
     assert_eq!(error.what, "section offset");
 }
+
+#[test]
+fn the_head_of_a_footer_has_its_version_and_the_name_of_its_schema() {
+    for version in versions() {
+        let name = version.has(Gate::SchemaFolder).then(|| "__schema_name".to_owned());
+        assert_eq!(Footer::parse_head(&bytes(version), 1000), Ok((version, name)));
+    }
+    for number in [0, 2, 99] {
+        let error = Footer::parse_head(&u32::to_le_bytes(number), 1000).unwrap_err();
+        assert_eq!((error.what, error.offset), ("fragment version", 1000));
+        assert_eq!(error.kind, ErrorKind::UnsupportedVersion { version: number });
+    }
+    let cut_off = &bytes(FormatVersion::CURRENT)[..20];
+    assert_eq!(Footer::parse_head(cut_off, 1000).unwrap_err().what, "schema name");
+}
+
+#[test]
+fn sizes_of_files_are_found_by_field_and_add_up() {
+    use FieldKind::{Attribute, Dimension};
+    let read = |number| {
+        let bytes = bytes(FormatVersion::parse(number).unwrap());
+        Footer::parse(&bytes, 1000, &schema()).unwrap()
+    };
+    let sizes = |footer: &Footer, kind| {
+        (footer.file_size(kind), footer.file_var_size(kind), footer.file_validity_size(kind))
+    };
+    // The lists are a, s, __coords, x, y; each size is its index in the footer.
+    let current = read(22);
+    assert_eq!(sizes(&current, Attribute(0)), (0, 5, 10));
+    assert_eq!(sizes(&current, Attribute(1)), (1, 6, 11));
+    assert_eq!(sizes(&current, Dimension(0)), (3, 8, 13));
+    assert_eq!(sizes(&current, Dimension(1)), (4, 9, 14));
+    assert_eq!(sizes(&current, Dimension(2)), (0, 0, 0), "there is none");
+    assert_eq!(current.data_bytes(), (0..15).sum());
+    // Up to version 4, the dimensions share __coords, which has no variable part.
+    let old = read(4);
+    assert_eq!(sizes(&old, Attribute(1)), (1, 4, 0));
+    assert_eq!(sizes(&old, Dimension(1)), (2, 0, 0));
+    assert_eq!(old.data_bytes(), (0..5).sum());
+}
+
+#[test]
+fn the_last_tile_of_a_sparse_fragment_may_have_fewer_cells() {
+    let mut footer = Footer::parse(&bytes(FormatVersion::CURRENT), 1000, &schema()).unwrap();
+    footer.dense = false;
+    (footer.sparse_tile_num, footer.last_tile_cell_num) = (3, 16);
+    assert_eq!(footer.tile_count(&schema()).unwrap(), 3);
+    assert_eq!(footer.sparse_cell_count(100), 216);
+    assert_eq!([0, 1, 2].map(|tile| footer.sparse_tile_cells(tile, 100)), [100, 100, 16]);
+    footer.sparse_tile_num = 1;
+    assert_eq!((footer.sparse_cell_count(100), footer.sparse_tile_cells(0, 100)), (16, 16));
+    footer.sparse_tile_num = 0;
+    assert_eq!(footer.sparse_cell_count(100), 0);
+}
+
+/// The grid of a dense fragment that covers these cells of `x` and all of `y`.
+fn grid(low: i64, high: i64) -> Result<Vec<(u64, u64)>> {
+    let mut footer = Footer::parse(&bytes(FormatVersion::CURRENT), 1000, &schema()).unwrap();
+    let range = |low: i64, high: i64| Range::new(low.to_le_bytes(), high.to_le_bytes());
+    footer.non_empty_domain = Some(vec![range(low, high), range(1, 10)]);
+    footer.tile_grid(&schema())
+}
+
+#[test]
+fn the_grid_of_tiles_ends_with_the_domain() {
+    // Tiles of x: 1 to 4, 5 to 8, 9 to 12, of which the domain has 9 and 10.
+    assert_eq!(grid(1, 10).unwrap(), [(0, 2), (0, 2)]);
+    assert_eq!(grid(4, 4).unwrap(), [(0, 0), (0, 2)]);
+    assert_eq!(grid(5, 8).unwrap(), [(1, 1), (0, 2)]);
+    for (low, high) in [(0, 10), (1, 11), (6, 5)] {
+        let error = grid(low, high).unwrap_err();
+        assert_eq!((error.what, error.offset), ("non-empty domain", 1000), "{low} to {high}");
+    }
+}
+
+#[test]
+fn a_dimension_without_an_extent_is_one_tile_and_one_of_reals_has_no_grid() {
+    let mut footer = Footer::parse(&bytes(FormatVersion::CURRENT), 1000, &schema()).unwrap();
+    let mut whole = schema();
+    whole.domain.dimensions[0].tile_extent = None;
+    assert_eq!(footer.tile_grid(&whole).unwrap(), [(0, 0), (0, 0)]);
+    assert_eq!(footer.tile_count(&whole).unwrap(), 1);
+    let mut real = schema();
+    real.domain.dimensions[1] = Dimension::new("y", 1f64..=10f64);
+    assert!(footer.tile_grid(&real).is_err());
+    footer.non_empty_domain = None;
+    assert!(footer.tile_count(&schema()).is_err());
+}
+
+#[test]
+fn a_fragment_marked_as_empty_has_zeros_for_its_domain() {
+    let version = FormatVersion::CURRENT;
+    let mut footer = Footer::parse(&bytes(version), 1000, &schema()).unwrap();
+    footer.non_empty_domain = None;
+    let written = footer.to_bytes(&schema()).unwrap();
+    let mut expected = bytes(version);
+    // The flag is behind the version, the name of the schema and the dense flag.
+    let flag = 4 + 8 + "__schema_name".len() + 1;
+    expected[flag] = 1;
+    expected[flag + 1..flag + 33].fill(0);
+    assert_eq!(written, expected);
+    assert_eq!(Footer::parse(&written, 1000, &schema()).unwrap(), footer);
+}
+
+#[test]
+fn a_section_ends_where_the_next_begins_and_the_last_one_at_the_footer() {
+    // The first offset of a section is 15, behind the 15 sizes.
+    let at = |offset| Footer::parse(&bytes(FormatVersion::CURRENT), offset, &schema()).unwrap();
+    assert!(at(15).section(Section::RTree).is_err());
+    assert_eq!(at(16).section(Section::RTree).unwrap(), Some(15..16));
+    assert_eq!(at(1000).section(Section::RTree).unwrap(), Some(15..16));
+    let last = at(1000).section(Section::ProcessedConditions).unwrap().unwrap();
+    assert_eq!(last.end, 1000);
+}

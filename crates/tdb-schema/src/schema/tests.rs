@@ -183,3 +183,50 @@ fn schemas_that_contradict_themselves_are_refused() {
         assert_eq!(schema.check(), Err(problem));
     }
 }
+
+#[test]
+fn fields_are_found_by_name_and_by_kind() {
+    let schema = everything();
+    assert_eq!((schema.dimension_index("y"), schema.dimension_index("z")), (Some(1), None));
+    assert_eq!(schema.field("y").unwrap().kind, FieldKind::Dimension(1));
+    assert_eq!(schema.field("name").unwrap().kind, FieldKind::Attribute(2));
+    assert!(schema.field("height").is_none(), "labels are no fields");
+    assert!(schema.field_of(FieldKind::Dimension(2)).is_none());
+    assert!(schema.field_of(FieldKind::Attribute(3)).is_none());
+    let fields: Vec<_> =
+        schema.fields().map(|field| (field.name.to_owned(), field.cell_size(), field.is_var())).collect();
+    let of = |name: &str, size: Option<usize>| (name.to_owned(), size, size.is_none());
+    let sizes = [("x", Some(4)), ("y", Some(4)), ("rgb", Some(12)), ("colour", Some(1)), ("name", None)];
+    assert_eq!(fields, sizes.map(|(name, size)| of(name, size)));
+    assert!(schema.field("colour").unwrap().nullable && !schema.field("x").unwrap().nullable);
+}
+
+#[test]
+fn an_attribute_is_found_before_a_dimension_of_its_name_and_the_anonymous_one_by_no_name() {
+    let mut schema = everything();
+    schema.attributes[1].name = "x".into();
+    assert_eq!(schema.field("x").unwrap().kind, FieldKind::Attribute(1));
+    schema.attributes[1].name = OLD_ANONYMOUS.into();
+    assert!(schema.field("").is_none(), "this version has a name for each attribute");
+    schema.version = FormatVersion::parse(4).unwrap();
+    assert_eq!(schema.field("").unwrap().kind, FieldKind::Attribute(1));
+}
+
+#[test]
+fn dimensions_without_filters_inherit_those_of_coordinates_as_their_fragments_version_has_it() {
+    let schema = everything();
+    let (x, y, name) =
+        (schema.field("x").unwrap(), schema.field("y").unwrap(), schema.field("name").unwrap());
+    assert_eq!((x.filters, y.filters), (&schema.domain.dimensions[0].filters, &schema.coords_filters));
+    let version = |number| FormatVersion::parse(number).unwrap();
+    assert_eq!(schema.filters_in(&x, version(5)), x.filters);
+    assert_eq!(schema.filters_in(&x, version(4)), &schema.coords_filters);
+    assert_eq!(schema.filters_in(&name, version(4)), name.filters);
+    // Of a schema from before files of dimensions, fragments from version 20 on are unfiltered.
+    let old = ArraySchema { version: version(4), ..everything_of(version(4)) };
+    let y = old.field("y").unwrap();
+    assert!(y.filters.filters.is_empty());
+    assert_eq!(old.filters_in(&y, version(4)), &old.coords_filters);
+    assert_eq!(old.filters_in(&y, version(19)), &old.coords_filters);
+    assert_eq!(old.filters_in(&y, version(20)), y.filters);
+}
