@@ -25,7 +25,7 @@ use crate::failure::{Failure, Result};
 use crate::notes;
 use crate::place::{Stores, shown};
 use crate::progress::{Meter, ProgressArgs, Unit};
-use crate::ranges::{self, Asked};
+use crate::ranges::{self, QueryRanges};
 
 /// The default memory of a copy.
 const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
@@ -104,20 +104,20 @@ pub(crate) fn run(args: &CopyArgs, stores: &Stores, out: &mut dyn Write, err: &m
     let failed_there = |error| Failure::of_array(target, error);
     let options = args.window.options(&KeyArgs { key_file: args.source_key_file.clone() })?;
     let array = options.open_storage(stores.storage(source)?).map_err(|error| unopened(source, error))?;
-    let asked = ranges::asked(&args.ranges, source, array.schema())?;
-    notes::print(source, array.schema(), &asked, None, err);
+    let asked = ranges::query_ranges(&args.ranges, source, array.schema())?;
+    notes::print(source, array.schema(), &asked.notes, None, err);
     let usage = |error: String| Failure::Usage(format!("{}: {error}", source.display()));
     let schema = schema(args, &array).map_err(usage)?;
     // Errors of what cannot be copied are reported before the new array is created.
     let start = match array.schema().array_type {
-        ArrayType::Dense => DenseBox::asked(&array, &asked).map_err(usage)?,
+        ArrayType::Dense => DenseBox::of_query(&array, &asked).map_err(usage)?,
         ArrayType::Sparse => None,
     };
     let mut labels = Vec::with_capacity(schema.labels.len());
     for label in &schema.labels {
         let values = array.label(&label.name).map_err(|error| Failure::of_array(source, error))?;
         if let Some(values) = values {
-            let all = DenseBox::asked(&values, &Asked::default()).map_err(usage)?;
+            let all = DenseBox::of_query(&values, &QueryRanges::default()).map_err(usage)?;
             labels.push((label.name.as_str(), values, all));
         }
     }
@@ -278,7 +278,7 @@ enum Sink<'w> {
 fn copy_sparse(
     array: &Array,
     writer: &ArrayWriter,
-    asked: &Asked,
+    asked: &QueryRanges,
     memory: MemoryBudget,
     meter: &Meter,
 ) -> tdb_array::Result<u64> {
@@ -318,7 +318,7 @@ fn kibibytes(bytes: u64) -> u64 {
 fn copy_cells(
     array: &Array,
     mut sink: Sink<'_>,
-    asked: &Asked,
+    asked: &QueryRanges,
     memory: MemoryBudget,
     meter: &Meter,
 ) -> tdb_array::Result<u64> {

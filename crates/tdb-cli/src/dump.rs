@@ -8,9 +8,9 @@ mod rest;
 mod tile;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use clap::{Args as Group, ValueEnum};
 use serde_json::{Value, json};
 use tdb_array::Key;
 use tdb_codec::Reader;
@@ -18,10 +18,35 @@ use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 use tdb_text::value::hex_text;
 
 use self::block::{Block, Detail, Row, Source, Trouble};
-use crate::args::{DumpArgs, Kind};
+use self::kind::Kind;
+use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
+
+/// Explain a file of an array byte by byte.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+The kind of the file is determined from its name and its neighbours; for a file without these, give --kind. Damaged files are \
+explained up to the first byte that cannot be interpreted, whose offset is shown. --json omits no byte: each field has \
+its bytes in hexadecimal and, if it is more than bytes, its exact value.
+
+Examples:
+  tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
+  tdb dump weather/__fragments/*/__fragment_metadata.tdb --json
+  tdb dump stray.tdb --kind schema")]
+pub(crate) struct DumpArgs {
+    /// The file.
+    file: PathBuf,
+    /// What kind of file it is.
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {

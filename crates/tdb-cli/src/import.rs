@@ -420,7 +420,7 @@ impl ImportArgs {
 
     #[cfg(not(feature = "convert"))]
     fn import_batches(&self, _: &Stores, _: &mut dyn Write, _: &mut dyn Write) -> Result {
-        Err(self.wrong(crate::export::WITHOUT))
+        Err(self.wrong(crate::features::NO_CONVERT))
     }
 
     /// Opens the file.

@@ -9,27 +9,27 @@ use tdb_schema::{ArraySchema, Dimension, Range};
 use tdb_text::calendar;
 use tdb_text::value::interval_text;
 
+use crate::bounds::Bounds;
 use crate::failure::one_line;
-use crate::ranges::{Asked, Ends};
 
-/// Prints notes about the ranges and the condition of a query on standard error. If that is closed,
-/// the result is nevertheless as they would say.
+/// Prints notes about the ranges of a query, from [`of_ranges`], and about its condition on standard
+/// error. If that is closed, the result is nevertheless as they would say.
 pub(crate) fn print(
     array: &Path,
     schema: &ArraySchema,
-    asked: &Asked,
+    of_ranges: &[String],
     condition: Option<&str>,
     err: &mut dyn Write,
 ) {
     let of_condition = condition.map(|text| of_condition(text, schema)).unwrap_or_default();
-    for note in asked.notes.iter().chain(&of_condition) {
+    for note in of_ranges.iter().chain(&of_condition) {
         let _ = writeln!(err, "note: {}: {}", array.display(), one_line(note));
     }
 }
 
 /// Notes about the ranges of the dimensions: numbers where dates may be meant, and ranges without
 /// cells. The texts are those from which they were parsed.
-pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Ends>], texts: Vec<&str>) -> Vec<String> {
+pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Bounds>], texts: Vec<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     let dimensions = schema.domain.dimensions.iter().zip(ranges).zip(texts).enumerate();
     for (index, ((dimension, ranges), text)) in dimensions {
@@ -47,7 +47,7 @@ pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Ends>], texts: Vec<&
 }
 
 /// A note if all ranges lie outside of the domain, or of the current domain.
-fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Ends]) -> Option<String> {
+fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Bounds]) -> Option<String> {
     let (low, high) = match (current, &dimension.domain) {
         // The high end of strings may be open.
         (Some(_), None) | (None, None) => return None,
@@ -55,7 +55,7 @@ fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Ends]) -> O
         (None, Some((low, high))) => (low, high),
     };
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    let is_outside = |ends: &&Ends| {
+    let is_outside = |ends: &&Bounds| {
         ends.low.as_ref().is_some_and(|own| compare(own, high).is_gt())
             || ends.high.as_ref().is_some_and(|own| compare(own, low).is_lt())
     };
@@ -117,11 +117,11 @@ mod tests {
 
     #[test]
     fn ranges_without_cells_are_shown_with_the_domain() {
-        let ends = |low: i64, high: i64| Ends {
+        let ends = |low: i64, high: i64| Bounds {
             low: Some(low.to_le_bytes().to_vec()),
             high: Some(high.to_le_bytes().to_vec()),
         };
-        let of = |ranges: Vec<Ends>, text| of_ranges(&schema(), &[ranges], vec![text]);
+        let of = |ranges: Vec<Bounds>, text| of_ranges(&schema(), &[ranges], vec![text]);
         let expected = "1975-07-07..1975-07-07 of dimension \"day\" lies outside its domain, 2013-01-01..2013-12-31: there are no cells";
         let notes = of(vec![ends(2013, 2013)], "2013");
         assert_eq!((notes.len(), notes[1].as_str()), (2, expected));

@@ -8,7 +8,7 @@ use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{BatchSink, Error, Format, SinkOptions, sink};
 
 use crate::failure::Failure;
-use crate::read::Out;
+use crate::output::Out;
 
 /// Bytes of a file that are to be handed on.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! `tdb read`: the cells of an array.
 
 mod aggregates;
+mod args;
 pub(crate) mod csv;
 mod grid;
 mod json;
@@ -13,11 +14,11 @@ mod spool;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
 
 use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
 use tdb_codec::to_u64;
 
+use self::args::Format;
 use self::csv::Csv;
 use self::grid::Grid;
 use self::json::Json;
@@ -25,15 +26,18 @@ use self::ndjson::Ndjson;
 use self::preview::Preview;
 use self::raw::Raw;
 use self::shown::Shown;
-use crate::args::{Format, ReadArgs};
+use crate::bounds::Bounds;
 use crate::condition;
 use crate::explain;
 use crate::failure::{Failure, Result};
 use crate::notes;
+use crate::output::Out;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
-use crate::ranges::{self, Ends};
+use crate::ranges;
 use crate::screen::Screen;
+
+pub(crate) use self::args::ReadArgs;
 
 /// The query defined by the arguments.
 struct Query<'a> {
@@ -41,7 +45,7 @@ struct Query<'a> {
     args: &'a ReadArgs,
     read: Read,
     /// The given ranges of each dimension; empty for the whole dimension.
-    ranges: Vec<Vec<Ends>>,
+    ranges: Vec<Vec<Bounds>>,
     /// How many of the columns, before the fields, are coordinates added by the format.
     coordinates: usize,
     /// Whether less is read than was requested, because no more is shown.
@@ -114,8 +118,8 @@ pub(crate) fn run(
 impl<'a> Query<'a> {
     fn new(args: &'a ReadArgs, array: &'a Array, err: &mut dyn Write) -> Result<Self> {
         let schema = array.schema();
-        let asked = ranges::asked(&args.ranges, &args.array, schema)?;
-        notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
+        let asked = ranges::query_ranges(&args.ranges, &args.array, schema)?;
+        notes::print(&args.array, schema, &asked.notes, args.condition.as_deref(), err);
         let order = args.order.map(Layout::from);
 
         let mut narrower = asked.clone();
@@ -263,21 +267,6 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The destination of text, and its name in error messages.
-pub(crate) struct Out<'o> {
-    pub(crate) out: &'o mut dyn Write,
-    pub(crate) path: Option<&'o Path>,
-}
-
-impl Out<'_> {
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result {
-        write(self.out).map_err(|error| match self.path {
-            Some(path) => Failure::at(path, error),
-            None => error.into(),
-        })
-    }
-}
-
 /// The destination of batches.
 trait Sink {
     /// Writes the first `cells` cells of a batch.
@@ -291,7 +280,7 @@ trait Sink {
 struct Summary<'a> {
     array: &'a Array,
     /// The given ranges of each dimension; empty for the whole dimension.
-    ranges: Vec<Vec<Ends>>,
+    ranges: Vec<Vec<Bounds>>,
     /// The given time window.
     timestamps: [Option<u64>; 2],
     order: Layout,
@@ -357,7 +346,7 @@ fn columns(
 
 /// Reduces the box of a dense row-major read to what its first `limit` cells need. Returns whether
 /// it was reduced.
-fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
+fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Bounds>], limit: usize) -> bool {
     let dimensions = &schema.domain.dimensions;
     // With several ranges of a dimension, the first cells may be anywhere.
     if schema.array_type != ArrayType::Dense || ranges.iter().any(|ranges| ranges.len() > 1) {
@@ -394,7 +383,7 @@ fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool 
             let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
             let low = dimensions.get(index).and_then(|dimension| dimension.coordinate(*low));
             let high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
-            *ranges = vec![Ends { low, high }];
+            *ranges = vec![Bounds { low, high }];
             narrowed = true;
         }
         if rows > 1 {
@@ -429,7 +418,7 @@ mod tests {
         ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("r", 100), dimension("c", 10)]))
     }
 
-    fn high(ranges: &[Ends]) -> Option<i32> {
+    fn high(ranges: &[Bounds]) -> Option<i32> {
         Some(i32::from_le_bytes(ranges.first()?.high.as_deref()?.try_into().ok()?))
     }
 
@@ -438,12 +427,13 @@ mod tests {
         let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 25));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(3), None));
-        let mut ranges = vec![vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }], Vec::new()];
+        let mut ranges =
+            vec![vec![Bounds { low: Some(5i32.to_le_bytes().to_vec()), high: None }], Vec::new()];
         assert!(narrow(&schema(), &mut ranges, 4));
         assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(5), Some(4)));
         let mut ranges = vec![Vec::new(), Vec::new()];
         assert!(!narrow(&schema(), &mut ranges, 1000));
-        let mut ranges = vec![vec![Ends::default(); 2], Vec::new()];
+        let mut ranges = vec![vec![Bounds::default(); 2], Vec::new()];
         assert!(!narrow(&schema(), &mut ranges, 25), "with several ranges the first rows may be anywhere");
     }
 

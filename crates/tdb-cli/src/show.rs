@@ -133,8 +133,8 @@ pub(crate) fn run(
     let opened = options.open_storage(stores.storage(&args.array)?);
     let array = opened.map_err(|error| Failure::of_array(&args.array, error))?;
     let schema = array.schema();
-    let asked = ranges::asked(&args.ranges, &args.array, schema)?;
-    notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
+    let asked = ranges::query_ranges(&args.ranges, &args.array, schema)?;
+    notes::print(&args.array, schema, &asked.notes, args.condition.as_deref(), err);
     let choice = Choice::of(args, schema)?;
     if args.tiles && !matches!(choice, Choice::Plane { .. }) {
         let what = "--tiles draws rectangles on a plane: it needs two dimensions, and --kind density or heat";

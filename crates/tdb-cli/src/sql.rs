@@ -118,10 +118,7 @@ pub(crate) enum SqlFormat {
 /// Without the feature, the command is known, and says how to get it.
 #[cfg(not(feature = "sql"))]
 pub(crate) fn run(_: &SqlArgs, _: Stores, _: Option<Screen>, _: &mut dyn Write, _: &mut dyn Write) -> Result {
-    Err(crate::failure::Failure::Failed(
-        "this build of tdb does not support SQL (the feature sql): cargo install tdb-cli --features sql"
-            .to_owned(),
-    ))
+    Err(crate::failure::Failure::Failed(crate::features::NO_SQL.to_owned()))
 }
 
 /// Runs the command.

@@ -10,6 +10,7 @@ use tdb_convert::{Compression, Error, Export, Format, SinkOptions, Subarray};
 
 use super::destination::{Destination, Kind, is_standard_output};
 use super::{ExportArgs, ExportCompression, ExportFormat};
+use crate::bounds::Bounds;
 use crate::condition;
 use crate::copy::boxes::DenseBox;
 use crate::failure::{Failure, Result};
@@ -123,12 +124,12 @@ impl ExportArgs {
     /// of the tiles.
     fn query(&self, array: &Array, err: &mut dyn Write) -> Result<(Read, Option<Subarray>)> {
         let schema = array.schema();
-        let mut asked = ranges::asked(&self.ranges, &self.array, schema)?;
-        notes::print(&self.array, schema, &asked, self.condition.as_deref(), err);
+        let mut asked = ranges::query_ranges(&self.ranges, &self.array, schema)?;
+        notes::print(&self.array, schema, &asked.notes, self.condition.as_deref(), err);
         let is_one = asked.labels.is_empty() && asked.dimensions.iter().all(|ranges| ranges.len() <= 1);
         let (read, part) = match schema.array_type {
             ArrayType::Dense if is_one => {
-                let found = DenseBox::asked(array, &asked);
+                let found = DenseBox::of_query(array, &asked);
                 let found =
                     found.map_err(|error| Failure::Usage(format!("{}: {error}", self.array.display())))?;
                 let ends = found.map(|found| found.ends(&schema.domain.dimensions));
@@ -145,7 +146,7 @@ impl ExportArgs {
                 for (ranges, written) in
                     asked.dimensions.iter_mut().zip(written).filter(|(own, _)| own.is_empty())
                 {
-                    ranges.push(ranges::Ends { low: Some(written.low), high: Some(written.high) });
+                    ranges.push(Bounds { low: Some(written.low), high: Some(written.high) });
                 }
                 (asked.apply(array.read(), schema), None)
             }

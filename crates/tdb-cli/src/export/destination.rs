@@ -8,9 +8,9 @@ use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{BatchSink, Error, Format, SinkOptions, sink};
 
 use crate::failure::{Failure, Result};
+use crate::output::Out;
 use crate::piped::Piped;
 use crate::place::is_url;
-use crate::read::Out;
 use crate::temporary::Temporary;
 
 /// The name of standard output on the command line.

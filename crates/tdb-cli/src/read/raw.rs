@@ -12,9 +12,9 @@ use tdb_text::value::{cell_val_num_json, coordinate_json};
 
 use super::shown::Shown;
 use super::{Sink, Summary};
+use crate::bounds::Bounds;
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
-use crate::ranges::Ends;
 
 /// Files in a folder to which batches are appended.
 pub(super) struct Raw<'f> {
@@ -141,8 +141,8 @@ impl Files {
 
 /// A range in the dimension's notation, or a list of several ranges; `null` for the whole
 /// dimension. Open ends are replaced by those of the domain.
-fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
-    let one = |ends: &Ends| -> Value {
+fn range((dimension, ranges): (&Dimension, &Vec<Bounds>)) -> Value {
+    let one = |ends: &Bounds| -> Value {
         let domain = dimension.domain.as_ref();
         let low = ends.low.as_ref().or(domain.map(|(low, _)| low));
         let high = ends.high.as_ref().or(domain.map(|(_, high)| high));
@@ -150,7 +150,7 @@ fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
     };
     match ranges.as_slice() {
         [] => Value::Null,
-        [ends] if *ends == Ends::default() => Value::Null,
+        [ends] if *ends == Bounds::default() => Value::Null,
         [ends] => one(ends),
         several => several.iter().map(one).collect(),
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use tdb_array::{Array, Cells, Column};
 
-use crate::args::ReadArgs;
+use super::args::ReadArgs;
 use crate::failure::Result;
 
 /// A column of a batch.

@@ -11,17 +11,18 @@ use tdb_text::value::coordinate_text;
 use super::ShowArgs;
 use super::along::Along;
 use super::value::Value;
+use crate::bounds::Bounds;
 use crate::condition;
 use crate::failure::{Failure, Result};
 use crate::place::shown;
 use crate::progress::{Meter, Unit};
-use crate::ranges::{Asked, Ends};
+use crate::ranges::QueryRanges;
 
 /// The cells of a picture.
 pub(super) struct Scan<'a> {
     pub(super) array: &'a Array,
     pub(super) args: &'a ShowArgs,
-    asked: Asked,
+    asked: QueryRanges,
     /// The domain of all cells; `None` if there are none.
     bounds: Option<Vec<Range>>,
 }
@@ -34,7 +35,7 @@ const MOST_WORDS: usize = 1 << 16;
 const MOST_WORD_BYTES: usize = 16 << 20;
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: Asked) -> Self {
+    pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: QueryRanges) -> Self {
         Self { array, args, asked, bounds: array.bounds() }
     }
 
@@ -56,7 +57,7 @@ impl<'a> Scan<'a> {
         let schema = self.array.schema();
         let labelled = |index: usize| {
             let label = |name: &String| schema.labels.iter().find(|label| label.name == *name);
-            let of = |(name, _): &(String, Ends)| {
+            let of = |(name, _): &(String, Bounds)| {
                 label(name).is_some_and(|label| usize::try_from(label.dimension) == Ok(index))
             };
             self.asked.labels.iter().any(of)
@@ -73,7 +74,7 @@ impl<'a> Scan<'a> {
                 fixed.push(format!("{} = {}", dimension.name, coordinate_text(dimension, &range.low)));
             }
             let high = if is_drawn { range.high } else { range.low.clone() };
-            let ends = Ends { low: Some(range.low), high: Some(high) };
+            let ends = Bounds { low: Some(range.low), high: Some(high) };
             self.asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
         }
         fixed
@@ -88,7 +89,7 @@ impl<'a> Scan<'a> {
         let ranges = self.asked.dimensions.get(index).filter(|ranges| !ranges.is_empty());
         let Some(ranges) = ranges else { return whole };
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        let pick = |of: fn(&Ends) -> &Option<Vec<u8>>, wanted: Ordering| {
+        let pick = |of: fn(&Bounds) -> &Option<Vec<u8>>, wanted: Ordering| {
             let ends: Option<Vec<&Vec<u8>>> = ranges.iter().map(|ends| of(ends).as_ref()).collect();
             let best = |a, b| if compare(b, a) == wanted { b } else { a };
             ends.and_then(|ends| ends.into_iter().map(Vec::as_slice).reduce(best).map(<[u8]>::to_vec))

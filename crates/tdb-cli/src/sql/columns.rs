@@ -12,8 +12,8 @@ use super::formats::Sink;
 use super::wrong::Wrong;
 use crate::failure::{Failure, Result};
 use crate::names::Unique;
+use crate::output::Out;
 use crate::piped::Piped;
-use crate::read::Out;
 
 /// A file whose batches are those of a result.
 pub(super) struct Columns<'o> {

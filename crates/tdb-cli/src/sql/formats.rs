@@ -15,10 +15,10 @@ use super::columns::Columns;
 use super::values::{Values, heading};
 use super::wrong::Wrong;
 use super::{SqlArgs, SqlFormat};
-use crate::ends::{Ends, Row, Words};
 use crate::failure::{Failure, Result};
+use crate::head_tail::{HeadTail, Row, Words};
 use crate::names::Unique;
-use crate::read::Out;
+use crate::output::Out;
 use crate::read::csv::quoted;
 use crate::screen::Screen;
 use crate::table::{Heading, Pages};
@@ -198,14 +198,14 @@ fn shown(columns: &[Values<'_>], row: usize) -> Result<Row, Wrong> {
 /// A table on a terminal.
 struct Shown<'o> {
     out: Out<'o>,
-    ends: Ends,
+    ends: HeadTail,
 }
 
 impl<'o> Shown<'o> {
     const WORDS: Words = Words { rows: "rows", choose: "" };
 
     fn new(out: Out<'o>, screen: Screen, headings: Vec<Heading>) -> Self {
-        let mut ends = Ends::new(screen, false, Self::WORDS);
+        let mut ends = HeadTail::new(screen, false, Self::WORDS);
         ends.headings(|| headings);
         Self { out, ends }
     }

@@ -158,7 +158,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::command::{Args, Command};
 
     struct Typed(Vec<&'static str>);
 

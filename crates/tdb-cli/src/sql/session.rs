@@ -176,7 +176,7 @@ fn context(args: &SqlArgs, environment: Arc<RuntimeEnv>) -> Result<SessionContex
             Ok(tdb_ballista::Cluster::new(address.as_str()).session(config, environment))
         }
         #[cfg(not(feature = "cluster"))]
-        Some(_) => Err(Failure::Failed(crate::cluster::MISSING.to_owned())),
+        Some(_) => Err(Failure::Failed(crate::features::NO_CLUSTER.to_owned())),
         None => Ok(SessionContext::new_with_config_rt(config(args), environment)),
     }
 }

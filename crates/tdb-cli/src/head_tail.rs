@@ -32,7 +32,7 @@ pub(crate) struct Words {
 
 /// The first and the last rows of a table.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct HeadTail {
     screen: Screen,
     words: Words,
     /// How many rows are shown at each end; `None` for all rows.
@@ -43,7 +43,7 @@ pub(crate) struct Ends {
     rows: usize,
 }
 
-impl Ends {
+impl HeadTail {
     /// For all rows, or for those at both ends.
     pub(crate) fn new(screen: Screen, all_rows: bool, words: Words) -> Self {
         let room = screen.rows.saturating_sub(OTHER_LINES) / 2;
