@@ -17,13 +17,15 @@ use tdb_schema::{Dimension, Range};
 use tdb_text::suggest::hint;
 use tdb_text::value::coordinate_text;
 
+use super::args::ImportArgs;
 use super::duplicates::{Finder, Keys, LeftOut, Rule};
 use super::enumerations::{Additions, Enumerated};
 use super::existing::Needs;
+use super::format::FileFormat;
 use super::grow::{self, Growth};
 use super::input::Input;
 use super::report::Report;
-use super::{FileFormat, ImportArgs, rows};
+use super::rows;
 use crate::condition;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;

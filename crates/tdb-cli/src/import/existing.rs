@@ -9,6 +9,7 @@ use tdb_array::{
 use tdb_schema::{Dimension, Range};
 use tdb_text::value::interval_text;
 
+use super::args::ImportArgs;
 use super::convert::Conversion;
 use super::duplicates::{Finder, Keys, LeftOut, Rule};
 use super::enumerations::{Additions, Enumerated};
@@ -16,9 +17,9 @@ use super::grow::{self, Growth};
 use super::npy::Npy;
 use super::report::Report;
 use super::rows;
+use super::source::Source;
 use super::table::Table;
 use super::tables::Tables;
-use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result};
 use crate::progress::Unit;
 

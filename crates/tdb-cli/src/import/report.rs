@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::ImportArgs;
+use super::args::ImportArgs;
 use crate::failure::{Result, one_line};
 use crate::place::shown;
 
