@@ -1,5 +1,5 @@
-//! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may
-//! take the place of a column of a subquery later, and of `now()`).
+//! Comparisons of two sides of different types, neither of which is a constant. (One may become a
+//! constant later: a column of a subquery, or `now()`.)
 
 use core::cmp::Ordering;
 
@@ -12,7 +12,8 @@ use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, binary_expr, lit, when,
 };
 
-use super::place::{unit, values_of};
+use super::position::values_of;
+use super::times::unit;
 use crate::Result;
 
 /// An exact comparison of two sides; `None` if DataFusion's is exact.
@@ -22,6 +23,7 @@ pub(super) fn compare(
     (right, right_type): (&Expr, &DataType),
 ) -> Result<Option<Expr>> {
     use DataType as D;
+    // An operator that cannot be swapped is symmetric.
     let swapped = op.swap().unwrap_or(op);
     Ok(match (values_of(left_type), values_of(right_type)) {
         (D::Int64 | D::UInt64 | D::Decimal128(_, 0), D::Float32 | D::Float64) => {
@@ -84,7 +86,7 @@ fn of_dates(dates: &DataType) -> TimeUnit {
     }
 }
 
-/// Times of two units.
+/// Compares times of two units.
 fn of_units(
     (left, left_type): (&Expr, &DataType),
     op: Operator,
@@ -123,9 +125,10 @@ fn to(expr: &Expr, data_type: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr.clone()), data_type))
 }
 
-/// Integers of 64 bits, or decimal numbers without digits behind the point, and reals. Rounding
-/// keeps their order, so that the rounded integer decides unless it is equal; a real that is equal
-/// to one is an integer itself, and has fewer digits than a decimal number.
+/// Compares integers of 64 bits, or decimal numbers without digits after the point, with
+/// floating-point numbers. Rounding keeps their order, so the rounded integer decides unless it is
+/// equal; a floating-point number that is equal to one is an integer itself, and has fewer digits
+/// than a decimal number.
 fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     use Operator as O;
     let (rounded, real_as_double) = (to(long, DataType::Float64), to(real, DataType::Float64));
@@ -142,7 +145,7 @@ fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     }
 }
 
-/// Times of a coarser unit and of a finer one, in the coarser unit: DataFusion would convert the
+/// Compares times of a coarser unit and of a finer one in the coarser unit: DataFusion would convert the
 /// coarser one, which may not fit, and take the conversion back by cutting where the finer one
 /// turns out to be a constant.
 fn coarse_with_fine(
