@@ -108,6 +108,7 @@ mod state;
 mod statistics;
 mod store;
 mod table;
+mod thresholds;
 mod value;
 
 pub use datafusion;
