@@ -1,8 +1,8 @@
 //! The gRPC service of the scheduler, for clients and executors.
 //!
 //! Three of Ballista's calls go through a [`Watch`]: the tasks that executors get, new queries, and
-//! the status of a query. The scheduler itself would answer the last one with the state of its graph
-//! of stages, which may have succeeded although the watch knows better.
+//! the status of a query. The scheduler itself would answer the last one with the state of its
+//! graph of stages, which may have succeeded although the watch knows better.
 
 use std::sync::Arc;
 

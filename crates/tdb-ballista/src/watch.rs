@@ -135,8 +135,8 @@ impl Watch {
         }
     }
 
-    /// The executor because of which a job that fails has to run again: it had a part of the job and
-    /// does not listen any more.
+    /// The executor because of which a job that fails has to run again: it had a part of the job
+    /// and does not listen any more.
     async fn gone(&self, executors: &HashSet<String>) -> Option<String> {
         let registered = self.executors.registered_executor_metadata().await;
         let concerned: Vec<_> =

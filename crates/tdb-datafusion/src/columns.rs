@@ -105,7 +105,8 @@ impl TableColumns {
     }
 
     /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else.
-    /// False for floating-point numbers, which SQL compares otherwise, for booleans and for enumerations.
+    /// False for floating-point numbers, which SQL compares otherwise, for booleans and for
+    /// enumerations.
     pub(crate) fn is_equal_by_bytes(&self, name: &str) -> bool {
         let comparable = self.position(name).map(|position| self.comparable(position));
         matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))

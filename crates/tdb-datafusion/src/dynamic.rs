@@ -1,8 +1,8 @@
 //! Dynamic filters, which other operators of a plan make while it runs: the keys that a join has
 //! collected on its other side, and the worst row that a top-k sort still keeps.
 //!
-//! A read applies the state that such filters have when it begins. So that it learns more as the sort
-//! proceeds, a partition is read in several parts, each with the state of that moment.
+//! A read applies the state that such filters have when it begins. So that it learns more as the
+//! sort proceeds, a partition is read in several parts, each with the state of that moment.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -56,8 +56,9 @@ impl DynamicFilters {
         *self.from_join.get_or_init(|| self.now(state).is_some())
     }
 
-    /// The condition that the filters now put on the cells of a sparse array. `None` if they exclude
-    /// none. A filter that cannot be translated excludes none: the operator that made it filters again.
+    /// The condition that the filters now put on the cells of a sparse array. `None` if they
+    /// exclude none. A filter that cannot be translated excludes none: the operator that made it
+    /// filters again.
     pub(crate) fn now(&self, state: &TableState) -> Option<CurrentFilter> {
         let filters: Vec<Expr> = self
             .filters

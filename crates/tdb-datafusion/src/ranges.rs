@@ -238,8 +238,9 @@ fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     }
 }
 
-/// The strings that satisfy a comparison with a string, and whether there are no others. There is no
-/// greatest string below another one, so the set of smaller strings contains the string itself too.
+/// The strings that satisfy a comparison with a string, and whether there are no others. There is
+/// no greatest string below another one, so the set of smaller strings contains the string itself
+/// too.
 fn texts(comparison: Comparison, value: &[u8]) -> Option<(Coordinates, bool)> {
     let value = value.to_vec();
     let set = match comparison {

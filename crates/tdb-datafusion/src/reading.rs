@@ -49,7 +49,8 @@ pub(crate) fn run(
         }
         let read = match part.dynamic.now(&part.scan.state) {
             Some(CurrentFilter::Nothing) => break,
-            // The filter is the same in all partitions: what they find out together may depend on it.
+            // The filter is the same in all partitions: what they find out together may depend on
+            // it.
             Some(CurrentFilter::Where(condition)) if from_join => read.condition(condition),
             Some(CurrentFilter::Where(condition)) => read.narrow(condition),
             None => read,
@@ -62,8 +63,8 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// The reads of a partition, one after the other: several if filters may become stricter in between,
-/// as those of a sort do. Those of a join do not change.
+/// The reads of a partition, one after the other: several if filters may become stricter in
+/// between, as those of a sort do. Those of a join do not change.
 fn parts(part: &PartitionRead, from_join: bool) -> Result<Vec<Read>> {
     if part.dynamic.is_empty() || from_join {
         return Ok(vec![part.read.clone()]);
@@ -109,7 +110,8 @@ fn send(
             continue;
         }
         let batch = match part.scan.schema.fields().is_empty() {
-            // The column was read only to count its rows: Arrow need not be able to hold its values.
+            // The column was read only to count its rows: Arrow need not be able to hold its
+            // values.
             true => rows_alone(found.len(), &part.scan)?,
             false => part.scan.mapping.record_batch(found).map_err(of_arrow)?,
         };

@@ -31,7 +31,8 @@ pub(crate) struct ScanRequest {
     pub(crate) batch_rows: usize,
     /// The memory of the session, if it is limited.
     pub(crate) memory: Option<usize>,
-    /// The session's estimate of how many percent of rows pass a filter about which nothing is known.
+    /// The session's estimate of how many percent of rows pass a filter about which nothing is
+    /// known.
     pub(crate) selectivity: u8,
 }
 
@@ -66,8 +67,8 @@ impl Scan {
         Ok(Self { parts, whole: None, is_sorted: true, ..self.clone() })
     }
 
-    /// Whether an aggregate of the scan is one query of the array. The groups of several queries would
-    /// have to be merged.
+    /// Whether an aggregate of the scan is one query of the array. The groups of several queries
+    /// would have to be merged.
     pub(crate) fn is_one_query(&self) -> bool {
         self.whole.is_some() || self.parts.len() == 1
     }

@@ -46,9 +46,9 @@ pub(crate) fn of_scan(
     coordinates: &[Option<Coordinates>],
     explained: &Explain,
 ) -> Result<Statistics> {
-    // Where the read applies filters exactly, no operator above it estimates how many rows pass them.
-    // A join has to know which side is small: the minima and maxima of tiles tell, or else the
-    // session's assumption.
+    // Where the read applies filters exactly, no operator above it estimates how many rows pass
+    // them. A join has to know which side is small: the minima and maxima of tiles tell, or else
+    // the session's assumption.
     let filtered = pushed.condition.is_some() && pushed.exact;
     let passing = |count: usize| match filtered {
         true => count.saturating_mul(usize::from(request.selectivity)) / 100,

@@ -12,8 +12,8 @@ use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 
-/// The reason for which a job has to run again, if there is one: a stage began again, or a task could
-/// not read the results of another one.
+/// The reason for which a job has to run again, if there is one: a stage began again, or a task
+/// could not read the results of another one.
 fn disturbance(graph: &ExecutionGraphBox) -> Option<String> {
     graph.stages().values().find_map(|stage| {
         let (id, attempts, tasks): (_, _, &[TaskInfo]) = match stage {

@@ -129,7 +129,8 @@ impl TaskTracker {
                 state.tasks.remove(task);
             }
         }
-        // An executor sends both numbers: if it has more free threads than threads, it runs nothing.
+        // An executor sends both numbers: if it has more free threads than threads, it runs
+        // nothing.
         let runs = usize::try_from(poll.threads.saturating_sub(poll.free)).unwrap_or(usize::MAX);
         let has = |state: &Job| state.tasks.values().filter(|executor| **executor == poll.executor).count();
         let handed: usize = self.running.values().map(has).sum();

@@ -71,8 +71,9 @@ impl<C: ArrayAggregate> ArrayAggregateExec<C> {
 }
 
 /// Computes aggregates in the array. If the parts of the scan are made of tiles, one query computes
-/// them with a thread for each part; if they are boxes, one query for each box, all at the same time.
-/// `None` if memory is too small, there are too many groups, or the array has no such aggregate.
+/// them with a thread for each part; if they are boxes, one query for each box, all at the same
+/// time. `None` if memory is too small, there are too many groups, or the array has no such
+/// aggregate.
 pub(super) async fn run_on_parts<T: Send + 'static>(
     scan: &Scan,
     memory: &Arc<MemoryReservation>,

@@ -1,4 +1,5 @@
-//! Aggregate functions of SQL: the aggregates of an array that each is computed from, and its value.
+//! Aggregate functions of SQL: the aggregates of an array that each is computed from, and its
+//! value.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -150,9 +151,9 @@ impl Function {
         own.collect()
     }
 
-    /// The state of a partial aggregation: the value, as one column; for an average two columns, the
-    /// number of values and their sum, which DataFusion merges. `None` if DataFusion's state may
-    /// differ.
+    /// The state of a partial aggregation: the value, as one column; for an average two columns,
+    /// the number of values and their sum, which DataFusion merges. `None` if DataFusion's state
+    /// may differ.
     pub(super) fn state(&self, found: &[AggregateNumber], types: &[DataType]) -> Option<Vec<ScalarValue>> {
         match (self, types) {
             (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
@@ -169,8 +170,8 @@ impl Function {
         }
     }
 
-    /// The number of values of an average, and their sum unless there are none. `None` if DataFusion's
-    /// sum may differ.
+    /// The number of values of an average, and their sum unless there are none. `None` if
+    /// DataFusion's sum may differ.
     fn values_and_sum(&self, found: &[AggregateNumber]) -> Option<(i128, Option<f64>)> {
         let Self::Mean { bounded, .. } = self else { return None };
         let integer = |at: usize| found.get(at).copied().and_then(AggregateNumber::integer);

@@ -14,8 +14,8 @@ use super::function::Function;
 use super::number::AggregateNumber;
 
 impl Function {
-    /// The aggregate whose values are those of the function, if there is one: sums, minima and maxima
-    /// are null where there is no value.
+    /// The aggregate whose values are those of the function, if there is one: sums, minima and
+    /// maxima are null where there is no value.
     fn aggregate_with_same_values<'a>(&self, values: &[&'a GroupedValues]) -> Option<&'a GroupedValues> {
         match self {
             Self::Rows | Self::Min(_) | Self::Max(_) => values.first().copied(),
@@ -24,9 +24,9 @@ impl Function {
         }
     }
 
-    /// The values of many groups as a column, given those of the function's aggregates. The column has
-    /// the values of [`Self::state`], which would take far longer for each group. `None` if there is
-    /// no such column for the type.
+    /// The values of many groups as a column, given those of the function's aggregates. The column
+    /// has the values of [`Self::state`], which would take far longer for each group. `None` if
+    /// there is no such column for the type.
     pub(super) fn column(
         &self,
         values: &[&GroupedValues],

@@ -58,7 +58,8 @@ impl Totals {
         Some(ArrayAggregateExec::instead_of(Self { functions }, scan, Arc::clone(plan)))
     }
 
-    /// The row of the result, given the aggregates of the array, and the counts of different values.
+    /// The row of the result, given the aggregates of the array, and the counts of different
+    /// values.
     fn row(
         &self,
         schema: &SchemaRef,

@@ -1,10 +1,11 @@
 //! `min` and `max` where DataFusion's own are wrong.
 //!
-//! In groups of floating-point numbers, DataFusion's functions start from the greatest finite number
-//! instead of infinity, and leave out NaN, which SQL orders after all numbers. And if all functions
-//! of a query without groups are `min` and `max`, DataFusion filters the rows of a scan by those of
-//! plain columns alone, and loses rows that only the minimum or maximum of another expression needs.
-//! Such an expression gets a function of another name here, which keeps DataFusion from filtering.
+//! In groups of floating-point numbers, DataFusion's functions start from the greatest finite
+//! number instead of infinity, and leave out NaN, which SQL orders after all numbers. And if all
+//! functions of a query without groups are `min` and `max`, DataFusion filters the rows of a scan
+//! by those of plain columns alone, and loses rows that only the minimum or maximum of another
+//! expression needs. Such an expression gets a function of another name here, which keeps
+//! DataFusion from filtering.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -27,8 +28,8 @@ use crate::Result;
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct MinMax {
     original: Original,
-    /// Whether the argument is an expression and not a plain column, so that no rows may be left out
-    /// because of other functions.
+    /// Whether the argument is an expression and not a plain column, so that no rows may be left
+    /// out because of other functions.
     of_expression: bool,
 }
 

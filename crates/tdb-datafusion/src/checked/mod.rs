@@ -1,9 +1,9 @@
 //! Checked arithmetic: overflow of integers is an error in `+`, `-`, `*`, negation and `sum`, where
-//! DataFusion's own functions wrap around. `min` and `max` are those of all rows, infinities and NaN
-//! among them. `count(DISTINCT …)` counts zeros of both signs once.
+//! DataFusion's own functions wrap around. `min` and `max` are those of all rows, infinities and
+//! NaN among them. `count(DISTINCT …)` counts zeros of both signs once.
 //!
-//! A rule of the session replaces DataFusion's functions by those of this crate, which have the same
-//! names in results.
+//! A rule of the session replaces DataFusion's functions by those of this crate, which have the
+//! same names in results.
 
 mod min_max;
 mod operators;

@@ -1,4 +1,5 @@
-//! `count(DISTINCT …)` of floating-point numbers counts zeros of both signs once, as `GROUP BY` does.
+//! `count(DISTINCT …)` of floating-point numbers counts zeros of both signs once, as `GROUP BY`
+//! does.
 //!
 //! DataFusion compares the bits of the numbers, unless it can group by them instead.
 

@@ -1,8 +1,8 @@
 //! `sum` of integers and durations that fails where the sum does not fit.
 //!
 //! Partial sums are exact (128 bits). So whether it fails depends neither on the order of the rows,
-//! nor on how a query is split: sums of fewer than 2^63 values of 64 bits fit in 128 bits, so none of
-//! the additions here can overflow. Sums of other types are DataFusion's.
+//! nor on how a query is split: sums of fewer than 2^63 values of 64 bits fit in 128 bits, so none
+//! of the additions here can overflow. Sums of other types are DataFusion's.
 
 mod groups;
 mod rows;

@@ -1,8 +1,8 @@
 //! Joins several `IN` lists of constants over one expression into one list.
 //!
-//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` too. But if nothing is left, it makes `false` or
-//! `true` of it even where `x` is null, and it considers two constants different if they are written
-//! differently. After this module there is nothing left for it to join.
+//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` too. But if nothing is left, it makes `false`
+//! or `true` of it even where `x` is null, and it considers two constants different if they are
+//! written differently. After this module there is nothing left for it to join.
 
 use std::collections::HashSet;
 

@@ -1,11 +1,11 @@
 //! Exact comparisons of values of different types.
 //!
-//! DataFusion converts one side of a comparison to the type of the other, or both to a third one, and
-//! some of these conversions round: 2^53 + 1 compared with a column of doubles, or 0.5 s compared
-//! with a column of seconds. A rule of the session rewrites such comparisons before that. A constant
-//! becomes a value of the other side's type or, if the type does not have it, the greatest value
-//! below it: then `=` is never true, and `<` and `<=` become `<=` that value. A comparison without a
-//! constant is taken apart into comparisons that are exact.
+//! DataFusion converts one side of a comparison to the type of the other, or both to a third one,
+//! and some of these conversions round: 2^53 + 1 compared with a column of doubles, or 0.5 s
+//! compared with a column of seconds. A rule of the session rewrites such comparisons before that.
+//! A constant becomes a value of the other side's type or, if the type does not have it, the
+//! greatest value below it: then `=` is never true, and `<` and `<=` become `<=` that value. A
+//! comparison without a constant is taken apart into comparisons that are exact.
 
 mod constant;
 mod lists;
@@ -64,8 +64,8 @@ impl Comparisons<'_> {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
                 self.compare(left, *op, right)
             }
-            // The nodes of a chain are visited from the innermost one: all but the last one have been
-            // joined already.
+            // The nodes of a chain are visited from the innermost one: all but the last one have
+            // been joined already.
             Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
                 Ok(self.joined_lists(expr, *op))
             }
@@ -97,7 +97,8 @@ impl Comparisons<'_> {
         constant::value(expr, self.options)
     }
 
-    /// The position of an expression among the values of a type, if it is a constant of another one.
+    /// The position of an expression among the values of a type, if it is a constant of another
+    /// one.
     fn position(&self, expr: &Expr, of: &DataType) -> Result<Option<Position>> {
         let Some(own) = self.type_of(expr) else { return Ok(None) };
         if values_of(&own) == values_of(of) {
@@ -192,8 +193,8 @@ impl Comparisons<'_> {
         Ok(any.map(|any| if *negated { !any } else { any }))
     }
 
-    /// Adds the zero of the other sign to a list of floating-point numbers that has one zero, because
-    /// DataFusion compares the bits of long lists. Returns whether it added one.
+    /// Adds the zero of the other sign to a list of floating-point numbers that has one zero,
+    /// because DataFusion compares the bits of long lists. Returns whether it added one.
     fn both_zeros(&self, list: &mut Vec<Expr>, of: &DataType) -> bool {
         if !matches!(of, DataType::Float32 | DataType::Float64) {
             return false;

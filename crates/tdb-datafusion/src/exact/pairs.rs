@@ -145,9 +145,9 @@ fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     }
 }
 
-/// Compares times of a coarser unit and of a finer one in the coarser unit: DataFusion would convert the
-/// coarser one, which may not fit, and take the conversion back by cutting where the finer one
-/// turns out to be a constant.
+/// Compares times of a coarser unit and of a finer one in the coarser unit: DataFusion would
+/// convert the coarser one, which may not fit, and take the conversion back by cutting where the
+/// finer one turns out to be a constant.
 fn coarse_with_fine(
     coarse: &Expr,
     coarse_type: &DataType,

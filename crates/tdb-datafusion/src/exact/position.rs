@@ -25,8 +25,8 @@ pub(super) fn values_of(data_type: &DataType) -> &DataType {
     }
 }
 
-/// The position of a constant among the values of a type. `None` if it is null, or if the two cannot
-/// be compared exactly here.
+/// The position of a constant among the values of a type. `None` if it is null, or if the two
+/// cannot be compared exactly here.
 pub(super) fn position(value: &ScalarValue, of: &DataType) -> Result<Option<Position>> {
     if let ScalarValue::Dictionary(_, value) = value {
         return position(value, of);
@@ -98,8 +98,8 @@ pub(super) fn decimal(value: &ScalarValue) -> Option<(i128, i8)> {
     })
 }
 
-/// The position of a number among integers, or among times in their unit, given the greatest integer
-/// that is not above it.
+/// The position of a number among integers, or among times in their unit, given the greatest
+/// integer that is not above it.
 pub(super) fn among(floor: i128, exact: bool, of: &DataType) -> Option<Position> {
     let (least, greatest) = limits(of)?;
     Some(if floor < least {

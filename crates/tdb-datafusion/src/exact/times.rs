@@ -89,8 +89,8 @@ fn local(nanoseconds: i128, zone: &str) -> Result<i128> {
     Ok(shown * SECOND + nanoseconds.rem_euclid(SECOND))
 }
 
-/// The nanoseconds since 1970 of a text, also those that do not fit in 64 bits. `None` if the text is
-/// not a time.
+/// The nanoseconds since 1970 of a text, also those that do not fit in 64 bits. `None` if the text
+/// is not a time.
 pub(crate) fn instant_of_text(text: &str, zone: Option<Arc<str>>) -> Option<i128> {
     let value = ScalarValue::Utf8(Some(text.to_owned()));
     let parse = |step| value.cast_to(&DataType::Timestamp(step, zone.clone())).ok();

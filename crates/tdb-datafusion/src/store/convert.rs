@@ -22,8 +22,8 @@ const NULLS: CastOptions<'static> =
     CastOptions { safe: true, format_options: datafusion::arrow::util::display::FormatOptions::new() };
 
 impl Conversion<'_> {
-    /// Converts values to the type of the column without changing them. Only floating-point numbers are
-    /// rounded, to the nearest one of the type.
+    /// Converts values to the type of the column without changing them. Only floating-point numbers
+    /// are rounded, to the nearest one of the type.
     pub(super) fn of(self, values: &ArrayRef) -> Result<ArrayRef> {
         use DataType as D;
         let from = values.data_type();
