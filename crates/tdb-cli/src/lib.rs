@@ -86,6 +86,7 @@ mod sql;
 mod suggest;
 mod table;
 mod temporary;
+mod thresholds;
 mod trace;
 mod verify;
 mod write;

@@ -113,6 +113,7 @@ const LAYERS: [Layers; 6] = [
         modules: &[
             // Errors, and the places of arrays.
             "features",
+            "thresholds",
             "suggest",
             "failure",
             "trace",
