@@ -15,7 +15,7 @@ use super::existing::append;
 use super::infer::parse_types;
 use super::report::Report;
 use super::source::Source;
-use super::survey::{Survey, Surveyed, Wanted};
+use super::survey::{ArrayOptions, Survey, Surveyed};
 use super::table::Table;
 use super::tables::Tables;
 use crate::buffers::Buffers;
@@ -23,6 +23,7 @@ use crate::compress;
 use crate::failure::{Failure, Result, one_line};
 use crate::progress::Unit;
 use crate::ranges::parse_names;
+use crate::thresholds::MAX_SAMPLE_CELLS;
 
 /// Makes an array of a file.
 pub(super) fn create(
@@ -105,7 +106,7 @@ impl ImportArgs {
     /// The schema of a new array for a table.
     fn survey(&self, tables: &Tables, err: &mut dyn Write) -> Result<Surveyed> {
         let usage = |error: String| self.usage(error);
-        let wanted = Wanted {
+        let options = ArrayOptions {
             dims: self.dims.as_deref().map(parse_names).unwrap_or_default(),
             domains: &self.domain,
             types: parse_types(&self.types).map_err(usage)?,
@@ -117,8 +118,9 @@ impl ImportArgs {
                 self.wrong("there are no cells, which say what types the columns of a new array have")
             );
         }
-        let rule = self.rule(wanted.allow_duplicates, !wanted.dims.is_empty())?;
-        let (mut survey, notes) = Survey::begin(tables.first(), tables.is_whole(), &wanted).map_err(usage)?;
+        let rule = self.rule(options.allow_duplicates, !options.dims.is_empty())?;
+        let (mut survey, notes) =
+            Survey::begin(tables.first(), tables.is_whole(), &options).map_err(usage)?;
         for note in notes {
             // If standard error is closed, the array is nevertheless as the note would say.
             let _ = writeln!(err, "note: {}: {}", self.shown().display(), one_line(&note));
@@ -141,7 +143,7 @@ impl ImportArgs {
                 Ok(())
             })?;
             found.into_iter().for_each(|(rows, spans)| survey.unite(rows, spans));
-            let coordinates = |place| self.coordinates_at(tables, &wanted.dims, place);
+            let coordinates = |place| self.coordinates_at(tables, &options.dims, place);
             left_out = self.left_out(finder, rule, "lines", true, &coordinates)?;
         }
         meter.clear();
@@ -151,7 +153,7 @@ impl ImportArgs {
     /// The first cells of each field of a new array.
     fn samples(&self, source: &Source, schema: &ArraySchema, inferred: &[String]) -> Result<Vec<Buffers>> {
         match source {
-            Source::Npy(npy) => Ok(vec![npy.sample(compress::SAMPLE)]),
+            Source::Npy(npy) => Ok(vec![npy.sample(MAX_SAMPLE_CELLS)]),
             Source::Table(tables) => Conversion::of_new(schema, inferred)
                 .columns(tables.first())
                 .map_err(|error| self.wrong(error)),

@@ -7,7 +7,7 @@ use super::tables::Tables;
 use crate::failure::{Failure, Result, one_line};
 
 impl ImportArgs {
-    /// What becomes of rows with the same coordinates.
+    /// The rule for rows with the same coordinates.
     pub(super) fn rule(&self, allows: bool, has_coordinates: bool) -> Result<Rule> {
         let given = self.duplicates.or(self.allow_duplicates.then_some(Rule::Allow));
         match given {
@@ -68,7 +68,7 @@ impl ImportArgs {
             };
             Some(dimensions.iter().filter_map(text).collect::<Vec<_>>().join(", "))
         };
-        // What stops the search is no failure.
+        // The error that stops the search is no failure.
         let searched = tables.for_each(&wrong, text, &mut |text| {
             found = text;
             if found.is_some() { Err(Failure::Usage(String::new())) } else { Ok(()) }
