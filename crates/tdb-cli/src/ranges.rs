@@ -23,11 +23,19 @@ pub(crate) struct QueryRanges {
     pub(crate) dimensions: Vec<Vec<Bounds>>,
     /// Ranges of dimension labels, by name.
     pub(crate) labels: Vec<(String, Bounds)>,
-    /// What the user should know about how they were understood.
+    /// Notes for the user about how they were understood.
     pub(crate) notes: Vec<String>,
 }
 
 impl QueryRanges {
+    /// The ranges of a dimension. A range that got lost would select other cells.
+    fn of_dimension(&mut self, index: usize, array: &Path) -> failure::Result<&mut Vec<Bounds>> {
+        let ranges = self.dimensions.get_mut(index);
+        ranges.ok_or_else(|| {
+            Failure::of_array(array, tdb_array::Error::internal("a dimension with a name has no ranges"))
+        })
+    }
+
     /// Restricts a query to these ranges.
     pub(crate) fn apply(self, mut query: Read, schema: &ArraySchema) -> Read {
         for (dimension, ranges) in schema.domain.dimensions.iter().zip(self.dimensions) {
@@ -65,8 +73,8 @@ pub(crate) fn query_ranges(
             asked.labels.push(found);
             continue;
         }
-        let (index, ends) = parse_named(schema, "--range", text).map_err(usage)?;
-        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
+        let (index, range) = parse_named(schema, "--range", text).map_err(usage)?;
+        asked.of_dimension(index, array)?.push(range);
     }
     for text in &args.points {
         let (index, points) = match text.split_once("=@") {
@@ -76,7 +84,7 @@ pub(crate) fn query_ranges(
             }
             None => parse_points(schema, text).map_err(usage)?,
         };
-        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
+        asked.of_dimension(index, array)?.extend(points);
     }
     let texts = schema.domain.dimensions.iter().map(|dimension| {
         let own = |text: &&String| named(schema, "", text).is_ok_and(|(_, of, _)| of.name == dimension.name);
@@ -160,7 +168,7 @@ fn named<'s, 't>(
     longest.ok_or_else(|| unnamed(schema, option, text))
 }
 
-/// What is wrong with a range or a list of points that does not begin with a dimension.
+/// The error of a range or a list of points that does not begin with a dimension.
 fn unnamed(schema: &ArraySchema, option: &str, text: &str) -> String {
     let begins = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
     let attribute = schema.attributes.iter().filter(|own| begins(&own.name)).max_by_key(|own| own.name.len());
@@ -265,7 +273,7 @@ fn split_escaped(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-struct End {
+struct ParsedEnd {
     /// The value; of a date, the first one inside of it.
     first: Option<Vec<u8>>,
     /// The same value; of a date, the last one inside of it.
@@ -273,14 +281,14 @@ struct End {
     is_date: bool,
 }
 
-impl End {
+impl ParsedEnd {
     fn one(value: Option<Vec<u8>>) -> Self {
         Self { first: value.clone(), last: value, is_date: false }
     }
 }
 
 /// One end of a range, or one coordinate: with or without quotes.
-fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
+fn parse_end(dimension: &Dimension, text: &str) -> Result<ParsedEnd> {
     let inside = quotes::inside(text);
     if dimension.is_var() {
         let bytes = match inside {
@@ -288,19 +296,19 @@ fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
             None if text.is_empty() => None,
             None => Some(quotes::unescape(text, Colons::Separate)?),
         };
-        return Ok(End::one(bytes));
+        return Ok(ParsedEnd::one(bytes));
     }
     let text = inside.unwrap_or(text);
     if text.is_empty() {
-        Ok(End::one(None))
+        Ok(ParsedEnd::one(None))
     } else if let Some(bytes) = parse_integer(dimension.datatype, text)? {
-        Ok(End::one(Some(bytes)))
+        Ok(ParsedEnd::one(Some(bytes)))
     } else if dimension.datatype.physical().is_float() {
-        Ok(End::one(Some(parse_real_end(dimension.datatype, text)?)))
+        Ok(ParsedEnd::one(Some(parse_real_end(dimension.datatype, text)?)))
     } else if dimension.datatype.is_datetime() {
         let (first, last) = date_span(dimension.datatype, text)?;
         let [first, last] = [first, last].map(|tick| Some(tick.to_le_bytes().to_vec()));
-        Ok(End { first, last, is_date: true })
+        Ok(ParsedEnd { first, last, is_date: true })
     } else {
         Err(format!("{text:?} is not an integer"))
     }

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use super::rows::{heading, text, title};
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::head_tail::{HeadTail, Row, Words};
@@ -31,7 +31,7 @@ impl<'a, 'o> Preview<'a, 'o> {
 }
 
 impl Sink for Preview<'_, '_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         let headings = || columns.iter().map(|shown| heading(&title(&shown.column), &shown.column)).collect();
         self.ends.headings(headings);
         let row = |at: usize| -> Result<Row, Infallible> {

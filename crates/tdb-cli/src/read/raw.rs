@@ -10,7 +10,7 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Dimension;
 use tdb_text::value::{cell_val_num_json, coordinate_json};
 
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Sink, Summary};
 use crate::bounds::Bounds;
 use crate::failure::{Failure, Result};
@@ -60,11 +60,11 @@ impl<'f> Raw<'f> {
 }
 
 impl Sink for Raw<'_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         if self.columns.is_empty() {
             fs::create_dir_all(self.folder).map_err(|error| Failure::at(self.folder, error))?;
             let mut stems = Unique::default();
-            for Shown { column, .. } in columns {
+            for ShownColumn { column, .. } in columns {
                 let stem = stems.name(&file_stem(&column.name));
                 self.columns.push(Files::create(column, self.folder, &stem)?);
             }
