@@ -113,7 +113,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     Ok(())
 }
 
-/// What a delete would do.
+/// The effect that a delete would have, in words.
 fn described(counts: &DeleteCounts) -> String {
     let unknown = match counts.unknown() {
         0 => String::new(),
@@ -122,7 +122,7 @@ fn described(counts: &DeleteCounts) -> String {
     format!("{} of {} cells would be deleted{unknown}", counts.removed, counts.cells)
 }
 
-/// Why a delete is refused.
+/// The reason for which a delete is refused.
 fn refusal(counts: &DeleteCounts) -> String {
     let unknown = counts.unknown();
     format!(

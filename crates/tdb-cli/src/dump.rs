@@ -54,7 +54,7 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     let key = args.key.key()?;
     let kind = args.kind.or_else(|| kind::of(&args.file)).or_else(|| kind::sniff(&file));
     let kind = kind.filter(|_| !file.is_empty());
-    let mut blocks = explain(&args.file, &file, kind, Beside { stores, key: key.as_ref() });
+    let mut blocks = explain(&args.file, &file, kind, ArrayAccess { stores, key: key.as_ref() });
     rest::add(&mut blocks, &file);
     if args.json {
         let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
@@ -83,15 +83,15 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     }
 }
 
-/// What is needed to read other files of the same array.
+/// Access to other files of the same array.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
+struct ArrayAccess<'a> {
     stores: &'a Stores,
     key: Option<&'a Key>,
 }
 
-fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> Vec<Block> {
-    let key = beside.key;
+fn explain(path: &Path, file: &[u8], kind: Option<Kind>, access: ArrayAccess<'_>) -> Vec<Block> {
+    let key = access.key;
     let generic =
         |what: &str, parse: &dyn Fn(Reader<'_>) -> Result<(), Trouble>| tile::explain(what, file, key, parse);
     match kind {
@@ -119,11 +119,11 @@ fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> 
         }),
         Some(Kind::Condition) => generic("delete condition", &lists::condition),
         Some(Kind::Update) => generic("update", &lists::update),
-        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, beside),
-        Some(Kind::Data) => fragment::explain_data(path, file, beside),
+        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, access),
+        Some(Kind::Data) => fragment::explain_data(path, file, access),
         Some(Kind::Commits) => lists::explain_commits(file, key),
         Some(Kind::Paths) => lists::explain_paths(file),
-        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, beside),
+        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, access),
     }
 }
 

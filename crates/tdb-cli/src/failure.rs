@@ -1,4 +1,4 @@
-//! Why a command ends early, and its exit code.
+//! Failures of commands, and their exit codes.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// A text on the command line is wrong at a column (in characters, counted from 1).
     Text {
-        /// What is wrong: one line.
+        /// The error: one line.
         line: String,
         /// The text.
         text: String,
@@ -134,8 +134,8 @@ impl Failure {
     }
 }
 
-/// What to do if there is no array, or something else than an array, at the place that was given;
-/// as the end of the message.
+/// The end of a message that says what to do if there is no array at the given place, or something
+/// else than an array.
 fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
     match error {
         tdb_array::Error::Io { path: place, source } if Path::new(place) == path => match source.kind() {

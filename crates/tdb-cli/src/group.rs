@@ -133,7 +133,7 @@ fn write(
     Ok(())
 }
 
-/// What is at a member's location, in words.
+/// The object at a member's location, in words.
 fn found_text(found: &Found) -> String {
     match found {
         Found::Object(ObjectType::Invalid) => "neither array nor group".to_owned(),

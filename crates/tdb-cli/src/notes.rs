@@ -1,4 +1,4 @@
-//! What the user should know about how ranges and conditions were understood.
+//! Notes for the user about how ranges and conditions were understood.
 
 use std::io::Write;
 use std::path::Path;
@@ -12,8 +12,8 @@ use tdb_text::value::interval_text;
 use crate::bounds::Bounds;
 use crate::failure::one_line;
 
-/// Prints notes about the ranges of a query, from [`of_ranges`], and about its condition on standard
-/// error. If that is closed, the result is nevertheless as they would say.
+/// Prints notes about the ranges of a query, from [`of_ranges`], and about its condition on
+/// standard error. If that is closed, the result is nevertheless as they would say.
 pub(crate) fn print(
     array: &Path,
     schema: &ArraySchema,
@@ -33,7 +33,7 @@ pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Bounds>], texts: Vec
     let mut notes = Vec::new();
     let dimensions = schema.domain.dimensions.iter().zip(ranges).zip(texts).enumerate();
     for (index, ((dimension, ranges), text)) in dimensions {
-        // Whoever writes a date writes a hyphen in it.
+        // A date has a hyphen.
         if dimension.datatype.is_datetime() && !text.trim_start_matches('-').contains(['-', '@']) {
             let ends = ranges.iter().flat_map(|ends| [&ends.low, &ends.high]).flatten();
             let ticks = ends.filter_map(|end| Some(i64::from_le_bytes(end.as_slice().try_into().ok()?)));
@@ -82,7 +82,8 @@ fn of_condition(text: &str, schema: &ArraySchema) -> Vec<String> {
     notes
 }
 
-/// Which dates numbers in the unit of a field are; nothing for fields without dates.
+/// A note about the dates that numbers in the unit of a field are; nothing for fields without
+/// dates.
 fn of_numbers(name: &str, datatype: Datatype, ticks: &[i64]) -> Option<String> {
     let dates: Option<Vec<String>> = ticks.iter().map(|tick| calendar::format(datatype, *tick)).collect();
     let dates = dates.filter(|dates| !dates.is_empty())?;

@@ -1,5 +1,4 @@
-//! What belongs to a command on a system: completions for shells, manual pages, and what this build
-//! can do.
+//! Completions for shells, manual pages, and the text of `tdb --version`.
 
 use std::fs;
 use std::io::Write;
@@ -57,8 +56,8 @@ pub(crate) fn man(args: &ManArgs, command: Command) -> Result {
     clap_mangen::generate_to(command, &args.folder).map_err(failed)
 }
 
-/// What `tdb --version` prints after the name: the version, what the build can read and write, and
-/// its features.
+/// The text that `tdb --version` prints after the name: the version, the format versions and
+/// filters of the build, and its features.
 pub(crate) fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(describe);
     &TEXT

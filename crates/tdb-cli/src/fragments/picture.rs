@@ -8,15 +8,14 @@ use tdb_text::calendar;
 use super::{domain_text, name_of};
 use crate::show::Along;
 use crate::show::dates;
+use crate::thresholds::MAX_TIMELINE_ROWS;
 
-/// More rows nobody can tell apart.
-const MOST: usize = 300;
 const SIZE: Size = Size { width: 900, height: 420 };
 
 /// Draws the fragments.
 pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) -> Picture {
     let order = family_order(events);
-    let left_out = order.len().saturating_sub(MOST);
+    let left_out = order.len().saturating_sub(MAX_TIMELINE_ROWS);
     let shown: Vec<&Event> = chosen(order, events).into_iter().filter_map(|at| events.get(at)).collect();
     let times = shown.iter().filter_map(|event| event.timestamps);
     let ends = times.reduce(|(first, last), (begin, end)| (first.min(begin), last.max(end)));
@@ -61,8 +60,9 @@ pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) 
 fn chosen(order: Vec<usize>, events: &[Event]) -> Vec<usize> {
     let in_use = |at: &usize| events.get(*at).is_some_and(|event| !is_replaced(event));
     let live = order.iter().filter(|at| in_use(at)).count();
-    let mut live_left_out = live.saturating_sub(MOST);
-    let mut others_left_out = order.len().saturating_sub(live).saturating_sub(MOST.saturating_sub(live));
+    let mut live_left_out = live.saturating_sub(MAX_TIMELINE_ROWS);
+    let mut others_left_out =
+        order.len().saturating_sub(live).saturating_sub(MAX_TIMELINE_ROWS.saturating_sub(live));
     let mut keeps = |at: &usize| {
         let left_out = if in_use(at) { &mut live_left_out } else { &mut others_left_out };
         let keeps = *left_out == 0;
@@ -149,7 +149,7 @@ fn ticks(first: u64, last: u64, share: impl Fn(u64) -> f64) -> Vec<Tick> {
     found.into_iter().filter_map(tick).collect()
 }
 
-/// How many fragments a read has to look at, in words.
+/// The number of fragments that a read has to look at, in words.
 fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)]) -> String {
     let live: Vec<&Bar> = bars.iter().filter(|bar| matches!(bar.mark, Mark::Live | Mark::Merged)).collect();
     let in_use = events.iter().filter(|event| matches!(event.state, State::Live)).count();
@@ -165,7 +165,7 @@ fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)
 
 /// The most fragments over one point.
 fn deepest(bars: &[&Bar]) -> usize {
-    // Where most overlap, some fragment begins in each dimension.
+    // At the place where most fragments overlap, some fragment begins in each dimension.
     let begins = |axis: usize| {
         let mut found: Vec<f64> = bars.iter().filter_map(|bar| Some(bar.places.get(axis)?[0])).collect();
         found.sort_by(f64::total_cmp);

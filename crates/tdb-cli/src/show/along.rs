@@ -9,6 +9,7 @@ use tdb_text::value::cell_text;
 
 use super::dates;
 use super::value::Value;
+use crate::thresholds::AXIS_LABELS;
 
 /// An axis of equal parts.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,9 +22,6 @@ pub(crate) enum Along {
     /// Texts, in their order: each part has `per` of them.
     Words { datatype: Datatype, words: Vec<Vec<u8>>, per: usize },
 }
-
-/// About how many texts an axis has.
-const TEXTS: usize = 6;
 
 impl Along {
     /// An axis from one value to another, in at most `most` parts. With `round`, parts begin at
@@ -172,7 +170,7 @@ impl Along {
         a
     }
 
-    /// What is written at the axis.
+    /// The text of the axis.
     pub(crate) fn axis(&self, name: &str) -> Axis {
         let parts = match self {
             // All at once, because each needs them all.
@@ -222,7 +220,7 @@ impl Along {
                 let tick = |part| Tick { at: middle(part), text: self.part_text(part) };
                 (0..parts).step_by(every).map(tick).collect()
             }
-            Self::Real { low, high, .. } => Axis::ticks_between(*low, *high, TEXTS),
+            Self::Real { low, high, .. } => Axis::ticks_between(*low, *high, AXIS_LABELS),
             Self::Whole { datatype, low, width, parts, only } => {
                 let all = *width as f64 * *parts as f64;
                 // A value is in the middle of what it takes.
@@ -234,7 +232,7 @@ impl Along {
                 if *only && *width > 1 {
                     ticks.retain(|(value, _)| (value - low) % width == 0);
                     if ticks.len() < 2 {
-                        let every = parts.div_ceil(TEXTS).max(1);
+                        let every = parts.div_ceil(AXIS_LABELS).max(1);
                         ticks = (0..*parts)
                             .step_by(every)
                             .filter_map(|part| Some((self.first(part)?, self.part_text(part))))
@@ -247,7 +245,7 @@ impl Along {
     }
 }
 
-/// How many whole steps lie below a number. A step below 1 is not exact, while its inverse is.
+/// The number of whole steps below a number. A step below 1 is not exact, while its inverse is.
 fn steps_to(value: f64, step: f64) -> f64 {
     (if step < 1.0 { value * inverse(step) } else { value / step }).floor()
 }
@@ -257,14 +255,14 @@ fn times_step(steps: f64, step: f64) -> f64 {
     if step < 1.0 { steps / inverse(step) } else { steps * step }
 }
 
-/// How many of a round step below 1 make 1; of tiny ones, about.
+/// The number of round steps below 1 that make 1; for tiny ones, about.
 fn inverse(step: f64) -> f64 {
     (1.0 / step).min(f64::MAX).round()
 }
 
 /// Round whole numbers from one to another.
 fn whole_steps(low: i128, high: i128) -> Vec<(i128, String)> {
-    let texts = i128::try_from(TEXTS).unwrap_or(1);
+    let texts = i128::try_from(AXIS_LABELS).unwrap_or(1);
     let step = round_width((high - low) / texts + 1);
     let first = (low + step - 1).div_euclid(step);
     let all = (first..).map_while(|at| at.checked_mul(step)).take_while(|value| *value <= high);

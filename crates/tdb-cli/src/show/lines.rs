@@ -48,7 +48,7 @@ pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: 
         }
         Ok(())
     })?;
-    // Where all values are further apart than parts are wide, no part between them is shown.
+    // If all values are further apart than parts are wide, no part between them is shown.
     if let Some((axis, before)) = along.stepped(step) {
         sums = before.iter().filter_map(|part| sums.get(*part).copied()).collect();
         spans = before.iter().filter_map(|part| spans.get(*part).copied()).collect();
@@ -72,7 +72,7 @@ pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: 
     })
 }
 
-/// How often the values of a field occur.
+/// A histogram of the values of a field.
 pub(super) fn histogram(scan: &mut Scan<'_>, field: &Field<'_>, target: &Target) -> Result<Histogram> {
     let all: Vec<usize> = (0..scan.array.schema().domain.dimensions.len()).collect();
     scan.fix(&all);

@@ -10,7 +10,7 @@ use super::target::Target;
 use super::value::Value;
 use crate::failure::Result;
 
-/// What a bin has collected.
+/// The cells of a bin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     count: u64,
@@ -152,7 +152,7 @@ pub(super) fn draw(
     Ok(plane)
 }
 
-/// How many cells were drawn, in words.
+/// The number of cells that were drawn, in words.
 pub(super) fn counted(cells: u64, blank: u64, values: bool) -> String {
     let cells = match cells {
         0 => "no cells".to_owned(),

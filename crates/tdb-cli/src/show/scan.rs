@@ -17,6 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::place::shown;
 use crate::progress::{Meter, Unit};
 use crate::ranges::QueryRanges;
+use crate::thresholds::{MAX_AXIS_TEXT_BYTES, MAX_AXIS_TEXTS};
 
 /// The cells of a picture.
 pub(super) struct Scan<'a> {
@@ -29,10 +30,6 @@ pub(super) struct Scan<'a> {
 
 /// Takes the values of a cell, of which those of null are missing.
 pub(super) type Take<'t> = &'t mut dyn FnMut(&[Option<&[u8]>]) -> Result;
-
-/// So many different texts are an axis, and so many bytes of them.
-const MOST_WORDS: usize = 1 << 16;
-const MOST_WORD_BYTES: usize = 16 << 20;
 
 impl<'a> Scan<'a> {
     pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: QueryRanges) -> Self {
@@ -136,12 +133,12 @@ impl<'a> Scan<'a> {
                 bytes = bytes.saturating_add(word.len());
                 words.insert(word.to_vec());
             }
-            if words.len() <= MOST_WORDS && bytes <= MOST_WORD_BYTES {
+            if words.len() <= MAX_AXIS_TEXTS && bytes <= MAX_AXIS_TEXT_BYTES {
                 return Ok(());
             }
-            let much = match bytes > MOST_WORD_BYTES {
-                true => format!("{} MiB of different texts", MOST_WORD_BYTES >> 20),
-                false => format!("{MOST_WORDS} different texts"),
+            let much = match bytes > MAX_AXIS_TEXT_BYTES {
+                true => format!("{} MiB of different texts", MAX_AXIS_TEXT_BYTES >> 20),
+                false => format!("{MAX_AXIS_TEXTS} different texts"),
             };
             Err(self.args.usage(format!(
                 "{name:?} has more than {much}, which are no axis: choose another field with --dims or --attr, or a part with \
