@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct ConsolidateArgs {
     /// Folder of the array or group.
     array: PathBuf,
-    /// FileKind to consolidate. Default: fragments; of a group, which has nothing else, metadata.
+    /// What to consolidate. Default: fragments; of a group, which has nothing else, metadata.
     #[arg(long, value_enum)]
     what: Option<FileKind>,
     /// Consolidate these fragments, given by name and separated by commas.
@@ -87,7 +87,7 @@ Examples:
 pub(crate) struct VacuumArgs {
     /// Folder of the array or group.
     array: PathBuf,
-    /// FileKind was consolidated. Default: fragments; of a group, which has nothing else, metadata.
+    /// What was consolidated. Default: fragments; of a group, which has nothing else, metadata.
     #[arg(long, value_enum)]
     what: Option<FileKind>,
     /// Remove leftovers of interrupted writes instead.
@@ -162,7 +162,12 @@ fn parse_ratio(text: &str) -> Result<f64, String> {
 
 /// Runs `tdb consolidate`.
 pub(crate) fn consolidate(args: &ConsolidateArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    run((&args.array, stores, args.what), &args.run, &|object| consolidation(args, object).plan(object), out)
+    run(
+        Target { path: &args.array, stores, what: args.what },
+        &args.run,
+        &|object| consolidation(args, object).plan(object),
+        out,
+    )
 }
 
 fn consolidation(args: &ConsolidateArgs, object: MaintainedObject<'_>) -> Consolidation {
@@ -197,7 +202,7 @@ pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write) ->
         };
         vacuum.plan(object)
     };
-    run((&args.array, stores, args.what), &args.run, &plan, out)
+    run(Target { path: &args.array, stores, what: args.what }, &args.run, &plan, out)
 }
 
 /// The kind of files of an object that is maintained.
@@ -209,13 +214,21 @@ fn stored(what: Option<FileKind>, object: MaintainedObject<'_>) -> Stored {
     what.unwrap_or(usual).into()
 }
 
+/// The array or the group that is maintained, and the kind of its files.
+struct Target<'a> {
+    path: &'a Path,
+    stores: &'a Stores,
+    what: Option<FileKind>,
+}
+
 /// Makes a plan, prints it, and carries it out unless it is a dry run.
 fn run(
-    (path, stores, what): (&Path, &Stores, Option<FileKind>),
+    target: Target<'_>,
     args: &RunArgs,
     plan: &dyn Fn(MaintainedObject<'_>) -> tdb_array::Result<MaintenancePlan>,
     out: &mut dyn Write,
 ) -> Result {
+    let Target { path, stores, what } = target;
     let failed = |error| Failure::of_array(path, error);
     let storage = stores.storage(path)?;
     let kind = object_type(&storage).map_err(|error| Failure::at(path, error))?;

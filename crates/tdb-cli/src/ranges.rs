@@ -29,11 +29,9 @@ pub(crate) struct QueryRanges {
 
 impl QueryRanges {
     /// The ranges of a dimension. A range that got lost would select other cells.
-    fn of_dimension(&mut self, index: usize, array: &Path) -> failure::Result<&mut Vec<Bounds>> {
+    fn of_dimension(&mut self, index: usize) -> failure::Result<&mut Vec<Bounds>> {
         let ranges = self.dimensions.get_mut(index);
-        ranges.ok_or_else(|| {
-            Failure::of_array(array, tdb_array::Error::internal("a dimension with a name has no ranges"))
-        })
+        ranges.ok_or_else(|| Failure::internal("a dimension with a name has no ranges"))
     }
 
     /// Restricts a query to these ranges.
@@ -74,7 +72,7 @@ pub(crate) fn query_ranges(
             continue;
         }
         let (index, range) = parse_named(schema, "--range", text).map_err(usage)?;
-        asked.of_dimension(index, array)?.push(range);
+        asked.of_dimension(index)?.push(range);
     }
     for text in &args.points {
         let (index, points) = match text.split_once("=@") {
@@ -84,7 +82,7 @@ pub(crate) fn query_ranges(
             }
             None => parse_points(schema, text).map_err(usage)?,
         };
-        asked.of_dimension(index, array)?.extend(points);
+        asked.of_dimension(index)?.extend(points);
     }
     let texts = schema.domain.dimensions.iter().map(|dimension| {
         let own = |text: &&String| named(schema, "", text).is_ok_and(|(_, of, _)| of.name == dimension.name);

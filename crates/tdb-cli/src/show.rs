@@ -1,6 +1,6 @@
 //! `tdb show`: the cells of an array as a picture.
 
-mod along;
+mod axis;
 pub(crate) mod dates;
 mod footprints;
 mod lines;
@@ -16,7 +16,7 @@ use clap::{Args as Group, ValueEnum};
 use tdb_array::{ArraySchema, ArrayType, MemoryBudget, QueryError};
 use tdb_schema::{Field, FieldKind};
 
-pub(crate) use self::along::Along;
+pub(crate) use self::axis::BinnedAxis;
 use self::scan::Scan;
 use self::target::{ColorChoice, Target, parse_size};
 use self::value::is_number;

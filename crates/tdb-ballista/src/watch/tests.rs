@@ -1,5 +1,7 @@
 //! What becomes of a job whose executors are lost.
 
+use core::time::Duration;
+
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{FailedTask, FetchPartitionError, SuccessfulJob, task_status};

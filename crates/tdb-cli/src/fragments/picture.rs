@@ -6,7 +6,7 @@ use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
 use tdb_text::calendar;
 
 use super::{domain_text, name_of};
-use crate::show::Along;
+use crate::show::BinnedAxis;
 use crate::show::dates;
 use crate::thresholds::MAX_TIMELINE_ROWS;
 
@@ -116,7 +116,7 @@ fn mark(event: &Event) -> Mark {
 }
 
 /// The axes of the first two dimensions, over all that is shown. Dimensions of texts have none.
-fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)> {
+fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, BinnedAxis)> {
     let Some(schema) = schema else { return Vec::new() };
     let mut found = Vec::new();
     for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
@@ -125,7 +125,7 @@ fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)>
             all.unite(dimension.datatype, &range);
             all
         });
-        if let Some(along) = all.and_then(|all| Along::of_range(dimension, &all))
+        if let Some(along) = all.and_then(|all| BinnedAxis::of_range(dimension, &all))
             && found.len() < 2
         {
             found.push((dimension.name.clone(), along));
@@ -134,8 +134,8 @@ fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)>
     found
 }
 
-fn places(schema: Option<&ArraySchema>, axes: &[(String, Along)], bounds: &[Range]) -> Vec<[f64; 2]> {
-    let place = |(name, along): &(String, Along)| {
+fn places(schema: Option<&ArraySchema>, axes: &[(String, BinnedAxis)], bounds: &[Range]) -> Vec<[f64; 2]> {
+    let place = |(name, along): &(String, BinnedAxis)| {
         let index = schema?.dimension_index(name)?;
         let (dimension, range) = (schema?.domain.dimensions.get(index)?, bounds.get(index)?);
         along.extent(dimension.datatype, &range.low, &range.high)
@@ -150,7 +150,7 @@ fn ticks(first: u64, last: u64, share: impl Fn(u64) -> f64) -> Vec<Tick> {
 }
 
 /// The number of fragments that a read has to look at, in words.
-fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)]) -> String {
+fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, BinnedAxis)]) -> String {
     let live: Vec<&Bar> = bars.iter().filter(|bar| matches!(bar.mark, Mark::Live | Mark::Merged)).collect();
     let in_use = events.iter().filter(|event| matches!(event.state, State::Live)).count();
     let mut note = format!("{} fragments, {in_use} of them in use", bars.len().saturating_add(left_out));

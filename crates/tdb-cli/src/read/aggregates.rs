@@ -15,7 +15,7 @@ use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
 
-/// ShownColumn instead of a sum that does not fit its type.
+/// The text instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";
 
 pub(super) fn run(

@@ -112,20 +112,24 @@ impl Files {
 
     /// Appends the first `cells` cells of a batch's column.
     fn append(&mut self, column: &Column, cells: usize) -> Result {
+        if cells == 0 {
+            return Ok(());
+        }
         let end = match (column.offsets(), column.cell_size()) {
             (Some(offsets), _) => offsets.get(cells).copied().and_then(to_usize),
             (None, Some(size)) => size.checked_mul(cells),
             (None, None) => None,
         };
-        // All columns of a result have its number of cells, so nothing is ever missing.
-        let data = end.and_then(|end| column.bytes().get(..end)).unwrap_or_default();
+        let short = || Failure::internal("a column has fewer cells than its batch");
+        let data = end.and_then(|end| column.bytes().get(..end)).ok_or_else(short)?;
         if let (Some(file), Some(offsets)) = (&mut self.offsets, column.offsets()) {
             // Offsets continue where the previous batch ended.
-            let starts = offsets.iter().take(cells).map(|offset| offset.saturating_add(self.data.len));
-            starts.into_iter().try_for_each(|start| file.append(&start.to_le_bytes()))?;
+            for offset in offsets.iter().take(cells) {
+                file.append(&(self.data.len + offset).to_le_bytes())?;
+            }
         }
         if let (Some(file), Some(validity)) = (&mut self.validity, column.validity()) {
-            file.append(validity.get(..cells).unwrap_or_default())?;
+            file.append(validity.get(..cells).ok_or_else(short)?)?;
         }
         self.data.append(data)
     }

@@ -5,7 +5,7 @@ use tdb_draw::{Footprint, Outline};
 use tdb_schema::Dimension;
 use tdb_text::value::interval_text;
 
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::scan::Scan;
 use crate::failure::Result;
 use crate::thresholds::MAX_RECTANGLES;
@@ -38,11 +38,11 @@ impl Footprints {
 }
 
 /// The rectangles of the visible fragments and, if that is asked for, of their tiles.
-pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &Along); 2]) -> Result<Footprints> {
+pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &BinnedAxis); 2]) -> Result<Footprints> {
     let mut found = Footprints { footprints: Vec::new(), fragments: 0, tiles: None, cut: false };
     let dimensions = &scan.array.schema().domain.dimensions;
     let place = |ranges: &[Range]| {
-        let extent = |(index, along): (usize, &Along)| {
+        let extent = |(index, along): (usize, &BinnedAxis)| {
             let (dimension, range) = (dimensions.get(index)?, ranges.get(index)?);
             along.extent(dimension.datatype, &range.low, &range.high)
         };

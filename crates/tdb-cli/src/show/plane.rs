@@ -3,7 +3,7 @@
 use tdb_draw::{Grid, Plane, Ramp};
 use tdb_schema::{Dimension, Field};
 
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::footprints;
 use super::scan::Scan;
 use super::target::Target;
@@ -20,7 +20,7 @@ struct Bin {
 /// An axis while cells are read.
 struct Side<'s> {
     dimension: &'s Dimension,
-    along: Along,
+    along: BinnedAxis,
     /// The greatest number of which all distances are multiples.
     step: i128,
 }
@@ -37,7 +37,7 @@ struct Bins<'s> {
 
 impl<'s> Side<'s> {
     fn new(scan: &Scan<'s>, index: usize, most: usize) -> Result<Self> {
-        let along = scan.along(index, most, false)?;
+        let along = scan.axis(index, most, false)?;
         let dimension = scan.array.schema().domain.dimensions.get(index);
         let dimension = dimension.ok_or_else(|| scan.args.usage("there is no such dimension"))?;
         Ok(Self { dimension, along, step: 0 })
@@ -173,7 +173,7 @@ fn are_squares(across: &Side<'_>, along: &Side<'_>) -> bool {
     let like_image = columns <= rows.saturating_mul(4) && rows <= columns.saturating_mul(4);
     let numbers = [across, along].iter().all(|side| !side.dimension.datatype.is_datetime());
     let same = match (&across.along, &along.along) {
-        (Along::Whole { width, .. }, Along::Whole { width: other, .. }) => width == other,
+        (BinnedAxis::Whole { width, .. }, BinnedAxis::Whole { width: other, .. }) => width == other,
         _ => false,
     };
     same && numbers && like_image

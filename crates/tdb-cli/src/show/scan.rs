@@ -9,7 +9,7 @@ use tdb_schema::Dimension;
 use tdb_text::value::coordinate_text;
 
 use super::ShowArgs;
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::value::Value;
 use crate::bounds::Bounds;
 use crate::condition;
@@ -29,7 +29,7 @@ pub(super) struct Scan<'a> {
 }
 
 /// Takes the values of a cell, of which those of null are missing.
-pub(super) type Take<'t> = &'t mut dyn FnMut(&[Option<&[u8]>]) -> Result;
+pub(super) type TakeCell<'t> = &'t mut dyn FnMut(&[Option<&[u8]>]) -> Result;
 
 impl<'a> Scan<'a> {
     pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: QueryRanges) -> Self {
@@ -102,7 +102,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The axis of a dimension, in at most `most` parts.
-    pub(super) fn along(&self, index: usize, most: usize, round: bool) -> Result<Along> {
+    pub(super) fn axis(&self, index: usize, most: usize, round: bool) -> Result<BinnedAxis> {
         let Some(dimension) = self.array.schema().domain.dimensions.get(index) else {
             return Err(self.args.usage("there is no such dimension"));
         };
@@ -119,11 +119,11 @@ impl<'a> Scan<'a> {
             (Some((low, high)), false) => (value(&low, Value::Whole(0)), value(&high, Value::Whole(0))),
             (None, _) => (Value::Whole(0), Value::Whole(0)),
         };
-        Ok(Along::between(dimension.datatype, low, high, most, round))
+        Ok(BinnedAxis::between(dimension.datatype, low, high, most, round))
     }
 
     /// The axis of the texts of a field.
-    pub(super) fn words(&self, name: &str, datatype: Datatype, most: usize) -> Result<Along> {
+    pub(super) fn words(&self, name: &str, datatype: Datatype, most: usize) -> Result<BinnedAxis> {
         let mut words: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut bytes = 0usize;
         self.each("reading texts", &[name], &mut |row| {
@@ -145,7 +145,7 @@ impl<'a> Scan<'a> {
                  --range or --where"
             )))
         })?;
-        Ok(Along::of_words(datatype, words.into_iter().collect(), most))
+        Ok(BinnedAxis::of_texts(datatype, words.into_iter().collect(), most))
     }
 
     /// A query for the cells.
@@ -172,7 +172,7 @@ impl<'a> Scan<'a> {
 
     /// Reads fields of all cells, and hands on each cell that there is: its values, or nothing for
     /// null.
-    pub(super) fn each(&self, what: &'static str, fields: &[&str], take: Take<'_>) -> Result {
+    pub(super) fn each(&self, what: &'static str, fields: &[&str], take: TakeCell<'_>) -> Result {
         if self.bounds.is_none() {
             return Ok(());
         }

@@ -27,7 +27,7 @@ use super::number::AggregateNumber;
 use super::of_scan;
 use crate::Result;
 use crate::columns::Comparable;
-use crate::error::of_arrow;
+use crate::error::{internal, of_arrow};
 use crate::scan::Scan;
 use crate::thresholds::MAX_PARTIAL_GROUPS;
 
@@ -160,6 +160,10 @@ impl Groups {
         let len = keys.len();
         if !AggregateNumber::are_those_of_sql(&values) {
             return Ok(None);
+        }
+        let last = len.checked_sub(1);
+        if last.is_some_and(|last| values.iter().any(|values| values.column.cell(last).is_none())) {
+            return Err(internal("a group has no value of an aggregate"));
         }
         let mut columns: Vec<ArrayRef> = if self.keys.is_empty() {
             Vec::new()

@@ -189,6 +189,9 @@ impl<T: ArrowPrimitiveType> MinMaxGroupsAccumulator<T> {
         let Some(values) = values.first() else { return internal_err!("an min_max has no arguments") };
         self.extremes.resize(all, None);
         let values = values.as_primitive::<T>();
+        if values.len() != groups.len() {
+            return internal_err!("{} rows of an extreme with {} groups", values.len(), groups.len());
+        }
         for (row, (value, group)) in values.iter().zip(groups).enumerate() {
             let Some(value) =
                 value.filter(|_| filter.is_none_or(|kept| kept.is_valid(row) && kept.value(row)))

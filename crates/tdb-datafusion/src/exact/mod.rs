@@ -24,6 +24,7 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetCompa
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 
+use self::pairs::Side;
 use self::position::{Position, position, values_of};
 pub(crate) use self::times::{instant_of_text, time};
 use crate::Result;
@@ -111,8 +112,10 @@ impl Comparisons<'_> {
         let (Some(left_type), Some(right_type)) = (self.type_of(left), self.type_of(right)) else {
             return Ok(None);
         };
+        let left_side = Side { expr: left, data_type: &left_type };
+        let right_side = Side { expr: right, data_type: &right_type };
         if values_of(&left_type) == values_of(&right_type) {
-            return Ok(pairs::of_dictionaries((left, &left_type), op, (right, &right_type)));
+            return Ok(pairs::of_dictionaries(left_side, op, right_side));
         }
         if let Some(position) = self.position(right, &left_type)? {
             return Ok(Some(against(left, op, position)));
@@ -126,7 +129,7 @@ impl Comparisons<'_> {
         {
             return Ok(None);
         }
-        pairs::compare((left, &left_type), op, (right, &right_type))
+        pairs::compare(left_side, op, right_side)
     }
 
     fn between(&self, between: &Between) -> Result<Option<Expr>> {
