@@ -10,7 +10,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, new_empty_array};
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::ScalarValue;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -19,7 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
-use tdb_array::{Grouped, Read};
+use tdb_array::{Grouped, GroupedValues, Read};
 
 use super::exec::{ArrayAggregate, ArrayAggregateExec, run_on_parts};
 use super::function::Function;
@@ -158,20 +158,27 @@ impl Groups {
     fn rows(&self, scan: &Scan, schema: &SchemaRef, groups: Grouped) -> Result<Option<RecordBatch>> {
         let (keys, values) = groups.into_parts();
         let len = keys.len();
+        if len == 0 {
+            return Ok(Some(RecordBatch::new_empty(schema.clone())));
+        }
         if !AggregateNumber::are_those_of_sql(&values) {
             return Ok(None);
         }
-        let last = len.checked_sub(1);
-        if last.is_some_and(|last| values.iter().any(|values| values.column.cell(last).is_none())) {
+        let aggregates = Function::all_aggregates(&self.functions);
+        let is_whole = |values: &GroupedValues| values.column.cell(len - 1).is_some();
+        if values.len() != aggregates.len() || !values.iter().all(is_whole) {
             return Err(internal("a group has no value of an aggregate"));
         }
+        // The values are in the order in which they were asked for.
+        let values: Vec<_> = aggregates.into_iter().zip(values).collect();
         let mut columns: Vec<ArrayRef> = if self.keys.is_empty() {
             Vec::new()
         } else {
             scan.mapping.record_batch(keys).map_err(of_arrow)?.columns().to_vec()
         };
         for (function, types) in self.functions.iter().zip(&self.states) {
-            let own = function.select(&values, |values| &values.aggregate)?;
+            let own = function.select(&values, |(aggregate, _)| aggregate)?;
+            let own: Vec<_> = own.into_iter().map(|(_, values)| values).collect();
             if let [data_type] = types.as_slice()
                 && let Some(column) = function.column(&own, len, data_type)
             {
@@ -187,11 +194,8 @@ impl Groups {
                 let Some(state) = function.state(&found, types) else { return Ok(None) };
                 states.iter_mut().zip(state).for_each(|(states, state)| states.push(state));
             }
-            for (states, data_type) in states.into_iter().zip(types) {
-                columns.push(match states.is_empty() {
-                    true => new_empty_array(data_type),
-                    false => ScalarValue::iter_to_array(states)?,
-                });
+            for states in states {
+                columns.push(ScalarValue::iter_to_array(states)?);
             }
         }
         let options = RecordBatchOptions::new().with_row_count(Some(len));
