@@ -1,6 +1,5 @@
 //! The client: sends queries to a scheduler, and runs them again when an executor is lost.
 
-use core::time::Duration;
 use std::fmt;
 use std::sync::Arc;
 
@@ -40,20 +39,10 @@ use crate::codec::Codec;
 use crate::error::ClusterError;
 use crate::net::with_connections;
 use crate::scheduler::builder;
+use crate::thresholds::{BUFFERED_BATCHES, CONNECT_TIMEOUT, MAX_ATTEMPTS, MAX_HELD_BYTES, RETRY_PAUSE};
 use crate::watch::{LOST, NOBODY, STOPPED};
 
-/// How often a query is run before its executors are given up.
-const ATTEMPTS: u32 = 5;
-/// How long the scheduler may take to accept a connection.
-const CONNECT: Duration = Duration::from_secs(10);
-/// The pause before a query is run again, times the number of attempts so far.
-const PAUSE: Duration = Duration::from_millis(500);
-/// The bytes of a result that are held until all of it is there. When an executor is lost after
-/// that, the query cannot be run again without passing on the same rows twice.
-const HELD: usize = 128 << 20;
-/// The number of batches that wait for the caller.
-const WAITING: usize = 1;
-/// How errors of Ballista name rows that could not be fetched from another executor.
+/// The names of Ballista's errors for rows that could not be fetched from another executor.
 const UNFETCHED: [&str; 4] = ["FetchFailed", "FetchPartitionError", "GrpcConnectionError", "GrpcActionError"];
 
 /// A cluster, as its clients see it.
@@ -104,10 +93,10 @@ impl Cluster {
 
     /// An error if nobody listens at the address.
     async fn reach(&self) -> Result<(), ClusterError> {
-        let reason = match timeout(CONNECT, TcpStream::connect(&*self.address)).await {
+        let reason = match timeout(CONNECT_TIMEOUT, TcpStream::connect(&*self.address)).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => error.to_string(),
-            Err(_) => format!("no answer in {CONNECT:?}"),
+            Err(_) => format!("no answer in {CONNECT_TIMEOUT:?}"),
         };
         Err(ClusterError::NoScheduler { address: self.address.to_string(), reason })
     }
@@ -116,7 +105,9 @@ impl Cluster {
     /// nothing to end.
     pub(crate) async fn cancel(&self, job: &JobId) {
         let Ok(endpoint) = create_grpc_client_endpoint(self.url(), None) else { return };
-        if let Ok(channel) = endpoint.connect_timeout(CONNECT).timeout(CONNECT).connect().await {
+        if let Ok(channel) =
+            endpoint.connect_timeout(CONNECT_TIMEOUT).timeout(CONNECT_TIMEOUT).connect().await
+        {
             let job_id = job.as_str().to_owned();
             let _ = SchedulerGrpcClient::new(channel).cancel_job(CancelJobParams { job_id }).await;
         }
@@ -149,7 +140,7 @@ impl QueryPlanner for Planner {
             LogicalPlan::Analyze(_) => {
                 return not_impl_err!("EXPLAIN ANALYZE measures one process: run it without the cluster");
             }
-            // It shows how one process would answer.
+            // It shows the plan of one process.
             LogicalPlan::Explain(_) => return self.here.create_physical_plan(plan, session).await,
             _ => {}
         }
@@ -161,7 +152,7 @@ impl QueryPlanner for Planner {
     }
 }
 
-/// The same plan, in which arrays stay in the state that they have now, and how many there are.
+/// The same plan, in which arrays stay in their present state, and the number of arrays.
 fn pinned(plan: &LogicalPlan, session: &dyn Session) -> Result<(LogicalPlan, usize)> {
     let mut arrays = 0usize;
     let pin = |node: LogicalPlan| {
@@ -172,7 +163,7 @@ fn pinned(plan: &LogicalPlan, session: &dyn Session) -> Result<(LogicalPlan, usi
         let Some(table) = provider.downcast_ref::<TdbTable>() else {
             return Ok(Transformed::no(LogicalPlan::TableScan(scan)));
         };
-        arrays = arrays.saturating_add(1);
+        arrays += 1;
         scan.source = provider_as_source(Arc::new(table.pinned(session)));
         Ok(Transformed::yes(LogicalPlan::TableScan(scan)))
     };
@@ -204,8 +195,8 @@ impl ClusterExec {
 
     /// Runs the query until an attempt was not disturbed.
     async fn run(self, context: Arc<TaskContext>, rows: Sender<Result<RecordBatch>>) -> Result<()> {
-        // Each question for the status of the job has a limit of time. A connection on which the
-        // scheduler tells it has none.
+        // Each request for the status of the job has a timeout. A connection on which the scheduler
+        // pushes it has none.
         let config = context.session_config().clone().set_bool(BALLISTA_CLIENT_PULL, true);
         let context = Arc::new(TaskContext::default().with_session_config(config));
         let mut attempts = 1;
@@ -219,13 +210,13 @@ impl ClusterExec {
             }
             attempt.cancel().await;
             if attempt.passed > 0 {
-                return Err(ClusterError::RowsLost { rows: attempt.passed, reason }.into());
+                return Err(ClusterError::RowsLost { rows: attempt.rows_passed(), reason }.into());
             }
-            if attempts >= ATTEMPTS {
+            if attempts >= MAX_ATTEMPTS {
                 return Err(ClusterError::ExecutorsLost { attempts, reason }.into());
             }
-            sleep(PAUSE.saturating_mul(attempts)).await;
-            attempts = attempts.saturating_add(1);
+            sleep(RETRY_PAUSE * attempts).await;
+            attempts += 1;
         }
     }
 }
@@ -241,7 +232,7 @@ struct Attempt {
     cluster: Cluster,
     query: DistributedQueryExec<LogicalPlanNode>,
     /// The number of rows that were passed on.
-    passed: u64,
+    passed: usize,
     has_ended: bool,
 }
 
@@ -263,9 +254,9 @@ impl Attempt {
         let mut batches = self.query.execute(0, context.clone())?;
         let (mut held, mut bytes) = (Vec::new(), 0usize);
         while let Some(batch) = batches.next().await.transpose()? {
-            bytes = bytes.saturating_add(batch.get_array_memory_size());
+            bytes += batch.get_array_memory_size();
             held.push(batch);
-            if bytes > HELD && !self.pass(&mut held, rows).await {
+            if bytes > MAX_HELD_BYTES && !self.pass(&mut held, rows).await {
                 return Ok(());
             }
         }
@@ -277,7 +268,7 @@ impl Attempt {
     /// Passes on batches; false if nobody receives them any more.
     async fn pass(&mut self, held: &mut Vec<RecordBatch>, rows: &Sender<Result<RecordBatch>>) -> bool {
         for batch in held.drain(..) {
-            self.passed = self.passed.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+            self.passed += batch.num_rows();
             if rows.send(Ok(batch)).await.is_err() {
                 return false;
             }
@@ -285,8 +276,12 @@ impl Attempt {
         true
     }
 
-    /// What an error says about an executor that was lost, if it does: then another attempt may
-    /// succeed.
+    /// The number of rows that were passed on, for an error message.
+    fn rows_passed(&self) -> u64 {
+        u64::try_from(self.passed).unwrap_or(u64::MAX)
+    }
+
+    /// The text of an error that is about a lost executor: then another attempt may succeed.
     fn loss(&self, error: &DataFusionError) -> Option<String> {
         let text = error.to_string();
         let job = self.query.job_id()?;
@@ -359,7 +354,7 @@ impl ExecutionPlan for ClusterExec {
         if partition > 0 {
             return internal_err!("partition {partition} of 1");
         }
-        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), WAITING);
+        let mut stream = RecordBatchReceiverStreamBuilder::new(self.schema(), BUFFERED_BATCHES);
         let rows = stream.tx();
         stream.spawn(self.clone().run(context, rows));
         Ok(stream.build())

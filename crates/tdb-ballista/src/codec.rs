@@ -1,4 +1,4 @@
-//! Plans as bytes: arrays, and everything else as the codecs inside do it.
+//! The codec of plans: arrays as bytes of this crate, everything else by Ballista's codecs.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::scan::RemoteScanExec;
 /// Marks a function of a plan that is not DataFusion's, though it may have its name.
 const OWN: &[u8] = b"tdbfunction";
 
-/// The function of ours that has a name.
+/// The function of this crate that has a name.
 fn own<F>(name: &str, find: fn(&str) -> Option<F>) -> Result<F> {
     match find(name) {
         Some(function) => Ok(function),

@@ -1,4 +1,4 @@
-//! What can go wrong with a cluster.
+//! Errors of clusters.
 
 use core::error::Error;
 use core::time::Duration;
@@ -22,7 +22,7 @@ pub enum ClusterError {
     /// There were no executors.
     #[error("the cluster has no executors: start some with tdb cluster executor ({reason})")]
     NoExecutors {
-        /// What the scheduler said.
+        /// The message of the scheduler.
         reason: String,
     },
     /// A scheduler would call executors lost that only work.
@@ -41,7 +41,7 @@ pub enum ClusterError {
     ExecutorsLost {
         /// How often the query ran.
         attempts: u32,
-        /// What the scheduler or an executor said.
+        /// The message of the scheduler or an executor.
         reason: String,
     },
     /// An executor was lost when so many rows of the result had been passed on that the query could
@@ -50,7 +50,7 @@ pub enum ClusterError {
     RowsLost {
         /// The number of rows that were passed on.
         rows: u64,
-        /// What the client saw.
+        /// The error that the client got.
         reason: String,
     },
 }

@@ -1,6 +1,5 @@
-//! The executor: reads parts of arrays, and does what the scheduler tells it with them.
+//! The executor: reads partitions of arrays, and runs the tasks that the scheduler gives it.
 
-use core::time::Duration;
 use std::sync::Arc;
 
 use ballista_core::config::TaskSchedulingPolicy;
@@ -11,9 +10,8 @@ use tokio::net::TcpListener;
 
 use crate::codec::Codec;
 use crate::net::{connections, session_config};
+use crate::thresholds::SCHEDULER_CONNECT_SECONDS;
 
-/// How long an executor tries to reach the scheduler.
-const CONNECT: Duration = Duration::from_secs(20);
 /// The address on which an executor listens if it is not told otherwise.
 const LOOPBACK: &str = "127.0.0.1";
 
@@ -101,7 +99,7 @@ impl Executor {
             grpc_port: port,
             scheduler_host: self.scheduler.0,
             scheduler_port: self.scheduler.1,
-            scheduler_connect_timeout_seconds: u16::try_from(CONNECT.as_secs()).unwrap_or(u16::MAX),
+            scheduler_connect_timeout_seconds: SCHEDULER_CONNECT_SECONDS,
             vcores: self.threads,
             work_dir: self.folder,
             task_scheduling_policy: TaskSchedulingPolicy::PullStaged,

@@ -1,14 +1,14 @@
-//! What clients and executors say to the scheduler.
+//! The gRPC service of the scheduler, for clients and executors.
 //!
-//! Three of Ballista's answers go through a [`Watch`]: which tasks executors get, when a query was
-//! asked for, and what has become of it. The scheduler's own answer to the last one would be the
-//! state of its graph of stages, which may have succeeded although the watch knows better.
+//! Three of Ballista's calls go through a [`Watch`]: the tasks that executors get, new queries, and
+//! the status of a query. The scheduler itself would answer the last one with the state of its
+//! graph of stages, which may have succeeded although the watch knows better.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use ballista_core::JobId;
-use ballista_core::serde::protobuf::execute_query_result::Result as Asked;
+use ballista_core::serde::protobuf::execute_query_result::Result as QueryResult;
 use ballista_core::serde::protobuf::executor_resource::Resource;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{
@@ -28,8 +28,9 @@ use crate::watch::{Poll, Task, Watch};
 /// The scheduler, without its type: the compiler would look through all of it for each function
 /// below, to find out whether a thread may have the function's answer, and would take half a
 /// minute.
-type Server = dyn SchedulerGrpc<ExecuteQueryPushStream = Pushed>;
-type Pushed = <SchedulerServer<LogicalPlanNode, PhysicalPlanNode> as SchedulerGrpc>::ExecuteQueryPushStream;
+type Server = dyn SchedulerGrpc<ExecuteQueryPushStream = PushStream>;
+type PushStream =
+    <SchedulerServer<LogicalPlanNode, PhysicalPlanNode> as SchedulerGrpc>::ExecuteQueryPushStream;
 type Answer<T> = Result<Response<T>, Status>;
 
 /// A scheduler that is watched.
@@ -38,7 +39,7 @@ pub(crate) struct Gate {
     pub(crate) watch: Arc<Watch>,
 }
 
-/// What an executor says.
+/// The poll of an executor; `None` if it does not say who it is, or how many threads it has.
 fn poll(params: &PollWorkParams) -> Option<Poll> {
     let executor = params.metadata.as_ref()?;
     let resources = &executor.specification.as_ref()?.resources;
@@ -58,7 +59,7 @@ fn poll(params: &PollWorkParams) -> Option<Poll> {
 
 #[async_trait]
 impl SchedulerGrpc for Gate {
-    type ExecuteQueryPushStream = Pushed;
+    type ExecuteQueryPushStream = PushStream;
 
     async fn poll_work(&self, request: Request<PollWorkParams>) -> Answer<PollWorkResult> {
         let Some(poll) = poll(request.get_ref()) else {
@@ -120,7 +121,7 @@ impl SchedulerGrpc for Gate {
 
     async fn execute_query(&self, request: Request<ExecuteQueryParams>) -> Answer<ExecuteQueryResult> {
         let answer = self.server.execute_query(request).await?;
-        if let Some(Asked::Success(success)) = &answer.get_ref().result {
+        if let Some(QueryResult::Success(success)) = &answer.get_ref().result {
             self.watch.asked(&JobId::from(success.job_id.clone()));
         }
         Ok(answer)

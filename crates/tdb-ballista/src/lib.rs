@@ -56,6 +56,7 @@ mod message;
 mod net;
 mod scan;
 mod scheduler;
+mod thresholds;
 mod watch;
 
 use core::time::Duration;
@@ -70,6 +71,6 @@ pub use self::scheduler::Scheduler;
 pub const HEARTBEAT: Duration = Duration::from_secs(5);
 /// The default time after which an executor that says nothing is lost.
 pub const TIMEOUT: Duration = Duration::from_secs(15);
-/// Into how many partitions scans are cut, and rows between stages, if a client asks for nothing
-/// else: more than the threads of a small cluster, so that none waits long for another.
+/// The default number of partitions of a scan, and of the rows between stages: more than the
+/// threads of a small cluster, so that none waits long for another.
 pub const PARTITIONS: usize = 16;

@@ -246,8 +246,8 @@ impl ExecutionPlan for RemoteScanExec {
     fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
         match &self.scan {
             Some(scan) if self.is_whole() => {
-                let asked = StatisticsArgs::new().with_partition(partition);
-                StatisticsContext::new().compute(scan.as_ref(), &asked)
+                let args = StatisticsArgs::new().with_partition(partition);
+                StatisticsContext::new().compute(scan.as_ref(), &args)
             }
             _ => Ok(Arc::new(Statistics::new_unknown(&self.header.schema))),
         }

@@ -28,17 +28,10 @@ use crate::client::Cluster;
 use crate::codec::Codec;
 use crate::error::{ClusterError, external};
 use crate::gate::Gate;
-use crate::net::{ANSWER, PING, session_config};
+use crate::net::session_config;
 use crate::scan::RemoteScans;
+use crate::thresholds::{MAX_STAGE_FAILURES, MAX_TASK_FAILURES, PING_PAUSE, PING_TIMEOUT, WATCH_SECONDS};
 use crate::watch::Watch;
-
-/// How often a task may fail for reasons that may pass, such as a store that does not answer.
-const TASK_FAILURES: usize = 4;
-/// A stage that failed never begins again: the client runs the whole query again. See the module
-/// `watch`.
-const STAGE_FAILURES: usize = 1;
-/// The seconds between two looks for executors that are gone.
-const LOOK_SECONDS: u64 = 1;
 
 /// A scheduler.
 #[derive(Clone, Debug)]
@@ -83,10 +76,10 @@ impl Scheduler {
             // threads, and lose those of stages that begin again.)
             scheduling_policy: TaskSchedulingPolicy::PullStaged,
             executor_timeout_seconds: seconds,
-            expire_dead_executor_interval_seconds: LOOK_SECONDS,
+            expire_dead_executor_interval_seconds: WATCH_SECONDS,
             no_executors_grace_period_seconds: seconds,
-            task_max_failures: TASK_FAILURES,
-            stage_max_failures: STAGE_FAILURES,
+            task_max_failures: MAX_TASK_FAILURES,
+            stage_max_failures: MAX_STAGE_FAILURES,
             override_session_builder: Some(Arc::new(session)),
             override_config_producer: Some(Arc::new(session_config)),
             override_logical_codec: Some(codec.clone()),
@@ -105,8 +98,8 @@ impl Scheduler {
             .max_decoding_message_size(decoded as usize)
             .max_encoding_message_size(encoded as usize);
         let serving = Server::builder()
-            .http2_keepalive_interval(Some(PING))
-            .http2_keepalive_timeout(Some(ANSWER))
+            .http2_keepalive_interval(Some(PING_PAUSE))
+            .http2_keepalive_timeout(Some(PING_TIMEOUT))
             .add_service(gate)
             .serve_with_incoming(TcpIncoming::from(listener).with_nodelay(Some(true)));
         match select(Box::pin(serving), Box::pin(watch.keep())).await {
@@ -118,8 +111,8 @@ impl Scheduler {
 
 /// A session that plans a query for executors.
 pub(crate) fn session(config: SessionConfig) -> Result<SessionState> {
-    // What this planner does with the loss of an executor is known; the adaptive one plans stages
-    // anew while others run.
+    // The module `watch` knows how this planner handles the loss of an executor; the adaptive one
+    // plans stages anew while others run.
     let config = config.with_ballista_adaptive_query_planner(false);
     // An executor that asks for work counts tasks, and not their partitions.
     let config = config.set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1);

@@ -21,7 +21,6 @@ mod states;
 mod tasks;
 
 use core::convert::Infallible;
-use core::time::Duration;
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,9 +36,12 @@ use futures_util::future::join_all;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
-use self::tasks::{Known, PLANNING};
+use self::tasks::TaskTracker;
 pub(crate) use self::tasks::{Poll, Task};
 use crate::client::Cluster;
+use crate::thresholds::{
+    CANCEL_TIMEOUT, EXECUTOR_CONNECT_TIMEOUT, FIRST_EXECUTOR_TIMEOUT, PLANNING_TIMEOUT, WATCH_PAUSE,
+};
 
 /// How the error of a job begins that has to run again because an executor was lost.
 pub(crate) const LOST: &str = "an executor was lost";
@@ -48,20 +50,11 @@ pub(crate) const STOPPED: &str = "the query came to a stop";
 /// How the error of a job begins that nobody can run.
 pub(crate) const NOBODY: &str = "the cluster has no executors";
 
-/// The pause between two looks at executors and jobs.
-const LOOK: Duration = Duration::from_secs(1);
-/// How long an executor may take to accept a connection before it counts as one that says nothing.
-const CONNECT: Duration = Duration::from_secs(1);
-/// How long the scheduler may take to accept an order.
-const ORDER: Duration = Duration::from_secs(5);
-/// How long a query waits for the first executor.
-const FIRST: Duration = Duration::from_secs(60);
-
 /// The state of a cluster in which no job survives the loss of an executor that had a part of it.
 pub(crate) struct Watch {
     jobs: Arc<dyn JobState>,
     executors: Arc<dyn ClusterState>,
-    known: Mutex<Known>,
+    tracker: Mutex<TaskTracker>,
     /// The scheduler is told to cancel jobs as its clients tell it.
     scheduler: Cluster,
 }
@@ -69,7 +62,7 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn new(cluster: &BallistaCluster, scheduler: Cluster) -> Arc<Self> {
         let (jobs, executors) = (cluster.job_state(), cluster.cluster_state());
-        Arc::new(Self { jobs, executors, known: Mutex::default(), scheduler })
+        Arc::new(Self { jobs, executors, tracker: Mutex::default(), scheduler })
     }
 
     /// The same state, for a scheduler.
@@ -77,9 +70,9 @@ impl Watch {
         BallistaCluster::new(self.clone(), self.clone())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn tracker(&self) -> MutexGuard<'_, TaskTracker> {
         // No code that can panic runs while this is locked.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.tracker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for executors and jobs that are gone, as long as it is polled.
@@ -87,17 +80,17 @@ impl Watch {
         let mut refused = HashSet::new();
         let mut alone = Instant::now();
         loop {
-            sleep(LOOK).await;
+            sleep(WATCH_PAUSE).await;
             let executors = self.executors.registered_executor_metadata().await;
             if !executors.is_empty() {
                 alone = Instant::now();
             }
             refused = self.look_at(&executors, &refused).await;
-            let stopped = self.known().stopped(Instant::now());
+            let stopped = self.tracker().stopped(Instant::now());
             self.fail(stopped, &format!("{STOPPED}: nothing of it runs, and executors wait for work")).await;
-            if alone.elapsed() > FIRST {
-                let waiting = self.known().running(FIRST, Instant::now());
-                self.fail(waiting, &format!("{NOBODY} for more than {FIRST:?}")).await;
+            if alone.elapsed() > FIRST_EXECUTOR_TIMEOUT {
+                let waiting = self.tracker().running(FIRST_EXECUTOR_TIMEOUT, Instant::now());
+                self.fail(waiting, &format!("{NOBODY} for more than {FIRST_EXECUTOR_TIMEOUT:?}")).await;
             }
         }
     }
@@ -121,7 +114,7 @@ impl Watch {
     /// end the tasks that they run, and the scheduler forgets what these say.
     async fn lose(&self, executor: &str, why: &str) -> Result<()> {
         let removed = self.executors.remove_executor(executor).await;
-        let jobs = self.known().lose(executor);
+        let jobs = self.tracker().lose(executor);
         self.fail(jobs, &format!("{LOST}: {executor}: {why}")).await;
         removed
     }
@@ -129,8 +122,8 @@ impl Watch {
     /// Fails jobs: their clients are told, and the scheduler is asked to forget them.
     async fn fail(&self, jobs: Vec<JobId>, why: &str) {
         let graphs: Vec<_> = {
-            let mut known = self.known();
-            jobs.into_iter().filter_map(|job| known.fail(job)).collect()
+            let mut tracker = self.tracker();
+            jobs.into_iter().filter_map(|job| tracker.fail(job)).collect()
         };
         for (job, mut graph) in graphs {
             graph.fail_job(why.to_owned());
@@ -138,12 +131,12 @@ impl Watch {
             let _ = self.jobs.save_job(&job, &graph).await;
             // If the scheduler does not take the order, the job may use executors until it ends,
             // but nobody learns of that.
-            let _ = timeout(ORDER, self.scheduler.cancel(&job)).await;
+            let _ = timeout(CANCEL_TIMEOUT, self.scheduler.cancel(&job)).await;
         }
     }
 
-    /// Why a job that fails has to run again, if it has to: an executor that had a part of it does
-    /// not listen any more.
+    /// The executor because of which a job that fails has to run again: it had a part of the job
+    /// and does not listen any more.
     async fn gone(&self, executors: &HashSet<String>) -> Option<String> {
         let registered = self.executors.registered_executor_metadata().await;
         let concerned: Vec<_> =
@@ -153,20 +146,20 @@ impl Watch {
 
     /// A client asked for the answer to a query.
     pub(crate) fn asked(&self, job: &JobId) {
-        self.known().asked(job, Instant::now());
+        self.tracker().asked(job, Instant::now());
     }
 
-    /// What a client is told of its job.
+    /// The status of a job for its client.
     pub(crate) async fn status(&self, job: &JobId) -> Result<Option<JobStatus>> {
         let status = self.jobs.get_job_status(job).await?;
         let waits =
             matches!(status.as_ref().map(|status| &status.status), None | Some(Some(Status::Queued(_))));
-        if !waits || self.known().may_be_planned(job, Instant::now()) {
+        if !waits || self.tracker().may_be_planned(job, Instant::now()) {
             return Ok(status);
         }
         let error = match status {
             None => format!("{STOPPED}: the scheduler does not know it"),
-            Some(_) => format!("{STOPPED}: it was not planned in {PLANNING:?}"),
+            Some(_) => format!("{STOPPED}: it was not planned in {PLANNING_TIMEOUT:?}"),
         };
         let status = Some(Status::Failed(FailedJob { error, queued_at: 0, started_at: 0, ended_at: 0 }));
         Ok(Some(JobStatus { job_id: job.as_str().to_owned(), job_name: String::new(), status }))
@@ -175,8 +168,8 @@ impl Watch {
     /// Notes what an executor reports with a poll; returns how often it was lost so far.
     pub(crate) async fn reported(&self, poll: &Poll) -> u64 {
         let (jobs, losses) = {
-            let mut known = self.known();
-            (known.reported(poll, Instant::now()), known.losses(&poll.executor))
+            let mut tracker = self.tracker();
+            (tracker.reported(poll, Instant::now()), tracker.losses(&poll.executor))
         };
         if !jobs.is_empty() {
             let why = format!(
@@ -192,7 +185,7 @@ impl Watch {
     /// number of losses. `false` if the tasks must not reach it, because it has been lost in the
     /// meantime.
     pub(crate) async fn handed(&self, poll: &Poll, tasks: &[(JobId, Task)], losses: u64) -> bool {
-        let jobs = self.known().handed(poll, tasks, losses, Instant::now());
+        let jobs = self.tracker().handed(poll, tasks, losses, Instant::now());
         let keeps_them = jobs.is_empty();
         self.fail(jobs, &format!("{LOST}: {}: it got tasks at that moment", poll.executor)).await;
         keeps_them
@@ -205,7 +198,7 @@ async fn unreachable(executors: &[ExecutorMetadata]) -> Vec<String> {
         let connecting = TcpStream::connect((executor.host.as_str(), executor.port));
         // One that says nothing may be slow: its polls tell whether it is there.
         let refuses = matches!(
-            timeout(CONNECT, connecting).await,
+            timeout(EXECUTOR_CONNECT_TIMEOUT, connecting).await,
             Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused
         );
         refuses.then(|| executor.id.clone())

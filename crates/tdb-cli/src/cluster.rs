@@ -14,10 +14,6 @@ use crate::args::{KeyArgs, parse_threads};
 use crate::failure::Result;
 use crate::place::Stores;
 
-/// What a build without the feature says.
-#[cfg(not(feature = "cluster"))]
-pub(crate) const MISSING: &str = "this build of tdb does not support clusters (the feature cluster): cargo install tdb-cli --features cluster";
-
 /// Run a process of a cluster, which answers the queries of tdb sql --cluster.
 ///
 /// A cluster has one scheduler and any number of executors. Builds with the feature cluster have
@@ -89,7 +85,7 @@ pub(crate) struct ExecutorArgs {
 /// Without the feature, the command is known, and says how to get it.
 #[cfg(not(feature = "cluster"))]
 pub(crate) fn run(_: &ClusterArgs, _: Stores, _: &mut dyn Write) -> Result {
-    Err(crate::failure::Failure::Failed(MISSING.to_owned()))
+    Err(crate::failure::Failure::Failed(crate::features::NO_CLUSTER.to_owned()))
 }
 
 /// Runs the process until it is told to stop.

@@ -10,15 +10,9 @@ use tdb_text::json::Json;
 use tdb_text::pipeline::{pipeline_json, pipeline_text};
 
 use crate::buffers::Buffers;
+use crate::thresholds::{MAX_SAMPLE_CELLS, MIN_SAMPLE_CELLS, SMALL_ZSTD_LEVEL};
 
-/// The number of cells of a sample: those of a tile of ordinary capacity.
-pub(crate) const SAMPLE: usize = 10_000;
-/// Fewer cells do not say what later ones will be like.
-const TELLING: usize = 256;
-/// The level of Zstandard where files are to be small.
-const SMALL: i32 = 9;
-
-/// What filters are chosen for.
+/// The goal for which filters are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Compress {
     /// Small files: Zstandard, behind a filter that suits the datatype and the data; or a
@@ -76,7 +70,7 @@ impl Compress {
     /// The filters of bytes of any kind.
     fn plain(self, schema: &ArraySchema) -> Pipeline {
         let filters = match self {
-            Self::Small => vec![Filter::Zstd { level: SMALL }],
+            Self::Small => vec![Filter::Zstd { level: SMALL_ZSTD_LEVEL }],
             Self::Fast => vec![Filter::Lz4 { level: -1 }],
             Self::None => Vec::new(),
         };
@@ -95,11 +89,11 @@ impl Compress {
             pipeline.filters.iter().all(known) && pipeline.validate(context).is_ok()
         };
         let fitting = self.candidates(field, version).into_iter().filter(fits);
-        let sample = sample.filter(|sample| cells(field, sample) >= TELLING);
+        let sample = sample.filter(|sample| cells(field, sample) >= MIN_SAMPLE_CELLS);
         let size = |pipeline: &Pipeline| {
             sample.and_then(|sample| encoded(pipeline, context, sample, schema)).unwrap_or(u64::MAX)
         };
-        // Of equal ones, the first: without a sample all are equal.
+        // The first one of those with the least size: without a sample all are equal.
         fitting.min_by_key(size).unwrap_or_default()
     }
 
@@ -108,7 +102,7 @@ impl Compress {
     /// that fall, double delta of 64 bits loses some.
     fn candidates(self, field: &Field<'_>, version: FormatVersion) -> Vec<Pipeline> {
         let last = match self {
-            Self::Small => Filter::Zstd { level: SMALL },
+            Self::Small => Filter::Zstd { level: SMALL_ZSTD_LEVEL },
             Self::Fast => Filter::Lz4 { level: -1 },
             Self::None => return Vec::new(),
         };
@@ -163,10 +157,10 @@ fn encoded(pipeline: &Pipeline, context: TileContext, sample: &Buffers, schema: 
     let encoder = pipeline.encoder(context).ok()?;
     let (mut scratch, mut metadata, mut data) = (Scratch::new(), Vec::new(), Vec::new());
     let Some(offsets) = &sample.offsets else {
-        let most = SAMPLE.saturating_mul(to_usize(context.cell_size)?);
+        let most = MAX_SAMPLE_CELLS.saturating_mul(to_usize(context.cell_size)?);
         return chunks(pipeline, context, sample.data.get(..most).unwrap_or(&sample.data));
     };
-    let cells = offsets.len().saturating_sub(1).min(SAMPLE);
+    let cells = offsets.len().saturating_sub(1).min(MAX_SAMPLE_CELLS);
     let values = sample.data.get(..to_usize(*offsets.get(cells)?)?)?;
     let offsets = offsets.get(..cells)?;
     if encoder.encodes_strings() {

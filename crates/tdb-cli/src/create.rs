@@ -14,7 +14,7 @@ use crate::compress::Compress;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::Stores;
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const HELP: &str = "\
 The fragments and metadata in the output of tdb info --json are ignored.
 

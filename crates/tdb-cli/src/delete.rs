@@ -13,7 +13,6 @@ use crate::failure::{Failure, Result, one_line};
 use crate::notes;
 use crate::place::{Stores, shown};
 use crate::progress::ProgressArgs;
-use crate::ranges::Asked;
 
 /// Delete the cells of a sparse array that satisfy a condition.
 ///
@@ -68,7 +67,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     let array = options.open_storage(storage.clone()).map_err(failed)?;
     let asked = tdb_text::condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
-    notes::print(&args.array, array.schema(), &Asked::default(), Some(&args.condition), err);
+    notes::print(&args.array, array.schema(), &[], Some(&args.condition), err);
     let stored = asked.to_stored(&array).map_err(failed)?;
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
     writer.check_delete(&stored).map_err(failed)?;
@@ -114,7 +113,7 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     Ok(())
 }
 
-/// What a delete would do.
+/// The effect that a delete would have, in words.
 fn described(counts: &DeleteCounts) -> String {
     let unknown = match counts.unknown() {
         0 => String::new(),
@@ -123,7 +122,7 @@ fn described(counts: &DeleteCounts) -> String {
     format!("{} of {} cells would be deleted{unknown}", counts.removed, counts.cells)
 }
 
-/// Why a delete is refused.
+/// The reason for which a delete is refused.
 fn refusal(counts: &DeleteCounts) -> String {
     let unknown = counts.unknown();
     format!(

@@ -8,9 +8,9 @@ mod rest;
 mod tile;
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
+use clap::{Args as Group, ValueEnum};
 use serde_json::{Value, json};
 use tdb_array::Key;
 use tdb_codec::Reader;
@@ -18,10 +18,35 @@ use tdb_schema::{ArraySchema, Enumeration, GroupDetails, MetadataEntry};
 use tdb_text::value::hex_text;
 
 use self::block::{Block, Detail, Row, Source, Trouble};
-use crate::args::{DumpArgs, Kind};
+use self::kind::Kind;
+use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
+
+/// Explain a file of an array byte by byte.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+The kind of the file is determined from its name and its neighbours; for a file without these, give --kind. Damaged files are \
+explained up to the first byte that cannot be interpreted, whose offset is shown. --json omits no byte: each field has \
+its bytes in hexadecimal and, if it is more than bytes, its exact value.
+
+Examples:
+  tdb dump weather/__schema/__1577836800000_1577836800000_0123456789abcdef0123456789abcdef
+  tdb dump weather/__fragments/*/__fragment_metadata.tdb --json
+  tdb dump stray.tdb --kind schema")]
+pub(crate) struct DumpArgs {
+    /// The file.
+    file: PathBuf,
+    /// What kind of file it is.
+    #[arg(long, value_enum)]
+    kind: Option<Kind>,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Result {
@@ -29,7 +54,7 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     let key = args.key.key()?;
     let kind = args.kind.or_else(|| kind::of(&args.file)).or_else(|| kind::sniff(&file));
     let kind = kind.filter(|_| !file.is_empty());
-    let mut blocks = explain(&args.file, &file, kind, Beside { stores, key: key.as_ref() });
+    let mut blocks = explain(&args.file, &file, kind, ArrayAccess { stores, key: key.as_ref() });
     rest::add(&mut blocks, &file);
     if args.json {
         let name = kind.and_then(|kind| Some(kind.to_possible_value()?.get_name().to_owned()));
@@ -58,15 +83,15 @@ pub(crate) fn run(args: &DumpArgs, stores: &Stores, out: &mut dyn Write) -> Resu
     }
 }
 
-/// What is needed to read other files of the same array.
+/// Access to other files of the same array.
 #[derive(Clone, Copy)]
-struct Beside<'a> {
+struct ArrayAccess<'a> {
     stores: &'a Stores,
     key: Option<&'a Key>,
 }
 
-fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> Vec<Block> {
-    let key = beside.key;
+fn explain(path: &Path, file: &[u8], kind: Option<Kind>, access: ArrayAccess<'_>) -> Vec<Block> {
+    let key = access.key;
     let generic =
         |what: &str, parse: &dyn Fn(Reader<'_>) -> Result<(), Trouble>| tile::explain(what, file, key, parse);
     match kind {
@@ -94,11 +119,11 @@ fn explain(path: &Path, file: &[u8], kind: Option<Kind>, beside: Beside<'_>) -> 
         }),
         Some(Kind::Condition) => generic("delete condition", &lists::condition),
         Some(Kind::Update) => generic("update", &lists::update),
-        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, beside),
-        Some(Kind::Data) => fragment::explain_data(path, file, beside),
+        Some(Kind::FragmentMetadata) => fragment::explain_metadata(path, file, access),
+        Some(Kind::Data) => fragment::explain_data(path, file, access),
         Some(Kind::Commits) => lists::explain_commits(file, key),
         Some(Kind::Paths) => lists::explain_paths(file),
-        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, beside),
+        Some(Kind::ConsolidatedMetadata) => lists::explain_footers(path, file, access),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::place::{Stores, shown};
 use crate::ranges::{parse_named, parse_names};
 
-/// What follows the options in the help.
+/// The text after the options in the help.
 const HELP: &str = "\
 An attribute is NAME:TYPE. After the type, [] means cells of variable length, [N] means N values per cell, and ? means that cells \
 may be null. Texts and bytes are of variable length, other cells have one value. tdb create --help lists the datatypes.
@@ -139,7 +139,7 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
 /// Returns an error if an attribute that is to be dropped is not there.
 fn check_attribute(array: &Array, name: &str) -> Result<(), String> {
     let known = || array.schema().attributes.iter().map(|own| own.name.as_str());
-    // That dimensions stay is another answer.
+    // Writing refuses to drop a dimension, with an error of its own.
     if array.schema().field(name).is_some() {
         return Ok(());
     }

@@ -1,12 +1,14 @@
 //! `tdb explain`: what a query would read, and what it can skip.
 
 use std::io::Write;
+use std::path::PathBuf;
 
+use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
 use tdb_text::report::{explain_json, purpose};
 
-use crate::args::ExplainArgs;
+use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs};
 use crate::condition;
 use crate::failure::{Result, one_line};
 use crate::notes;
@@ -14,12 +16,53 @@ use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading, Rule};
 
+/// Show what a query would read, and what it can skip, using only metadata.
+///
+/// Fragments outside the time window or the ranges are listed with the reason; for the others, the
+/// number of tiles that remain after searching the R-tree. Requests and bytes are those of whole
+/// tiles.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+Ranges are written as for tdb read.
+
+Examples:
+  tdb explain weather --range 'time=2020-01-01..2020-01-31' --fields temperature
+  tdb explain weather --where 'temperature > 30' --run
+  tdb explain weather --json | jq .bytes")]
+pub(crate) struct ExplainArgs {
+    /// Folder of the array.
+    array: PathBuf,
+    /// Fields to read, separated by commas (\, in a name). Default: all attributes; for sparse
+    /// arrays also the coordinates.
+    #[arg(long, value_name = "A,B")]
+    fields: Option<String>,
+    #[command(flatten)]
+    ranges: RangeArgs,
+    /// Only cells that satisfy a condition; see tdb read.
+    #[arg(long = "where", value_name = "CONDITION", allow_hyphen_values = true)]
+    condition: Option<String>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Order of the cells. Default: row for dense arrays, unordered for sparse ones.
+    #[arg(long, value_enum)]
+    order: Option<Order>,
+    /// Also run the query, batch by batch, and print its requests, bytes, chunks, and the time of
+    /// each stage.
+    #[arg(long)]
+    run: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
 /// Runs the command.
 pub(crate) fn run(args: &ExplainArgs, stores: &Stores, out: &mut dyn Write, err: &mut dyn Write) -> Result {
     let failed = |error| condition::failed(&args.array, args.condition.as_deref(), error);
     let array = args.window.options(&args.key)?.open_storage(stores.storage(&args.array)?).map_err(failed)?;
-    let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
-    notes::print(&args.array, array.schema(), &asked, args.condition.as_deref(), err);
+    let asked = ranges::query_ranges(&args.ranges, &args.array, array.schema())?;
+    notes::print(&args.array, array.schema(), &asked.notes, args.condition.as_deref(), err);
     let mut query = asked.apply(array.read(), array.schema());
     if let Some(text) = &args.condition {
         let parsed = tdb_text::condition::parse(text, array.schema());

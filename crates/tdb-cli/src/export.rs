@@ -111,12 +111,8 @@ pub(crate) enum ExportCompression {
 /// Without the feature, the command is known, and says how to get it.
 #[cfg(not(feature = "convert"))]
 pub(crate) fn run(_: &ExportArgs, _: &Stores, _: bool, _: &mut dyn Write, _: &mut dyn Write) -> Result {
-    Err(crate::failure::Failure::Failed(WITHOUT.to_owned()))
+    Err(crate::failure::Failure::Failed(crate::features::NO_CONVERT.to_owned()))
 }
-
-/// What a build without the feature says.
-#[cfg(not(feature = "convert"))]
-pub(crate) const WITHOUT: &str = "this build of tdb does not support Parquet and Arrow files (the feature convert): cargo install tdb-cli --features convert";
 
 /// Runs the command. `is_terminal` says whether standard output is one.
 #[cfg(feature = "convert")]

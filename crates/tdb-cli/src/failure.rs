@@ -1,10 +1,11 @@
-//! Why a command ends early, and its exit code.
+//! Failures of commands, and their exit codes.
 
 use std::io::{self, Write};
 use std::path::Path;
 
 use tdb_array::{
-    AggregateError, ConditionError, ConditionErrorKind, QueryError, WriteError, without_secrets,
+    AggregateError, ConditionError, ConditionErrorKind, InternalError, QueryError, WriteError,
+    without_secrets,
 };
 use tdb_text::suggest::hint;
 
@@ -24,7 +25,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// A text on the command line is wrong at a column (in characters, counted from 1).
     Text {
-        /// What is wrong: one line.
+        /// The error: one line.
         line: String,
         /// The text.
         text: String,
@@ -45,6 +46,13 @@ pub(crate) enum Failure {
 pub(crate) type Result<T = (), E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
+    /// A fault of tdb: the thing that does not hold, and the line that calls this.
+    #[track_caller]
+    #[cold]
+    pub(crate) fn internal(what: &'static str) -> Self {
+        Self::Fault(InternalError::new(what).to_string())
+    }
+
     /// A failure about a file.
     pub(crate) fn at(path: &Path, what: impl core::fmt::Display) -> Self {
         Self::Failed(format!("{}: {what}", path.display()))
@@ -134,8 +142,8 @@ impl Failure {
     }
 }
 
-/// What to do if there is no array, or something else than an array, at the place that was given;
-/// as the end of the message.
+/// The end of a message that says what to do if there is no array at the given place, or something
+/// else than an array.
 fn remedy_of(path: &Path, error: &tdb_array::Error) -> String {
     match error {
         tdb_array::Error::Io { path: place, source } if Path::new(place) == path => match source.kind() {
@@ -207,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_fault_of_the_engine_has_an_exit_code_of_its_own_and_asks_for_a_report() {
-        let error = tdb_array::InternalError::new("a cell has no flag").into();
+        let error = InternalError::new("a cell has no flag").into();
         let mut err = Vec::new();
         assert_eq!(Failure::of_array(Path::new("some/array"), error).report(&mut err), 70);
         let line = String::from_utf8(err).unwrap();

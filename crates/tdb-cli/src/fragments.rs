@@ -111,7 +111,7 @@ fn name_of(event: &Event) -> &str {
     event.key.rsplit('/').next().unwrap_or_default()
 }
 
-/// Where the cells of a fragment are.
+/// The domain of a fragment's cells, in words.
 fn domain_text(schema: Option<&ArraySchema>, bounds: Option<&[Range]>) -> Option<String> {
     let pairs = schema?.domain.dimensions.iter().zip(bounds?);
     let texts = pairs.map(|(dimension, range)| one_line(&interval_text(dimension, &range.low, &range.high)));

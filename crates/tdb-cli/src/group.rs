@@ -1,19 +1,54 @@
 //! `tdb group`: the members of a group.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited, location_without_secrets, without_secrets};
 use tdb_schema::ArrayMetadata;
 
-use crate::args::GroupArgs;
+use self::change::GroupChange;
+use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result, one_line};
 use crate::meta;
 use crate::place::{Stores, is_url};
 use crate::table::{self, Heading};
 
-pub(crate) mod change;
+mod change;
+
+/// Show a group: its members, what is at their locations, and its metadata; or change it.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "\
+Members are shown with their names in the group. With --recursive, or if the group itself is in a store, members in stores are \
+looked up, too; otherwise their URIs are shown.
+
+Examples:
+  tdb group stations
+  tdb group stations --recursive --json
+  tdb group create stations
+  tdb group add stations oslo --relative --name Oslo
+  tdb group remove stations Oslo",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub(crate) struct GroupArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<GroupChange>,
+    /// Folder of the group.
+    #[arg(required = true)]
+    group: Option<PathBuf>,
+    /// Also show the members of member groups, recursively, and look up members in stores.
+    #[arg(long, short)]
+    recursive: bool,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &GroupArgs, stores: &Stores, out: &mut dyn Write) -> Result {
@@ -98,7 +133,7 @@ fn write(
     Ok(())
 }
 
-/// What is at a member's location, in words.
+/// The object at a member's location, in words.
 fn found_text(found: &Found) -> String {
     match found {
         Found::Object(ObjectType::Invalid) => "neither array nor group".to_owned(),

@@ -4,12 +4,14 @@ pub(crate) mod json;
 mod text;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::Args as Group;
 use tdb_array::{Array, OpenOptions, WriteStorage};
 use tdb_schema::{ArrayMetadata, Enumeration};
 
-use crate::args::InfoArgs;
+use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 
@@ -20,6 +22,23 @@ struct Info {
     enumerations: Vec<Enumeration>,
     /// The given window, in words and numbers.
     window: (Option<String>, [Option<u64>; 2]),
+}
+
+/// Show what an array is: schema, fragments, metadata.
+#[derive(Debug, Group)]
+#[command(
+    after_help = "Examples:\n  tdb info weather\n  tdb info weather --json | jq '.fragments[].timestamps'"
+)]
+pub(crate) struct InfoArgs {
+    /// Folder of the array.
+    array: PathBuf,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command.

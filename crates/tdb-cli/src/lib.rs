@@ -46,21 +46,24 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bounds;
 mod buffers;
 mod cluster;
+mod command;
 mod compress;
 mod condition;
 mod copy;
 mod create;
 mod delete;
 mod dump;
-mod ends;
 mod evolve;
 mod explain;
 mod export;
 mod failure;
+mod features;
 mod fragments;
 mod group;
+mod head_tail;
 mod import;
 mod info;
 mod log;
@@ -68,6 +71,7 @@ mod maintain;
 mod meta;
 mod names;
 mod notes;
+mod output;
 #[cfg(feature = "convert")]
 mod piped;
 mod place;
@@ -82,6 +86,7 @@ mod sql;
 mod suggest;
 mod table;
 mod temporary;
+mod thresholds;
 mod trace;
 mod verify;
 mod write;
@@ -89,9 +94,9 @@ mod write;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
-use crate::args::{Args, Command};
+use crate::command::{Args, Command};
 use crate::failure::Failure;
 use crate::place::Stores;
 
@@ -145,8 +150,8 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
-            Command::Completions(args) => shell::completions(&args, out),
-            Command::Man(args) => shell::man(&args),
+            Command::Completions(args) => shell::completions(&args, Args::command(), out),
+            Command::Man(args) => shell::man(&args, Args::command()),
         }),
         Err(error) => Failure::from_clap(&error, out),
     };

@@ -1,17 +1,38 @@
 //! `tdb log`: shows the history of an array.
 
 use std::io::Write;
+use std::path::PathBuf;
 
+use clap::Args as Group;
 use serde_json::json;
 use tdb_array::{ArraySchema, Event, EventKind, History, State, history};
 use tdb_text::calendar::span_text;
 use tdb_text::condition;
 use tdb_text::report::{about, event_json};
 
-use crate::args::LogArgs;
+use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
 use crate::table::{self, Heading};
+
+/// Show the history of an array: schemas, writes, deletes, metadata, consolidation.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+An entry is live, or shows why it is not: superseded by a later schema, shadowed by a consolidated fragment, \
+overwritten by one newer dense fragment, vacuumed, uncommitted, partly written, or damaged.
+
+Examples:
+  tdb log weather
+  tdb log weather --json | jq '.events[] | select(.state == \"live\")'")]
+pub(crate) struct LogArgs {
+    /// Folder of the array.
+    array: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &LogArgs, stores: &Stores, out: &mut dyn Write) -> Result {

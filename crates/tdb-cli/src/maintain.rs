@@ -34,7 +34,7 @@ pub(crate) struct ConsolidateArgs {
     array: PathBuf,
     /// What to consolidate. Default: fragments; of a group, which has nothing else, metadata.
     #[arg(long, value_enum)]
-    what: Option<What>,
+    what: Option<FileKind>,
     /// Consolidate these fragments, given by name and separated by commas.
     #[arg(long, value_name = "A,B")]
     fragments: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) struct VacuumArgs {
     array: PathBuf,
     /// What was consolidated. Default: fragments; of a group, which has nothing else, metadata.
     #[arg(long, value_enum)]
-    what: Option<What>,
+    what: Option<FileKind>,
     /// Remove leftovers of interrupted writes instead.
     #[arg(long, conflicts_with = "what")]
     orphans: bool,
@@ -127,7 +127,7 @@ struct RunArgs {
 
 /// The kind of files to maintain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
+enum FileKind {
     /// Fragments, which contain the cells.
     Fragments,
     /// Footers of fragments, collected in one file.
@@ -138,13 +138,13 @@ enum What {
     Metadata,
 }
 
-impl From<What> for Stored {
-    fn from(what: What) -> Self {
+impl From<FileKind> for Stored {
+    fn from(what: FileKind) -> Self {
         match what {
-            What::Fragments => Self::Fragments,
-            What::FragmentMetadata => Self::FragmentMetadata,
-            What::Commits => Self::Commits,
-            What::Metadata => Self::Metadata,
+            FileKind::Fragments => Self::Fragments,
+            FileKind::FragmentMetadata => Self::FragmentMetadata,
+            FileKind::Commits => Self::Commits,
+            FileKind::Metadata => Self::Metadata,
         }
     }
 }
@@ -162,7 +162,12 @@ fn parse_ratio(text: &str) -> Result<f64, String> {
 
 /// Runs `tdb consolidate`.
 pub(crate) fn consolidate(args: &ConsolidateArgs, stores: &Stores, out: &mut dyn Write) -> Result {
-    run((&args.array, stores, args.what), &args.run, &|object| consolidation(args, object).plan(object), out)
+    run(
+        Target { path: &args.array, stores, what: args.what },
+        &args.run,
+        &|object| consolidation(args, object).plan(object),
+        out,
+    )
 }
 
 fn consolidation(args: &ConsolidateArgs, object: MaintainedObject<'_>) -> Consolidation {
@@ -197,25 +202,33 @@ pub(crate) fn vacuum(args: &VacuumArgs, stores: &Stores, out: &mut dyn Write) ->
         };
         vacuum.plan(object)
     };
-    run((&args.array, stores, args.what), &args.run, &plan, out)
+    run(Target { path: &args.array, stores, what: args.what }, &args.run, &plan, out)
 }
 
-/// What is maintained of an object.
-fn stored(what: Option<What>, object: MaintainedObject<'_>) -> Stored {
+/// The kind of files of an object that is maintained.
+fn stored(what: Option<FileKind>, object: MaintainedObject<'_>) -> Stored {
     let usual = match object {
-        MaintainedObject::Array(_) => What::Fragments,
-        MaintainedObject::Group(_) => What::Metadata,
+        MaintainedObject::Array(_) => FileKind::Fragments,
+        MaintainedObject::Group(_) => FileKind::Metadata,
     };
     what.unwrap_or(usual).into()
 }
 
+/// The array or the group that is maintained, and the kind of its files.
+struct Target<'a> {
+    path: &'a Path,
+    stores: &'a Stores,
+    what: Option<FileKind>,
+}
+
 /// Makes a plan, prints it, and carries it out unless it is a dry run.
 fn run(
-    (path, stores, what): (&Path, &Stores, Option<What>),
+    target: Target<'_>,
     args: &RunArgs,
     plan: &dyn Fn(MaintainedObject<'_>) -> tdb_array::Result<MaintenancePlan>,
     out: &mut dyn Write,
 ) -> Result {
+    let Target { path, stores, what } = target;
     let failed = |error| Failure::of_array(path, error);
     let storage = stores.storage(path)?;
     let kind = object_type(&storage).map_err(|error| Failure::at(path, error))?;
@@ -225,7 +238,7 @@ fn run(
     }
     let (array, group);
     let object = if kind == ObjectType::Group {
-        if what.is_some_and(|what| what != What::Metadata) {
+        if what.is_some_and(|what| what != FileKind::Metadata) {
             let why = "this is a group, which has key-value metadata only: --what metadata";
             return Err(Failure::Usage(format!("{}: {why}", path.display())));
         }
@@ -243,7 +256,7 @@ fn run(
     }
     let runs = !args.dry_run && !plan.is_empty();
     if runs {
-        // What is done is seen before it begins, also where it takes long.
+        // The plan is printed before it begins, which may take long.
         out.flush()?;
         let meter = args.progress.bar("", Unit::Parts, Some(0));
         let mut watch = |progress: &MaintenanceProgress| {

@@ -1,8 +1,9 @@
 //! `tdb meta`: key-value metadata of an array or a group.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{ArrayMetadata, MetadataValue};
@@ -11,12 +12,48 @@ use tdb_text::report::count_of;
 use tdb_text::suggest::hint;
 use tdb_text::value::{cell_json, cell_plain, cell_text, escape_bytes, hex_text};
 
-use crate::args::MetaArgs;
+use self::change::MetaChange;
+use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::table::{self, Heading};
 
-pub(crate) mod change;
+mod change;
+
+/// Show the key-value metadata of an array or a group, or one value of it; or change it.
+#[derive(Debug, Group)]
+#[command(
+    after_help = "\
+Keys may contain any bytes: \\xNN is any byte, \\\\ a backslash. Without --json, a single value is printed unchanged, \
+followed by a line feed for strings; --json also contains the bytes of every value in hexadecimal.
+
+Examples:
+  tdb meta weather
+  tdb meta weather units
+  tdb meta stations --at 2020-06-01 --json | jq '.[].key'
+  tdb meta set weather units kelvin
+  tdb meta set weather limits 180 330 --type float64
+  tdb meta rm weather draft",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub(crate) struct MetaArgs {
+    #[command(subcommand)]
+    pub(crate) change: Option<MetaChange>,
+    /// Folder of the array or group.
+    #[arg(required = true)]
+    object: Option<PathBuf>,
+    /// Show only the value of this key; the exit code is 1 if there is none.
+    #[arg(name = "KEY")]
+    entry: Option<String>,
+    #[command(flatten)]
+    window: WindowArgs,
+    #[command(flatten)]
+    key: KeyArgs,
+    /// Print JSON: a list, or one object if KEY is given.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &MetaArgs, stores: &Stores, out: &mut dyn Write) -> Result {

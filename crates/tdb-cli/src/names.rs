@@ -2,9 +2,7 @@
 
 use std::collections::HashSet;
 
-/// The maximum length of the stem of a file name, in bytes; file systems allow 255 including the
-/// suffix.
-const MOST: usize = 200;
+use crate::thresholds::MAX_STEM_LENGTH;
 
 /// Makes names unique.
 #[derive(Debug, Default)]
@@ -56,7 +54,7 @@ pub(crate) fn file_stem(name: &str) -> String {
         } else {
             text.to_owned()
         };
-        if stem.len().saturating_add(piece.len()) > MOST {
+        if stem.len().saturating_add(piece.len()) > MAX_STEM_LENGTH {
             break;
         }
         stem.push_str(&piece);

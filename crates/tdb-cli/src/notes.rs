@@ -1,4 +1,4 @@
-//! What the user should know about how ranges and conditions were understood.
+//! Notes for the user about how ranges and conditions were understood.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,31 +9,31 @@ use tdb_schema::{ArraySchema, Dimension, Range};
 use tdb_text::calendar;
 use tdb_text::value::interval_text;
 
+use crate::bounds::Bounds;
 use crate::failure::one_line;
-use crate::ranges::{Asked, Ends};
 
-/// Prints notes about the ranges and the condition of a query on standard error. If that is closed,
-/// the result is nevertheless as they would say.
+/// Prints notes about the ranges of a query, from [`of_ranges`], and about its condition on
+/// standard error. If that is closed, the result is nevertheless as they would say.
 pub(crate) fn print(
     array: &Path,
     schema: &ArraySchema,
-    asked: &Asked,
+    of_ranges: &[String],
     condition: Option<&str>,
     err: &mut dyn Write,
 ) {
     let of_condition = condition.map(|text| of_condition(text, schema)).unwrap_or_default();
-    for note in asked.notes.iter().chain(&of_condition) {
+    for note in of_ranges.iter().chain(&of_condition) {
         let _ = writeln!(err, "note: {}: {}", array.display(), one_line(note));
     }
 }
 
 /// Notes about the ranges of the dimensions: numbers where dates may be meant, and ranges without
 /// cells. The texts are those from which they were parsed.
-pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Ends>], texts: Vec<&str>) -> Vec<String> {
+pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Bounds>], texts: Vec<&str>) -> Vec<String> {
     let mut notes = Vec::new();
     let dimensions = schema.domain.dimensions.iter().zip(ranges).zip(texts).enumerate();
     for (index, ((dimension, ranges), text)) in dimensions {
-        // Whoever writes a date writes a hyphen in it.
+        // A date has a hyphen.
         if dimension.datatype.is_datetime() && !text.trim_start_matches('-').contains(['-', '@']) {
             let ends = ranges.iter().flat_map(|ends| [&ends.low, &ends.high]).flatten();
             let ticks = ends.filter_map(|end| Some(i64::from_le_bytes(end.as_slice().try_into().ok()?)));
@@ -47,7 +47,7 @@ pub(crate) fn of_ranges(schema: &ArraySchema, ranges: &[Vec<Ends>], texts: Vec<&
 }
 
 /// A note if all ranges lie outside of the domain, or of the current domain.
-fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Ends]) -> Option<String> {
+fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Bounds]) -> Option<String> {
     let (low, high) = match (current, &dimension.domain) {
         // The high end of strings may be open.
         (Some(_), None) | (None, None) => return None,
@@ -55,7 +55,7 @@ fn outside(dimension: &Dimension, current: Option<&Range>, ranges: &[Ends]) -> O
         (None, Some((low, high))) => (low, high),
     };
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    let is_outside = |ends: &&Ends| {
+    let is_outside = |ends: &&Bounds| {
         ends.low.as_ref().is_some_and(|own| compare(own, high).is_gt())
             || ends.high.as_ref().is_some_and(|own| compare(own, low).is_lt())
     };
@@ -82,7 +82,8 @@ fn of_condition(text: &str, schema: &ArraySchema) -> Vec<String> {
     notes
 }
 
-/// Which dates numbers in the unit of a field are; nothing for fields without dates.
+/// A note about the dates that numbers in the unit of a field are; nothing for fields without
+/// dates.
 fn of_numbers(name: &str, datatype: Datatype, ticks: &[i64]) -> Option<String> {
     let dates: Option<Vec<String>> = ticks.iter().map(|tick| calendar::format(datatype, *tick)).collect();
     let dates = dates.filter(|dates| !dates.is_empty())?;
@@ -117,11 +118,11 @@ mod tests {
 
     #[test]
     fn ranges_without_cells_are_shown_with_the_domain() {
-        let ends = |low: i64, high: i64| Ends {
+        let ends = |low: i64, high: i64| Bounds {
             low: Some(low.to_le_bytes().to_vec()),
             high: Some(high.to_le_bytes().to_vec()),
         };
-        let of = |ranges: Vec<Ends>, text| of_ranges(&schema(), &[ranges], vec![text]);
+        let of = |ranges: Vec<Bounds>, text| of_ranges(&schema(), &[ranges], vec![text]);
         let expected = "1975-07-07..1975-07-07 of dimension \"day\" lies outside its domain, 2013-01-01..2013-12-31: there are no cells";
         let notes = of(vec![ends(2013, 2013)], "2013");
         assert_eq!((notes.len(), notes[1].as_str()), (2, expected));

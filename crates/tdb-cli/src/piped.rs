@@ -8,9 +8,9 @@ use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{BatchSink, Error, Format, SinkOptions, sink};
 
 use crate::failure::Failure;
-use crate::read::Out;
+use crate::output::Out;
 
-/// Bytes of a file that are to be handed on.
+/// Bytes of a file that were not passed on yet.
 #[derive(Clone, Debug, Default)]
 struct Pending(Arc<Mutex<Vec<u8>>>);
 
@@ -31,13 +31,13 @@ impl Write for Pending {
     }
 }
 
-/// A file whose bytes are handed on to an output after each batch.
+/// A file whose bytes are passed on to an output after each batch.
 pub(crate) struct Piped<'o> {
     /// `None` after the end of the file.
     sink: Option<Box<dyn BatchSink>>,
     pending: Pending,
     out: Out<'o>,
-    /// Why the output does not take any more.
+    /// The failure because of which the output takes no more.
     failure: Option<Failure>,
 }
 

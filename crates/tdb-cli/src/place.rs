@@ -1,4 +1,4 @@
-//! Where arrays, groups and files are: paths, and with the feature `object-store` also URLs of
+//! The places of arrays, groups and files: paths, and with the feature `object-store` also URLs of
 //! stores.
 
 use std::borrow::Cow;
@@ -15,6 +15,7 @@ use tdb_text::suggest::hint;
 use self::without::Locations;
 use crate::failure::{Failure, Result};
 use crate::suggest::hint_of_place;
+use crate::thresholds::{CACHE_FOLDER_SIZE, CACHE_MEMORY_SIZE};
 use crate::trace::{Traced, TracedPlaces};
 
 /// The prefix of environment variables that are options of stores.
@@ -47,9 +48,6 @@ const OPTIONS: [&str; 20] = [
 /// The prefix of environment variables for the cache.
 const CACHE: &str = "TDB_CACHE";
 const CACHE_SIZE: &str = "TDB_CACHE_SIZE";
-/// The default size of a cache in bytes: of its folder, and of its part in memory.
-const CACHE_BYTES: u64 = 1 << 30;
-const CACHE_MEMORY: u64 = 64 << 20;
 
 /// The option that was probably meant, unless this is one.
 fn hint_of_option(name: &str) -> String {
@@ -94,9 +92,9 @@ impl StoreArgs {
             (None, Some(size)) => {
                 size.parse().map_err(|error| Failure::Usage(format!("{CACHE_SIZE}: {error}")))?
             }
-            (None, None) => MemoryBudget::from_bytes(CACHE_BYTES),
+            (None, None) => MemoryBudget::from_bytes(CACHE_FOLDER_SIZE),
         };
-        let cache = Cache::folder(folder, size.bytes()).with_memory(CACHE_MEMORY.min(size.bytes()));
+        let cache = Cache::folder(folder, size.bytes()).with_memory(CACHE_MEMORY_SIZE.min(size.bytes()));
         Ok(Some(cache.with_tiles(self.cache_tiles)))
     }
 }

@@ -3,16 +3,13 @@
 use core::fmt;
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::Args as Group;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tdb_array::Progress;
 
-/// What takes less than this shows nothing.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// How often a wait is drawn.
-const TICK: Duration = Duration::from_millis(200);
+use crate::thresholds::{MIN_PROGRESS_TIME, PROGRESS_TICK};
 
 /// Whether to show progress.
 #[derive(Clone, Copy, Debug, Default, Group)]
@@ -22,7 +19,7 @@ pub(crate) struct ProgressArgs {
     no_progress: bool,
 }
 
-/// What a bar counts.
+/// The unit that a bar counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Bytes,
@@ -44,7 +41,7 @@ pub(crate) struct Meter {
 }
 
 impl ProgressArgs {
-    /// A bar for so many units of work. Without a total it says how much is done.
+    /// A bar for an amount of work. Without a total it shows how much is done.
     pub(crate) fn bar(self, what: &'static str, unit: Unit, total: Option<u64>) -> Meter {
         Meter::new((!self.no_progress && is_shown()).then(|| {
             let bar = ProgressBar::with_draw_target(total, ProgressDrawTarget::hidden());
@@ -58,7 +55,7 @@ impl ProgressArgs {
         Meter::new((!self.no_progress && is_shown()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.set_style(styled("{spinner} {msg}, {elapsed}"));
-            bar.enable_steady_tick(TICK);
+            bar.enable_steady_tick(PROGRESS_TICK);
             bar.with_message(what)
         }))
     }
@@ -72,12 +69,12 @@ impl Meter {
         Self { bar, begun: Instant::now() }
     }
 
-    /// Nothing is shown.
+    /// A meter that shows nothing.
     pub(crate) fn none() -> Self {
         Self::new(None)
     }
 
-    /// So much is done, of so much.
+    /// Shows the amount of work that is done, and all of it.
     pub(crate) fn of(&self, done: u64, total: u64) {
         if let Some(bar) = &self.bar {
             bar.set_length(total);
@@ -85,24 +82,24 @@ impl Meter {
         }
     }
 
-    /// So much is done.
+    /// Shows the amount of work that is done.
     pub(crate) fn set(&self, done: u64) {
         let Some(bar) = &self.bar else { return };
         bar.set_position(done);
-        if bar.is_hidden() && self.begun.elapsed() >= PATIENCE {
+        if bar.is_hidden() && self.begun.elapsed() >= MIN_PROGRESS_TIME {
             bar.set_draw_target(ProgressDrawTarget::stderr());
             bar.tick();
         }
     }
 
-    /// So much more is done.
+    /// Adds to the amount of work that is done.
     pub(crate) fn add(&self, more: u64) {
         if let Some(bar) = &self.bar {
             self.set(bar.position().saturating_add(more));
         }
     }
 
-    /// So far is a read.
+    /// Shows the progress of a read.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -115,14 +112,14 @@ impl Meter {
         }
     }
 
-    /// What is being done.
+    /// Shows what is being done.
     pub(crate) fn say(&self, what: impl Into<Cow<'static, str>>) {
         if let Some(bar) = &self.bar {
             bar.set_message(what);
         }
     }
 
-    /// Whether anybody sees it, so that finding out the total is worth the while.
+    /// Whether it is shown, so that it is worth finding out the total.
     pub(crate) const fn is_seen(&self) -> bool {
         self.bar.is_some()
     }

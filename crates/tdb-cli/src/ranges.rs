@@ -10,38 +10,38 @@ use tdb_text::quotes::{self, Colons};
 use tdb_text::suggest::hint;
 
 use crate::args::RangeArgs;
+use crate::bounds::Bounds;
 use crate::failure::{self, Failure};
 use crate::notes;
-
-/// An inclusive range of a dimension as little-endian bytes; `None` means that an end is open.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) low: Option<Vec<u8>>,
-    pub(crate) high: Option<Vec<u8>>,
-}
 
 type Result<T> = core::result::Result<T, String>;
 
 /// The part of an array given on the command line.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct QueryRanges {
     /// The ranges of each dimension; empty for the whole dimension.
-    pub(crate) dimensions: Vec<Vec<Ends>>,
+    pub(crate) dimensions: Vec<Vec<Bounds>>,
     /// Ranges of dimension labels, by name.
-    pub(crate) labels: Vec<(String, Ends)>,
-    /// What the user should know about how they were understood.
+    pub(crate) labels: Vec<(String, Bounds)>,
+    /// Notes for the user about how they were understood.
     pub(crate) notes: Vec<String>,
 }
 
-impl Asked {
+impl QueryRanges {
+    /// The ranges of a dimension. A range that got lost would select other cells.
+    fn of_dimension(&mut self, index: usize) -> failure::Result<&mut Vec<Bounds>> {
+        let ranges = self.dimensions.get_mut(index);
+        ranges.ok_or_else(|| Failure::internal("a dimension with a name has no ranges"))
+    }
+
     /// Restricts a query to these ranges.
     pub(crate) fn apply(self, mut query: Read, schema: &ArraySchema) -> Read {
         for (dimension, ranges) in schema.domain.dimensions.iter().zip(self.dimensions) {
-            for Ends { low, high } in ranges {
+            for Bounds { low, high } in ranges {
                 query = query.range_bytes(&dimension.name, low, high);
             }
         }
-        for (label, Ends { low, high }) in self.labels {
+        for (label, Bounds { low, high }) in self.labels {
             query = query.label_range_bytes(label, low, high);
         }
         query
@@ -49,24 +49,30 @@ impl Asked {
 }
 
 /// Parses `--subarray`, `--range` and `--points`.
-pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> failure::Result<Asked> {
+pub(crate) fn query_ranges(
+    args: &RangeArgs,
+    array: &Path,
+    schema: &ArraySchema,
+) -> failure::Result<QueryRanges> {
     let usage = |error: String| Failure::Usage(format!("{}: {error}", array.display()));
     if let Some(subarray) = &args.subarray {
         let ranges = parse_subarray(schema, subarray).map_err(usage)?.into_iter();
-        let ranges = ranges.map(|ends| if ends == Ends::default() { Vec::new() } else { vec![ends] });
-        let mut asked = Asked { dimensions: ranges.collect(), ..Asked::default() };
+        let ranges = ranges.map(|ends| if ends == Bounds::default() { Vec::new() } else { vec![ends] });
+        let mut asked = QueryRanges { dimensions: ranges.collect(), ..QueryRanges::default() };
         asked.notes = notes::of_ranges(schema, &asked.dimensions, split_escaped(subarray, ','));
         return Ok(asked);
     }
-    let mut asked =
-        Asked { dimensions: vec![Vec::new(); schema.domain.dimensions.len()], ..Asked::default() };
+    let mut asked = QueryRanges {
+        dimensions: vec![Vec::new(); schema.domain.dimensions.len()],
+        ..QueryRanges::default()
+    };
     for text in &args.range {
         if let Some(found) = parse_label(schema, text).map_err(usage)? {
             asked.labels.push(found);
             continue;
         }
-        let (index, ends) = parse_named(schema, "--range", text).map_err(usage)?;
-        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
+        let (index, range) = parse_named(schema, "--range", text).map_err(usage)?;
+        asked.of_dimension(index)?.push(range);
     }
     for text in &args.points {
         let (index, points) = match text.split_once("=@") {
@@ -76,7 +82,7 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
             }
             None => parse_points(schema, text).map_err(usage)?,
         };
-        asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.extend_from_slice(&points));
+        asked.of_dimension(index)?.extend(points);
     }
     let texts = schema.domain.dimensions.iter().map(|dimension| {
         let own = |text: &&String| named(schema, "", text).is_ok_and(|(_, of, _)| of.name == dimension.name);
@@ -88,7 +94,7 @@ pub(crate) fn asked(args: &RangeArgs, array: &Path, schema: &ArraySchema) -> fai
 }
 
 /// Parses `--range LABEL=LO:HI`; `None` if the name is not that of a dimension label.
-fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Ends)>> {
+fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Bounds)>> {
     let named = schema.labels.iter().filter_map(|label| {
         let rest = text.strip_prefix(label.name.as_str())?.strip_prefix('=')?;
         Some((label, rest))
@@ -100,45 +106,45 @@ fn parse_label(schema: &ArraySchema, text: &str) -> Result<Option<(String, Ends)
 }
 
 /// Parses `--subarray`: one range for each dimension, separated by commas.
-pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<Ends>> {
+pub(crate) fn parse_subarray(schema: &ArraySchema, text: &str) -> Result<Vec<Bounds>> {
     let dimensions = &schema.domain.dimensions;
     let parts = split_escaped(text, ',');
     if parts.len() != dimensions.len() {
         return Err(format!("--subarray has {} ranges for {} dimensions", parts.len(), dimensions.len()));
     }
     let parse = |(part, dimension): (&&str, _)| {
-        if part.is_empty() { Ok(Ends::default()) } else { parse_range(dimension, part) }
+        if part.is_empty() { Ok(Bounds::default()) } else { parse_range(dimension, part) }
     };
     parts.iter().zip(dimensions).map(parse).collect()
 }
 
 /// Parses one `DIM=LO:HI` after an option such as `--range`: the dimension's index and its range.
-pub(crate) fn parse_named(schema: &ArraySchema, option: &str, text: &str) -> Result<(usize, Ends)> {
+pub(crate) fn parse_named(schema: &ArraySchema, option: &str, text: &str) -> Result<(usize, Bounds)> {
     let (index, dimension, range) = named(schema, option, text)?;
     Ok((index, parse_range(dimension, range)?))
 }
 
 /// Parses one `--points DIM=A,B`: the dimension's index and a range for each single coordinate.
-pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Ends>)> {
+pub(crate) fn parse_points(schema: &ArraySchema, text: &str) -> Result<(usize, Vec<Bounds>)> {
     let (index, dimension, points) = named(schema, "--points", text)?;
     let points = split_escaped(points, ',').into_iter().map(|point| parse_point(dimension, point));
     Ok((index, points.collect::<Result<_>>()?))
 }
 
 /// Parses the coordinates in a file, one per line.
-pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Ends>)> {
+pub(crate) fn parse_listed(schema: &ArraySchema, name: &str, list: &str) -> Result<(usize, Vec<Bounds>)> {
     let (index, dimension, _) = named(schema, "--points", &format!("{name}="))?;
     let points = list.lines().map(|point| parse_point(dimension, point));
     Ok((index, points.collect::<Result<_>>()?))
 }
 
-fn parse_point(dimension: &Dimension, text: &str) -> Result<Ends> {
+fn parse_point(dimension: &Dimension, text: &str) -> Result<Bounds> {
     let Dimension { name, datatype, .. } = dimension;
     match parse_end(dimension, text).map(|end| end.first.zip(end.last)) {
         // A date is all of the coordinates inside of it.
-        Ok(Some((first, last))) => Ok(Ends { low: Some(first), high: Some(last) }),
+        Ok(Some((first, last))) => Ok(Bounds { low: Some(first), high: Some(last) }),
         // An empty string is a valid coordinate.
-        Ok(None) if dimension.is_var() => Ok(Ends { low: Some(Vec::new()), high: Some(Vec::new()) }),
+        Ok(None) if dimension.is_var() => Ok(Bounds { low: Some(Vec::new()), high: Some(Vec::new()) }),
         Ok(None) => Err(format!("there is an empty coordinate for dimension {name:?}, {datatype}")),
         Err(error) => Err(format!("{text:?} is not a coordinate of dimension {name:?}, {datatype}: {error}")),
     }
@@ -160,7 +166,7 @@ fn named<'s, 't>(
     longest.ok_or_else(|| unnamed(schema, option, text))
 }
 
-/// What is wrong with a range or a list of points that does not begin with a dimension.
+/// The error of a range or a list of points that does not begin with a dimension.
 fn unnamed(schema: &ArraySchema, option: &str, text: &str) -> String {
     let begins = |name: &str| text.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
     let attribute = schema.attributes.iter().filter(|own| begins(&own.name)).max_by_key(|own| own.name.len());
@@ -185,14 +191,14 @@ pub(crate) fn parse_names(text: &str) -> Vec<String> {
     split_escaped(text, ',').into_iter().map(name).collect()
 }
 
-fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
+fn parse_range(dimension: &Dimension, text: &str) -> Result<Bounds> {
     let dots = splits(dimension, text, "..");
     let found = match dots.as_slice() {
         [] => {
             // Times of day contain colons too: every way to read the text as a range or a value is
             // tried.
             let value = parse_end(dimension, text).ok().and_then(|end| end.first.zip(end.last));
-            let value = value.map(|(first, last)| Ends { low: Some(first), high: Some(last) });
+            let value = value.map(|(first, last)| Bounds { low: Some(first), high: Some(last) });
             splits(dimension, text, ":").into_iter().chain(value).collect()
         }
         _ => dots,
@@ -209,13 +215,13 @@ fn parse_range(dimension: &Dimension, text: &str) -> Result<Ends> {
 }
 
 /// Every way to split `text` at `separator` into two ends.
-fn splits(dimension: &Dimension, text: &str, separator: &str) -> Vec<Ends> {
+fn splits(dimension: &Dimension, text: &str, separator: &str) -> Vec<Bounds> {
     let at = |position: usize| {
         let low = parse_end(dimension, text.get(..position)?).ok()?;
         let high = parse_end(dimension, text.get(position.checked_add(separator.len())?..)?).ok()?;
         // `10:30` in a time is not a range from a date to a number.
         let mixed = low.first.is_some() && high.first.is_some() && low.is_date != high.is_date;
-        (!mixed).then_some(Ends { low: low.first, high: high.last })
+        (!mixed).then_some(Bounds { low: low.first, high: high.last })
     };
     unescaped(text, separator).into_iter().filter_map(at).collect()
 }
@@ -265,7 +271,7 @@ fn split_escaped(text: &str, separator: char) -> Vec<&str> {
     parts
 }
 
-struct End {
+struct ParsedEnd {
     /// The value; of a date, the first one inside of it.
     first: Option<Vec<u8>>,
     /// The same value; of a date, the last one inside of it.
@@ -273,14 +279,14 @@ struct End {
     is_date: bool,
 }
 
-impl End {
+impl ParsedEnd {
     fn one(value: Option<Vec<u8>>) -> Self {
         Self { first: value.clone(), last: value, is_date: false }
     }
 }
 
 /// One end of a range, or one coordinate: with or without quotes.
-fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
+fn parse_end(dimension: &Dimension, text: &str) -> Result<ParsedEnd> {
     let inside = quotes::inside(text);
     if dimension.is_var() {
         let bytes = match inside {
@@ -288,19 +294,19 @@ fn parse_end(dimension: &Dimension, text: &str) -> Result<End> {
             None if text.is_empty() => None,
             None => Some(quotes::unescape(text, Colons::Separate)?),
         };
-        return Ok(End::one(bytes));
+        return Ok(ParsedEnd::one(bytes));
     }
     let text = inside.unwrap_or(text);
     if text.is_empty() {
-        Ok(End::one(None))
+        Ok(ParsedEnd::one(None))
     } else if let Some(bytes) = parse_integer(dimension.datatype, text)? {
-        Ok(End::one(Some(bytes)))
+        Ok(ParsedEnd::one(Some(bytes)))
     } else if dimension.datatype.physical().is_float() {
-        Ok(End::one(Some(parse_real_end(dimension.datatype, text)?)))
+        Ok(ParsedEnd::one(Some(parse_real_end(dimension.datatype, text)?)))
     } else if dimension.datatype.is_datetime() {
         let (first, last) = date_span(dimension.datatype, text)?;
         let [first, last] = [first, last].map(|tick| Some(tick.to_le_bytes().to_vec()));
-        Ok(End { first, last, is_date: true })
+        Ok(ParsedEnd { first, last, is_date: true })
     } else {
         Err(format!("{text:?} is not an integer"))
     }
@@ -318,8 +324,8 @@ mod tests {
         Dimension::fixed("x", datatype, zero.clone(), zero)
     }
 
-    fn ends(low: Option<&[u8]>, high: Option<&[u8]>) -> Ends {
-        Ends { low: low.map(<[u8]>::to_vec), high: high.map(<[u8]>::to_vec) }
+    fn ends(low: Option<&[u8]>, high: Option<&[u8]>) -> Bounds {
+        Bounds { low: low.map(<[u8]>::to_vec), high: high.map(<[u8]>::to_vec) }
     }
 
     #[test]
@@ -437,7 +443,7 @@ mod tests {
         );
         let both = vec![ends(None, Some(&[3])), ends(Some(b"a,b"), Some(b"c"))];
         assert_eq!(parse_subarray(&schema, r":3,a\,b:c").unwrap(), both);
-        assert_eq!(parse_subarray(&schema, ",").unwrap(), vec![Ends::default(); 2]);
+        assert_eq!(parse_subarray(&schema, ",").unwrap(), vec![Bounds::default(); 2]);
         assert!(parse_subarray(&schema, "1:2").unwrap_err().contains("1 ranges for 2 dimensions"));
         assert_eq!(parse_names(r"a,b\,c"), ["a", "b,c"]);
     }

@@ -1,9 +1,11 @@
 //! `tdb read`: the cells of an array.
 
 mod aggregates;
+mod args;
 pub(crate) mod csv;
 mod grid;
 mod json;
+mod limit;
 mod ndjson;
 mod preview;
 mod raw;
@@ -13,27 +15,29 @@ mod spool;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
 
 use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
 use tdb_codec::to_u64;
 
+use self::args::Format;
 use self::csv::Csv;
 use self::grid::Grid;
 use self::json::Json;
+use self::limit::narrow;
 use self::ndjson::Ndjson;
 use self::preview::Preview;
 use self::raw::Raw;
-use self::shown::Shown;
-use crate::args::{Format, ReadArgs};
-use crate::condition;
-use crate::explain;
+use self::shown::ShownColumn;
+use crate::bounds::Bounds;
 use crate::failure::{Failure, Result};
-use crate::notes;
+use crate::output::Out;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
-use crate::ranges::{self, Ends};
 use crate::screen::Screen;
+use crate::thresholds::{FIRST_BATCH_MEMORY, MAX_GRID_CELLS};
+use crate::{condition, explain, notes, ranges};
+
+pub(crate) use self::args::ReadArgs;
 
 /// The query defined by the arguments.
 struct Query<'a> {
@@ -41,28 +45,21 @@ struct Query<'a> {
     args: &'a ReadArgs,
     read: Read,
     /// The given ranges of each dimension; empty for the whole dimension.
-    ranges: Vec<Vec<Ends>>,
-    /// How many of the columns, before the fields, are coordinates added by the format.
+    ranges: Vec<Vec<Bounds>>,
+    /// The number of columns before the fields that are coordinates added by the format.
     coordinates: usize,
     /// Whether less is read than was requested, because no more is shown.
     narrowed: bool,
 }
 
-/// What the first batch may take if only the first cells are shown: batches grow until there are
-/// enough.
-const FIRST_BATCH: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
-
-/// Results with more cells than this are not tried as a grid on a terminal.
-const MOST_GRID_CELLS: usize = 10_000;
-
 /// The result, for formats that need all of it at once.
-struct Answer<'a> {
+struct CollectedCells<'a> {
     array: &'a Array,
     /// Columns of coordinates added by the format, then the fields.
-    columns: Vec<Shown>,
+    columns: Vec<ShownColumn>,
     /// Columns of further cells, with the number of cells before them.
-    more: Vec<(usize, Vec<Shown>)>,
-    /// How many of the columns are coordinates added by the format.
+    more: Vec<(usize, Vec<ShownColumn>)>,
+    /// The number of columns that are coordinates added by the format.
     coordinates: usize,
     order: Layout,
     /// Number of cells to show; the columns may contain more.
@@ -114,13 +111,13 @@ pub(crate) fn run(
 impl<'a> Query<'a> {
     fn new(args: &'a ReadArgs, array: &'a Array, err: &mut dyn Write) -> Result<Self> {
         let schema = array.schema();
-        let asked = ranges::asked(&args.ranges, &args.array, schema)?;
-        notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
+        let asked = ranges::query_ranges(&args.ranges, &args.array, schema)?;
+        notes::print(&args.array, schema, &asked.notes, args.condition.as_deref(), err);
         let order = args.order.map(Layout::from);
 
         let mut narrower = asked.clone();
         let narrowed = match (args.limit, order.unwrap_or(Layout::RowMajor)) {
-            // Which cells satisfy a condition is not known before.
+            // The cells that satisfy a condition are not known before.
             (Some(limit), Layout::RowMajor) if asked.labels.is_empty() && !finds(args) => {
                 narrow(schema, &mut narrower.dimensions, limit)
             }
@@ -140,7 +137,7 @@ impl<'a> Query<'a> {
             read = read.memory(memory);
         }
         if args.limit.is_some() {
-            read = read.first_batch(FIRST_BATCH);
+            read = read.first_batch(FIRST_BATCH_MEMORY);
         }
         // Raw buffers have all cells of a box.
         read = read.selection(args.format != Format::Raw);
@@ -168,7 +165,7 @@ impl<'a> Query<'a> {
         let args = self.args;
         let batches = self.read.clone().batches().map_err(|error| failed(args, error))?;
         let cells = batches.shape().map(|shape| shape.iter().product::<usize>());
-        if args.limit.is_some() || cells.is_none_or(|cells| cells > MOST_GRID_CELLS) {
+        if args.limit.is_some() || cells.is_none_or(|cells| cells > MAX_GRID_CELLS) {
             return self.stream(&mut Preview::new(out, screen, args.limit.is_some()));
         }
         let answer = self.collect()?;
@@ -185,7 +182,7 @@ impl<'a> Query<'a> {
 
     /// Reads all cells at once; or, if only the first ones are shown, as many batches as have
     /// these.
-    fn collect(self) -> Result<Answer<'a>> {
+    fn collect(self) -> Result<CollectedCells<'a>> {
         let Self { array, args, coordinates, narrowed, .. } = self;
         if let Some(limit) = args.limit {
             let mut batches = self.read.clone().batches().map_err(|error| failed(args, error))?;
@@ -199,7 +196,7 @@ impl<'a> Query<'a> {
         let (order, shape) = (cells.order(), cells.shape().filter(|_| is_box).map(<[usize]>::to_vec));
         let (cells, columns) = shown::of_cells(args, array, cells)?;
         let cells = cells.min(args.limit.unwrap_or(usize::MAX));
-        Ok(Answer { columns, more: Vec::new(), coordinates, order, cells, shape, array })
+        Ok(CollectedCells { columns, more: Vec::new(), coordinates, order, cells, shape, array })
     }
 
     /// Reads batches until there are `limit` cells.
@@ -209,7 +206,7 @@ impl<'a> Query<'a> {
         coordinates: usize,
         batches: &mut Batches,
         limit: usize,
-    ) -> Result<Answer<'a>> {
+    ) -> Result<CollectedCells<'a>> {
         let mut parts = Vec::new();
         let (mut cells, mut bytes) = (0usize, 0u64);
         while cells < limit || parts.is_empty() {
@@ -228,14 +225,14 @@ impl<'a> Query<'a> {
         let mut parts = parts.into_iter();
         let ((_, columns), more) = (parts.next().unwrap_or_default(), parts.collect());
         let (order, cells) = (batches.order(), cells.min(limit));
-        Ok(Answer { columns, more, coordinates, order, cells, shape: None, array })
+        Ok(CollectedCells { columns, more, coordinates, order, cells, shape: None, array })
     }
 
     /// Reads the cells batch by batch.
     fn stream(self, sink: &mut dyn Sink) -> Result {
         let Self { array, args, ranges, narrowed, .. } = self;
         let failed = |error| failed(args, error);
-        // What is printed to the same terminal is progress enough.
+        // Cells that are printed to the same terminal show the progress.
         let alone = args.out.is_some() || !io::stdout().is_terminal();
         let meter =
             if alone { args.progress.bar("", Unit::Share, Some(Meter::WHOLE)) } else { Meter::none() };
@@ -263,35 +260,20 @@ impl<'a> Query<'a> {
     }
 }
 
-/// The destination of text, and its name in error messages.
-pub(crate) struct Out<'o> {
-    pub(crate) out: &'o mut dyn Write,
-    pub(crate) path: Option<&'o Path>,
-}
-
-impl Out<'_> {
-    pub(crate) fn write(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result {
-        write(self.out).map_err(|error| match self.path {
-            Some(path) => Failure::at(path, error),
-            None => error.into(),
-        })
-    }
-}
-
 /// The destination of batches.
 trait Sink {
     /// Writes the first `cells` cells of a batch.
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result;
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result;
 
     /// Gets information about all cells after the last batch.
     fn finish(&mut self, summary: &Summary<'_>) -> Result;
 }
 
-/// What is known after all cells are read.
+/// Properties of the result that are known after all cells are read.
 struct Summary<'a> {
     array: &'a Array,
     /// The given ranges of each dimension; empty for the whole dimension.
-    ranges: Vec<Vec<Ends>>,
+    ranges: Vec<Vec<Bounds>>,
     /// The given time window.
     timestamps: [Option<u64>; 2],
     order: Layout,
@@ -326,7 +308,8 @@ fn failed(args: &ReadArgs, error: tdb_array::Error) -> Failure {
     condition::failed(&args.array, args.condition.as_deref(), error)
 }
 
-/// How many coordinates a format adds, and the fields to read; `None` means the query's default.
+/// The number of coordinates that a format adds, and the fields to read; `None` means the query's
+/// default.
 /// JSON has no coordinates of dense cells, because their places say them, unless only `some` cells
 /// are shown.
 fn columns(
@@ -355,63 +338,13 @@ fn columns(
     (coordinates, Some(names))
 }
 
-/// Reduces the box of a dense row-major read to what its first `limit` cells need. Returns whether
-/// it was reduced.
-fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Ends>], limit: usize) -> bool {
-    let dimensions = &schema.domain.dimensions;
-    // With several ranges of a dimension, the first cells may be anywhere.
-    if schema.array_type != ArrayType::Dense || ranges.iter().any(|ranges| ranges.len() > 1) {
-        return false;
-    }
-    let bounds: Option<Vec<(u64, u64)>> = dimensions
-        .iter()
-        .zip(ranges.iter())
-        .enumerate()
-        .map(|(index, (dimension, ranges))| {
-            let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
-            let ends = ranges.first().cloned().unwrap_or_default();
-            let (first, last) = match current {
-                Some(current) => (&current.low, &current.high),
-                None => dimension.domain.as_ref().map(|(low, high)| (low, high))?,
-            };
-            let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
-                let end = end.as_deref().unwrap_or(or);
-                let inside = tdb_array::Range::new(first.as_slice(), last.as_slice());
-                dimension.ordinal(if inside.contains(dimension.datatype, end) { end } else { or })
-            };
-            Some((clamp(&ends.low, first)?, clamp(&ends.high, last)?))
-        })
-        .collect();
-    let Some(bounds) = bounds else { return false };
-    let count = |(low, high): &(u64, u64)| u128::from(high.saturating_sub(*low)).saturating_add(1);
-    let mut wanted = u128::from(to_u64(limit)).max(1);
-    let mut narrowed = false;
-    for (index, ((low, high), ranges)) in bounds.iter().zip(ranges.iter_mut()).enumerate() {
-        let inner = bounds.iter().skip(index.saturating_add(1)).map(count);
-        let inner = inner.fold(1u128, u128::saturating_mul);
-        let rows = wanted.div_ceil(inner);
-        if rows < count(&(*low, *high)) {
-            let last = u64::try_from(rows).ok().and_then(|rows| low.checked_add(rows)?.checked_sub(1));
-            let low = dimensions.get(index).and_then(|dimension| dimension.coordinate(*low));
-            let high = last.and_then(|last| dimensions.get(index)?.coordinate(last));
-            *ranges = vec![Ends { low, high }];
-            narrowed = true;
-        }
-        if rows > 1 {
-            break;
-        }
-        wanted = wanted.min(inner);
-    }
-    narrowed
-}
-
-impl Answer<'_> {
+impl CollectedCells<'_> {
     fn schema(&self) -> &ArraySchema {
         self.array.schema()
     }
 
     /// The columns of the requested fields.
-    fn fields(&self) -> &[Shown] {
+    fn fields(&self) -> &[ShownColumn] {
         self.columns.get(self.coordinates..).unwrap_or_default()
     }
 }
@@ -427,24 +360,6 @@ mod tests {
         let dimension =
             |name, last: i32| Dimension::fixed(name, Datatype::Int32, 1i32.to_le_bytes(), last.to_le_bytes());
         ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("r", 100), dimension("c", 10)]))
-    }
-
-    fn high(ranges: &[Ends]) -> Option<i32> {
-        Some(i32::from_le_bytes(ranges.first()?.high.as_deref()?.try_into().ok()?))
-    }
-
-    #[test]
-    fn a_limit_reads_only_the_rows_it_needs() {
-        let mut ranges = vec![Vec::new(), Vec::new()];
-        assert!(narrow(&schema(), &mut ranges, 25));
-        assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(3), None));
-        let mut ranges = vec![vec![Ends { low: Some(5i32.to_le_bytes().to_vec()), high: None }], Vec::new()];
-        assert!(narrow(&schema(), &mut ranges, 4));
-        assert_eq!((high(&ranges[0]), high(&ranges[1])), (Some(5), Some(4)));
-        let mut ranges = vec![Vec::new(), Vec::new()];
-        assert!(!narrow(&schema(), &mut ranges, 1000));
-        let mut ranges = vec![vec![Ends::default(); 2], Vec::new()];
-        assert!(!narrow(&schema(), &mut ranges, 25), "with several ranges the first rows may be anywhere");
     }
 
     #[test]

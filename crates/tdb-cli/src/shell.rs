@@ -1,18 +1,17 @@
-//! What belongs to a command on a system: completions for shells, manual pages, and what this build
-//! can do.
+//! Completions for shells, manual pages, and the text of `tdb --version`.
 
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use clap::{Args as Group, CommandFactory};
+use clap::{Args as Group, Command};
 use clap_complete::Shell;
 use tdb_codec::FormatVersion;
 use tdb_filters::registry;
 
-use crate::args::Args;
 use crate::failure::{Failure, Result};
+use crate::features::FEATURES;
 
 /// The name of the command.
 const NAME: &str = "tdb";
@@ -43,22 +42,22 @@ pub(crate) struct ManArgs {
 }
 
 /// Runs `tdb completions`.
-pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result {
+pub(crate) fn completions(args: &CompletionsArgs, mut command: Command, out: &mut dyn Write) -> Result {
     // The generator stops the program if it cannot write, so it writes to memory.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), NAME, &mut script);
+    clap_complete::generate(args.shell, &mut command, NAME, &mut script);
     Ok(out.write_all(&script)?)
 }
 
 /// Runs `tdb man`.
-pub(crate) fn man(args: &ManArgs) -> Result {
+pub(crate) fn man(args: &ManArgs, command: Command) -> Result {
     let failed = |error| Failure::at(&args.folder, error);
     fs::create_dir_all(&args.folder).map_err(failed)?;
-    clap_mangen::generate_to(Args::command(), &args.folder).map_err(failed)
+    clap_mangen::generate_to(command, &args.folder).map_err(failed)
 }
 
-/// What `tdb --version` prints after the name: the version, what the build can read and write, and
-/// its features.
+/// The text that `tdb --version` prints after the name: the version, the format versions and
+/// filters of the build, and its features.
 pub(crate) fn version() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(describe);
     &TEXT
@@ -80,41 +79,4 @@ fn describe() -> String {
         FormatVersion::CURRENT,
         features.join(", "),
     )
-}
-
-/// The features of the crate, and whether this build has them.
-const FEATURES: [(&str, bool); 14] = [
-    ("gzip", cfg!(feature = "gzip")),
-    ("zstd", cfg!(feature = "zstd")),
-    ("zstd-rust", cfg!(feature = "zstd-rust")),
-    ("lz4", cfg!(feature = "lz4")),
-    ("bzip2", cfg!(feature = "bzip2")),
-    ("checksum", cfg!(feature = "checksum")),
-    ("encryption", cfg!(feature = "encryption")),
-    ("webp", cfg!(feature = "webp")),
-    ("webp-lossy", cfg!(feature = "webp-lossy")),
-    ("large-pages", cfg!(feature = "large-pages")),
-    ("object-store", cfg!(feature = "object-store")),
-    ("convert", cfg!(feature = "convert")),
-    ("sql", cfg!(feature = "sql")),
-    ("cluster", cfg!(feature = "cluster")),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_feature_of_the_manifest_is_listed() {
-        let manifest = include_str!("../Cargo.toml");
-        let (_, features) = manifest.split_once("[features]").unwrap();
-        let (features, _) = features.split_once("\n[").unwrap();
-        let names = features.lines().filter_map(|line| line.split_once(" = ")).map(|(name, _)| name);
-        let names: Vec<&str> = names.filter(|name| *name != "default" && !name.starts_with('#')).collect();
-        let mut listed = FEATURES.map(|(name, _)| name).to_vec();
-        let mut sorted = names.clone();
-        listed.sort_unstable();
-        sorted.sort_unstable();
-        assert_eq!(listed, sorted);
-    }
 }

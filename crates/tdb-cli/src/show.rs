@@ -1,6 +1,6 @@
 //! `tdb show`: the cells of an array as a picture.
 
-mod along;
+mod axis;
 pub(crate) mod dates;
 mod footprints;
 mod lines;
@@ -16,7 +16,7 @@ use clap::{Args as Group, ValueEnum};
 use tdb_array::{ArraySchema, ArrayType, MemoryBudget, QueryError};
 use tdb_schema::{Field, FieldKind};
 
-pub(crate) use self::along::Along;
+pub(crate) use self::axis::BinnedAxis;
 use self::scan::Scan;
 use self::target::{ColorChoice, Target, parse_size};
 use self::value::is_number;
@@ -107,8 +107,8 @@ enum Kind {
     Histogram,
 }
 
-/// What is drawn, with its fields.
-enum Choice<'s> {
+/// The picture that is drawn, with its fields.
+enum PictureKind<'s> {
     /// Counts, or means of a field, on a plane of two dimensions.
     Plane { x: usize, y: usize, value: Option<Field<'s>> },
     /// A field along a dimension.
@@ -133,24 +133,24 @@ pub(crate) fn run(
     let opened = options.open_storage(stores.storage(&args.array)?);
     let array = opened.map_err(|error| Failure::of_array(&args.array, error))?;
     let schema = array.schema();
-    let asked = ranges::asked(&args.ranges, &args.array, schema)?;
-    notes::print(&args.array, schema, &asked, args.condition.as_deref(), err);
-    let choice = Choice::of(args, schema)?;
-    if args.tiles && !matches!(choice, Choice::Plane { .. }) {
+    let asked = ranges::query_ranges(&args.ranges, &args.array, schema)?;
+    notes::print(&args.array, schema, &asked.notes, args.condition.as_deref(), err);
+    let choice = PictureKind::of(args, schema)?;
+    if args.tiles && !matches!(choice, PictureKind::Plane { .. }) {
         let what = "--tiles draws rectangles on a plane: it needs two dimensions, and --kind density or heat";
         return Err(args.usage(what));
     }
     let mut scan = Scan::new(&array, args, asked);
     match choice {
-        Choice::Plane { x, y, value } => {
+        PictureKind::Plane { x, y, value } => {
             let plane = plane::draw(&mut scan, x, y, value.as_ref(), &target)?;
             target.write(out, |size| plane.picture(size), |screen| plane.text(screen))
         }
-        Choice::Line { x, value } => {
+        PictureKind::Line { x, value } => {
             let profile = lines::profile(&mut scan, x, &value, &target)?;
             target.write(out, |size| profile.picture(size), |screen| profile.text(screen))
         }
-        Choice::Histogram(field) => {
+        PictureKind::Histogram(field) => {
             let histogram = lines::histogram(&mut scan, &field, &target)?;
             target.write(out, |size| histogram.picture(size), |screen| histogram.text(screen))
         }
@@ -193,7 +193,7 @@ impl ShowArgs {
     }
 }
 
-impl<'s> Choice<'s> {
+impl<'s> PictureKind<'s> {
     fn of(args: &ShowArgs, schema: &'s ArraySchema) -> Result<Self> {
         let dense = schema.array_type == ArrayType::Dense;
         let asked = args.dimensions(schema)?;

@@ -3,6 +3,8 @@
 #[cfg(feature = "sql")]
 mod columns;
 #[cfg(feature = "sql")]
+mod error;
+#[cfg(feature = "sql")]
 mod formats;
 #[cfg(feature = "sql")]
 mod prompt;
@@ -12,8 +14,6 @@ pub(crate) mod session;
 mod statements;
 #[cfg(feature = "sql")]
 mod values;
-#[cfg(feature = "sql")]
-mod wrong;
 
 use core::num::NonZeroU16;
 use std::io::Write;
@@ -118,10 +118,7 @@ pub(crate) enum SqlFormat {
 /// Without the feature, the command is known, and says how to get it.
 #[cfg(not(feature = "sql"))]
 pub(crate) fn run(_: &SqlArgs, _: Stores, _: Option<Screen>, _: &mut dyn Write, _: &mut dyn Write) -> Result {
-    Err(crate::failure::Failure::Failed(
-        "this build of tdb does not support SQL (the feature sql): cargo install tdb-cli --features sql"
-            .to_owned(),
-    ))
+    Err(crate::failure::Failure::Failed(crate::features::NO_SQL.to_owned()))
 }
 
 /// Runs the command.
@@ -136,7 +133,7 @@ pub(crate) fn run(
     let Some(text) = args.text()? else {
         return prompt::run(args, stores, screen, out, err);
     };
-    let statements = statements::parse(&text).map_err(|error| wrong::failure(error, &text))?;
+    let statements = statements::parse(&text).map_err(|error| error::failure(error, &text))?;
     let mut results = formats::Results::new(args, screen, out);
     let mut session = session::Session::new(args, stores)?;
     for statement in statements {

@@ -45,18 +45,18 @@ impl VerboseArgs {
             _ => targets.with_target("object_store", Level::TRACE),
         };
         let lines = tracing_subscriber::fmt::layer()
-            .with_writer(|| Discreet(io::stderr()))
+            .with_writer(|| WithoutSecrets(io::stderr()))
             .with_ansi(false)
             .with_timer(tracing_subscriber::fmt::time::uptime());
         let _ = tracing_subscriber::registry().with(targets).with(lines).try_init();
     }
 }
 
-/// Writes reports without what is secret in URLs. Each report is written in one call.
+/// Writes reports without the secrets in URLs. Each report is written in one call.
 #[derive(Debug)]
-struct Discreet<W>(W);
+struct WithoutSecrets<W>(W);
 
-impl<W: Write> Write for Discreet<W> {
+impl<W: Write> Write for WithoutSecrets<W> {
     fn write(&mut self, report: &[u8]) -> io::Result<usize> {
         let text = String::from_utf8_lossy(report);
         self.0.write_all(without_secrets(&text).as_bytes())?;
@@ -110,7 +110,7 @@ fn report<T>(
     result
 }
 
-/// What a request asks for.
+/// A request in words.
 fn shown<S: Storage>(storage: &S, request: &Request) -> String {
     let file = storage.describe(request.key());
     match request {

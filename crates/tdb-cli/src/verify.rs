@@ -1,14 +1,36 @@
 //! `tdb verify`: checks every structure, chunk and checksum of an array.
 
 use std::io::Write;
+use std::path::PathBuf;
 
+use clap::Args as Group;
 use serde_json::{Value, json};
 use tdb_array::{Problem, history, verify_watched};
 
-use crate::args::VerifyArgs;
+use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};
-use crate::progress::Unit;
+use crate::progress::{ProgressArgs, Unit};
+
+/// Check every structure, chunk and checksum of an array, and what is stated about its cells.
+///
+/// Cells of sparse arrays must be in order, without forbidden duplicates, and within their
+/// rectangles; statistics must match the cells. Prints a line for each problem and continues after
+/// it; of each kind, only the first few of a fragment are shown. The exit code is 1 if there was
+/// any problem. Odd but harmless findings are notes.
+#[derive(Debug, Group)]
+#[command(after_help = "Examples:\n  tdb verify weather\n  tdb verify weather --json")]
+pub(crate) struct VerifyArgs {
+    /// Folder of the array.
+    array: PathBuf,
+    #[command(flatten)]
+    key: KeyArgs,
+    #[command(flatten)]
+    progress: ProgressArgs,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs, stores: &Stores, out: &mut dyn Write) -> Result {

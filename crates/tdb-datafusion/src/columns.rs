@@ -1,4 +1,4 @@
-//! The columns of a table: their fields, and which conditions of tdb can be used for them.
+//! The columns of a table: their types, and which conditions of tdb compare them as SQL does.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use tdb_array::schema::FieldKind;
 use tdb_array::{Array, ArrayType, CellValNum, Datatype};
 use tdb_arrow::{Mapping, Options};
 
-/// How values of a column compare, in SQL and here.
+/// How the values of a column compare in SQL and in conditions of tdb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparable {
     /// Integers, dates and times: the same everywhere.
@@ -19,7 +19,7 @@ pub(crate) enum Comparable {
     Real,
     /// Text and bytes of variable length, compared as unsigned bytes.
     Bytes,
-    /// Values of an enumeration, which are compared by their numbers here: equal or not.
+    /// Values of an enumeration, which tdb compares by their codes: equal or not.
     Enumerated,
     /// Values that cannot be compared.
     Not,
@@ -36,7 +36,7 @@ struct Column {
 
 /// The columns of an array in one of its states.
 #[derive(Clone, Debug)]
-pub(crate) struct Table {
+pub(crate) struct TableColumns {
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
     pub(crate) dense: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Table {
     columns: Vec<Column>,
 }
 
-impl Table {
+impl TableColumns {
     /// The columns of an open array. Reads its enumerations.
     pub(crate) fn of(array: &Array, options: Options) -> tdb_arrow::Result<Self> {
         let mapping = Mapping::of(array, options)?;
@@ -105,7 +105,8 @@ impl Table {
     }
 
     /// Whether two values of a column are equal in SQL where their bytes are, and nowhere else.
-    /// False also for reals, of which SQL has its own opinion, for booleans and for enumerations.
+    /// False for floating-point numbers, which SQL compares otherwise, for booleans and for
+    /// enumerations.
     pub(crate) fn is_equal_by_bytes(&self, name: &str) -> bool {
         let comparable = self.position(name).map(|position| self.comparable(position));
         matches!(comparable, Some(Comparable::Integer | Comparable::Bytes))

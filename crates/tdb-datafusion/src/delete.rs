@@ -27,8 +27,8 @@ use tdb_array::{QueryCondition, WriteStorage};
 
 use crate::error::of_array;
 use crate::options::TableOptions;
-use crate::pushdown::Pushed;
-use crate::state::{State, States};
+use crate::pushdown::PushedFilters;
+use crate::state::{TableState, TableStates};
 use crate::{Result, TdbTable};
 
 /// The name of the rule.
@@ -85,7 +85,7 @@ fn check(rows: &LogicalPlan) -> Result<()> {
 pub(crate) fn plan(
     session: &dyn Session,
     filters: &[Expr],
-    states: &Arc<States>,
+    states: &Arc<TableStates>,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let state = states.current();
     let rules = session.as_any().downcast_ref::<SessionState>().map(|state| &state.analyzer().rules);
@@ -107,10 +107,10 @@ pub(crate) fn plan(
              asks for the same"
         );
     }
-    let pushed = Pushed::as_condition(filters, &state.table);
+    let pushed = PushedFilters::as_condition(filters, &state.table);
     let condition = match pushed {
-        Pushed { nothing: true, .. } => None,
-        Pushed { condition: Some(condition), exact: true, .. } => Some(condition),
+        PushedFilters { nothing: true, .. } => None,
+        PushedFilters { condition: Some(condition), exact: true, .. } => Some(condition),
         _ => {
             let shown: Vec<_> = filters.iter().map(ToString::to_string).collect();
             return not_impl_err!(
@@ -130,8 +130,8 @@ pub(crate) fn plan(
 struct DeleteSink {
     storage: Arc<dyn WriteStorage>,
     options: TableOptions,
-    states: Arc<States>,
-    state: Arc<State>,
+    states: Arc<TableStates>,
+    state: Arc<TableState>,
     /// `None` if no cell can satisfy it.
     condition: Option<QueryCondition>,
 }
@@ -164,7 +164,7 @@ impl DataSink for DeleteSink {
 fn delete(
     storage: &Arc<dyn WriteStorage>,
     options: &TableOptions,
-    states: &States,
+    states: &TableStates,
     condition: &QueryCondition,
 ) -> Result<u64> {
     let array = options.array(storage).map_err(of_array)?;

@@ -1,8 +1,8 @@
-//! Filters that other operators of a plan make while it runs: the keys that a join has collected on
-//! its other side, and the worst row that a top-k sort still keeps.
+//! Dynamic filters, which other operators of a plan make while it runs: the keys that a join has
+//! collected on its other side, and the worst row that a top-k sort still keeps.
 //!
-//! A read takes what such filters say when it begins. So that it learns more as the sort proceeds,
-//! a partition is read in several parts, each with what is known by then.
+//! A read applies the state that such filters have when it begins. So that it learns more as the
+//! sort proceeds, a partition is read in several parts, each with the state of that moment.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -17,27 +17,25 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr_common::physical_expr::{snapshot_generation, snapshot_physical_expr};
 use tdb_array::QueryCondition;
 
-use crate::pushdown::Pushed;
-use crate::state::State;
-
-/// The maximum depth of a filter that is translated: more than operators make.
-const MOST_DEPTH: usize = 64;
+use crate::pushdown::PushedFilters;
+use crate::state::TableState;
+use crate::thresholds::MAX_FILTER_DEPTH;
 
 /// Filters on the columns of a scan that become stricter while a plan runs. Rows that do not pass
 /// them are not needed, but may be returned.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Dynamic {
+pub(crate) struct DynamicFilters {
     filters: Vec<Arc<dyn PhysicalExpr>>,
-    /// Whether they said something when the first partition began.
-    known: Arc<OnceLock<bool>>,
+    /// Whether they excluded rows when the first partition began.
+    from_join: Arc<OnceLock<bool>>,
 }
 
-impl Dynamic {
+impl DynamicFilters {
     /// Adds those of the filters that change while a plan runs: they count their states, beginning
     /// at 1.
     pub(crate) fn and(&self, filters: impl IntoIterator<Item = Arc<dyn PhysicalExpr>>) -> Self {
         let more = filters.into_iter().filter(|filter| snapshot_generation(filter) != 0);
-        Self { filters: self.filters.iter().cloned().chain(more).collect(), known: Arc::default() }
+        Self { filters: self.filters.iter().cloned().chain(more).collect(), from_join: Arc::default() }
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -52,31 +50,33 @@ impl Dynamic {
         &self.filters
     }
 
-    /// Whether the filters said something before the first row of the scan: then they are those of
-    /// a join, which knows its other side, and stay as they are.
-    pub(crate) fn is_known(&self, state: &State) -> bool {
-        *self.known.get_or_init(|| self.now(state).is_some())
+    /// Whether the filters excluded rows before the first row of the scan: then they are those of a
+    /// join, which knows its other side, and do not change.
+    pub(crate) fn are_from_join(&self, state: &TableState) -> bool {
+        *self.from_join.get_or_init(|| self.now(state).is_some())
     }
 
-    /// What the filters say now of the cells of a sparse array. `None` if nothing can be left out.
-    pub(crate) fn now(&self, state: &State) -> Option<Now> {
+    /// The condition that the filters now put on the cells of a sparse array. `None` if they
+    /// exclude none. A filter that cannot be translated excludes none: the operator that made it
+    /// filters again.
+    pub(crate) fn now(&self, state: &TableState) -> Option<CurrentFilter> {
         let filters: Vec<Expr> = self
             .filters
             .iter()
             .filter_map(|filter| snapshot_physical_expr(filter.clone()).ok())
-            .filter_map(|filter| logical(&filter, MOST_DEPTH))
+            .filter_map(|filter| logical(&filter, MAX_FILTER_DEPTH))
             .collect();
-        let pushed = Pushed::as_condition(&filters, &state.table);
+        let pushed = PushedFilters::as_condition(&filters, &state.table);
         match pushed {
             _ if filters.is_empty() => None,
-            Pushed { nothing: true, .. } => Some(Now::Nothing),
-            Pushed { condition: Some(condition), .. } => Some(Now::Where(condition)),
-            Pushed { .. } => None,
+            PushedFilters { nothing: true, .. } => Some(CurrentFilter::Nothing),
+            PushedFilters { condition: Some(condition), .. } => Some(CurrentFilter::Where(condition)),
+            PushedFilters { .. } => None,
         }
     }
 }
 
-impl fmt::Display for Dynamic {
+impl fmt::Display for DynamicFilters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, filter) in self.filters.iter().enumerate() {
             write!(f, "{}{filter}", if index > 0 { " AND " } else { "" })?;
@@ -85,17 +85,17 @@ impl fmt::Display for Dynamic {
     }
 }
 
-/// What dynamic filters say at one time.
+/// The state of dynamic filters at one time.
 #[derive(Debug)]
-pub(crate) enum Now {
+pub(crate) enum CurrentFilter {
     /// No row is needed any more.
     Nothing,
     /// Only these rows are needed.
     Where(QueryCondition),
 }
 
-/// A physical filter as the logical expression that it was made of. Parts of other kinds become
-/// expressions of which nothing is known. `None` if the whole is one.
+/// Translates a physical filter back to the logical expression that it was made of. Parts of `AND`
+/// that cannot be translated are left out. `None` if nothing is left.
 fn logical(filter: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Expr> {
     let depth = depth.checked_sub(1)?;
     let inner = |filter: &Arc<dyn PhysicalExpr>| logical(filter, depth).map(Box::new);
@@ -110,7 +110,7 @@ fn logical(filter: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Expr> {
         let sides = (inner(binary.left()), inner(binary.right()));
         return match (*binary.op(), sides) {
             (op, (Some(left), Some(right))) => Some(Expr::BinaryExpr(BinaryExpr { left, op, right })),
-            // What is true of both sides is true of one.
+            // A row that passes both sides passes one.
             (Operator::And, (Some(one), None) | (None, Some(one))) => Some(*one),
             _ => None,
         };
@@ -140,9 +140,9 @@ fn logical(filter: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Expr> {
     None
 }
 
-/// As [`logical`], if no part of the filter is of another kind.
+/// As [`logical`], but `None` if any part of the filter cannot be translated.
 fn complete(filter: &Arc<dyn PhysicalExpr>, depth: usize) -> Option<Expr> {
-    let parts = filter.children();
-    let all = parts.iter().all(|part| complete(part, depth.saturating_sub(1)).is_some());
+    let below = depth.checked_sub(1)?;
+    let all = filter.children().iter().all(|part| complete(part, below).is_some());
     all.then(|| logical(filter, depth)).flatten()
 }

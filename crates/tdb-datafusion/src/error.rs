@@ -21,3 +21,10 @@ pub(crate) fn of_arrow(error: tdb_arrow::Error) -> DataFusionError {
         error => DataFusionError::External(Box::new(error)),
     }
 }
+
+/// A fault of tdb: the thing that does not hold, and the line that calls this.
+#[track_caller]
+#[cold]
+pub(crate) fn internal(what: &'static str) -> DataFusionError {
+    of_array(tdb_array::Error::internal(what))
+}

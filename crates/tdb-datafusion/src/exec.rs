@@ -1,4 +1,4 @@
-//! The plan that reads a table.
+//! The physical plan that reads an array.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,12 +25,10 @@ use datafusion::physical_plan::{
 use futures_util::{TryStreamExt, stream};
 
 use crate::Result;
-use crate::dynamic::Dynamic;
-use crate::reading::{self, Part};
+use crate::dynamic::DynamicFilters;
+use crate::reading::{self, PartitionRead};
 use crate::scan::Scan;
-
-/// The number of batches that are buffered for the reader.
-const WAITING: usize = 1;
+use crate::thresholds::BUFFERED_BATCHES;
 
 /// Reads an array. Ranges, conditions, columns and limits of the query are pushed down to the read,
 /// and its partitions are read at the same time.
@@ -38,7 +36,7 @@ const WAITING: usize = 1;
 pub struct TdbExec {
     scan: Arc<Scan>,
     limit: Option<usize>,
-    dynamic: Dynamic,
+    dynamic: DynamicFilters,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -49,14 +47,14 @@ impl TdbExec {
         Self {
             scan: Arc::new(scan),
             limit,
-            dynamic: Dynamic::default(),
+            dynamic: DynamicFilters::default(),
             properties,
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
 
-    /// What is read, if there is no limit on the number of rows.
-    pub(crate) fn whole(&self) -> Option<Arc<Scan>> {
+    /// The scan, if there is no limit on the number of rows.
+    pub(crate) fn unlimited_scan(&self) -> Option<Arc<Scan>> {
         self.limit.is_none().then(|| self.scan.clone())
     }
 
@@ -81,8 +79,8 @@ impl TdbExec {
 }
 
 /// Reads a partition on a thread that may block.
-fn start(part: Part, context: Arc<TaskContext>) -> SendableRecordBatchStream {
-    let mut stream = RecordBatchReceiverStreamBuilder::new(part.scan.schema.clone(), WAITING);
+fn start(part: PartitionRead, context: Arc<TaskContext>) -> SendableRecordBatchStream {
+    let mut stream = RecordBatchReceiverStreamBuilder::new(part.scan.schema.clone(), BUFFERED_BATCHES);
     let batches = stream.tx();
     stream.spawn_blocking(move || reading::run(part, &context, &batches));
     stream.build()
@@ -96,13 +94,13 @@ fn properties(scan: &Scan, ordering: Option<EquivalenceProperties>) -> PlanPrope
 
 impl DisplayAs for TdbExec {
     fn fmt_as(&self, kind: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let about = &self.scan.about;
-        let (read, all) = about.fragments;
-        let (partitions, tiles) = (self.scan.parts.len(), about.tiles);
+        let summary = &self.scan.summary;
+        let (read, all) = summary.fragments;
+        let (partitions, tiles) = (self.scan.parts.len(), summary.tiles);
         let mut said = vec![
-            ("fields", format!("[{}]", about.fields)),
-            ("ranges", format!("[{}]", about.ranges)),
-            ("condition", about.condition.clone()),
+            ("fields", format!("[{}]", summary.fields)),
+            ("ranges", format!("[{}]", summary.ranges)),
+            ("condition", summary.condition.clone()),
             ("order", if self.scan.is_sorted { "row-major" } else { "" }.to_owned()),
             ("fragments", format!("{read} of {all}")),
             ("tiles", tiles.to_string()),
@@ -171,7 +169,7 @@ impl ExecutionPlan for TdbExec {
         let Some(read) = self.scan.parts.get(partition) else {
             return internal_err!("partition {partition} of {}", self.scan.parts.len());
         };
-        let part = Part {
+        let part = PartitionRead {
             read: read.clone(),
             scan: self.scan.clone(),
             limit: self.limit,
@@ -198,6 +196,7 @@ impl ExecutionPlan for TdbExec {
             // they are read. Filters that change leave out an unknown number of rows.
             Some(_) if self.scan.parts.len() > 1 => {
                 let mut part = whole.as_ref().clone().to_inexact();
+                // A part of an estimate; there are several parts.
                 let share = |all: &usize| all.checked_div(self.scan.parts.len()).unwrap_or(0);
                 part.num_rows = part.num_rows.map_inexact(share);
                 part.total_byte_size = part.total_byte_size.map_inexact(share);

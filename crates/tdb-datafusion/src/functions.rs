@@ -15,7 +15,7 @@ use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, FormatVersion, Met
 use tdb_array::{Fragment, WriteStorage, history};
 
 use crate::error::of_array;
-use crate::members::OfGroup;
+use crate::members::GroupFunction;
 use crate::{Locate, Result, TableOptions};
 
 /// The functions, each with what a row is, and its columns. All take the location of an array,
@@ -44,30 +44,31 @@ pub const FUNCTIONS: [(&str, &str, &str); 5] = [
 /// The function for groups.
 const MEMBERS: &str = "tiledb_members";
 
-type Table = fn(&Arc<dyn WriteStorage>, &TableOptions) -> Result<RecordBatch>;
+type MakeBatch = fn(&Arc<dyn WriteStorage>, &TableOptions) -> Result<RecordBatch>;
 
-const TABLES: [Table; 4] = [fragments, history_of, metadata, schema];
+const TABLES: [MakeBatch; 4] = [fragments, history_of, metadata, schema];
 
 /// Registers all functions.
 pub(crate) fn register(session: &SessionContext, places: &Arc<dyn Locate>, options: &TableOptions) {
+    // The last of the functions is that of groups.
     for ((name, ..), table) in FUNCTIONS.into_iter().zip(TABLES) {
         let (places, options) = (places.clone(), options.clone());
-        session.register_udtf(name, Arc::new(OfArray { name, table, places, options }));
+        session.register_udtf(name, Arc::new(ArrayFunction { name, table, places, options }));
     }
     let (places, options) = (places.clone(), options.clone());
-    session.register_udtf(MEMBERS, Arc::new(OfGroup { name: MEMBERS, places, options }));
+    session.register_udtf(MEMBERS, Arc::new(GroupFunction { name: MEMBERS, places, options }));
 }
 
-/// One of the functions.
+/// A table function of an array.
 #[derive(Debug)]
-struct OfArray {
+struct ArrayFunction {
     name: &'static str,
-    table: Table,
+    table: MakeBatch,
     places: Arc<dyn Locate>,
     options: TableOptions,
 }
 
-impl TableFunctionImpl for OfArray {
+impl TableFunctionImpl for ArrayFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let location = match args.exprs() {
             [Expr::Literal(ScalarValue::Utf8(Some(text)), _)] => text,

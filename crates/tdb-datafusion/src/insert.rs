@@ -20,27 +20,24 @@ use tokio::sync::mpsc::{Receiver, channel};
 use crate::Result;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
-use crate::state::{State, States};
-
-/// Memory for collecting cells before they are sorted and written: the maximum and the minimum.
-const MOST: usize = 256 << 20;
-const LEAST: usize = 1 << 20;
+use crate::state::{TableState, TableStates};
+use crate::thresholds::{MAX_INSERT_MEMORY, MIN_INSERT_MEMORY};
 
 /// The destination of inserted rows.
 #[derive(Debug)]
 pub(crate) struct ArraySink {
     storage: Arc<dyn WriteStorage>,
     options: TableOptions,
-    states: Arc<States>,
-    state: Arc<State>,
+    states: Arc<TableStates>,
+    state: Arc<TableState>,
 }
 
 impl ArraySink {
     pub(crate) const fn new(
         storage: Arc<dyn WriteStorage>,
         options: TableOptions,
-        states: Arc<States>,
-        state: Arc<State>,
+        states: Arc<TableStates>,
+        state: Arc<TableState>,
     ) -> Self {
         Self { storage, options, states, state }
     }
@@ -89,13 +86,14 @@ impl DataSink for ArraySink {
     }
 }
 
+/// Reserves memory of the session for an INSERT, as much as is available.
 fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
     let reservation = MemoryConsumer::new("TileDB INSERT").register(context.memory_pool());
-    let mut wanted = MOST;
+    let mut wanted = MAX_INSERT_MEMORY;
     loop {
         match reservation.try_grow(wanted) {
             Ok(()) => return Ok(reservation),
-            Err(_) if wanted > LEAST => wanted = (wanted / 2).max(LEAST),
+            Err(_) if wanted > MIN_INSERT_MEMORY => wanted = (wanted / 2).max(MIN_INSERT_MEMORY),
             Err(error) => return Err(error),
         }
     }
@@ -106,13 +104,13 @@ fn reserve(context: &TaskContext) -> Result<MemoryReservation> {
 fn write(
     storage: Arc<dyn WriteStorage>,
     options: &TableOptions,
-    state: &State,
+    state: &TableState,
     mut batches: Receiver<Option<RecordBatch>>,
     memory: &MemoryReservation,
 ) -> Result<u64> {
     let writer = options.write_options().open_storage(storage).map_err(of_array)?;
     let mut stream = writer.sparse_stream(memory.size()).map_err(of_array)?;
-    let mut rows = 0u64;
+    let mut rows = 0usize;
     loop {
         match batches.blocking_recv() {
             Some(Some(batch)) if batch.num_rows() == 0 => {}
@@ -120,12 +118,12 @@ fn write(
                 check_ascii(state.array.schema(), &batch)?;
                 let cells = state.table.mapping.write_batch(&batch).map_err(of_arrow)?;
                 stream.append(&cells.columns()).map_err(of_array)?;
-                rows = rows.saturating_add(u64::try_from(batch.num_rows()).unwrap_or(u64::MAX));
+                rows += batch.num_rows();
             }
             Some(None) if rows == 0 => return Ok(0),
             Some(None) => {
                 stream.commit().map_err(of_array)?;
-                return Ok(rows);
+                return u64::try_from(rows).map_err(|error| DataFusionError::External(Box::new(error)));
             }
             None => return Err(DataFusionError::Execution("the rows to insert ended with an error".into())),
         }
@@ -135,6 +133,7 @@ fn write(
 /// Refuses text that is not ASCII for columns that are.
 fn check_ascii(schema: &ArraySchema, batch: &RecordBatch) -> Result<()> {
     for field in schema.fields().filter(|field| field.datatype == Datatype::StringAscii) {
+        // Writing the batch refuses one that lacks a column.
         let Some(column) = batch.column_by_name(field.name) else { continue };
         let wrong = match column.data_type() {
             DataType::Utf8 => column.as_string::<i32>().iter().flatten().find(|text| !text.is_ascii()),

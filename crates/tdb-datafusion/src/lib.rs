@@ -39,8 +39,8 @@
 //! ([`FUNCTIONS`]).
 //!
 //! In sessions that [`register`] prepared, comparisons of values of different types are exact,
-//! `INSERT` stores what it was given or fails, and integers that do not fit are errors. In others,
-//! they are as in DataFusion, which rounds, cuts and begins again.
+//! `INSERT` stores the values that it was given or fails, and overflow of integers is an error. In
+//! others, they are as in DataFusion, which rounds, truncates and wraps around.
 //!
 //! # What is pushed down
 //!
@@ -108,6 +108,7 @@ mod state;
 mod statistics;
 mod store;
 mod table;
+mod thresholds;
 mod value;
 
 pub use datafusion;

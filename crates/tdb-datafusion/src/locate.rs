@@ -1,4 +1,4 @@
-//! Where arrays are.
+//! Finds the storage of an array by its location in SQL.
 
 use std::fmt;
 use std::sync::Arc;

@@ -15,15 +15,15 @@ use crate::{Locate, Result, TableOptions};
 /// The word that also asks for the members of member groups.
 const NESTED: &str = "nested";
 
-/// The function.
+/// The table function of a group.
 #[derive(Debug)]
-pub(crate) struct OfGroup {
+pub(crate) struct GroupFunction {
     pub(crate) name: &'static str,
     pub(crate) places: Arc<dyn Locate>,
     pub(crate) options: TableOptions,
 }
 
-impl TableFunctionImpl for OfGroup {
+impl TableFunctionImpl for GroupFunction {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
         let text = |expr: &Expr| match expr {
             Expr::Literal(ScalarValue::Utf8(Some(text)), _) => Some(text.clone()),
@@ -46,7 +46,7 @@ impl TableFunctionImpl for OfGroup {
     }
 }
 
-impl OfGroup {
+impl GroupFunction {
     fn members(&self, location: &str, nested: bool) -> Result<RecordBatch> {
         // A place that the session does not know has an error of its own.
         self.places.storage(location)?;
@@ -54,7 +54,7 @@ impl OfGroup {
         // Looking for members in stores takes requests, which a list of a local group alone should
         // not.
         let stores = nested || location.contains("://");
-        let places = Arc::new(Located { places: self.places.clone(), stores });
+        let places = Arc::new(SessionPlaces { places: self.places.clone(), stores });
         let group = self.options.open_options().open_group_in(places, location).map_err(of_array)?;
         let members = if nested { group.walk() } else { direct(&group) };
         rows(&members)
@@ -99,15 +99,15 @@ fn rows(members: &[Visited]) -> Result<RecordBatch> {
     ])
 }
 
-/// The places of members, as the session finds them.
+/// Finds the places of members as the session does.
 #[derive(Debug)]
-struct Located {
+struct SessionPlaces {
     places: Arc<dyn Locate>,
     /// Whether members in stores are looked for.
     stores: bool,
 }
 
-impl Places for Located {
+impl Places for SessionPlaces {
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
         if !self.stores && location.contains("://") {
             return None;

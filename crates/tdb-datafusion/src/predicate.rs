@@ -1,5 +1,5 @@
-//! What an SQL filter requires of single columns: expressions in which negations are pushed down to
-//! the comparisons.
+//! SQL filters as predicates on single columns, in which negations are pushed down to the
+//! comparisons.
 //!
 //! SQL has three truth values, and a row passes a filter only if it is true. With negations at the
 //! comparisons, only "true" has to be distinguished: a conjunction is true if all its parts are, a
@@ -10,7 +10,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, Operator};
 
-use crate::columns::{Comparable, Table};
+use crate::columns::{Comparable, TableColumns};
 use crate::value::{Value, value_of};
 
 /// Describes where an expression is true.
@@ -87,12 +87,12 @@ impl Comparison {
 }
 
 impl Predicate {
-    /// Where a filter is true.
-    pub(crate) fn of(filter: &Expr, table: &Table) -> Self {
+    /// The predicate of a filter.
+    pub(crate) fn of(filter: &Expr, table: &TableColumns) -> Self {
         build(filter, false, table)
     }
 
-    /// Where all of these are true.
+    /// The conjunction of predicates.
     pub(crate) fn all(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Vec::new();
         for part in parts {
@@ -110,7 +110,7 @@ impl Predicate {
         }
     }
 
-    /// Where at least one of these is true.
+    /// The disjunction of predicates.
     fn any(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut any = Vec::new();
         for part in parts {
@@ -129,8 +129,8 @@ impl Predicate {
     }
 }
 
-/// Where an expression is true; or where it is false, if `negated`.
-fn build(expr: &Expr, negated: bool, table: &Table) -> Predicate {
+/// The predicate of an expression, or of its negation if `negated`.
+fn build(expr: &Expr, negated: bool, table: &TableColumns) -> Predicate {
     match expr {
         Expr::Alias(alias) => build(&alias.expr, negated, table),
         Expr::Not(inner) => build(inner, !negated, table),
@@ -154,7 +154,7 @@ fn build(expr: &Expr, negated: bool, table: &Table) -> Predicate {
     }
 }
 
-fn binary_expr(binary: &BinaryExpr, negated: bool, table: &Table) -> Predicate {
+fn binary_expr(binary: &BinaryExpr, negated: bool, table: &TableColumns) -> Predicate {
     let both = || [&binary.left, &binary.right].map(|side| build(side, negated, table));
     match (binary.op, negated) {
         (Operator::And, false) | (Operator::Or, true) => Predicate::all(both()),
@@ -173,7 +173,7 @@ fn binary_expr(binary: &BinaryExpr, negated: bool, table: &Table) -> Predicate {
     }
 }
 
-fn compare(column: usize, comparison: Comparison, literal: &Expr, table: &Table) -> Predicate {
+fn compare(column: usize, comparison: Comparison, literal: &Expr, table: &TableColumns) -> Predicate {
     match literal_of(literal) {
         Some(literal) if literal.is_null() => Predicate::Constant(false),
         Some(literal) => match value_of(literal, table.data_type(column)) {
@@ -184,7 +184,7 @@ fn compare(column: usize, comparison: Comparison, literal: &Expr, table: &Table)
     }
 }
 
-fn between(between: &Between, negated: bool, table: &Table) -> Predicate {
+fn between(between: &Between, negated: bool, table: &TableColumns) -> Predicate {
     let Some(column) = column_of(&between.expr, table) else { return Predicate::Unknown };
     let side = |comparison, end| compare(column, comparison, end, table);
     if negated == between.negated {
@@ -196,7 +196,7 @@ fn between(between: &Between, negated: bool, table: &Table) -> Predicate {
     }
 }
 
-fn in_list(list: &InList, negated: bool, table: &Table) -> Predicate {
+fn in_list(list: &InList, negated: bool, table: &TableColumns) -> Predicate {
     let is_in = list.negated == negated;
     let Some(column) = column_of(&list.expr, table) else { return Predicate::Unknown };
     let mut values = Vec::with_capacity(list.list.len());
@@ -218,7 +218,7 @@ fn in_list(list: &InList, negated: bool, table: &Table) -> Predicate {
     Predicate::In { column, values, is_in }
 }
 
-fn null(inner: &Expr, is: bool, table: &Table) -> Predicate {
+fn null(inner: &Expr, is: bool, table: &TableColumns) -> Predicate {
     match column_of(inner, table) {
         // Numbers that an enumeration does not have are null, whatever the schema states.
         Some(column) if !table.may_be_null(column) => Predicate::Constant(!is),
@@ -229,7 +229,7 @@ fn null(inner: &Expr, is: bool, table: &Table) -> Predicate {
 
 /// The column of an expression. A dictionary that is cast to the type of its values has the same
 /// values.
-fn column_of(expr: &Expr, table: &Table) -> Option<usize> {
+fn column_of(expr: &Expr, table: &TableColumns) -> Option<usize> {
     match expr {
         Expr::Column(column) => table.position(&column.name),
         Expr::Cast(cast) => {

@@ -1,5 +1,5 @@
-//! The part of a query's filters that a read can apply: ranges of dimensions, and a condition on
-//! cells.
+//! Filter pushdown: the ranges of dimensions and the condition on cells that a read applies for the
+//! filters of a query.
 
 use core::slice;
 
@@ -8,17 +8,16 @@ use tdb_array::{ArraySchema, QueryCondition, field};
 
 use datafusion::logical_expr::Expr;
 
-use crate::columns::{Comparable, Table};
+use crate::Result;
+use crate::columns::{Comparable, TableColumns};
 use crate::predicate::{Comparison, Predicate};
 use crate::ranges::Coordinates;
+use crate::thresholds::MAX_NOT_IN_RANGES;
 use crate::value::Value;
-
-/// The maximum number of values of a `NOT IN` that become ranges between them.
-const GAPS: usize = 64;
 
 /// The ranges and the condition derived from filters.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pushed {
+pub(crate) struct PushedFilters {
     /// The coordinates of each dimension; `None` for all.
     pub(crate) coordinates: Vec<Option<Coordinates>>,
     /// The condition on cells.
@@ -29,11 +28,11 @@ pub(crate) struct Pushed {
     pub(crate) nothing: bool,
 }
 
-impl Pushed {
+impl PushedFilters {
     /// Derives them from filters that must all be true.
     pub(crate) fn of<'e>(
         filters: impl IntoIterator<Item = &'e Expr>,
-        table: &Table,
+        table: &TableColumns,
         schema: &ArraySchema,
     ) -> Self {
         let dimensions = &schema.domain.dimensions;
@@ -47,20 +46,21 @@ impl Pushed {
             one => vec![one],
         };
         let mut rest = Vec::new();
-        let mut told: Vec<Vec<Predicate>> = vec![Vec::new(); dimensions.len()];
+        // The parts that are exactly expressed by the coordinates of each dimension.
+        let mut expressed: Vec<Vec<Predicate>> = vec![Vec::new(); dimensions.len()];
         for part in parts {
             let found = coordinates_of(&part, table, dimensions);
+            // A part that is not about a dimension goes into the condition.
             let slot = found.and_then(|(dimension, set, exact)| {
-                Some((coordinates.get_mut(dimension)?, told.get_mut(dimension)?, set, exact))
+                let (slot, expressed) = (coordinates.get_mut(dimension)?, expressed.get_mut(dimension)?);
+                let both = slot.as_ref().map_or(Some(set.clone()), |before| before.and(&set).ok())?;
+                Some((slot, expressed, both, exact))
             });
             match slot {
-                Some((slot, told, set, exact)) => {
-                    *slot = Some(match slot.take() {
-                        Some(before) => before.and(&set),
-                        None => set,
-                    });
+                Some((slot, expressed, both, exact)) => {
+                    *slot = Some(both);
                     if exact {
-                        told.push(part);
+                        expressed.push(part);
                     } else {
                         rest.push(part);
                     }
@@ -68,10 +68,10 @@ impl Pushed {
                 None => rest.push(part),
             }
         }
-        for (slot, told) in coordinates.iter_mut().zip(told) {
+        for (slot, expressed) in coordinates.iter_mut().zip(expressed) {
             if slot.as_ref().is_some_and(|set| !set.can_be_ranges()) {
                 *slot = None;
-                rest.extend(told);
+                rest.extend(expressed);
             }
         }
         let nothing = coordinates.iter().flatten().any(Coordinates::is_empty);
@@ -85,7 +85,10 @@ impl Pushed {
     }
 
     /// The filters as a condition alone: dimensions too are compared cell by cell.
-    pub(crate) fn as_condition<'e>(filters: impl IntoIterator<Item = &'e Expr>, table: &Table) -> Self {
+    pub(crate) fn as_condition<'e>(
+        filters: impl IntoIterator<Item = &'e Expr>,
+        table: &TableColumns,
+    ) -> Self {
         let whole = Predicate::all(filters.into_iter().map(|filter| Predicate::of(filter, table)));
         let (condition, exact, nothing) = match &whole {
             Predicate::Constant(value) => (None, true, !*value),
@@ -113,7 +116,7 @@ impl Pushed {
 /// are exactly the ones. `None` if the predicate is about anything else.
 fn coordinates_of(
     predicate: &Predicate,
-    table: &Table,
+    table: &TableColumns,
     dimensions: &[Dimension],
 ) -> Option<(usize, Coordinates, bool)> {
     let of = |column: usize, comparison, value: &Value| {
@@ -121,18 +124,21 @@ fn coordinates_of(
         let (set, exact) = Coordinates::compare(dimensions.get(number)?, comparison, value)?;
         Some((number, set, exact))
     };
-    let join = |parts: &[Predicate], join: fn(Coordinates, Coordinates) -> Coordinates| {
+    let join = |parts: &[Predicate], join: fn(Coordinates, Coordinates) -> Result<Coordinates>| {
         let mut parts = parts.iter().map(|part| coordinates_of(part, table, dimensions));
         let first = parts.next()??;
         parts.try_fold(first, |(number, set, exact), part| {
             let part = part?;
-            (part.0 == number).then(|| (number, join(set, part.1), exact && part.2))
+            if part.0 != number {
+                return None;
+            }
+            Some((number, join(set, part.1).ok()?, exact && part.2))
         })
     };
     match predicate {
         Predicate::Compare { column, comparison, value } => of(*column, *comparison, value),
         Predicate::In { column, values, is_in } => {
-            if !is_in && values.len() > GAPS {
+            if !is_in && values.len() > MAX_NOT_IN_RANGES {
                 return None;
             }
             let comparison = if *is_in { Comparison::Equal } else { Comparison::NotEqual };
@@ -140,7 +146,7 @@ fn coordinates_of(
             let first = sets.next()??;
             sets.try_fold(first, |(number, set, exact), next| {
                 let next = next?;
-                let both = if *is_in { set.or(next.1) } else { set.and(&next.1) };
+                let both = if *is_in { set.or(next.1) } else { set.and(&next.1) }.ok()?;
                 Some((number, both, exact && next.2))
             })
         }
@@ -152,7 +158,7 @@ fn coordinates_of(
 
 /// A condition that is true at least where all of these are, if there is one, and whether it is
 /// true nowhere else.
-fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
+fn all(parts: &[Predicate], table: &TableColumns) -> (Option<QueryCondition>, bool) {
     let (mut condition, mut exact) = (None, true);
     let mut add = |part: QueryCondition| {
         condition = Some(match condition.take() {
@@ -186,7 +192,7 @@ fn all(parts: &[Predicate], table: &Table) -> (Option<QueryCondition>, bool) {
     (condition, exact)
 }
 
-/// Whether some of these limit a column from below and others from above.
+/// Whether these limit a column both from below and from above.
 fn is_bounded(parts: &[Predicate], column: usize) -> bool {
     let bounds = |wanted: [Comparison; 2]| {
         parts.iter().any(|part| {
@@ -199,7 +205,7 @@ fn is_bounded(parts: &[Predicate], column: usize) -> bool {
 }
 
 /// A condition that is true at least where a predicate is, and whether it is true nowhere else.
-fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)> {
+fn lower(predicate: &Predicate, table: &TableColumns) -> Option<(QueryCondition, bool)> {
     match predicate {
         Predicate::All(parts) => match all(parts, table) {
             (Some(condition), exact) => Some((condition, exact)),
@@ -239,7 +245,12 @@ fn lower(predicate: &Predicate, table: &Table) -> Option<(QueryCondition, bool)>
     }
 }
 
-fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Option<(QueryCondition, bool)> {
+fn is_in_list(
+    column: usize,
+    values: &[Value],
+    is_in: bool,
+    table: &TableColumns,
+) -> Option<(QueryCondition, bool)> {
     let operands = || values.iter().map(Value::operand);
     let name = table.name(column);
     let exact = match table.comparable(column) {
@@ -260,7 +271,7 @@ fn is_in_list(column: usize, values: &[Value], is_in: bool, table: &Table) -> Op
 
 /// A bound of real numbers, which NaNs may satisfy in SQL: those with a sign are less than all
 /// numbers, the others larger.
-fn or_nan(column: usize, comparison: Comparison, value: &Value, table: &Table) -> QueryCondition {
+fn or_nan(column: usize, comparison: Comparison, value: &Value, table: &TableColumns) -> QueryCondition {
     let name = table.name(column);
     compare(name, comparison, value).or(field(name).is_nan())
 }

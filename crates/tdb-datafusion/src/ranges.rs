@@ -1,4 +1,4 @@
-//! The coordinates of a dimension that satisfy filters, as ranges of a query.
+//! Sets of coordinates of a dimension, which filters become and which are read as ranges.
 
 use core::fmt;
 use core::ops::Bound;
@@ -6,8 +6,11 @@ use core::ops::Bound;
 use tdb_array::schema::Dimension;
 use tdb_array::{ArraySchema, Coordinate, Datatype, Range};
 
+use crate::Result;
+use crate::error::internal;
 use crate::intervals::Intervals;
 use crate::predicate::Comparison;
+use crate::thresholds::MAX_SHOWN_RANGES;
 use crate::value::Value;
 
 /// A set of coordinates of a dimension.
@@ -41,7 +44,7 @@ impl Coordinates {
             (Value::Real(value), Some(single)) => {
                 // Both zeros are equal.
                 let ends = if *value == 0.0 { (-0.0, 0.0) } else { (*value, *value) };
-                let keys = numbers(comparison, key(ends.0, single), key(ends.1, single));
+                let keys = numbers(comparison, order_key(ends.0, single), order_key(ends.1, single));
                 Some((Self::Reals { keys, single }, true))
             }
             (Value::Bytes(value), None) if dimension.is_var() => texts(comparison, value),
@@ -49,28 +52,28 @@ impl Coordinates {
         }
     }
 
-    /// The intersection. For different kinds, which one dimension cannot have, the first set.
-    pub(crate) fn and(self, other: &Self) -> Self {
-        match (self, other) {
+    /// The intersection. The sets must be of one dimension, and so of one kind.
+    pub(crate) fn and(&self, other: &Self) -> Result<Self> {
+        Ok(match (self, other) {
             (Self::Integers(a), Self::Integers(b)) => Self::Integers(a.and(b)),
             (Self::Reals { keys: a, single }, Self::Reals { keys: b, .. }) => {
-                Self::Reals { keys: a.and(b), single }
+                Self::Reals { keys: a.and(b), single: *single }
             }
             (Self::Texts(a), Self::Texts(b)) => Self::Texts(a.and(b)),
-            (first, _) => first,
-        }
+            _ => return Err(internal("a dimension has coordinates of two kinds")),
+        })
     }
 
-    /// The union. For different kinds, which one dimension cannot have, the first set.
-    pub(crate) fn or(self, other: Self) -> Self {
-        match (self, other) {
+    /// The union. The sets must be of one dimension, and so of one kind.
+    pub(crate) fn or(self, other: Self) -> Result<Self> {
+        Ok(match (self, other) {
             (Self::Integers(a), Self::Integers(b)) => Self::Integers(Intervals::any([a, b])),
             (Self::Reals { keys: a, single }, Self::Reals { keys: b, .. }) => {
                 Self::Reals { keys: Intervals::any([a, b]), single }
             }
             (Self::Texts(a), Self::Texts(b)) => Self::Texts(Intervals::any([a, b])),
-            (first, _) => first,
-        }
+            _ => return Err(internal("a dimension has coordinates of two kinds")),
+        })
     }
 
     /// The coordinates of a range in metadata; `None` for strings, and for values that are not
@@ -79,14 +82,15 @@ impl Coordinates {
         let ends = [low, high];
         Some(match dimension.datatype {
             Datatype::Float32 => {
+                // Bytes that are no number make no range.
                 let [low, high] = ends.map(|end| end.try_into().map(f32::from_le_bytes).unwrap_or(f32::NAN));
-                let keys = [low, high].map(|end| key(end.into(), true));
+                let keys = [low, high].map(|end| order_key(end.into(), true));
                 let is_range = low <= high;
                 return is_range.then_some(Self::Reals { keys: of_keys(keys), single: true });
             }
             Datatype::Float64 => {
                 let [low, high] = ends.map(|end| end.try_into().map(f64::from_le_bytes).unwrap_or(f64::NAN));
-                let keys = [low, high].map(|end| key(end, false));
+                let keys = [low, high].map(|end| order_key(end, false));
                 let is_range = low <= high;
                 return is_range.then_some(Self::Reals { keys: of_keys(keys), single: false });
             }
@@ -98,7 +102,7 @@ impl Coordinates {
     /// Whether this can be expressed as ranges: no range contains NaN.
     pub(crate) fn can_be_ranges(&self) -> bool {
         let Self::Reals { keys, single } = self else { return true };
-        let (min, max) = (key(f64::NEG_INFINITY, *single), key(f64::INFINITY, *single));
+        let (min, max) = (order_key(f64::NEG_INFINITY, *single), order_key(f64::INFINITY, *single));
         keys.iter().all(|(low, high)| *low >= min && high.is_some_and(|high| high <= max))
     }
 
@@ -127,7 +131,7 @@ impl Coordinates {
                 keys.iter().map(|(low, high)| (included(ends(*low)), included(high.and_then(ends)))).collect()
             }
             Self::Reals { keys, single } => {
-                let ends = |key: i128| of_key(key, *single).map(Coordinate::Float);
+                let ends = |key: i128| from_order_key(key, *single).map(Coordinate::Float);
                 keys.iter().map(|(low, high)| (included(ends(*low)), included(high.and_then(ends)))).collect()
             }
             Self::Texts(texts) => {
@@ -151,14 +155,11 @@ impl Coordinates {
     }
 
     /// The smallest and the largest coordinate, for integers.
-    pub(crate) fn ends(&self) -> Option<(i128, i128)> {
+    pub(crate) fn min_max(&self) -> Option<(i128, i128)> {
         let Self::Integers(keys) = self else { return None };
         Some((keys.iter().next()?.0, keys.iter().last()?.1?))
     }
 }
-
-/// The maximum number of ranges shown in a plan.
-const SHOWN: usize = 4;
 
 impl fmt::Display for Coordinates {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -167,7 +168,7 @@ impl fmt::Display for Coordinates {
             Coordinate::Float(value) => write!(f, "{value:?}"),
             Coordinate::Bytes(value) => write!(f, "'{}'", value.escape_ascii()),
         };
-        for (index, (low, high)) in self.ranges().iter().take(SHOWN).enumerate() {
+        for (index, (low, high)) in self.ranges().iter().take(MAX_SHOWN_RANGES).enumerate() {
             if index > 0 {
                 f.write_str(" or ")?;
             }
@@ -185,7 +186,7 @@ impl fmt::Display for Coordinates {
                 }
             }
         }
-        match self.len().saturating_sub(SHOWN) {
+        match self.len().saturating_sub(MAX_SHOWN_RANGES) {
             0 => Ok(()),
             more => write!(f, " or {more} more"),
         }
@@ -193,12 +194,15 @@ impl fmt::Display for Coordinates {
 }
 
 /// The coordinates of a range of a dimension of a dense array, or its whole domain.
-pub(crate) fn of_bounds(dimension: &Dimension, bounds: Option<&Range>) -> Option<Coordinates> {
+pub(crate) fn of_bounds(dimension: &Dimension, bounds: Option<&Range>) -> Result<Option<Coordinates>> {
     let domain = dimension.domain.as_ref();
     let domain = domain.and_then(|(low, high)| Coordinates::of_range(dimension, low, high));
     match bounds.and_then(|range| Coordinates::of_range(dimension, &range.low, &range.high)) {
-        Some(bounds) => Some(domain.map_or(bounds.clone(), |domain| domain.and(&bounds))),
-        None => domain,
+        Some(bounds) => match domain {
+            Some(domain) => domain.and(&bounds).map(Some),
+            None => Ok(Some(bounds)),
+        },
+        None => Ok(domain),
     }
 }
 
@@ -218,10 +222,12 @@ fn of_keys([low, high]: [i128; 2]) -> Intervals<i128> {
     Intervals::between(low, Some(high))
 }
 
-/// Numbers that satisfy the comparison with a value, which is represented by the numbers from
-/// `first` to `last`.
+/// The numbers that satisfy a comparison with a value, which stands for the numbers from `first` to
+/// `last`.
 fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
-    let before = || Intervals::between(i128::MIN, first.checked_sub(1));
+    // Nothing is before the first of all numbers.
+    let before =
+        || first.checked_sub(1).map_or(Intervals::NONE, |last| Intervals::between(i128::MIN, Some(last)));
     match comparison {
         Comparison::Less => before(),
         Comparison::LessOrEqual => Intervals::between(i128::MIN, Some(last)),
@@ -232,8 +238,9 @@ fn numbers(comparison: Comparison, first: i128, last: i128) -> Intervals<i128> {
     }
 }
 
-/// Strings that satisfy the comparison with a string. No string is the last one before another, so
-/// the set of smaller strings also contains the string itself.
+/// The strings that satisfy a comparison with a string, and whether there are no others. There is
+/// no greatest string below another one, so the set of smaller strings contains the string itself
+/// too.
 fn texts(comparison: Comparison, value: &[u8]) -> Option<(Coordinates, bool)> {
     let value = value.to_vec();
     let set = match comparison {
@@ -254,7 +261,7 @@ fn integer(datatype: Datatype, bytes: &[u8]) -> i128 {
 }
 
 /// The position of a floating-point number in the total order of its type.
-fn key(value: f64, single: bool) -> i128 {
+fn order_key(value: f64, single: bool) -> i128 {
     if single {
         #[expect(clippy::cast_possible_truncation, reason = "values of single precision come as they are")]
         let bits = (value as f32).to_bits().cast_signed();
@@ -266,7 +273,7 @@ fn key(value: f64, single: bool) -> i128 {
 }
 
 /// The floating-point number at a position.
-fn of_key(key: i128, single: bool) -> Option<f64> {
+fn from_order_key(key: i128, single: bool) -> Option<f64> {
     if single {
         let bits = i32::try_from(key).ok()?;
         let bits = if bits < 0 { bits ^ i32::MAX } else { bits };
@@ -287,12 +294,15 @@ mod tests {
         let reals = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1e-30, 1.5, f64::INFINITY];
         for single in [true, false] {
             for pair in reals.windows(2) {
-                assert!(key(pair[0], single) < key(pair[1], single), "{pair:?}");
+                assert!(order_key(pair[0], single) < order_key(pair[1], single), "{pair:?}");
             }
             for real in [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1.5, f64::INFINITY] {
-                assert_eq!(of_key(key(real, single), single).map(f64::to_bits), Some(real.to_bits()));
+                assert_eq!(
+                    from_order_key(order_key(real, single), single).map(f64::to_bits),
+                    Some(real.to_bits())
+                );
             }
-            assert!(key(f64::NAN, single) > key(f64::INFINITY, single));
+            assert!(order_key(f64::NAN, single) > order_key(f64::INFINITY, single));
         }
     }
 
@@ -305,7 +315,7 @@ mod tests {
         };
         let from = side(Comparison::GreaterOrEqual);
         assert!(!from.can_be_ranges());
-        let zeros = from.and(&side(Comparison::LessOrEqual));
+        let zeros = from.and(&side(Comparison::LessOrEqual)).expect("the same kind");
         assert!(zeros.can_be_ranges());
         let bits = |end: &Bound<Coordinate>| match end {
             Bound::Included(Coordinate::Float(end)) => end.to_bits(),

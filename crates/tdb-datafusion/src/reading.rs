@@ -1,4 +1,6 @@
-//! One partition of a scan, read on a thread that may block, within the memory of the session.
+//! Reads one partition of a scan on a thread that may block, within the memory of the session.
+//!
+//! Numbers of bytes below are budgets: where one saturates, more than there is is asked for.
 
 use std::sync::Arc;
 
@@ -11,51 +13,46 @@ use tdb_array::{Batches, Cells, Error, MemoryBudget, QueryError, Read};
 use tokio::sync::mpsc::Sender;
 
 use crate::Result;
-use crate::dynamic::{Dynamic, Now};
+use crate::dynamic::{CurrentFilter, DynamicFilters};
 use crate::error::{of_array, of_arrow};
 use crate::scan::Scan;
-
-/// The total memory of all partitions of a scan, if the session does not limit it.
-const UNBOUNDED: usize = 1 << 30;
-/// The minimum memory with which a partition begins.
-const LEAST: usize = 1 << 20;
-/// The query has half of the memory of a partition, and each batch that was handed out an eighth.
-const OF_QUERY: usize = 2;
-const OF_BATCH: usize = 8;
+use crate::thresholds::{
+    BATCH_MEMORY_DIVISOR, BYTES_BETWEEN_FILTERS, MAX_FILTER_PARTS, MAX_SCAN_MEMORY, MIN_PARTITION_MEMORY,
+    QUERY_MEMORY_DIVISOR,
+};
 
 /// A partition to read.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct PartitionRead {
     pub(crate) read: Read,
     pub(crate) scan: Arc<Scan>,
     pub(crate) limit: Option<usize>,
     pub(crate) partition: usize,
-    pub(crate) dynamic: Dynamic,
+    pub(crate) dynamic: DynamicFilters,
     pub(crate) metrics: BaselineMetrics,
 }
 
-/// The bytes of rows after which a read asks again what dynamic filters say.
-const BETWEEN_FILTERS: u64 = 2 << 20;
-/// The maximum number of parts that a partition is cut into for dynamic filters.
-const MOST_PARTS: usize = 32;
-
 /// Reads a partition, and sends its batches until nobody receives them any more.
-pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<RecordBatch>>) -> Result<()> {
+pub(crate) fn run(
+    part: PartitionRead,
+    context: &TaskContext,
+    batches: &Sender<Result<RecordBatch>>,
+) -> Result<()> {
     let rows = context.session_config().batch_size().max(1);
     let consumer = MemoryConsumer::new(format!("TdbExec[{}]", part.partition));
     let reservation = reserve(consumer.register(context.memory_pool()), part.scan.parts.len(), context)?;
     let mut left = part.limit.unwrap_or(usize::MAX);
-    let known = part.dynamic.is_known(&part.scan.state);
-    for read in parts(&part, known)? {
+    let from_join = part.dynamic.are_from_join(&part.scan.state);
+    for read in parts(&part, from_join)? {
         if left == 0 {
             break;
         }
         let read = match part.dynamic.now(&part.scan.state) {
-            Some(Now::Nothing) => break,
-            // What becomes stricter later on changes nothing of what the partitions find out
-            // together.
-            Some(Now::Where(condition)) if known => read.condition(condition),
-            Some(Now::Where(condition)) => read.narrow(condition),
+            Some(CurrentFilter::Nothing) => break,
+            // The filter is the same in all partitions: what they find out together may depend on
+            // it.
+            Some(CurrentFilter::Where(condition)) if from_join => read.condition(condition),
+            Some(CurrentFilter::Where(condition)) => read.narrow(condition),
             None => read,
         };
         if !send(&part, read, rows, &mut left, &reservation, batches)? {
@@ -67,14 +64,14 @@ pub(crate) fn run(part: Part, context: &TaskContext, batches: &Sender<Result<Rec
 }
 
 /// The reads of a partition, one after the other: several if filters may become stricter in
-/// between. A filter that says something before the first row (`known`) is that of a join, which
-/// knows its other side, and stays as it is; that of a sort knows nothing yet.
-fn parts(part: &Part, known: bool) -> Result<Vec<Read>> {
-    if part.dynamic.is_empty() || known {
+/// between, as those of a sort do. Those of a join do not change.
+fn parts(part: &PartitionRead, from_join: bool) -> Result<Vec<Read>> {
+    if part.dynamic.is_empty() || from_join {
         return Ok(vec![part.read.clone()]);
     }
     let bytes = part.scan.bytes.checked_div(u64::try_from(part.scan.parts.len()).unwrap_or(1)).unwrap_or(0);
-    let parts = usize::try_from(bytes / BETWEEN_FILTERS).unwrap_or(MOST_PARTS).clamp(1, MOST_PARTS);
+    let parts =
+        usize::try_from(bytes / BYTES_BETWEEN_FILTERS).unwrap_or(MAX_FILTER_PARTS).clamp(1, MAX_FILTER_PARTS);
     let read = part.read.clone();
     match part.scan.whole {
         Some(_) => read.tile_partitions(parts),
@@ -85,7 +82,7 @@ fn parts(part: &Part, known: bool) -> Result<Vec<Read>> {
 
 /// Sends the batches of a read; false if nobody receives them any more.
 fn send(
-    part: &Part,
+    part: &PartitionRead,
     read: Read,
     rows: usize,
     left: &mut usize,
@@ -113,32 +110,33 @@ fn send(
             continue;
         }
         let batch = match part.scan.schema.fields().is_empty() {
-            // Values that nobody asks for need not be what Arrow can hold.
+            // The column was read only to count its rows: Arrow need not be able to hold its
+            // values.
             true => rows_alone(found.len(), &part.scan)?,
             false => part.scan.mapping.record_batch(found).map_err(of_arrow)?,
         };
         timer.done();
         let mut start = 0usize;
         while start < batch.num_rows() && *left > 0 {
-            let count = rows.min(batch.num_rows().saturating_sub(start)).min(*left);
+            let count = rows.min(batch.num_rows() - start).min(*left);
             let slice = columns(&batch.slice(start, count), &part.scan)?;
             part.metrics.record_output(count);
             if batches.blocking_send(Ok(slice)).is_err() {
                 return Ok(false);
             }
-            (start, *left) = (start.saturating_add(count), left.saturating_sub(count));
+            (start, *left) = (start + count, *left - count);
         }
     }
     Ok(true)
 }
 
-/// Rows without columns. To count them, one column was read.
+/// A batch of rows without columns. To count the rows, one column was read.
 fn rows_alone(count: usize, scan: &Scan) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(count));
     Ok(RecordBatch::try_new_with_options(scan.schema.clone(), Vec::new(), &options)?)
 }
 
-/// The columns that the query requested, with its own schema: others were read for filters.
+/// The columns that the query requested, with the schema of the scan: others were read for filters.
 fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let wanted = scan.schema.fields().len();
@@ -146,8 +144,8 @@ fn columns(batch: &RecordBatch, scan: &Scan) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new_with_options(scan.schema.clone(), columns, &options)?)
 }
 
-/// Reserves memory of the session: the share of one of some parts in what is left, or as much as is
-/// available.
+/// Reserves memory of the session for one of some partitions: its share of the free memory, or as
+/// much as is available.
 pub(crate) fn reserve(
     reservation: MemoryReservation,
     parts: usize,
@@ -156,13 +154,13 @@ pub(crate) fn reserve(
     let pool = context.memory_pool();
     let free = match pool.memory_limit() {
         MemoryLimit::Finite(limit) => limit.saturating_sub(pool.reserved()) / 2,
-        MemoryLimit::Infinite | MemoryLimit::Unknown => UNBOUNDED,
+        MemoryLimit::Infinite | MemoryLimit::Unknown => MAX_SCAN_MEMORY,
     };
-    let mut wanted = (free.min(UNBOUNDED) / parts.max(1)).max(LEAST);
+    let mut wanted = (free.min(MAX_SCAN_MEMORY) / parts.max(1)).max(MIN_PARTITION_MEMORY);
     loop {
         match reservation.try_grow(wanted) {
             Ok(()) => return Ok(reservation),
-            Err(_) if wanted > LEAST => wanted = (wanted / 2).max(LEAST),
+            Err(_) if wanted > MIN_PARTITION_MEMORY => wanted = (wanted / 2).max(MIN_PARTITION_MEMORY),
             Err(error) => return Err(error),
         }
     }
@@ -171,7 +169,12 @@ pub(crate) fn reserve(
 /// Begins the read within the reserved memory; if that is too little for a single batch, within a
 /// larger reservation that is enough. A batch may take `least` bytes even where that is more than
 /// its share.
-fn open(part: &Part, read: Read, reservation: &MemoryReservation, least: &mut usize) -> Result<Batches> {
+fn open(
+    part: &PartitionRead,
+    read: Read,
+    reservation: &MemoryReservation,
+    least: &mut usize,
+) -> Result<Batches> {
     // No batch is held yet. If this is too little, the read says how much it needs.
     match read.clone().memory(budget(reservation.size())).prepare() {
         Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) | Ok(()) => {}
@@ -179,8 +182,8 @@ fn open(part: &Part, read: Read, reservation: &MemoryReservation, least: &mut us
     }
     loop {
         let memory = reservation.size();
-        let batch = (memory / OF_BATCH).max(*least);
-        let mut read = read.clone().memory(budget(memory / OF_QUERY)).batch_memory(budget(batch));
+        let batch = (memory / BATCH_MEMORY_DIVISOR).max(*least);
+        let mut read = read.clone().memory(budget(memory / QUERY_MEMORY_DIVISOR)).batch_memory(budget(batch));
         if let Some(limit) = part.limit {
             // At first no more than the requested rows, with room for those that a condition
             // rejects.
@@ -202,9 +205,9 @@ fn budget(bytes: usize) -> MemoryBudget {
     MemoryBudget::from_bytes(u64::try_from(bytes).unwrap_or(u64::MAX))
 }
 
-/// Makes room for what was too large for `budget`, which is that of the query or of a batch: the
-/// query gets at least `min`, and so may a batch. More memory is reserved only where the query's
-/// share is too small for that.
+/// Makes room after a `budget`, that of the query or of a batch, was too small: the query gets at
+/// least `min`, and so may a batch. More memory is reserved only if the query's share is too small
+/// for that.
 fn grow(
     reservation: &MemoryReservation,
     least: &mut usize,
@@ -213,10 +216,10 @@ fn grow(
 ) -> Result<()> {
     let bytes = |budget: MemoryBudget| usize::try_from(budget.bytes()).unwrap_or(usize::MAX);
     let (memory, budget, min) = (reservation.size(), bytes(budget), bytes(min));
-    let is_of_batch = budget < memory / OF_QUERY;
+    let is_of_batch = budget < memory / QUERY_MEMORY_DIVISOR;
     // Beside a batch, the query has threads and a plan.
     let of_query = if is_of_batch { min.saturating_mul(2) } else { min };
-    let enough = of_query.saturating_mul(OF_QUERY);
+    let enough = of_query.saturating_mul(QUERY_MEMORY_DIVISOR);
     if min <= budget || (is_of_batch && min <= *least) {
         let what = format!("a batch needs {min} bytes of memory, and has {budget}");
         return Err(DataFusionError::ResourcesExhausted(what));

@@ -17,8 +17,8 @@ use tdb_arrow::Options;
 
 use crate::error::of_array;
 use crate::exec::TdbExec;
-use crate::scan::{About, Scan};
-use crate::state::State;
+use crate::scan::{Scan, ScanSummary};
+use crate::state::TableState;
 use crate::{Result, TdbTable, TdbTableFactory};
 
 /// A table in one state, for another process ([`TdbTableFactory::open_described`]).
@@ -39,7 +39,7 @@ impl TableDescription {
     }
 }
 
-/// What a [`TdbExec`] reads, for another process ([`TdbTableFactory::open_scan`]).
+/// The reads of a [`TdbExec`], for another process ([`TdbTableFactory::open_scan`]).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScanDescription {
     /// The partitions, each with the fragments, ranges, fields, order and condition of its read.
@@ -79,8 +79,8 @@ impl TdbTable {
     }
 }
 
-impl State {
-    /// Where other processes find the array.
+impl TableState {
+    /// The location at which other processes find the array.
     fn location(&self) -> Result<&str> {
         let Some(location) = self.location.as_deref() else {
             return plan_err!(
@@ -113,7 +113,7 @@ impl TdbExec {
             schema: scan.schema.clone(),
             arrow: scan.state.arrow,
             // As the plan asks for it: a read of a sparse array leaves cells out in any case.
-            selection: scan.state.table.dense && !scan.about.condition.is_empty(),
+            selection: scan.state.table.dense && !scan.summary.condition.is_empty(),
             limit: self.limit(),
             row_bytes: scan.row_bytes,
             order: self.properties().output_ordering().into_iter().flatten().map_while(sorted).collect(),
@@ -150,7 +150,7 @@ impl TdbTableFactory {
         let (Some(first), Some(description)) = (parts.first(), scan.parts.first()) else {
             return exec_err!("a scan without partitions");
         };
-        let state = State::of(first.array().clone(), scan.arrow, Some(description.uri().into()))?;
+        let state = TableState::of(first.array().clone(), scan.arrow, Some(description.uri().into()))?;
         let mut order = Vec::with_capacity(scan.order.len());
         for SortedColumn { column, nulls_first } in &scan.order {
             let Some(field) = scan.schema.fields().get(*column) else {
@@ -166,7 +166,7 @@ impl TdbTableFactory {
         let ordering = (!order.is_empty())
             .then(|| EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order]));
         let names = scan.schema.fields().iter().map(|field| field.name().as_str());
-        let about = About { fields: names.collect::<Vec<_>>().join(", "), ..About::default() };
+        let summary = ScanSummary { fields: names.collect::<Vec<_>>().join(", "), ..ScanSummary::default() };
         let scan_of_parts = Scan {
             mapping: state.table.mapping.clone(),
             schema: scan.schema.clone(),
@@ -175,7 +175,7 @@ impl TdbTableFactory {
             sortable: Vec::new(),
             is_sorted: ordering.is_some(),
             bytes: 0,
-            about,
+            summary,
             state: Arc::new(state),
             whole: None,
             parts,

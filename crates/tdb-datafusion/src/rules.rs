@@ -1,4 +1,4 @@
-//! Rules of a session that change the expressions of plans before DataFusion optimizes them.
+//! Analyzer rules of a session, which change plans before DataFusion optimizes them.
 
 use std::sync::Arc;
 
@@ -20,13 +20,14 @@ const CONVERTS: &str = "type_coercion";
 
 type Rule = Arc<dyn AnalyzerRule + Send + Sync>;
 
-/// The rules of a session, and ours among them.
+/// The rules of a session with those of this crate.
 pub(crate) fn with_own(rules: &[Rule]) -> Vec<Rule> {
-    // Before sides are converted, their types are those that they were written with.
+    // Before the sides of operators are converted, they have the types of the statement.
     let before: [Rule; 2] = [Arc::new(ExactInserts), Arc::new(ExactComparisons)];
     let after: [Rule; 2] = [Arc::new(CheckedArithmetic), Arc::new(WholeFilters)];
     let own = |rule: &Rule| before.iter().chain(&after).any(|own| own.name() == rule.name());
     let mut theirs: Vec<_> = rules.iter().filter(|rule| !own(rule)).cloned().collect();
+    // In a session that converts nothing, the order does not matter.
     let place = theirs.iter().position(|rule| rule.name() == CONVERTS).unwrap_or(theirs.len());
     theirs.splice(place..place, before);
     theirs.extend(after);

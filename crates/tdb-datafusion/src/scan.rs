@@ -1,4 +1,4 @@
-//! Turns a query on a table into a plan that reads it.
+//! Plans scans: turns a query on a table into a plan that reads its array.
 
 use std::sync::Arc;
 
@@ -13,19 +13,17 @@ use tdb_arrow::Mapping;
 
 use crate::Result;
 use crate::columns::Comparable;
-use crate::error::of_array;
+use crate::error::{internal, of_array};
 use crate::exec::TdbExec;
-use crate::pushdown::Pushed;
+use crate::pushdown::PushedFilters;
 use crate::ranges::{Coordinates, of_bounds, of_current_domain};
-use crate::state::State;
+use crate::state::TableState;
 use crate::statistics;
+use crate::thresholds::{CELL_OVERHEAD, MIN_TILES_IN_MEMORY};
 
-/// The memory of a session is enough for so many tiles of each partition, or it is scarce.
-const TILES_OF_MEMORY: u64 = 16;
-
-/// What a query requests from a table.
+/// The columns, filters and limit that a query requests from a table, and settings of its session.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct ScanRequest {
     pub(crate) columns: Vec<usize>,
     pub(crate) filters: Vec<Expr>,
     pub(crate) limit: Option<usize>,
@@ -33,17 +31,17 @@ pub(crate) struct Asked {
     pub(crate) batch_rows: usize,
     /// The memory of the session, if it is limited.
     pub(crate) memory: Option<usize>,
-    /// Of how many rows in 100 the session believes that they pass a filter of which nothing is
+    /// The session's estimate of how many percent of rows pass a filter about which nothing is
     /// known.
     pub(crate) selectivity: u8,
 }
 
-/// What is read for a query, and what is known about it.
+/// The reads of a query, one for each partition, and properties of their rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
     /// Empty if there can be no rows.
     pub(crate) parts: Vec<Read>,
-    /// If the parts are made of tiles: the query that was cut. Other parts are boxes.
+    /// The query that was cut into parts, if the parts are made of tiles. Other parts are boxes.
     pub(crate) whole: Option<Read>,
     pub(crate) mapping: Mapping,
     pub(crate) schema: SchemaRef,
@@ -54,28 +52,28 @@ pub(crate) struct Scan {
     pub(crate) sortable: Vec<usize>,
     /// Whether rows are read in this order.
     pub(crate) is_sorted: bool,
-    /// What is read, and its columns.
-    pub(crate) state: Arc<State>,
+    /// The array and its columns.
+    pub(crate) state: Arc<TableState>,
     /// The bytes of all rows in memory, at most.
     pub(crate) bytes: u64,
-    pub(crate) about: About,
+    pub(crate) summary: ScanSummary,
 }
 
 impl Scan {
-    /// The same rows, those of each partition sorted by the dimensions.
+    /// A scan of the same rows, in which each partition is sorted by the dimensions.
     pub(crate) fn in_row_major_order(&self) -> Result<Self> {
         let boxes = self.in_boxes()?.into_iter();
         let parts = boxes.map(|part| part.order(Layout::RowMajor)).collect();
         Ok(Self { parts, whole: None, is_sorted: true, ..self.clone() })
     }
 
-    /// Whether an aggregate asks the array once: what several parts find out of groups would have
-    /// to be put together.
-    pub(crate) fn asks_once(&self) -> bool {
+    /// Whether an aggregate of the scan is one query of the array. The groups of several queries
+    /// would have to be merged.
+    pub(crate) fn is_one_query(&self) -> bool {
         self.whole.is_some() || self.parts.len() == 1
     }
 
-    /// The parts, as boxes: queries that can be put in order, and described for other processes.
+    /// The parts as boxes: queries that can be sorted, and described for other processes.
     pub(crate) fn in_boxes(&self) -> Result<Vec<Read>> {
         match &self.whole {
             Some(whole) => {
@@ -89,48 +87,56 @@ impl Scan {
     }
 }
 
-/// What a plan shows.
+/// The properties of a scan that `EXPLAIN` shows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct ScanSummary {
     pub(crate) fields: String,
     pub(crate) ranges: String,
     pub(crate) condition: String,
-    /// How many fragments are read, of how many, and how many tiles of them.
+    /// The number of fragments that are read, and the number of all fragments.
     pub(crate) fragments: (usize, usize),
+    /// The number of tiles that are read.
     pub(crate) tiles: u64,
 }
 
-/// The coordinates of each dimension that a read covers. `None` if a dimension has none.
-fn coordinates(state: &State, pushed: &Pushed) -> Option<Vec<Option<Coordinates>>> {
+/// The coordinates of each dimension that a read covers, where they are limited. `None` if the read
+/// covers no cell.
+fn coordinates(state: &TableState, pushed: &PushedFilters) -> Result<Option<Vec<Option<Coordinates>>>> {
     let dimensions = &state.array.schema().domain.dimensions;
     let bounds = state.array.bounds();
     if pushed.nothing || (state.table.dense && bounds.is_none()) {
-        return None;
+        return Ok(None);
+    }
+    let is_of_dimensions = |count: usize| count == dimensions.len();
+    if !is_of_dimensions(pushed.coordinates.len())
+        || bounds.as_ref().is_some_and(|bounds| !is_of_dimensions(bounds.len()))
+    {
+        return Err(internal("there are not as many sets of coordinates as dimensions"));
     }
     let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
         // The rows of a dense array are the cells of its non-empty domain; those of a sparse array
         // are at their own coordinates.
         let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
-        let own = match (of_bounds(dimension, own), of_current_domain(state.array.schema(), index)) {
-            (Some(own), Some(current)) => Some(own.and(&current)),
+        let own = match (of_bounds(dimension, own)?, of_current_domain(state.array.schema(), index)) {
+            (Some(own), Some(current)) => Some(own.and(&current)?),
             (own, current) => own.or(current),
         };
-        match (own, pushed) {
+        Ok(match (own, pushed) {
             // Ranges are cut to where there may be cells.
-            (Some(own), Some(pushed)) => Some(own.and(pushed)),
+            (Some(own), Some(pushed)) => Some(own.and(pushed)?),
             (Some(own), None) if state.table.dense => Some(own),
             (_, pushed) => pushed.clone(),
-        }
+        })
     });
-    let found: Vec<_> = found.collect();
-    (!found.iter().flatten().any(Coordinates::is_empty)).then_some(found)
+    let found = found.collect::<Result<Vec<_>>>()?;
+    Ok((!found.iter().flatten().any(Coordinates::is_empty)).then_some(found))
 }
 
 /// Makes the plan. Reads metadata.
-pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
+pub(crate) fn plan(state: &Arc<TableState>, request: ScanRequest) -> Result<TdbExec> {
     let (array, table) = (&state.array, &state.table);
-    let pushed = Pushed::of(&asked.filters, table, array.schema());
-    let schema: Schema = table.schema.project(&asked.columns)?;
+    let pushed = PushedFilters::of(&request.filters, table, array.schema());
+    let schema: Schema = table.schema.project(&request.columns)?;
     let mut scan = Scan {
         parts: Vec::new(),
         whole: None,
@@ -138,21 +144,21 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
         schema: Arc::new(schema),
         statistics: Arc::default(),
         row_bytes: 1,
-        sortable: sortable(state, &asked.columns),
+        sortable: sortable(state, &request.columns),
         is_sorted: state.table.dense,
         state: state.clone(),
         bytes: 0,
-        about: About::default(),
+        summary: ScanSummary::default(),
     };
-    scan.about.fields = names(state, &asked.columns).join(", ");
-    let found = coordinates(state, &pushed);
+    scan.summary.fields = names(state, &request.columns).join(", ");
+    let found = coordinates(state, &pushed)?;
     let Some(coordinates) = found else {
         scan.statistics = Arc::new(statistics::of_nothing(&scan.schema));
-        return Ok(TdbExec::new(scan, asked.limit, None));
+        return Ok(TdbExec::new(scan, request.limit, None));
     };
     let mut read = array.read();
     // To count rows without columns, a cheap column is read.
-    let wanted = if asked.columns.is_empty() { vec![0] } else { asked.columns.clone() };
+    let wanted = if request.columns.is_empty() { vec![0] } else { request.columns.clone() };
     read = read.fields(names(state, &wanted));
     let mut ranges = Vec::new();
     for (dimension, set) in array.schema().domain.dimensions.iter().zip(&coordinates) {
@@ -161,22 +167,22 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
             ranges.push(format!("{} in {set}", dimension.name));
         }
     }
-    scan.about.ranges = ranges.join(", ");
+    scan.summary.ranges = ranges.join(", ");
     if let Some(condition) = &pushed.condition {
-        scan.about.condition = condition.to_string();
+        scan.summary.condition = condition.to_string();
         // A condition on a dense read replaces cells by fill values, unless they are selected.
         read = read.condition(condition.clone()).selection(table.dense);
     }
     let explained = read.clone().explain().map_err(of_array)?;
     describe(&mut scan, &explained);
-    scan.statistics = Arc::new(statistics::of_scan(state, &asked, &pushed, &coordinates, &explained));
+    scan.statistics = Arc::new(statistics::of_scan(state, &request, &pushed, &coordinates, &explained)?);
     // For few rows, several readers are not worth it, because each would read as many.
-    let few = asked.limit.is_some_and(|limit| limit <= asked.batch_rows);
-    scan.parts = match asked.partitions {
+    let few = request.limit.is_some_and(|limit| limit <= request.batch_rows);
+    scan.parts = match request.partitions {
         0 | 1 => vec![read],
         _ if few => vec![read],
-        // A reader that may end early begins with a box, which needs nothing of other tiles.
-        max if state.for_others || asked.limit.is_some() || is_scarce(state, &scan, &asked) => {
+        // A reader that may end early begins with a box, which needs no cells of other tiles.
+        max if state.for_others || request.limit.is_some() || is_scarce(state, &scan, &request) => {
             read.partitions(max).map_err(of_array)?
         }
         max => {
@@ -188,43 +194,41 @@ pub(crate) fn plan(state: &Arc<State>, asked: Asked) -> Result<TdbExec> {
     if scan.parts.is_empty() {
         return exec_err!("a query has no partitions");
     }
-    let ordering = state.table.dense.then(|| ordering(state, &asked.columns, &scan)).flatten();
-    Ok(TdbExec::new(scan, asked.limit, ordering))
+    let ordering = state.table.dense.then(|| ordering(state, &request.columns, &scan)).flatten();
+    Ok(TdbExec::new(scan, request.limit, ordering))
 }
 
-/// What a cell takes while its tile is read, besides two copies of its row: keys, and what selects
-/// it.
-const BESIDE_ROW: u64 = 100;
-
 /// Whether memory may be too little for whole tiles in each partition. Boxes are cut inside tiles.
-fn is_scarce(state: &State, scan: &Scan, asked: &Asked) -> bool {
-    let Some(memory) = asked.memory.and_then(|memory| u64::try_from(memory).ok()) else { return false };
+/// All numbers are estimates.
+fn is_scarce(state: &TableState, scan: &Scan, request: &ScanRequest) -> bool {
+    let Some(memory) = request.memory.and_then(|memory| u64::try_from(memory).ok()) else { return false };
     let cells = state.array.fragments().iter().map(|fragment| {
         let (footer, capacity) = (fragment.footer(), fragment.schema().capacity);
         footer.sparse_tile_cells(0, capacity)
     });
-    let each = scan.row_bytes.saturating_mul(2).saturating_add(BESIDE_ROW);
+    let each = scan.row_bytes.saturating_mul(2).saturating_add(CELL_OVERHEAD);
     let tile = cells.max().unwrap_or(0).saturating_mul(each);
-    let partitions = u64::try_from(asked.partitions).unwrap_or(u64::MAX);
-    tile.saturating_mul(partitions).saturating_mul(TILES_OF_MEMORY) > memory
+    let partitions = u64::try_from(request.partitions).unwrap_or(u64::MAX);
+    tile.saturating_mul(partitions).saturating_mul(MIN_TILES_IN_MEMORY) > memory
 }
 
-fn names(state: &State, columns: &[usize]) -> Vec<String> {
+fn names(state: &TableState, columns: &[usize]) -> Vec<String> {
     columns.iter().map(|column| state.table.name(*column).to_owned()).collect()
 }
 
 fn describe(scan: &mut Scan, explained: &Explain) {
     let read = explained.fragments.iter().filter(|plan| matches!(plan.outcome, Outcome::Read { .. }));
-    scan.about.fragments = (read.count(), explained.fragments.len());
-    scan.about.tiles = explained.tiles();
+    scan.summary.fragments = (read.count(), explained.fragments.len());
+    scan.summary.tiles = explained.tiles();
     scan.bytes = explained.result_bytes;
+    // Without cells, a row has no size.
     scan.row_bytes = explained.result_bytes.checked_div(explained.cells).unwrap_or(0).max(1);
 }
 
 /// The indexes of the first dimensions among the columns, as long as SQL orders them in the same
 /// way as tdb: not strings, whose bytes tdb compares as signed in arrays with one dimension, and
 /// not floating-point numbers, which may be NaN.
-fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
+fn sortable(state: &TableState, columns: &[usize]) -> Vec<usize> {
     let dimensions = 0..state.array.schema().domain.dimensions.len();
     let places = dimensions.map_while(|dimension| {
         let is = |column: &usize| {
@@ -236,12 +240,13 @@ fn sortable(state: &State, columns: &[usize]) -> Vec<usize> {
     places.collect()
 }
 
-/// The order of rows in row-major order.
-fn ordering(state: &State, columns: &[usize], scan: &Scan) -> Option<EquivalenceProperties> {
-    let order = scan.sortable.iter().filter_map(|place| {
-        let column = Arc::new(Column::new(state.table.name(*columns.get(*place)?), *place));
+/// The columns by which the rows of a dense array are sorted.
+fn ordering(state: &TableState, columns: &[usize], scan: &Scan) -> Option<EquivalenceProperties> {
+    let order = scan.sortable.iter().map(|index| {
+        let column = Arc::new(Column::new(state.table.name(*columns.get(*index)?), *index));
         Some(PhysicalSortExpr::new(column, SortOptions { descending: false, nulls_first: false }))
     });
-    let order: Vec<_> = order.collect();
+    // Nothing may be promised if one of them is unknown.
+    let order = order.collect::<Option<Vec<_>>>()?;
     (!order.is_empty()).then(|| EquivalenceProperties::new_with_orderings(scan.schema.clone(), [order]))
 }

@@ -9,49 +9,47 @@ use tdb_array::{Array, WriteStorage};
 use tdb_arrow::Options;
 
 use crate::Result;
-use crate::columns::Table;
+use crate::columns::TableColumns;
 use crate::error::{of_array, of_arrow};
 use crate::options::TableOptions;
-
-/// The number of queries whose state is remembered: the last ones, and more than are planned at
-/// once.
-const QUERIES: usize = 64;
+use crate::thresholds::MAX_REMEMBERED_QUERIES;
 
 /// An array at one time, and its columns.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct TableState {
     pub(crate) array: Array,
-    pub(crate) table: Table,
+    pub(crate) table: TableColumns,
     /// The types of its columns.
     pub(crate) arrow: Options,
     /// Where other processes find the array, if that is known.
     pub(crate) location: Option<Arc<str>>,
-    /// Whether another process planned with the table first, and its scans are read by others.
+    /// Whether another process planned with the table first, and other processes read its scans.
     pub(crate) for_others: bool,
 }
 
-impl State {
+impl TableState {
     pub(crate) fn of(array: Array, arrow: Options, location: Option<Arc<str>>) -> Result<Self> {
-        let table = Table::of(&array, arrow).map_err(of_arrow)?;
+        let table = TableColumns::of(&array, arrow).map_err(of_arrow)?;
         Ok(Self { array, table, arrow, location, for_others: false })
     }
 }
 
-/// The states of a table's array: the newest, and those that earlier queries see.
+/// The states of a table's array: the newest one, and those that earlier queries see.
 #[derive(Debug)]
-pub(crate) struct States {
+pub(crate) struct TableStates {
     pub(crate) home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
-    known: Mutex<Known>,
+    cache: Mutex<StateCache>,
 }
 
+/// The newest state, and the states of queries that have been planned.
 #[derive(Debug)]
-struct Known {
-    current: Arc<State>,
-    /// The start times of queries, and what they see.
-    queries: VecDeque<(i64, Arc<State>)>,
+struct StateCache {
+    current: Arc<TableState>,
+    /// The start times of queries in nanoseconds since 1970, and the states that they see.
+    queries: VecDeque<(i64, Arc<TableState>)>,
 }
 
-impl States {
+impl TableStates {
     pub(crate) fn new(
         array: Array,
         home: Option<(Arc<dyn WriteStorage>, TableOptions)>,
@@ -60,45 +58,45 @@ impl States {
     ) -> Result<Self> {
         // A table that was described has a location, and cannot be opened again.
         let for_others = home.is_none() && location.is_some();
-        let state = State { for_others, ..State::of(array, arrow, location)? };
+        let state = TableState { for_others, ..TableState::of(array, arrow, location)? };
         Ok(Self::of_state(Arc::new(state), home))
     }
 
     /// The states of an array that always has this one.
-    pub(crate) fn only(state: Arc<State>) -> Self {
+    pub(crate) fn only(state: Arc<TableState>) -> Self {
         Self::of_state(state, None)
     }
 
-    const fn of_state(current: Arc<State>, home: Option<(Arc<dyn WriteStorage>, TableOptions)>) -> Self {
-        Self { home, known: Mutex::new(Known { current, queries: VecDeque::new() }) }
+    const fn of_state(current: Arc<TableState>, home: Option<(Arc<dyn WriteStorage>, TableOptions)>) -> Self {
+        Self { home, cache: Mutex::new(StateCache { current, queries: VecDeque::new() }) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, StateCache> {
         // No code that can panic runs while this is locked.
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The newest state.
-    pub(crate) fn current(&self) -> Arc<State> {
+    pub(crate) fn current(&self) -> Arc<TableState> {
         self.lock().current.clone()
     }
 
     /// The state that a query sees: always the same, even if the query uses the table twice.
     /// DataFusion identifies queries by their start time.
-    pub(crate) fn of_query(&self, session: &dyn Session) -> Arc<State> {
+    pub(crate) fn of_query(&self, session: &dyn Session) -> Arc<TableState> {
         let began = session.execution_props().query_execution_start_time;
-        let mut known = self.lock();
+        let mut cache = self.lock();
         let Some(began) = began.and_then(|began| began.timestamp_nanos_opt()) else {
-            return known.current.clone();
+            return cache.current.clone();
         };
-        if let Some((_, state)) = known.queries.iter().find(|(query, _)| *query == began) {
+        if let Some((_, state)) = cache.queries.iter().find(|(query, _)| *query == began) {
             return state.clone();
         }
-        let state = known.current.clone();
-        if known.queries.len() >= QUERIES {
-            known.queries.pop_front();
+        let state = cache.current.clone();
+        if cache.queries.len() >= MAX_REMEMBERED_QUERIES {
+            cache.queries.pop_front();
         }
-        known.queries.push_back((began, state.clone()));
+        cache.queries.push_back((began, state.clone()));
         state
     }
 
@@ -106,12 +104,12 @@ impl States {
     pub(crate) fn refresh(&self) -> Result<()> {
         let Some((storage, options)) = &self.home else { return Ok(()) };
         let array = options.array(storage).map_err(of_array)?;
-        let state = State::of(array, options.arrow, options.location.clone())?;
-        let mut known = self.lock();
-        if !state.table.is_like(&known.current.table) {
+        let state = TableState::of(array, options.arrow, options.location.clone())?;
+        let mut cache = self.lock();
+        if !state.table.is_like(&cache.current.table) {
             return exec_err!("the schema of the array has changed: register the table again");
         }
-        known.current = Arc::new(state);
+        cache.current = Arc::new(state);
         Ok(())
     }
 }

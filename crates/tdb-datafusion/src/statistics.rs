@@ -1,32 +1,36 @@
-//! What is known about rows without reading them: exact only where metadata are.
+//! Statistics of tables and scans for DataFusion, from metadata alone. It answers `count(*)`, `min`
+//! and `max` from those that are exact.
 
 use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use tdb_array::Explain;
 
-use crate::pushdown::Pushed;
+use crate::Result;
+use crate::pushdown::PushedFilters;
 use crate::ranges::{Coordinates, of_bounds};
-use crate::scan::Asked;
-use crate::state::State;
+use crate::scan::ScanRequest;
+use crate::state::TableState;
 
 /// The statistics of a whole table.
-pub(crate) fn of_table(state: &State) -> Statistics {
+pub(crate) fn of_table(state: &TableState) -> Result<Statistics> {
     let mut statistics = Statistics::new_unknown(&state.table.schema);
     statistics.num_rows = if state.table.dense {
-        let dimensions = state.array.schema().domain.dimensions.iter();
+        let dimensions = state.array.schema().domain.dimensions.iter().enumerate();
         match state.array.bounds() {
             None => Precision::Exact(0),
             Some(bounds) => {
-                let sets =
-                    dimensions.zip(&bounds).map(|(dimension, range)| of_bounds(dimension, Some(range)));
-                product(&sets.collect::<Vec<_>>())
+                let sets = dimensions.map(|(index, dimension)| match bounds.get(index) {
+                    Some(range) => of_bounds(dimension, Some(range)),
+                    None => Ok(None),
+                });
+                product(&sets.collect::<Result<Vec<_>>>()?)
             }
         }
     } else {
         stored_cells(state)
     };
-    statistics
+    Ok(statistics)
 }
 
 /// The statistics of an empty result.
@@ -36,18 +40,18 @@ pub(crate) fn of_nothing(schema: &Schema) -> Statistics {
 
 /// The statistics of what a scan reads.
 pub(crate) fn of_scan(
-    state: &State,
-    asked: &Asked,
-    pushed: &Pushed,
+    state: &TableState,
+    request: &ScanRequest,
+    pushed: &PushedFilters,
     coordinates: &[Option<Coordinates>],
     explained: &Explain,
-) -> Statistics {
-    // Where the read applies filters exactly, no operator above it says how many rows pass them. A
-    // join has to know which side is small: the least and the greatest values of tiles tell, or
-    // else the session's assumption.
+) -> Result<Statistics> {
+    // Where the read applies filters exactly, no operator above it estimates how many rows pass
+    // them. A join has to know which side is small: the minima and maxima of tiles tell, or else
+    // the session's assumption.
     let filtered = pushed.condition.is_some() && pushed.exact;
     let passing = |count: usize| match filtered {
-        true => count.saturating_mul(usize::from(asked.selectivity)) / 100,
+        true => count.saturating_mul(usize::from(request.selectivity)) / 100,
         false => count,
     };
     let all = pushed.condition.is_none() && pushed.coordinates.iter().all(Option::is_none);
@@ -55,7 +59,7 @@ pub(crate) fn of_scan(
         let box_of_ranges = product(coordinates);
         if pushed.condition.is_some() { box_of_ranges.to_inexact() } else { box_of_ranges }
     } else if explained.exact {
-        Precision::Exact(rows(explained.cells))
+        exactly(explained.cells)
     } else if all {
         stored_cells(state)
     } else {
@@ -66,29 +70,30 @@ pub(crate) fn of_scan(
         _ if filtered => num_rows.to_inexact().map(passing),
         _ => num_rows,
     };
-    let columns = asked.columns.iter().map(|column| {
+    let columns = request.columns.iter().map(|column| {
         let mut statistics = ColumnStatistics::new_unknown();
         if !state.table.may_be_null(*column) {
             statistics.null_count = Precision::Exact(0);
         }
-        let set = state.table.dimension(*column).and_then(|dimension| {
-            match (occupied(state, dimension), coordinates.get(dimension)?) {
-                (Some(own), Some(set)) => Some(own.and(set)),
-                (own, set) => own.or_else(|| set.clone()),
-            }
-        });
-        if let Some((min, max)) = set.as_ref().and_then(Coordinates::ends) {
+        let set = match state.table.dimension(*column) {
+            Some(dimension) => match (occupied(state, dimension)?, coordinates.get(dimension)) {
+                (Some(own), Some(Some(set))) => Some(own.and(set)?),
+                (own, set) => own.or_else(|| set.cloned().flatten()),
+            },
+            None => None,
+        };
+        if let Some((min, max)) = set.as_ref().and_then(Coordinates::min_max) {
             // Dense rows have every coordinate of their ranges, unless a condition leaves out some.
             // Sparse rows are somewhere in theirs.
             let is_exact = state.table.dense && pushed.condition.is_none();
-            let exactly = if is_exact { Precision::Exact } else { Precision::Inexact };
+            let precision = if is_exact { Precision::Exact } else { Precision::Inexact };
             let data_type = state.table.data_type(*column);
-            let known = |value| scalar(value, data_type).map_or(Precision::Absent, exactly);
+            let known = |value| scalar(value, data_type).map_or(Precision::Absent, precision);
             (statistics.min_value, statistics.max_value) = (known(min), known(max));
         }
-        statistics
+        Ok(statistics)
     });
-    let column_statistics = columns.collect();
+    let column_statistics = columns.collect::<Result<_>>()?;
     let all_bytes = rows(explained.result_bytes);
     let total_byte_size = Precision::Inexact(match (explained.matching, num_rows.get_value()) {
         (Some(_), Some(count)) if filtered => {
@@ -97,35 +102,43 @@ pub(crate) fn of_scan(
         }
         _ => passing(all_bytes),
     });
-    Statistics { num_rows, total_byte_size, column_statistics }
+    Ok(Statistics { num_rows, total_byte_size, column_statistics })
 }
 
-/// The coordinates of a dimension between which all cells lie.
-fn occupied(state: &State, dimension: usize) -> Option<Coordinates> {
-    let bounds = state.array.bounds()?;
-    of_bounds(state.array.schema().domain.dimensions.get(dimension)?, bounds.get(dimension))
+/// The coordinates of a dimension in the non-empty domain.
+fn occupied(state: &TableState, dimension: usize) -> Result<Option<Coordinates>> {
+    let (bounds, dimensions) = (state.array.bounds(), &state.array.schema().domain.dimensions);
+    match (bounds.as_ref().and_then(|bounds| bounds.get(dimension)), dimensions.get(dimension)) {
+        (Some(range), Some(own)) => of_bounds(own, Some(range)),
+        _ => Ok(None),
+    }
 }
 
+/// An estimate of a number of rows or bytes.
 fn rows(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// An exact number of rows, unless it is too large for one.
+fn exactly(count: u64) -> Precision<usize> {
+    usize::try_from(count).map_or(Precision::Absent, Precision::Exact)
 }
 
 /// The number of cells of a box.
 fn product(sets: &[Option<Coordinates>]) -> Precision<usize> {
     let count = sets.iter().try_fold(1u64, |cells, set| cells.checked_mul(set.as_ref()?.count()?));
-    match count.and_then(|count| usize::try_from(count).ok()) {
-        Some(count) => Precision::Exact(count),
-        None => Precision::Absent,
-    }
+    count.map_or(Precision::Absent, exactly)
 }
 
 /// The number of cells of a sparse array. It equals the number of rows if no write can have
 /// replaced a cell of another one, nothing was deleted, no fragment contains a history, and none
 /// lies outside the current domain.
-fn stored_cells(state: &State) -> Precision<usize> {
+fn stored_cells(state: &TableState) -> Precision<usize> {
     let array = &state.array;
     let fragments = array.fragments();
-    let cells = fragments.iter().fold(0u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
+    let cells = fragments.iter().try_fold(0u64, |sum, fragment| sum.checked_add(fragment.cell_count()));
+    // Only damaged metadata claim so many cells.
+    let Some(cells) = cells else { return Precision::Absent };
     let plain = fragments
         .iter()
         .all(|fragment| !fragment.footer().has_timestamps && !fragment.footer().has_delete_metadata);
@@ -133,7 +146,7 @@ fn stored_cells(state: &State) -> Precision<usize> {
         plain && (0..array.schema().domain.dimensions.len()).all(|at| array.is_inside_current_domain(at));
     let alone = array.schema().allows_duplicates || fragments.len() <= 1;
     if plain && alone && array.deletes().is_empty() {
-        Precision::Exact(rows(cells))
+        exactly(cells)
     } else {
         Precision::Inexact(rows(cells))
     }

@@ -1,4 +1,4 @@
-//! The table.
+//! [`TdbTable`]: an array as a table of DataFusion.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ use tokio::runtime::Handle;
 
 use crate::insert::ArraySink;
 use crate::options::TableOptions;
-use crate::pushdown::Pushed;
-use crate::scan::{self, Asked};
-use crate::state::{State, States};
+use crate::pushdown::PushedFilters;
+use crate::scan::{self, ScanRequest};
+use crate::state::{TableState, TableStates};
 use crate::{Result, delete, statistics};
 
 /// A TileDB array as a DataFusion table.
@@ -34,7 +34,7 @@ use crate::{Result, delete, statistics};
 /// even if it uses the table twice.
 #[derive(Debug)]
 pub struct TdbTable {
-    states: Arc<States>,
+    states: Arc<TableStates>,
     schema: SchemaRef,
 }
 
@@ -61,16 +61,16 @@ impl TdbTable {
         arrow: Options,
         location: Option<Arc<str>>,
     ) -> Result<Self> {
-        Ok(Self::of(States::new(array, home, arrow, location)?))
+        Ok(Self::of(TableStates::new(array, home, arrow, location)?))
     }
 
-    fn of(states: States) -> Self {
+    fn of(states: TableStates) -> Self {
         let schema = states.current().table.schema.clone();
         Self { states: Arc::new(states), schema }
     }
 
     /// The state of the array that new queries see.
-    pub(crate) fn state(&self) -> Arc<State> {
+    pub(crate) fn state(&self) -> Arc<TableState> {
         self.states.current()
     }
 
@@ -78,7 +78,7 @@ impl TdbTable {
     /// read-only.
     #[must_use]
     pub fn pinned(&self, session: &dyn Session) -> Self {
-        Self::of(States::only(self.states.of_query(session)))
+        Self::of(TableStates::only(self.states.of_query(session)))
     }
 
     /// The array in the state that new queries see.
@@ -114,7 +114,7 @@ impl TableProvider for TdbTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let asked = Asked {
+        let request = ScanRequest {
             columns: projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect()),
             filters: filters.to_vec(),
             limit,
@@ -130,18 +130,19 @@ impl TableProvider for TdbTable {
         if Handle::try_current().is_err() {
             // A program that has DataFusion of its own (`datafusion-ffi`) asks from its own
             // runtime, which is unknown here.
-            return Ok(Arc::new(scan::plan(&state, asked)?));
+            return Ok(Arc::new(scan::plan(&state, request)?));
         }
         // Planning reads metadata.
-        let plan = SpawnedTask::spawn_blocking(move || scan::plan(&state, asked)).await;
+        let plan = SpawnedTask::spawn_blocking(move || scan::plan(&state, request)).await;
         let plan = plan.map_err(|error| DataFusionError::External(Box::new(error)))??;
         Ok(Arc::new(plan))
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
         let state = self.states.current();
-        let push =
-            |filters: &[&Expr]| Pushed::of(filters.iter().copied(), &state.table, state.array.schema());
+        let push = |filters: &[&Expr]| {
+            PushedFilters::of(filters.iter().copied(), &state.table, state.array.schema())
+        };
         let together = push(filters);
         Ok(filters
             .iter()
@@ -155,7 +156,8 @@ impl TableProvider for TdbTable {
     }
 
     fn statistics(&self) -> Option<Statistics> {
-        Some(statistics::of_table(&self.states.current()))
+        // Without statistics, the rows are counted.
+        statistics::of_table(&self.states.current()).ok()
     }
 
     /// Deletes the rows of a sparse array that satisfy a condition which the format can store. The

@@ -26,8 +26,8 @@ pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-query", Counts { defaults: 42, arms: 5, saturating: 663 }),
     ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 138 }),
     ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 114 }),
-    ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 61 }),
-    ("tdb-ballista", Counts { defaults: 1, arms: 1, saturating: 7 }),
+    ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 22 }),
+    ("tdb-ballista", Counts { defaults: 1, arms: 1, saturating: 1 }),
 ];
 
 impl Counts {

@@ -26,7 +26,7 @@ pub(super) struct Layers {
 pub(super) type Upward = (&'static str, &'static str);
 
 /// The crates with layers. (`tdb-write` has one module.)
-const LAYERS: [Layers; 5] = [
+const LAYERS: [Layers; 6] = [
     Layers {
         package: "tdb-cells",
         modules: &[
@@ -110,6 +110,61 @@ const LAYERS: [Layers; 5] = [
         upward: &[],
     },
     Layers { package: "tdb-maintain", modules: &["lossy", "verify", "maintain"], upward: &[] },
+    Layers {
+        package: "tdb-cli",
+        modules: &[
+            // Errors, and the places of arrays.
+            "features",
+            "thresholds",
+            "suggest",
+            "failure",
+            "trace",
+            "place",
+            // Output: tables, pictures of progress, files.
+            "table",
+            "screen",
+            "head_tail",
+            "progress",
+            "names",
+            "temporary",
+            "output",
+            "piped",
+            "buffers",
+            "compress",
+            // Groups of arguments that several commands have.
+            "args",
+            "bounds",
+            "notes",
+            "ranges",
+            "condition",
+            // The commands.
+            "meta",
+            "info",
+            "explain",
+            "read",
+            "show",
+            "dump",
+            "verify",
+            "group",
+            "log",
+            "fragments",
+            "create",
+            "write",
+            "import",
+            "copy",
+            "export",
+            "delete",
+            "evolve",
+            "maintain",
+            "publish",
+            "sql",
+            "cluster",
+            "shell",
+            // The command line, which has all commands.
+            "command",
+        ],
+        upward: &[],
+    },
 ];
 
 /// The layers of a crate; `None` if it has no layers.

@@ -12,8 +12,8 @@ use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
 use ballista_scheduler::state::task_manager::JobInfoCache;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 
-/// Why a job has to run again, if it has to: a stage began again, or a task could not read what
-/// another one wrote.
+/// The reason for which a job has to run again, if there is one: a stage began again, or a task
+/// could not read the results of another one.
 fn disturbance(graph: &ExecutionGraphBox) -> Option<String> {
     graph.stages().values().find_map(|stage| {
         let (id, attempts, tasks): (_, _, &[TaskInfo]) = match stage {
@@ -30,7 +30,7 @@ fn disturbance(graph: &ExecutionGraphBox) -> Option<String> {
     })
 }
 
-/// What a task says about results that are gone.
+/// The error of a task that could not read results which are gone.
 pub(super) fn lost(status: &task_status::Status) -> Option<&str> {
     let task_status::Status::Failed(FailedTask { failed_reason: Some(reason), error, .. }) = status else {
         return None;
@@ -59,7 +59,7 @@ impl JobState for Watch {
         subscriber: Option<JobStatusSubscriber>,
     ) -> Result<()> {
         self.jobs.submit_job(job.clone(), graph, subscriber).await?;
-        self.known().begin(&job, graph.cloned(), Instant::now());
+        self.tracker().begin(&job, graph.cloned(), Instant::now());
         Ok(())
     }
 
@@ -85,9 +85,9 @@ impl JobState for Watch {
         let fails = matches!(status, Some(Status::Failed(_)));
         let ends = fails || matches!(status, Some(Status::Successful(_)));
         let (executors, was_failed) = {
-            let mut known = self.known();
-            let executors = known.executors(job);
-            (executors, if ends { known.end(job) } else { known.is_failed(job) })
+            let mut tracker = self.tracker();
+            let executors = tracker.executors(job);
+            (executors, if ends { tracker.end(job) } else { tracker.is_failed(job) })
         };
         if was_failed {
             // Its client has been told, and its status stays what it is.
@@ -99,7 +99,7 @@ impl JobState for Watch {
         };
         let Some(why) = why else { return self.jobs.save_job(job, graph).await };
         if !ends {
-            self.known().fail(job.clone());
+            self.tracker().fail(job.clone());
         }
         let mut failed = graph.cloned();
         failed.fail_job(format!("{LOST}: {why}"));
@@ -107,7 +107,7 @@ impl JobState for Watch {
     }
 
     async fn fail_unscheduled_job(&self, job: &JobId, reason: String) -> Result<()> {
-        self.known().end(job);
+        self.tracker().end(job);
         self.jobs.fail_unscheduled_job(job, reason).await
     }
 

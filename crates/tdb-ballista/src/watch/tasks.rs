@@ -1,4 +1,4 @@
-//! What is known of jobs and of the tasks that executors have.
+//! Tracks jobs and the tasks that executors have.
 
 use core::time::Duration;
 use std::collections::{HashMap, HashSet};
@@ -7,16 +7,7 @@ use ballista_core::JobId;
 use ballista_scheduler::state::execution_graph::ExecutionGraphBox;
 use tokio::time::Instant;
 
-/// How long an executor may seem to run fewer tasks than it has. A task that ends between the two
-/// parts of a poll seems lost until the next one.
-const SLACK: Duration = Duration::from_secs(5);
-/// How long nothing of a job may run while executors wait for work: stages follow each other within
-/// milliseconds.
-const STOP: Duration = Duration::from_secs(30);
-/// How long the scheduler may take to plan a query.
-pub(super) const PLANNING: Duration = Duration::from_secs(300);
-/// The time after which a poll says nothing any more of an executor that waits for work.
-const FRESH: Duration = Duration::from_secs(10);
+use crate::thresholds::{IDLE_POLL_LIFETIME, LOST_TASK_TIMEOUT, PLANNING_TIMEOUT, STOPPED_JOB_TIMEOUT};
 
 /// A task of a job: its stage, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,12 +16,13 @@ pub(crate) struct Task {
     pub(crate) number: u32,
 }
 
-/// What an executor says when it asks for work.
+/// The message of an executor that asks for work.
 #[derive(Debug)]
 pub(crate) struct Poll {
     pub(crate) executor: String,
-    /// How many tasks it can run at once, and how many more than it runs now.
+    /// The number of tasks that it can run at once.
     pub(crate) threads: u32,
+    /// The number of tasks that it could run in addition to those that it runs now.
     pub(crate) free: u32,
     /// The tasks that ended since its last poll.
     pub(crate) ended: Vec<(JobId, Task)>,
@@ -58,8 +50,9 @@ struct Executor {
     short: Option<Instant>,
 }
 
+/// All jobs that run, and the executors that ask for work.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct TaskTracker {
     running: HashMap<JobId, Job>,
     /// Jobs whose clients know that they failed, while their tasks may still run.
     failed: HashSet<JobId>,
@@ -70,7 +63,7 @@ pub(super) struct Known {
     losses: HashMap<String, u64>,
 }
 
-impl Known {
+impl TaskTracker {
     /// How often an executor was lost: one that was only silent for a while comes back.
     pub(super) fn losses(&self, executor: &str) -> u64 {
         self.losses.get(executor).copied().unwrap_or(0)
@@ -82,7 +75,7 @@ impl Known {
 
     /// Whether a client has been waiting for a plan, and not for too long.
     pub(super) fn may_be_planned(&self, job: &JobId, now: Instant) -> bool {
-        self.asked.get(job).is_some_and(|asked| now.duration_since(*asked) < PLANNING)
+        self.asked.get(job).is_some_and(|asked| now.duration_since(*asked) < PLANNING_TIMEOUT)
     }
 
     /// A job begins.
@@ -121,7 +114,7 @@ impl Known {
 
     /// Forgets an executor; returns the jobs that ever had a task there.
     pub(super) fn lose(&mut self, executor: &str) -> Vec<JobId> {
-        let losses = self.losses(executor).saturating_add(1);
+        let losses = self.losses(executor) + 1;
         self.losses.insert(executor.to_owned(), losses);
         self.executors.remove(executor);
         self.jobs(|state| state.executors.contains(executor))
@@ -131,10 +124,13 @@ impl Known {
     /// was handed for too long.
     pub(super) fn reported(&mut self, poll: &Poll, now: Instant) -> Vec<JobId> {
         for (job, task) in &poll.ended {
+            // The task may be of a job that has failed in the meantime.
             if let Some(state) = self.running.get_mut(job) {
                 state.tasks.remove(task);
             }
         }
+        // An executor sends both numbers: if it has more free threads than threads, it runs
+        // nothing.
         let runs = usize::try_from(poll.threads.saturating_sub(poll.free)).unwrap_or(usize::MAX);
         let has = |state: &Job| state.tasks.values().filter(|executor| **executor == poll.executor).count();
         let handed: usize = self.running.values().map(has).sum();
@@ -144,7 +140,7 @@ impl Known {
             return Vec::new();
         }
         let since = *executor.short.get_or_insert(now);
-        if now.duration_since(since) < SLACK {
+        if now.duration_since(since) < LOST_TASK_TIMEOUT {
             return Vec::new();
         }
         executor.short = None;
@@ -164,6 +160,7 @@ impl Known {
             return tasks.iter().map(|(job, _)| job.clone()).collect();
         }
         for (job, task) in tasks {
+            // A job that has failed in the meantime needs no tasks.
             if let Some(state) = self.running.get_mut(job) {
                 state.tasks.insert(*task, poll.executor.clone());
                 state.executors.insert(poll.executor.clone());
@@ -176,15 +173,16 @@ impl Known {
 
     /// The jobs of which nothing has been running for too long, although executors wait for work.
     pub(super) fn stopped(&mut self, now: Instant) -> Vec<JobId> {
-        self.asked.retain(|_, asked| now.duration_since(*asked) < PLANNING);
-        let is_idle =
-            |executor: &Executor| executor.idle.is_some_and(|idle| now.duration_since(idle) < FRESH);
+        self.asked.retain(|_, asked| now.duration_since(*asked) < PLANNING_TIMEOUT);
+        let is_idle = |executor: &Executor| {
+            executor.idle.is_some_and(|idle| now.duration_since(idle) < IDLE_POLL_LIFETIME)
+        };
         let one_waits = self.executors.values().any(is_idle);
         for state in self.running.values_mut() {
             let stands = one_waits && state.tasks.is_empty();
             state.stopped = stands.then(|| state.stopped.unwrap_or(now));
         }
-        self.jobs(|state| state.stopped.is_some_and(|since| now.duration_since(since) > STOP))
+        self.jobs(|state| state.stopped.is_some_and(|since| now.duration_since(since) > STOPPED_JOB_TIMEOUT))
     }
 
     fn jobs(&self, which: impl Fn(&Job) -> bool) -> Vec<JobId> {

@@ -1,5 +1,7 @@
 //! What becomes of a job whose executors are lost.
 
+use core::time::Duration;
+
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::serde::protobuf::failed_task::FailedReason;
 use ballista_core::serde::protobuf::{FailedTask, FetchPartitionError, SuccessfulJob, task_status};
@@ -186,8 +188,8 @@ async fn an_executor_that_refuses_connections_twice_is_lost() {
 }
 
 /// A job that runs, and a time.
-async fn known() -> (Known, JobId, Instant) {
-    let (mut known, job, now) = (Known::default(), JobId::from("job"), Instant::now());
+async fn known() -> (TaskTracker, JobId, Instant) {
+    let (mut known, job, now) = (TaskTracker::default(), JobId::from("job"), Instant::now());
     known.begin(&job, graph(&job).await, now);
     (known, job, now)
 }
@@ -213,7 +215,7 @@ async fn a_task_that_its_executor_does_not_run_fails_its_job() {
 #[tokio::test]
 async fn a_job_of_which_nothing_runs_while_executors_wait_comes_to_an_end() {
     let (mut known, job, now) = known().await;
-    let waits = |known: &mut Known, from: u32, to: u32| {
+    let waits = |known: &mut TaskTracker, from: u32, to: u32| {
         let mut stopped = Vec::new();
         for second in from..=to {
             let now = now + second * SECOND;
@@ -239,8 +241,8 @@ async fn a_query_that_is_not_planned_in_time_or_has_no_executor_does_not_wait_fo
     known.asked(&job, now);
     assert!(known.may_be_planned(&job, now + 299 * SECOND));
     assert!(!known.may_be_planned(&job, now + 300 * SECOND));
-    assert!(known.running(FIRST, now + FIRST).is_empty());
-    assert_eq!(known.running(FIRST, now + FIRST + SECOND), [job]);
+    assert!(known.running(FIRST_EXECUTOR_TIMEOUT, now + FIRST_EXECUTOR_TIMEOUT).is_empty());
+    assert_eq!(known.running(FIRST_EXECUTOR_TIMEOUT, now + FIRST_EXECUTOR_TIMEOUT + SECOND), [job]);
 }
 
 #[tokio::test]

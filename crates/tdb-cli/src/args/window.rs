@@ -1,4 +1,4 @@
-//! Which point in the history of an array or a group to look at.
+//! The time window of an array or a group that a command reads.
 
 use clap::Args as Group;
 use tdb_array::{OpenOptions, TimeWindow};

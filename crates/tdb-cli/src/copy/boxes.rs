@@ -3,7 +3,8 @@
 use tdb_array::{Array, ArraySchema, ArrayWriter, Read, Write};
 use tdb_schema::{Dimension, Range};
 
-use crate::ranges::{Asked, Ends};
+use crate::bounds::Bounds;
+use crate::ranges::QueryRanges;
 
 /// A box of cells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +42,7 @@ impl Side {
 impl DenseBox {
     /// The requested part of an array, restricted to the area that was written; `None` if nothing
     /// was.
-    pub(crate) fn asked(array: &Array, asked: &Asked) -> Result<Option<Self>, String> {
+    pub(crate) fn of_query(array: &Array, asked: &QueryRanges) -> Result<Option<Self>, String> {
         let schema = array.schema();
         if let Some((label, _)) = asked.labels.first() {
             return Err(format!(
@@ -51,7 +52,7 @@ impl DenseBox {
         let Some(written) = array.bounds() else { return Ok(None) };
         let mut sides = Vec::with_capacity(written.len());
         for (index, (dimension, written)) in schema.domain.dimensions.iter().zip(&written).enumerate() {
-            let whole = Ends::default();
+            let whole = Bounds::default();
             let range = match asked.dimensions.get(index).map_or(&[][..], Vec::as_slice) {
                 [] => &whole,
                 [range] => range,
@@ -127,7 +128,7 @@ impl DenseBox {
 }
 
 /// The intersection of the requested range, the domain and all bounds; `None` if it is empty.
-fn side(dimension: &Dimension, bounds: [Option<&Range>; 2], asked: &Ends) -> Result<Option<Side>, String> {
+fn side(dimension: &Dimension, bounds: [Option<&Range>; 2], asked: &Bounds) -> Result<Option<Side>, String> {
     let name = &dimension.name;
     let Some((first, end)) = &dimension.domain else {
         return Err(format!("dimension {name:?} has no domain"));

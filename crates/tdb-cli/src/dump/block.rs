@@ -8,12 +8,7 @@ use tdb_filters::registry;
 use tdb_schema::ObjectType;
 use tdb_text::value::escape_bytes;
 
-/// If there are more bytes than this, only the first ones are shown.
-const PREVIEW: usize = 24;
-/// Bytes per line for the part of a file without explanation.
-const RAW_LINE: usize = 16;
-/// If a list has more items than this, only the first ones are shown.
-const ITEMS: usize = 8;
+use crate::thresholds::{MAX_LIST_ITEMS, MAX_PREVIEW_BYTES, RAW_LINE_BYTES};
 
 /// The unfiltered payload of a generic tile. Several blocks may explain parts of one.
 #[derive(Clone, Debug)]
@@ -40,7 +35,7 @@ impl Deref for Payload {
     }
 }
 
-/// What the offsets of a block's rows refer to.
+/// The bytes that the offsets of a block's rows refer to.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Source {
     /// The file.
@@ -57,7 +52,7 @@ pub(super) struct Block {
     pub(super) title: String,
     pub(super) source: Source,
     pub(super) rows: Vec<Row>,
-    /// Where the explanation ends early, and why.
+    /// The offset at which the explanation ends early, and the reason.
     pub(super) trouble: Option<Trouble>,
 }
 
@@ -69,7 +64,7 @@ pub(super) struct Row {
     pub(super) name: String,
 }
 
-/// How much of a long value is shown.
+/// Whether a long value is shown in part or as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
     /// Its beginning, for display.
@@ -127,10 +122,10 @@ impl Block {
 
     /// Bytes of the file without explanation, in lines.
     pub(super) fn raw(title: impl Into<String>, bytes: &[u8]) -> Self {
-        let count = bytes.len().div_ceil(RAW_LINE);
+        let count = bytes.len().div_ceil(RAW_LINE_BYTES);
         let row = |line: usize| {
-            let offset = line.saturating_mul(RAW_LINE);
-            let len = bytes.len().saturating_sub(offset).min(RAW_LINE);
+            let offset = line.saturating_mul(RAW_LINE_BYTES);
+            let len = bytes.len().saturating_sub(offset).min(RAW_LINE_BYTES);
             Row { offset: to_u64(offset), len: to_u64(len), name: "bytes".to_owned() }
         };
         Self { title: title.into(), rows: (0..count).map(row).collect(), ..Self::default() }
@@ -271,7 +266,7 @@ fn is_list(name: &str) -> bool {
 
 fn list(bytes: &[u8], detail: Detail) -> String {
     let (words, _) = bytes.as_chunks::<8>();
-    let shown = if detail == Detail::Short { ITEMS } else { usize::MAX };
+    let shown = if detail == Detail::Short { MAX_LIST_ITEMS } else { usize::MAX };
     let mut items: Vec<String> =
         words.iter().take(shown).map(|word| u64::from_le_bytes(*word).to_string()).collect();
     if words.len() > shown {
@@ -288,8 +283,9 @@ fn escape_bytes_keeping_text(bytes: &[u8]) -> String {
 
 /// Bytes in hexadecimal, shortened.
 fn hex(bytes: &[u8]) -> String {
-    let mut out: Vec<String> = bytes.iter().take(PREVIEW).map(|byte| format!("{byte:02x}")).collect();
-    if bytes.len() > PREVIEW {
+    let mut out: Vec<String> =
+        bytes.iter().take(MAX_PREVIEW_BYTES).map(|byte| format!("{byte:02x}")).collect();
+    if bytes.len() > MAX_PREVIEW_BYTES {
         out.push(format!("… ({} bytes)", to_u64(bytes.len())));
     }
     out.join(" ")

@@ -11,16 +11,16 @@ use tdb_fragment::{
 use tdb_schema::{ArraySchema, FieldKind};
 use tdb_tile::{GenericTile, TileChunks};
 
-use super::Beside;
+use super::ArrayAccess;
 use super::block::{Block, Trouble};
 use super::kind::{FRAGMENT_METADATA, OLD_SCHEMA, SCHEMA_FOLDER, array_of};
 use super::tile;
 
 /// A fragment's metadata file: its sections, then its footer.
-pub(super) fn explain_metadata(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
-    let key = beside.key;
+pub(super) fn explain_metadata(file: &Path, bytes: &[u8], access: ArrayAccess<'_>) -> Vec<Block> {
+    let key = access.key;
     let mut blocks = Vec::new();
-    match Opened::new(file, bytes, beside) {
+    match Opened::new(file, bytes, access) {
         Ok(Opened { schema, footer: None, .. }) => {
             tile::generic(&mut blocks, "fragment metadata", (bytes, 0), key, |reader| {
                 LegacyMetadata::parse_from(reader, &schema)?;
@@ -132,8 +132,8 @@ fn slot_name(schema: &ArraySchema, footer: &Footer, slot: usize) -> String {
 }
 
 /// A data file: its tiles and their chunks.
-pub(super) fn explain_data(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
-    let (title, starts) = match tiles_of(file, beside) {
+pub(super) fn explain_data(file: &Path, bytes: &[u8], access: ArrayAccess<'_>) -> Vec<Block> {
+    let (title, starts) = match tiles_of(file, access) {
         Ok((title, starts)) => (title, starts),
         Err(why) => (format!("tiles one after another ({why})"), walk_tiles(bytes)),
     };
@@ -177,11 +177,11 @@ fn walk_tiles(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// The contents of a data file, and the offsets of its tiles, according to the fragment's metadata.
-fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), String> {
+fn tiles_of(file: &Path, access: ArrayAccess<'_>) -> Result<(String, Vec<u64>), String> {
     let name = file.file_name().and_then(|name| name.to_str()).ok_or("the file has no name")?;
     let metadata = file.with_file_name(FRAGMENT_METADATA);
-    let bytes = beside.stores.read(&metadata).map_err(|failure| failure.text().to_owned())?;
-    let opened = Opened::new(&metadata, &bytes, beside).map_err(|trouble| trouble.what)?;
+    let bytes = access.stores.read(&metadata).map_err(|failure| failure.text().to_owned())?;
+    let opened = Opened::new(&metadata, &bytes, access).map_err(|trouble| trouble.what)?;
     let Opened { schema, version, .. } = &opened;
     let parts = [DataFilePart::Fixed, DataFilePart::Var, DataFilePart::Validity];
     let files = schema.fields().flat_map(|field| parts.map(|part| (field, part)));
@@ -212,7 +212,7 @@ fn tiles_of(file: &Path, beside: Beside<'_>) -> Result<(String, Vec<u64>), Strin
             }
         }
     };
-    Ok((title, opened.tile_starts(section, &bytes, beside.key)?))
+    Ok((title, opened.tile_starts(section, &bytes, access.key)?))
 }
 
 /// The part of a fragment's metadata that its other files need.
@@ -225,7 +225,7 @@ struct Opened {
 }
 
 impl Opened {
-    fn new(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Result<Self, Trouble> {
+    fn new(file: &Path, bytes: &[u8], access: ArrayAccess<'_>) -> Result<Self, Trouble> {
         let outside = |what: String| Trouble { offset: 0, what };
         let folder = file.parent().ok_or_else(|| outside("the file has no folder".to_owned()))?;
         let folder = std::path::absolute(folder).map_err(|error| outside(error.to_string()))?;
@@ -233,7 +233,7 @@ impl Opened {
         let name = TimestampedName::parse(name).map_err(|error| outside(error.to_string()))?;
         let version = name.version.ok_or_else(|| outside("its version is not supported".to_owned()))?;
         let array = array_of(&folder).ok_or_else(|| outside("the fragment has no array".to_owned()))?;
-        let old = |name: Option<&str>| load_schema(&array, name, beside).map_err(outside);
+        let old = |name: Option<&str>| load_schema(&array, name, access).map_err(outside);
         if !version.has(Gate::FragmentFooter) {
             let footer_end = to_u64(bytes.len());
             return Ok(Self { version, schema: old(None)?, footer: None, footer_end });
@@ -296,7 +296,7 @@ fn payload(bytes: &[u8], offset: u64, key: Option<&Key>) -> Result<Vec<u8>, Stri
 pub(super) fn load_schema(
     array: &Path,
     name: Option<&str>,
-    beside: Beside<'_>,
+    access: ArrayAccess<'_>,
 ) -> Result<ArraySchema, String> {
     if let Some(name) = name.filter(|name| !is_plain_name(name)) {
         return Err(format!("the name of the schema it needs, {name:?}, is not a file name"));
@@ -307,7 +307,7 @@ pub(super) fn load_schema(
     };
     let failed = |error: String| format!("the schema it needs, {}: {error}", path.display());
     let bytes =
-        beside.stores.read(&path).map_err(|failure| format!("the schema it needs, {}", failure.text()))?;
-    let payload = payload(&bytes, 0, beside.key).map_err(failed)?;
+        access.stores.read(&path).map_err(|failure| format!("the schema it needs, {}", failure.text()))?;
+    let payload = payload(&bytes, 0, access.key).map_err(failed)?;
     ArraySchema::parse(&payload).map_err(|error| failed(error.to_string()))
 }

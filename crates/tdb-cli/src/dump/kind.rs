@@ -2,12 +2,43 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use tdb_codec::to_u64;
 use tdb_fragment::CommitKind;
 use tdb_tile::GenericTile;
 
-use crate::args::Kind;
 use crate::place::absolute;
+
+/// The kinds of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Kind {
+    /// An array schema.
+    Schema,
+    /// An enumeration.
+    Enumeration,
+    /// A fragment's metadata.
+    FragmentMetadata,
+    /// Cells of a field.
+    Data,
+    /// Key-value metadata.
+    Metadata,
+    /// Consolidated commits (.con).
+    Commits,
+    /// A list of paths (.ign, .vac).
+    Paths,
+    /// A delete condition (.del).
+    Condition,
+    /// An update (.upd).
+    Update,
+    /// Consolidated fragment metadata (.meta).
+    ConsolidatedMetadata,
+    /// A group's members.
+    Group,
+    /// Any structure in a generic tile.
+    GenericTile,
+    /// Bytes without further meaning.
+    Raw,
+}
 
 /// Name of a fragment's metadata file.
 pub(super) const FRAGMENT_METADATA: &str = "__fragment_metadata.tdb";

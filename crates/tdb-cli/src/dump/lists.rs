@@ -8,7 +8,7 @@ use tdb_fragment::{
     Condition, Footer, Update, parse_consolidated_commits, parse_consolidated_footers, parse_path_lines,
 };
 
-use super::Beside;
+use super::ArrayAccess;
 use super::block::{Block, Row, Trouble};
 use super::{fragment, tile};
 
@@ -64,8 +64,8 @@ pub(super) fn update(reader: Reader<'_>) -> Result<(), Trouble> {
 }
 
 /// A file of consolidated fragment metadata.
-pub(super) fn explain_footers(file: &Path, bytes: &[u8], beside: Beside<'_>) -> Vec<Block> {
-    let key = beside.key;
+pub(super) fn explain_footers(file: &Path, bytes: &[u8], access: ArrayAccess<'_>) -> Vec<Block> {
+    let key = access.key;
     let mut blocks = Vec::new();
     let payload = tile::generic(&mut blocks, "consolidated footers", (bytes, 0), key, |reader| {
         parse_consolidated_footers(reader)?;
@@ -91,7 +91,7 @@ pub(super) fn explain_footers(file: &Path, bytes: &[u8], beside: Beside<'_>) -> 
         let parse = |reader: Reader<'_>| -> Result<(), Trouble> {
             let (_, name) = Footer::parse_head(footer.bytes, footer.offset)?;
             let schema = array.ok_or_else(|| "no folder".to_owned());
-            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref(), beside));
+            let schema = schema.and_then(|array| fragment::load_schema(array, name.as_deref(), access));
             let schema = schema.map_err(|what| Trouble { offset: footer.offset, what })?;
             Footer::parse_from(reader, &schema)?;
             Ok(())

@@ -10,6 +10,7 @@ use tdb_convert::{Compression, Error, Export, Format, SinkOptions, Subarray};
 
 use super::destination::{Destination, Kind, is_standard_output};
 use super::{ExportArgs, ExportCompression, ExportFormat};
+use crate::bounds::Bounds;
 use crate::condition;
 use crate::copy::boxes::DenseBox;
 use crate::failure::{Failure, Result};
@@ -17,15 +18,7 @@ use crate::notes;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
 use crate::ranges;
-
-/// The default memory of an export.
-const MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
-/// The largest size of a batch, and of a row group: readers hold one of them.
-const LARGEST_BATCH: u64 = 64 << 20;
-/// Half of the memory is for the read; an eighth each is for a batch, and for a row group that is
-/// being encoded.
-const OF_READ: u64 = 2;
-const OF_BATCH: u64 = 8;
+use crate::thresholds::{EXPORT_BATCH_DIVISOR, EXPORT_MEMORY, EXPORT_READ_DIVISOR, MAX_EXPORT_BATCH};
 
 /// Runs the command.
 pub(super) fn run(
@@ -92,7 +85,7 @@ impl ExportArgs {
         })
     }
 
-    /// What values become.
+    /// The Arrow types of values.
     fn arrow(&self) -> Options {
         let options = Options::new();
         if self.as_stored {
@@ -112,23 +105,23 @@ impl ExportArgs {
     }
 
     fn memory(&self) -> MemoryBudget {
-        self.memory.unwrap_or(MEMORY)
+        self.memory.unwrap_or(EXPORT_MEMORY)
     }
 
     fn batch_bytes(&self) -> u64 {
-        (self.memory().bytes() / OF_BATCH).min(LARGEST_BATCH)
+        (self.memory().bytes() / EXPORT_BATCH_DIVISOR).min(MAX_EXPORT_BATCH)
     }
 
     /// The query, and the part of a dense array that its cells are, if they are a box in the order
     /// of the tiles.
     fn query(&self, array: &Array, err: &mut dyn Write) -> Result<(Read, Option<Subarray>)> {
         let schema = array.schema();
-        let mut asked = ranges::asked(&self.ranges, &self.array, schema)?;
-        notes::print(&self.array, schema, &asked, self.condition.as_deref(), err);
+        let mut asked = ranges::query_ranges(&self.ranges, &self.array, schema)?;
+        notes::print(&self.array, schema, &asked.notes, self.condition.as_deref(), err);
         let is_one = asked.labels.is_empty() && asked.dimensions.iter().all(|ranges| ranges.len() <= 1);
         let (read, part) = match schema.array_type {
             ArrayType::Dense if is_one => {
-                let found = DenseBox::asked(array, &asked);
+                let found = DenseBox::of_query(array, &asked);
                 let found =
                     found.map_err(|error| Failure::Usage(format!("{}: {error}", self.array.display())))?;
                 let ends = found.map(|found| found.ends(&schema.domain.dimensions));
@@ -145,7 +138,7 @@ impl ExportArgs {
                 for (ranges, written) in
                     asked.dimensions.iter_mut().zip(written).filter(|(own, _)| own.is_empty())
                 {
-                    ranges.push(ranges::Ends { low: Some(written.low), high: Some(written.high) });
+                    ranges.push(Bounds { low: Some(written.low), high: Some(written.high) });
                 }
                 (asked.apply(array.read(), schema), None)
             }
@@ -165,7 +158,7 @@ impl ExportArgs {
             read = read.condition(condition).selection(true);
             part = None;
         }
-        let of_read = MemoryBudget::from_bytes(self.memory().bytes() / OF_READ);
+        let of_read = MemoryBudget::from_bytes(self.memory().bytes() / EXPORT_READ_DIVISOR);
         let of_batch = MemoryBudget::from_bytes(self.batch_bytes());
         Ok((read.memory(of_read).batch_memory(of_batch), part))
     }
@@ -180,8 +173,8 @@ impl ExportArgs {
         };
         match error {
             Error::Array(tdb_array::Error::Query(QueryError::BudgetTooSmall { budget, min })) => {
-                let is_of_read = budget.bytes() == self.memory().bytes() / OF_READ;
-                let times = if is_of_read { OF_READ } else { OF_BATCH };
+                let is_of_read = budget.bytes() == self.memory().bytes() / EXPORT_READ_DIVISOR;
+                let times = if is_of_read { EXPORT_READ_DIVISOR } else { EXPORT_BATCH_DIVISOR };
                 let min = MemoryBudget::from_bytes(min.bytes().saturating_mul(times));
                 let (array, memory) = (self.array.display(), self.memory());
                 Failure::Usage(format!(

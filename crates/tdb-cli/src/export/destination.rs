@@ -1,4 +1,5 @@
-//! Where a file goes: to a new name, which it gets once it is complete, or to standard output.
+//! The destination of an exported file: a new name, which it gets once it is complete, or standard
+//! output.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,9 +9,9 @@ use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{BatchSink, Error, Format, SinkOptions, sink};
 
 use crate::failure::{Failure, Result};
+use crate::output::Out;
 use crate::piped::Piped;
 use crate::place::is_url;
-use crate::read::Out;
 use crate::temporary::Temporary;
 
 /// The name of standard output on the command line.
@@ -36,7 +37,7 @@ pub(super) enum Destination {
     },
 }
 
-/// What kind of file is written.
+/// The format of a file, its columns and options.
 #[derive(Clone, Copy)]
 pub(super) struct Kind<'a> {
     pub(super) format: Format,

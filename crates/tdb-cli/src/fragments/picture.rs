@@ -6,17 +6,16 @@ use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
 use tdb_text::calendar;
 
 use super::{domain_text, name_of};
-use crate::show::Along;
+use crate::show::BinnedAxis;
 use crate::show::dates;
+use crate::thresholds::MAX_TIMELINE_ROWS;
 
-/// More rows nobody can tell apart.
-const MOST: usize = 300;
 const SIZE: Size = Size { width: 900, height: 420 };
 
 /// Draws the fragments.
 pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) -> Picture {
     let order = family_order(events);
-    let left_out = order.len().saturating_sub(MOST);
+    let left_out = order.len().saturating_sub(MAX_TIMELINE_ROWS);
     let shown: Vec<&Event> = chosen(order, events).into_iter().filter_map(|at| events.get(at)).collect();
     let times = shown.iter().filter_map(|event| event.timestamps);
     let ends = times.reduce(|(first, last), (begin, end)| (first.min(begin), last.max(end)));
@@ -61,8 +60,9 @@ pub(super) fn draw(array: &str, schema: Option<&ArraySchema>, events: &[Event]) 
 fn chosen(order: Vec<usize>, events: &[Event]) -> Vec<usize> {
     let in_use = |at: &usize| events.get(*at).is_some_and(|event| !is_replaced(event));
     let live = order.iter().filter(|at| in_use(at)).count();
-    let mut live_left_out = live.saturating_sub(MOST);
-    let mut others_left_out = order.len().saturating_sub(live).saturating_sub(MOST.saturating_sub(live));
+    let mut live_left_out = live.saturating_sub(MAX_TIMELINE_ROWS);
+    let mut others_left_out =
+        order.len().saturating_sub(live).saturating_sub(MAX_TIMELINE_ROWS.saturating_sub(live));
     let mut keeps = |at: &usize| {
         let left_out = if in_use(at) { &mut live_left_out } else { &mut others_left_out };
         let keeps = *left_out == 0;
@@ -116,7 +116,7 @@ fn mark(event: &Event) -> Mark {
 }
 
 /// The axes of the first two dimensions, over all that is shown. Dimensions of texts have none.
-fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)> {
+fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, BinnedAxis)> {
     let Some(schema) = schema else { return Vec::new() };
     let mut found = Vec::new();
     for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
@@ -125,7 +125,7 @@ fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)>
             all.unite(dimension.datatype, &range);
             all
         });
-        if let Some(along) = all.and_then(|all| Along::of_range(dimension, &all))
+        if let Some(along) = all.and_then(|all| BinnedAxis::of_range(dimension, &all))
             && found.len() < 2
         {
             found.push((dimension.name.clone(), along));
@@ -134,8 +134,8 @@ fn axes(schema: Option<&ArraySchema>, events: &[&Event]) -> Vec<(String, Along)>
     found
 }
 
-fn places(schema: Option<&ArraySchema>, axes: &[(String, Along)], bounds: &[Range]) -> Vec<[f64; 2]> {
-    let place = |(name, along): &(String, Along)| {
+fn places(schema: Option<&ArraySchema>, axes: &[(String, BinnedAxis)], bounds: &[Range]) -> Vec<[f64; 2]> {
+    let place = |(name, along): &(String, BinnedAxis)| {
         let index = schema?.dimension_index(name)?;
         let (dimension, range) = (schema?.domain.dimensions.get(index)?, bounds.get(index)?);
         along.extent(dimension.datatype, &range.low, &range.high)
@@ -149,8 +149,8 @@ fn ticks(first: u64, last: u64, share: impl Fn(u64) -> f64) -> Vec<Tick> {
     found.into_iter().filter_map(tick).collect()
 }
 
-/// How many fragments a read has to look at, in words.
-fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)]) -> String {
+/// The number of fragments that a read has to look at, in words.
+fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, BinnedAxis)]) -> String {
     let live: Vec<&Bar> = bars.iter().filter(|bar| matches!(bar.mark, Mark::Live | Mark::Merged)).collect();
     let in_use = events.iter().filter(|event| matches!(event.state, State::Live)).count();
     let mut note = format!("{} fragments, {in_use} of them in use", bars.len().saturating_add(left_out));
@@ -165,7 +165,7 @@ fn note(bars: &[Bar], events: &[Event], left_out: usize, axes: &[(String, Along)
 
 /// The most fragments over one point.
 fn deepest(bars: &[&Bar]) -> usize {
-    // Where most overlap, some fragment begins in each dimension.
+    // At the place where most fragments overlap, some fragment begins in each dimension.
     let begins = |axis: usize| {
         let mut found: Vec<f64> = bars.iter().filter_map(|bar| Some(bar.places.get(axis)?[0])).collect();
         found.sort_by(f64::total_cmp);

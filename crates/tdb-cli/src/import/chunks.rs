@@ -26,10 +26,10 @@ pub(super) struct Chunks {
     file: Box<dyn BufRead + Send>,
     /// The bytes of the delimiter; `None` if each line that is not blank is a row.
     delimiter: Option<Vec<u8>>,
-    /// What was read and is in no chunk yet, and how much of it was looked at.
+    /// Bytes that were read and are in no chunk yet, and the number of those that were searched.
     rest: Vec<u8>,
     seen: usize,
-    /// How much of it is rows as a whole, and how many lines of the file end there.
+    /// The number of these bytes that are whole rows, and of lines of the file that end there.
     whole: usize,
     whole_lines: usize,
     /// The numbers of lines and of rows, the header among them, that were looked at.
@@ -39,7 +39,7 @@ pub(super) struct Chunks {
     open: bool,
     /// Whether the file has no more text.
     ended: bool,
-    /// Where the next chunk begins.
+    /// The line at which the next chunk begins.
     line: usize,
     before: u64,
 }

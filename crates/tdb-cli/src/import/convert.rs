@@ -15,7 +15,7 @@ use super::rows;
 use super::table::{Mark, Table};
 use crate::buffers::Buffers;
 
-/// How the tables of a file become cells of an array.
+/// The conversion of the tables of a file to cells of an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Conversion<'s> {
     pub(super) schema: &'s ArraySchema,
@@ -111,7 +111,7 @@ impl<'s> Conversion<'s> {
     fn buffers(&self, table: &Table, index: usize, field: &Field<'_>) -> Result<Buffers, String> {
         let size = field.cell_size();
         let inferred = self.inferred.is_some_and(|inferred| inferred.iter().any(|name| name == field.name));
-        // Who gives a type of reals wants integers to be rounded.
+        // If the user gives a floating-point type, integers are rounded.
         let exact = (inferred || self.inferred.is_none()) && field.datatype.physical().is_float();
         let guards = inferred && is_number(field.datatype);
         let (mut data, mut offsets, mut validity) = (Vec::new(), vec![0u64], Vec::new());
@@ -177,7 +177,7 @@ fn usual(datatype: Datatype, text: &str) -> Option<[u8; 8]> {
     }
 }
 
-/// What is wrong with an integer that a type of reals would change.
+/// The error of an integer that a floating-point type would change.
 pub(super) fn changed(datatype: Datatype, text: &str) -> String {
     format!("{text} is an integer that {datatype} would change")
 }
@@ -187,7 +187,7 @@ fn keeps_integers(field: &Field<'_>, text: &str) -> bool {
     if field.cell_val_num == CellValNum::ONE {
         return keeps_integer(field.datatype, text);
     }
-    // What is no list is refused where it is converted.
+    // A value that is no list is refused by the conversion.
     let list = Json::parse(text.as_bytes()).ok();
     let items = list.as_ref().and_then(Json::as_list).unwrap_or_default();
     items.iter().filter_map(Json::as_number).all(|digits| keeps_integer(field.datatype, digits))

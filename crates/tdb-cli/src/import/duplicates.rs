@@ -34,7 +34,7 @@ pub(super) enum Rule {
 /// The bytes of a key.
 const KEY: usize = 16;
 
-/// How coordinates become keys.
+/// Makes keys of coordinates.
 #[derive(Debug)]
 pub(super) struct Keys {
     /// `None` if all coordinates of a row fit a key.
@@ -80,15 +80,25 @@ impl Keys {
         };
     }
 
-    /// The rows of a table, whose coordinates are in these columns.
-    pub(super) fn rows(&self, schema: &ArraySchema, table: &Table, columns: &[Buffers]) -> Vec<Record> {
+    /// The rows of a table, whose coordinates are in these columns. Rows that lacked a coordinate
+    /// would seem equal, and be left out.
+    pub(super) fn rows(
+        &self,
+        schema: &ArraySchema,
+        table: &Table,
+        columns: &[Buffers],
+    ) -> Result<Vec<Record>, String> {
         let mut rows: Vec<Record> = places(table).map(Self::row).collect();
+        let count = rows.len();
         for dimension in &schema.domain.dimensions {
-            let Some(column) = columns.iter().find(|column| column.name == dimension.name) else { continue };
-            let values = column.cells(rows.len());
-            rows.iter_mut().zip(values).for_each(|(row, value)| self.add(row, value));
+            let column = columns.iter().find(|column| column.name == dimension.name);
+            let mut values = column.into_iter().flat_map(|column| column.cells(count));
+            for row in &mut rows {
+                let value = values.next().ok_or_else(|| format!("a row has no {}", dimension.name))?;
+                self.add(row, value);
+            }
         }
-        rows
+        Ok(rows)
     }
 }
 
@@ -160,7 +170,7 @@ pub(super) struct LeftOut {
 }
 
 impl LeftOut {
-    /// How many there are.
+    /// The number of these rows.
     pub(super) const fn len(&self) -> u64 {
         self.count
     }

@@ -12,9 +12,7 @@ use tdb_text::value::cell_plain;
 
 use super::convert::{append, one};
 use super::table::{Mark, Table};
-
-/// The most values that an error lists.
-const LISTED: usize = 8;
+use crate::thresholds::MAX_LISTED_VALUES;
 
 /// The enumerations of an array's attributes.
 #[derive(Debug, Default)]
@@ -65,7 +63,7 @@ impl Additions {
 impl Values {
     fn new(enumeration: Enumeration) -> Self {
         let (mut by_text, mut by_bytes) = (HashMap::new(), HashMap::new());
-        // Of values that are shown alike, the first one is meant.
+        // If several values are shown alike, the first one is meant.
         for (at, value) in (0..enumeration.len()).filter_map(|at| Some((at, enumeration.value(at)?))) {
             by_text.entry(shown(&enumeration, value)).or_insert(at);
             by_bytes.entry(value.to_vec()).or_insert(at);
@@ -96,15 +94,16 @@ impl Values {
         Ok(bytes)
     }
 
-    /// Why a text is no value.
+    /// The error of a text that is no value.
     fn unknown(&self, text: &str, codes: &Codes) -> String {
         let Enumeration { name, .. } = &self.enumeration;
         let values = || (0..self.enumeration.len()).filter_map(|at| self.enumeration.value(at));
         let texts: Vec<String> = values().map(|value| shown(&self.enumeration, value)).collect();
-        let mut list = texts.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+        let mut list =
+            texts.iter().take(MAX_LISTED_VALUES).map(String::as_str).collect::<Vec<_>>().join(", ");
         match texts.len() {
             0 => list.push_str("it has none yet"),
-            count if count > LISTED => list = format!("the first of {count} are {list}"),
+            count if count > MAX_LISTED_VALUES => list = format!("the first of {count} are {list}"),
             _ => list = format!("it has {list}"),
         }
         let hint = hint(text, texts.iter().map(String::as_str));
@@ -150,8 +149,8 @@ impl Enumerated {
         }
         let position = match values.position(text) {
             Some(position) => position,
-            // What is no value of the type is found here; any code will do until the enumeration
-            // has the value.
+            // A text that is no value of the type is found here; any code will do until the
+            // enumeration has the value.
             None if self.extends => values.bytes(text).map(|_| 0)?,
             None => return Err(values.unknown(text, codes)),
         };

@@ -9,6 +9,7 @@ use tdb_array::{
 use tdb_schema::{Dimension, Range};
 use tdb_text::value::interval_text;
 
+use super::args::ImportArgs;
 use super::convert::Conversion;
 use super::duplicates::{Finder, Keys, LeftOut, Rule};
 use super::enumerations::{Additions, Enumerated};
@@ -16,9 +17,9 @@ use super::grow::{self, Growth};
 use super::npy::Npy;
 use super::report::Report;
 use super::rows;
+use super::source::Source;
 use super::table::Table;
 use super::tables::Tables;
-use super::{ImportArgs, Source};
 use crate::failure::{Failure, Result};
 use crate::progress::Unit;
 
@@ -47,7 +48,7 @@ pub(super) fn append(
             let mut enumerated =
                 Enumerated::of(&writer, args.codes, args.extend_enumerations).map_err(failed)?;
             let first_row = args.next_row(storage, tables, writer.schema())?;
-            let Looked { rows, needs, mut left_out } =
+            let Findings { rows, needs, mut left_out } =
                 args.look_through(tables, writer.schema(), first_row, &enumerated)?;
             if writer.schema().array_type == ArrayType::Dense {
                 args.refuse_overwriting(storage, core::iter::once(0..rows))?;
@@ -66,19 +67,19 @@ pub(super) fn append(
     report.print(args, out)
 }
 
-/// What an array needs before the cells of a file can be written.
+/// The changes that an array needs before the cells of a file can be written.
 #[derive(Debug, Default)]
-pub(super) struct Needs {
+pub(super) struct RequiredChanges {
     /// The current domain, if it must grow.
     pub(super) ranges: Option<Vec<Range>>,
     /// Values that its enumerations lack.
     pub(super) additions: Additions,
 }
 
-/// What a look at all rows of a file has found.
-struct Looked {
+/// The findings of a look at all rows of a file.
+struct Findings {
     rows: u64,
-    needs: Needs,
+    needs: RequiredChanges,
     left_out: LeftOut,
 }
 
@@ -89,7 +90,7 @@ impl ImportArgs {
         &self,
         storage: &Arc<dyn WriteStorage>,
         writer: ArrayWriter,
-        Needs { ranges, additions }: Needs,
+        RequiredChanges { ranges, additions }: RequiredChanges,
         report: &mut Report,
         out: &mut dyn Write,
     ) -> Result<ArrayWriter> {
@@ -127,7 +128,7 @@ impl ImportArgs {
         schema: &ArraySchema,
         first_row: u64,
         enumerated: &Enumerated,
-    ) -> Result<Looked> {
+    ) -> Result<Findings> {
         let wrong = |error: String| self.wrong(error);
         let conversion = Conversion { schema, inferred: None, first_row, enumerated: Some(enumerated) };
         conversion.check(tables.first()).map_err(wrong)?;
@@ -147,7 +148,7 @@ impl ImportArgs {
                 let columns = if all { conversion.columns(table) } else { conversion.coordinates(table) }?;
                 let mut growth = Growth::new(schema);
                 growth.add(table, &columns)?;
-                let keyed = keys.as_ref().map(|keys| keys.rows(schema, table, &columns));
+                let keyed = keys.as_ref().map(|keys| keys.rows(schema, table, &columns)).transpose()?;
                 let added =
                     if enumerated.extends() { enumerated.missing(table)? } else { Additions::default() };
                 Ok((table.len(), growth, keyed.unwrap_or_default(), added))
@@ -166,7 +167,7 @@ impl ImportArgs {
         let coordinates = |place| self.coordinates_at(tables, &names, place);
         let left_out = self.left_out(finder, rule, "lines", schema.allows_duplicates, &coordinates)?;
         let ranges = growth.finish().filter(|_| schema.array_type == ArrayType::Sparse);
-        Ok(Looked { rows, needs: Needs { ranges, additions }, left_out })
+        Ok(Findings { rows, needs: RequiredChanges { ranges, additions }, left_out })
     }
 
     /// The array as it is, with what was written for the future.

@@ -165,7 +165,7 @@ impl<'s> Growth<'s> {
     }
 }
 
-/// Why a coordinate cannot be written, and what its user can do about it.
+/// The error of a coordinate that cannot be written, with a remedy.
 pub(super) fn outside(dimension: &Dimension, place: &str, value: &[u8]) -> String {
     let (low, high) = dimension.domain.clone().unwrap_or_default();
     let [value, low, high] = [value, &low, &high].map(|value| coordinate_text(dimension, value));
@@ -182,7 +182,7 @@ pub(super) fn is_inside(dimension: &Dimension, value: &[u8]) -> bool {
     domain.is_none_or(|domain| domain.contains(dimension.datatype, value))
 }
 
-/// What changes: each dimension with its new range.
+/// The dimensions that grow, each with its new range.
 pub(super) fn shown(schema: &ArraySchema, ranges: &[Range]) -> Vec<(String, String)> {
     let before = schema.current_domain.iter().flat_map(|current| &current.ranges);
     let grown = schema.domain.dimensions.iter().zip(before.zip(ranges));

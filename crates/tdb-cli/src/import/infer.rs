@@ -70,7 +70,7 @@ pub(super) fn columns(
     Ok((columns, notes))
 }
 
-/// What can be done if a cell does not fit a type that was inferred.
+/// The remedy if a cell does not fit a type that was inferred.
 pub(super) fn remedy(name: &str) -> String {
     format!(
         "; the type was inferred from the first rows: --types '{name}=TYPE' gives another one, such as string"
@@ -106,7 +106,8 @@ fn datatype(table: &Table, column: usize, notes: &mut Vec<String>) -> Option<Dat
     None
 }
 
-/// What kind of numbers a column would not keep as this type; `None` for a number that it keeps.
+/// The kind of numbers that a column would not keep as this type; `None` for a number that it
+/// keeps.
 /// `integers` says that the column has nothing else.
 fn lost(datatype: Datatype, integers: bool, text: &str) -> Option<&'static str> {
     let is_past = || text.parse::<i64>().is_err();

@@ -1,4 +1,4 @@
-//! Where the contents of a file come from: they may be read more than once.
+//! The contents of an input file, which may be read more than once.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, Cursor, Read, Write};
@@ -7,11 +7,10 @@ use std::sync::Arc;
 
 use super::text;
 use crate::temporary::{Reader, unnamed};
+use crate::thresholds::MAX_INPUT_MEMORY;
 
 /// The name of standard input on the command line.
 const STANDARD_INPUT: &str = "-";
-/// Contents up to this length stay in memory where they cannot be read again.
-const IN_MEMORY: u64 = 1 << 20;
 
 /// Whether a path means standard input.
 pub(super) fn is_standard_input(path: &Path) -> bool {
@@ -26,7 +25,7 @@ pub(super) enum Input {
     Spooled(Arc<File>),
 }
 
-/// What can be read from any place.
+/// A source that can be read from any position.
 #[cfg(feature = "convert")]
 pub(super) trait Seekable: Read + io::Seek {}
 
@@ -50,7 +49,7 @@ impl Input {
 
     fn spool(mut source: impl Read) -> io::Result<Self> {
         let mut start = Vec::new();
-        source.by_ref().take(IN_MEMORY).read_to_end(&mut start)?;
+        source.by_ref().take(MAX_INPUT_MEMORY).read_to_end(&mut start)?;
         let mut next = [0];
         if source.read(&mut next)? == 0 {
             return Ok(Self::Memory(start.into()));
@@ -88,12 +87,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_again_is_kept() {
-        for len in
-            [0, 10, usize::try_from(IN_MEMORY).unwrap(), usize::try_from(IN_MEMORY).unwrap() + 1, 3_000_000]
-        {
+        for len in [
+            0,
+            10,
+            usize::try_from(MAX_INPUT_MEMORY).unwrap(),
+            usize::try_from(MAX_INPUT_MEMORY).unwrap() + 1,
+            3_000_000,
+        ] {
             let bytes: Vec<u8> = (0..len).map(|at| u8::try_from(at % 251).unwrap()).collect();
             let input = Input::spool(&bytes[..]).unwrap();
-            assert_eq!(matches!(input, Input::Spooled(_)), len > usize::try_from(IN_MEMORY).unwrap());
+            assert_eq!(matches!(input, Input::Spooled(_)), len > usize::try_from(MAX_INPUT_MEMORY).unwrap());
             for _ in 0..2 {
                 let mut read = Vec::new();
                 input.open().unwrap().read_to_end(&mut read).unwrap();

@@ -5,11 +5,10 @@ use tdb_array::{ArraySchema, ArrayType, ArrayWriter, Layout, Write, WriteColumn}
 use tdb_codec::{Datatype, to_u64};
 
 use crate::buffers::Buffers;
+use crate::thresholds::NPY_TILE_CELLS;
 
 /// The first bytes of every file.
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// Number of cells of a tile of a new array.
-const TILE_CELLS: u64 = 1 << 17;
 /// The name of the attribute of a new array.
 const NAME: &str = "a";
 
@@ -77,7 +76,7 @@ impl Npy {
 
     /// The schema of an array for the cells.
     pub(super) fn schema(&self) -> Value {
-        let mut room = TILE_CELLS;
+        let mut room = NPY_TILE_CELLS;
         let mut dimensions: Vec<Value> = Vec::with_capacity(self.shape.len());
         for (index, size) in self.shape.iter().enumerate().rev() {
             let extent = (*size).min(room.max(1));
@@ -160,7 +159,7 @@ fn entry<'h>(header: &'h str, key: &str) -> Result<&'h str, String> {
     quoted('\'').or_else(|| quoted('"')).ok_or_else(|| format!("the header has no {key:?}"))
 }
 
-/// Why cells of a type cannot be imported.
+/// The error of a type whose cells cannot be imported.
 fn unsupported(descr: &str) -> String {
     let remedy = match descr.get(1..).unwrap_or_default() {
         time if time.starts_with("m8[") => {

@@ -1,15 +1,16 @@
-//! What an import has done.
+//! The report of an import.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::ImportArgs;
+use super::args::ImportArgs;
 use crate::failure::{Result, one_line};
 use crate::place::shown;
+use crate::thresholds::MAX_LISTED_VALUES;
 
-/// What an import has done, or would do.
+/// The changes that an import has made, or would make.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Whether the array is new.
@@ -21,12 +22,9 @@ pub(super) struct Report {
     pub(super) extended: Vec<(String, Vec<String>)>,
     /// The filters that were chosen, by field.
     pub(super) filters: Vec<(String, String)>,
-    /// How the current domain has grown, by dimension.
+    /// The new ranges of the current domain, by dimension.
     pub(super) grown: Vec<(String, String)>,
 }
-
-/// The most values of an enumeration that are listed.
-const LISTED: usize = 8;
 
 impl Report {
     /// Says how the array has changed before its cells are written.
@@ -41,8 +39,9 @@ impl Report {
             writeln!(out, "the current domain {grew}: {}", one_line(&shown))?;
         }
         for (name, values) in &self.extended {
-            let mut shown = values.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
-            if values.len() > LISTED {
+            let mut shown =
+                values.iter().take(MAX_LISTED_VALUES).map(String::as_str).collect::<Vec<_>>().join(", ");
+            if values.len() > MAX_LISTED_VALUES {
                 shown.push_str(", …");
             }
             let count = values.len();

@@ -8,16 +8,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use tdb_codec::to_u64;
 
 use crate::temporary::unnamed;
+use crate::thresholds::{MAX_SORT_RECORDS, MERGE_BUFFER_RECORDS};
 
-/// What is sorted: the numbers are compared one after the other.
+/// A record to sort: the numbers are compared one after the other.
 pub(super) type Record = [u64; 3];
 
 /// The bytes of a record in a file.
 const SIZE: usize = size_of::<Record>();
-/// How many records are in memory: 24 MiB of them.
-const MOST: usize = 1 << 20;
-/// How many records of all runs are read ahead while they are merged.
-const AHEAD: usize = 1 << 18;
 
 /// Records that will be sorted.
 #[derive(Debug)]
@@ -31,7 +28,7 @@ pub(super) struct Sorter {
 
 impl Default for Sorter {
     fn default() -> Self {
-        Self { most: MOST, records: Vec::new(), file: None, runs: Vec::new() }
+        Self { most: MAX_SORT_RECORDS, records: Vec::new(), file: None, runs: Vec::new() }
     }
 }
 
@@ -70,7 +67,7 @@ impl Sorter {
         }
         self.spill()?;
         self.records = Vec::new();
-        let ahead = AHEAD.checked_div(self.runs.len()).unwrap_or(0).max(64);
+        let ahead = MERGE_BUFFER_RECORDS.checked_div(self.runs.len()).unwrap_or(0).max(64);
         let mut start = 0u64;
         let mut merge = Merge { file: self.file, runs: Vec::new(), ahead, heap: BinaryHeap::new() };
         for (number, len) in self.runs.into_iter().enumerate() {

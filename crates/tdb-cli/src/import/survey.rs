@@ -21,9 +21,9 @@ use super::table::{Mark, Table};
 /// open end, libtiledb 2.30 refuses ranges of the dimension, and finds no cells in global order.
 const AFTER_TEXT: &str = "\\xff";
 
-/// What the caller wants of a new array.
+/// The options for a new array.
 #[derive(Debug)]
-pub(super) struct Wanted<'a> {
+pub(super) struct ArrayOptions<'a> {
     /// The columns that are dimensions.
     pub(super) dims: Vec<String>,
     /// Domains of dimensions, as `DIM=LO..HI`.
@@ -47,10 +47,10 @@ pub(super) struct Surveyed {
     pub(super) left_out: LeftOut,
 }
 
-/// What is known of a new array after some of its rows.
+/// The properties of a new array that are derived from rows of its file.
 #[derive(Debug)]
 pub(super) struct Survey<'a> {
-    wanted: &'a Wanted<'a>,
+    options: &'a ArrayOptions<'a>,
     names: Vec<String>,
     columns: Vec<NewColumn>,
     axes: Vec<Axis>,
@@ -73,9 +73,9 @@ impl<'a> Survey<'a> {
     pub(super) fn begin(
         table: &Table,
         whole: bool,
-        wanted: &'a Wanted<'a>,
+        options: &'a ArrayOptions<'a>,
     ) -> Result<(Self, Vec<String>), String> {
-        let (columns, notes) = infer::columns(table, whole, &wanted.types)?;
+        let (columns, notes) = infer::columns(table, whole, &options.types)?;
         let axis = |name: &String| {
             let names = table.names();
             let column = table.column(name).ok_or_else(|| {
@@ -89,10 +89,10 @@ impl<'a> Survey<'a> {
             let inferred = columns.get(column).is_some_and(|column| column.inferred);
             Ok(Axis { column, inferred, span: None })
         };
-        let axes = wanted.dims.iter().map(axis).collect::<Result<Vec<_>, String>>()?;
-        check_domains(table, wanted)?;
-        let numbered = wanted.dims.is_empty() && !wanted.dense;
-        let this = Self { wanted, names: table.names().to_vec(), columns, axes, numbered, rows: 0 };
+        let axes = options.dims.iter().map(axis).collect::<Result<Vec<_>, String>>()?;
+        check_domains(table, options)?;
+        let numbered = options.dims.is_empty() && !options.dense;
+        let this = Self { options, names: table.names().to_vec(), columns, axes, numbered, rows: 0 };
         Ok((this, notes))
     }
 
@@ -129,12 +129,12 @@ impl<'a> Survey<'a> {
         let mut limits = self.dimensions()?;
         // The domain of rows is looked at in the end.
         if !self.axes.is_empty() {
-            grow::limit(&mut limits, self.wanted.domains)?;
+            grow::limit(&mut limits, self.options.domains)?;
         }
         Ok(limits)
     }
 
-    /// How coordinates become keys.
+    /// Makes keys of coordinates.
     pub(super) fn keys(&self) -> Keys {
         let datatype = |axis: &Axis| self.columns.get(axis.column).and_then(coordinates);
         Keys::new(self.axes.iter().map(|axis| datatype(axis).map(Datatype::size)))
@@ -183,7 +183,7 @@ impl<'a> Survey<'a> {
             }
             return Ok(None);
         };
-        let given = self.wanted.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
+        let given = self.options.domains.iter().any(|text| text.starts_with(&format!("{}=", limit.name)));
         let name = &limit.name;
         let remedy = if axis.inferred { remedy(name) } else { String::new() };
         let mut span: Option<Range> = None;
@@ -246,7 +246,7 @@ impl<'a> Survey<'a> {
 
     /// The schema, after all rows.
     pub(super) fn finish(self) -> Result<Surveyed, String> {
-        let Wanted { dims, domains, dense, allow_duplicates, .. } = self.wanted;
+        let ArrayOptions { dims, domains, dense, allow_duplicates, .. } = self.options;
         let mut new = self.dimensions()?;
         let mut spans: Vec<Option<Range>> = self.axes.iter().map(|axis| axis.span.clone()).collect();
         if self.numbered {
@@ -291,15 +291,15 @@ impl<'a> Survey<'a> {
 }
 
 /// Returns an error if a domain is given for something that has none.
-fn check_domains(table: &Table, wanted: &Wanted<'_>) -> Result<(), String> {
-    for text in wanted.domains {
+fn check_domains(table: &Table, options: &ArrayOptions<'_>) -> Result<(), String> {
+    for text in options.domains {
         let name = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
-        if wanted.dense {
+        if options.dense {
             return Err(format!(
                 "--domain {text:?}: the domain of an array that is --dense is that of its rows"
             ));
         }
-        if wanted.dims.is_empty() && table.column(name).is_some() {
+        if options.dims.is_empty() && table.column(name).is_some() {
             return Err(format!("--domain {text:?}: {name:?} is no dimension: --dims {name} makes it one"));
         }
     }

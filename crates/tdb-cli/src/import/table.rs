@@ -2,7 +2,7 @@
 
 use tdb_codec::to_u64;
 
-/// What is known about the type of a cell.
+/// The type of a cell, as far as its notation tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// It is null.
@@ -20,7 +20,7 @@ pub(super) struct Cell<'t> {
     pub(super) mark: Mark,
 }
 
-/// What a row lacks.
+/// The cell of a column that a row lacks.
 const MISSING: Cell<'_> = Cell { text: "", mark: Mark::Null };
 
 /// Columns with names, and rows. All cells are in one buffer, one after the other.
@@ -29,7 +29,7 @@ pub(super) struct Table {
     names: Vec<String>,
     rows: Vec<Row>,
     text: String,
-    /// Where the text of each cell ends.
+    /// The end of the text of each cell.
     ends: Vec<usize>,
     marks: Vec<Mark>,
     /// Whether the next row contains the names.

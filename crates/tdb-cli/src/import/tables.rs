@@ -11,15 +11,9 @@ use super::input::Input;
 use super::table::Table;
 use super::{csv, ndjson};
 use crate::failure::Failure;
+use crate::thresholds::{CHUNK, CHUNKS_PER_THREAD, FIRST_CHUNK};
 
-/// How much text the first batch has, from which the types of columns are inferred.
-const SAMPLE: usize = 4 << 20;
-/// How much text the other batches have.
-const BATCH: usize = 1 << 20;
-/// How many batches for each thread may be in memory.
-const AHEAD: usize = 2;
-
-/// How the rows of a file are written.
+/// The notation of the rows of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Notation {
     /// Lines of cells with this character between them.
@@ -53,7 +47,7 @@ impl Tables {
     pub(super) fn new(input: Input, notation: Notation) -> Result<Self, String> {
         let file = input.open().map_err(|error| error.to_string())?;
         let mut chunks = Chunks::new(file, notation);
-        let chunk = chunks.next(SAMPLE)?.unwrap_or_default();
+        let chunk = chunks.next(FIRST_CHUNK)?.unwrap_or_default();
         let first = notation.parse(&chunk, &[])?;
         let whole = chunks.is_at_end()?;
         Ok(Self { input, notation, first, whole })
@@ -77,7 +71,7 @@ impl Tables {
 
     /// The number of all rows. Of those that are not in memory, only the ends are looked at.
     pub(super) fn count(&self) -> Result<u64, String> {
-        if self.whole { Ok(self.first.len()) } else { self.chunks()?.count(BATCH) }
+        if self.whole { Ok(self.first.len()) } else { self.chunks()?.count(CHUNK) }
     }
 
     /// Makes something of all rows, batch after batch and in several threads, and visits that in
@@ -101,7 +95,7 @@ impl Tables {
     }
 }
 
-/// What becomes of a batch, with its number.
+/// The result for a batch, with the number of the batch.
 type Numbered<T> = (usize, Result<T, String>);
 
 /// Makes something of all chunks in so many threads, and visits that in the order of the chunks.
@@ -111,7 +105,7 @@ fn in_order<T: Send>(
     make: &(dyn Fn(&Chunk) -> Result<T, String> + Sync),
     visit: &mut dyn FnMut(Result<T, String>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let ahead = threads.saturating_mul(AHEAD);
+    let ahead = threads.saturating_mul(CHUNKS_PER_THREAD);
     // A chunk is read once there is a permit for it, and each batch that was visited is a permit.
     let (permit, permits) = sync_channel::<()>(ahead);
     let (read, chunks_read) = sync_channel::<(usize, Chunk)>(ahead);
@@ -153,7 +147,7 @@ fn read_all<T>(
 ) {
     let mut number = 0usize;
     while permits.recv().is_ok() {
-        let sent = match chunks.next(BATCH) {
+        let sent = match chunks.next(CHUNK) {
             Ok(Some(chunk)) => read.send((number, chunk)).is_ok(),
             Ok(None) => false,
             Err(error) => {

@@ -1,15 +1,11 @@
-//! Where the cells of tables go: into fragments that become part of the array together.
+//! The destination of the cells of tables: fragments that become part of the array together.
 
 use tdb_array::{ArrayType, ArrayWriter, DenseStream, FragmentWriter, Layout, SparseStream, WriteColumn};
 use tdb_schema::Dimension;
 
 use super::rows;
 use crate::buffers::Buffers;
-
-/// How many bytes of sparse cells, with what sorting them takes, become a fragment.
-const SPARSE: usize = 64 << 20;
-/// How many bytes of dense cells are buffered, unless a row of tiles needs more.
-const DENSE: usize = 128 << 20;
+use crate::thresholds::{DENSE_BUFFER, SPARSE_BUFFER};
 
 /// The destination of the cells of tables.
 pub(super) enum Target<'w> {
@@ -35,12 +31,12 @@ impl<'w> Target<'w> {
                     }
                     write.stream(memory)
                 };
-                Ok(Self::Dense(Box::new(stream(DENSE).or_else(|_| stream(usize::MAX))?)))
+                Ok(Self::Dense(Box::new(stream(DENSE_BUFFER).or_else(|_| stream(usize::MAX))?)))
             }
             (ArrayType::Sparse, Some(_)) if schema.cell_order != Layout::Hilbert => {
                 Ok(Self::Sorted(Box::new(writer.sparse_fragment()?)))
             }
-            (ArrayType::Sparse, _) => Ok(Self::Any(Box::new(writer.sparse_stream(SPARSE)?))),
+            (ArrayType::Sparse, _) => Ok(Self::Any(Box::new(writer.sparse_stream(SPARSE_BUFFER)?))),
         }
     }
 

@@ -5,13 +5,12 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use memchr::{memchr, memchr_iter, memrchr};
 
 use super::chunks::Chunk;
+use crate::thresholds::TEXT_BUFFER;
 
 /// The first bytes of a gzip file.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 /// The first bytes of a Zstandard file.
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
-/// The number of bytes that are read at once.
-const BUFFER: usize = 1 << 17;
 
 /// The contents of a file without compression. Compressed files are recognised by their first
 /// bytes, whatever they are called.
@@ -19,7 +18,7 @@ pub(super) fn contents(mut source: impl Read + Send + 'static) -> io::Result<Box
     let mut start = Vec::with_capacity(ZSTD.len());
     source.by_ref().take(4).read_to_end(&mut start)?;
     let (gzip, zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));
-    let all = BufReader::with_capacity(BUFFER, Cursor::new(start).chain(source));
+    let all = BufReader::with_capacity(TEXT_BUFFER, Cursor::new(start).chain(source));
     match (gzip, zstd) {
         (true, _) => of_gzip(all),
         (_, true) => of_zstd(all),
@@ -30,7 +29,7 @@ pub(super) fn contents(mut source: impl Read + Send + 'static) -> io::Result<Box
 #[cfg(feature = "gzip")]
 #[expect(clippy::unnecessary_wraps, reason = "a build without gzip returns an error")]
 fn of_gzip(file: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
-    Ok(Box::new(BufReader::with_capacity(BUFFER, flate2::bufread::MultiGzDecoder::new(file))))
+    Ok(Box::new(BufReader::with_capacity(TEXT_BUFFER, flate2::bufread::MultiGzDecoder::new(file))))
 }
 
 #[cfg(not(feature = "gzip"))]
@@ -40,7 +39,7 @@ fn of_gzip(_: impl BufRead + 'static) -> io::Result<Box<dyn BufRead + Send>> {
 
 #[cfg(feature = "zstd")]
 fn of_zstd(file: impl BufRead + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
-    Ok(Box::new(BufReader::with_capacity(BUFFER, zstd::Decoder::with_buffer(file)?)))
+    Ok(Box::new(BufReader::with_capacity(TEXT_BUFFER, zstd::Decoder::with_buffer(file)?)))
 }
 
 #[cfg(not(feature = "zstd"))]

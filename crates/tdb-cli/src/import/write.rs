@@ -4,7 +4,7 @@ use std::io;
 
 use tdb_array::ArrayWriter;
 
-use super::ImportArgs;
+use super::args::ImportArgs;
 use super::convert::Conversion;
 use super::duplicates::{LeftOut, places};
 use super::npy::Npy;

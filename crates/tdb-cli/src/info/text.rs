@@ -14,12 +14,7 @@ use super::Info;
 use crate::failure::one_line;
 use crate::meta;
 use crate::table::{self, Heading, shortened};
-
-/// How many values of an enumeration are shown.
-const SHOWN_VALUES: usize = 20;
-
-/// How many characters of a fill value are shown.
-const MOST_FILL: usize = 60;
+use crate::thresholds::{MAX_FILL_WIDTH, MAX_SHOWN_VALUES};
 
 pub(super) fn write(info: &Info, out: &mut dyn Write) -> io::Result<()> {
     let schema = info.array.schema();
@@ -100,7 +95,7 @@ fn attributes(schema: &ArraySchema, out: &mut dyn Write) -> io::Result<()> {
             let null = attribute.nullable && attribute.fill_validity == 0;
             // The fill value of a var-length cell is one value.
             let fill = cell_text(attribute.datatype, attribute.cell_val_num, &attribute.fill_value);
-            let fill = if null { "null".to_owned() } else { shortened(fill, MOST_FILL) };
+            let fill = if null { "null".to_owned() } else { shortened(fill, MAX_FILL_WIDTH) };
             vec![
                 name(&attribute.name),
                 attribute.datatype.to_string(),
@@ -144,10 +139,10 @@ fn enumerations(info: &Info, out: &mut dyn Write) -> io::Result<()> {
         .enumerations
         .iter()
         .map(|entries| {
-            let shown = (0..entries.len().min(SHOWN_VALUES)).filter_map(|index| entries.value(index));
+            let shown = (0..entries.len().min(MAX_SHOWN_VALUES)).filter_map(|index| entries.value(index));
             let mut values: Vec<_> =
                 shown.map(|value| cell_text(entries.datatype, entries.cell_val_num, value)).collect();
-            if entries.len() > SHOWN_VALUES {
+            if entries.len() > MAX_SHOWN_VALUES {
                 values.push("…".to_owned());
             }
             vec![

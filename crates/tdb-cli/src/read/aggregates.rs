@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 use tdb_array::{Aggregate, AggregateError, AggregateValue};
 use tdb_text::value::{cell_json, cell_plain, cell_text, is_text};
 
+use super::args::{Format, ReadArgs};
 use super::csv::quoted;
-use crate::args::{Format, ReadArgs};
 use crate::failure::{Failure, Result, one_line};
 use crate::notes;
 use crate::place::Stores;
 use crate::ranges;
 use crate::table::{self, Heading};
 
-/// Shown instead of a sum that does not fit its type.
+/// The text instead of a sum that does not fit its type.
 const OVERFLOW: &str = "overflow";
 
 pub(super) fn run(
@@ -38,8 +38,8 @@ pub(super) fn run(
         };
         Failure::at_column(&args.array, "--aggregate", list, column, error)
     })?;
-    let asked = ranges::asked(&args.ranges, &args.array, array.schema())?;
-    notes::print(&args.array, array.schema(), &asked, args.condition.as_deref(), err);
+    let asked = ranges::query_ranges(&args.ranges, &args.array, array.schema())?;
+    notes::print(&args.array, array.schema(), &asked.notes, args.condition.as_deref(), err);
     let query = asked.apply(super::satisfying(args, &array)?, array.schema());
     let values = query.aggregate(aggregates).map_err(|error| super::failed(args, error))?;
     match &args.out {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use tdb_text::value::cell_plain;
 
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 
@@ -22,7 +22,7 @@ impl<'a, 'o> Csv<'a, 'o> {
 }
 
 impl Sink for Csv<'_, '_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         if !self.begun {
             self.out.write(|out| heading(columns, out))?;
             self.begun = true;
@@ -35,14 +35,14 @@ impl Sink for Csv<'_, '_> {
     }
 }
 
-fn heading(columns: &[Shown], out: &mut dyn Write) -> io::Result<()> {
-    for (index, Shown { column, .. }) in columns.iter().enumerate() {
+fn heading(columns: &[ShownColumn], out: &mut dyn Write) -> io::Result<()> {
+    for (index, ShownColumn { column, .. }) in columns.iter().enumerate() {
         write!(out, "{}{}", separator(index), quoted(&column.name, ','))?;
     }
     writeln!(out)
 }
 
-fn rows(columns: &[Shown], cells: usize, out: &mut dyn Write) -> io::Result<()> {
+fn rows(columns: &[ShownColumn], cells: usize, out: &mut dyn Write) -> io::Result<()> {
     for row in 0..cells {
         for (index, shown) in columns.iter().enumerate() {
             let text = match shown.value(row) {

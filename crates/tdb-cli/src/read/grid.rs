@@ -5,18 +5,16 @@ use std::io::{self, Write};
 use tdb_array::Layout;
 use tdb_text::value::is_single;
 
-use super::Answer;
+use super::CollectedCells;
 use super::rows::{heading, text, title};
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use crate::table::{self, Rule};
-
-/// With more columns than this, one row per cell is easier to read.
-const MOST_COLUMNS: usize = 100;
+use crate::thresholds::MAX_GRID_COLUMNS;
 
 /// A plane of cells.
 pub(super) struct Grid<'a> {
-    answer: &'a Answer<'a>,
-    values: &'a Shown,
+    answer: &'a CollectedCells<'a>,
+    values: &'a ShownColumn,
     rows: Axis<'a>,
     columns: Axis<'a>,
     caption: Option<String>,
@@ -24,7 +22,7 @@ pub(super) struct Grid<'a> {
 
 /// One direction of the grid.
 struct Axis<'a> {
-    coordinates: &'a Shown,
+    coordinates: &'a ShownColumn,
     count: usize,
     /// Distance between neighbours in the result.
     stride: usize,
@@ -33,7 +31,7 @@ struct Axis<'a> {
 impl<'a> Grid<'a> {
     /// The result as a grid, if it is a plane of one single-valued attribute: two dimensions, or
     /// all others fixed.
-    pub(super) fn of(answer: &'a Answer<'a>) -> Option<Self> {
+    pub(super) fn of(answer: &'a CollectedCells<'a>) -> Option<Self> {
         let [values] = answer.fields() else { return None };
         let shape = answer.shape.as_deref()?;
         let (coordinates, _) = answer.columns.split_at_checked(answer.coordinates)?;
@@ -48,7 +46,7 @@ impl<'a> Grid<'a> {
             .filter(|(_, (count, _))| shape.len() == 2 || **count > 1)
             .map(|(coordinates, (count, stride))| Axis { coordinates, count: *count, stride });
         let (rows, columns) = (axes.next()?, axes.next()?);
-        if axes.next().is_some() || columns.count > MOST_COLUMNS {
+        if axes.next().is_some() || columns.count > MAX_GRID_COLUMNS {
             return None;
         }
         let fixed: Vec<_> = coordinates

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tdb_text::value::cell_json;
 
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::spool::Spool;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
@@ -25,10 +25,10 @@ impl<'a, 'o> Json<'a, 'o> {
 }
 
 impl Sink for Json<'_, '_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         if self.columns.is_empty() {
             let mut names = Unique::exact();
-            let spool = |shown: &Shown| (names.name(&shown.column.name), Spool::default());
+            let spool = |shown: &ShownColumn| (names.name(&shown.column.name), Spool::default());
             self.columns = columns.iter().map(spool).collect();
         }
         for (column, (_, spool)) in columns.iter().zip(&mut self.columns) {
@@ -54,7 +54,7 @@ impl Sink for Json<'_, '_> {
 }
 
 /// A cell in JSON; null where there is none.
-pub(super) fn value(shown: &Shown, row: usize) -> Value {
+pub(super) fn value(shown: &ShownColumn, row: usize) -> Value {
     match shown.value(row) {
         Some(cell) => cell_json(shown.column.datatype, shown.column.cell_val_num, cell),
         None => Value::Null,

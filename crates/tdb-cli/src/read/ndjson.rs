@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::json::value;
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Out, Sink, Summary};
 use crate::failure::Result;
 use crate::names::Unique;
@@ -13,7 +13,7 @@ use crate::names::Unique;
 /// Writes an object for each cell as soon as it is read.
 pub(super) struct Ndjson<'a, 'o> {
     out: &'a mut Out<'o>,
-    /// What stands before each value of an object.
+    /// The text before each value of an object: its key.
     keys: Vec<String>,
 }
 
@@ -24,10 +24,10 @@ impl<'a, 'o> Ndjson<'a, 'o> {
 }
 
 impl Sink for Ndjson<'_, '_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         if self.keys.is_empty() {
             let mut names = Unique::exact();
-            let key = |(index, shown): (usize, &Shown)| {
+            let key = |(index, shown): (usize, &ShownColumn)| {
                 let before = if index == 0 { "{" } else { "," };
                 format!("{before}{}:", json!(names.name(&shown.column.name)))
             };
@@ -42,7 +42,7 @@ impl Sink for Ndjson<'_, '_> {
     }
 }
 
-fn object(keys: &[String], columns: &[Shown], row: usize, out: &mut dyn Write) -> io::Result<()> {
+fn object(keys: &[String], columns: &[ShownColumn], row: usize, out: &mut dyn Write) -> io::Result<()> {
     for (key, column) in keys.iter().zip(columns) {
         write!(out, "{key}{}", value(column, row))?;
     }

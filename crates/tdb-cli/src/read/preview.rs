@@ -3,10 +3,10 @@
 use std::convert::Infallible;
 
 use super::rows::{heading, text, title};
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Out, Sink, Summary};
-use crate::ends::{Ends, Row, Words};
 use crate::failure::Result;
+use crate::head_tail::{HeadTail, Row, Words};
 use crate::screen::Screen;
 
 const WORDS: Words = Words { rows: "cells", choose: "--fields chooses, " };
@@ -14,13 +14,13 @@ const WORDS: Words = Words { rows: "cells", choose: "--fields chooses, " };
 /// Rows and columns that a terminal has room for.
 pub(super) struct Preview<'a, 'o> {
     out: &'a mut Out<'o>,
-    ends: Ends,
+    ends: HeadTail,
 }
 
 impl<'a, 'o> Preview<'a, 'o> {
     /// For all rows, or for those at both ends.
     pub(super) fn new(out: &'a mut Out<'o>, screen: Screen, all_rows: bool) -> Self {
-        Self { out, ends: Ends::new(screen, all_rows, WORDS) }
+        Self { out, ends: HeadTail::new(screen, all_rows, WORDS) }
     }
 
     /// Writes what was kept.
@@ -31,7 +31,7 @@ impl<'a, 'o> Preview<'a, 'o> {
 }
 
 impl Sink for Preview<'_, '_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         let headings = || columns.iter().map(|shown| heading(&title(&shown.column), &shown.column)).collect();
         self.ends.headings(headings);
         let row = |at: usize| -> Result<Row, Infallible> {

@@ -10,11 +10,11 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_schema::Dimension;
 use tdb_text::value::{cell_val_num_json, coordinate_json};
 
-use super::shown::Shown;
+use super::shown::ShownColumn;
 use super::{Sink, Summary};
+use crate::bounds::Bounds;
 use crate::failure::{Failure, Result};
 use crate::names::{Unique, file_stem};
-use crate::ranges::Ends;
 
 /// Files in a folder to which batches are appended.
 pub(super) struct Raw<'f> {
@@ -60,11 +60,11 @@ impl<'f> Raw<'f> {
 }
 
 impl Sink for Raw<'_> {
-    fn take(&mut self, columns: &[Shown], cells: usize) -> Result {
+    fn take(&mut self, columns: &[ShownColumn], cells: usize) -> Result {
         if self.columns.is_empty() {
             fs::create_dir_all(self.folder).map_err(|error| Failure::at(self.folder, error))?;
             let mut stems = Unique::default();
-            for Shown { column, .. } in columns {
+            for ShownColumn { column, .. } in columns {
                 let stem = stems.name(&file_stem(&column.name));
                 self.columns.push(Files::create(column, self.folder, &stem)?);
             }
@@ -112,20 +112,24 @@ impl Files {
 
     /// Appends the first `cells` cells of a batch's column.
     fn append(&mut self, column: &Column, cells: usize) -> Result {
+        if cells == 0 {
+            return Ok(());
+        }
         let end = match (column.offsets(), column.cell_size()) {
             (Some(offsets), _) => offsets.get(cells).copied().and_then(to_usize),
             (None, Some(size)) => size.checked_mul(cells),
             (None, None) => None,
         };
-        // All columns of a result have its number of cells, so nothing is ever missing.
-        let data = end.and_then(|end| column.bytes().get(..end)).unwrap_or_default();
+        let short = || Failure::internal("a column has fewer cells than its batch");
+        let data = end.and_then(|end| column.bytes().get(..end)).ok_or_else(short)?;
         if let (Some(file), Some(offsets)) = (&mut self.offsets, column.offsets()) {
             // Offsets continue where the previous batch ended.
-            let starts = offsets.iter().take(cells).map(|offset| offset.saturating_add(self.data.len));
-            starts.into_iter().try_for_each(|start| file.append(&start.to_le_bytes()))?;
+            for offset in offsets.iter().take(cells) {
+                file.append(&(self.data.len + offset).to_le_bytes())?;
+            }
         }
         if let (Some(file), Some(validity)) = (&mut self.validity, column.validity()) {
-            file.append(validity.get(..cells).unwrap_or_default())?;
+            file.append(validity.get(..cells).ok_or_else(short)?)?;
         }
         self.data.append(data)
     }
@@ -141,8 +145,8 @@ impl Files {
 
 /// A range in the dimension's notation, or a list of several ranges; `null` for the whole
 /// dimension. Open ends are replaced by those of the domain.
-fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
-    let one = |ends: &Ends| -> Value {
+fn range((dimension, ranges): (&Dimension, &Vec<Bounds>)) -> Value {
+    let one = |ends: &Bounds| -> Value {
         let domain = dimension.domain.as_ref();
         let low = ends.low.as_ref().or(domain.map(|(low, _)| low));
         let high = ends.high.as_ref().or(domain.map(|(_, high)| high));
@@ -150,7 +154,7 @@ fn range((dimension, ranges): (&Dimension, &Vec<Ends>)) -> Value {
     };
     match ranges.as_slice() {
         [] => Value::Null,
-        [ends] if *ends == Ends::default() => Value::Null,
+        [ends] if *ends == Bounds::default() => Value::Null,
         [ends] => one(ends),
         several => several.iter().map(one).collect(),
     }

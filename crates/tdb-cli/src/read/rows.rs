@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use tdb_array::Column;
 use tdb_text::value::{cell_text, is_single, is_text};
 
-use super::Answer;
-use super::shown::{Cell, Shown};
+use super::CollectedCells;
+use super::shown::{Cell, ShownColumn};
 use crate::table::{self, Heading, Rule};
 
-pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(answer: &CollectedCells<'_>, out: &mut dyn Write) -> io::Result<()> {
     let headings: Vec<_> =
         answer.columns.iter().map(|shown| heading(&title(&shown.column), &shown.column)).collect();
     let cell = |row: usize, column: usize| -> String {
@@ -22,7 +22,7 @@ pub(super) fn write(answer: &Answer<'_>, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// A cell as text for display.
-pub(super) fn text(shown: &Shown, row: usize) -> String {
+pub(super) fn text(shown: &ShownColumn, row: usize) -> String {
     match shown.cell(row) {
         Cell::Null => "null".to_owned(),
         Cell::Value(bytes) => cell_text(shown.column.datatype, shown.column.cell_val_num, bytes),

@@ -5,11 +5,11 @@ use std::rc::Rc;
 
 use tdb_array::{Array, Cells, Column};
 
-use crate::args::ReadArgs;
+use super::args::ReadArgs;
 use crate::failure::Result;
 
 /// A column of a batch.
-pub(super) struct Shown {
+pub(super) struct ShownColumn {
     pub(super) column: Column,
     /// A byte per cell: 0 if the array has no such cell. `None` if it has all.
     written: Option<Rc<[u8]>>,
@@ -23,7 +23,7 @@ pub(super) enum Cell<'c> {
     Nothing,
 }
 
-impl Shown {
+impl ShownColumn {
     /// A cell; there is nothing past the last one.
     pub(super) fn cell(&self, row: usize) -> Cell<'_> {
         if self.written.as_ref().is_some_and(|written| written.get(row) == Some(&0)) {
@@ -47,7 +47,7 @@ impl Shown {
 
 /// The cells of a batch that are shown, with the values of enumerations unless codes are wanted.
 /// Coordinates are shown of all cells.
-pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(usize, Vec<Shown>)> {
+pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(usize, Vec<ShownColumn>)> {
     let failed = |error| super::failed(args, error);
     let cells = if super::finds(args) { cells.into_selected().map_err(failed)? } else { cells };
     let written: Option<Rc<[u8]>> = cells.selected().filter(|written| written.contains(&0)).map(Rc::from);
@@ -59,7 +59,7 @@ pub(super) fn of_cells(args: &ReadArgs, array: &Array, cells: Cells) -> Result<(
         {
             column = values;
         }
-        Ok(Shown { column, written: written.clone().filter(|_| is_attribute) })
+        Ok(ShownColumn { column, written: written.clone().filter(|_| is_attribute) })
     };
     Ok((len, cells.into_columns().into_iter().map(shown).collect::<Result<_>>()?))
 }

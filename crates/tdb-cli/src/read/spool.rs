@@ -7,9 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use super::Out;
 use crate::failure::{Failure, Result};
 use crate::temporary::unnamed;
-
-/// Text up to this length stays in memory.
-const IN_MEMORY: usize = 256 << 10;
+use crate::thresholds::MAX_SPOOL_MEMORY;
 
 #[derive(Debug, Default)]
 pub(super) struct Spool {
@@ -57,7 +55,7 @@ impl Spool {
 impl Write for Spool {
     fn write(&mut self, text: &[u8]) -> io::Result<usize> {
         self.text.extend_from_slice(text);
-        if self.text.len() > IN_MEMORY {
+        if self.text.len() > MAX_SPOOL_MEMORY {
             self.spill()?;
         }
         Ok(text.len())
@@ -81,7 +79,7 @@ mod tests {
                 writeln!(spool, "line {line}").unwrap();
                 expected.push_str(&format!("line {line}\n"));
             }
-            assert_eq!(spool.file.is_some(), expected.len() > IN_MEMORY);
+            assert_eq!(spool.file.is_some(), expected.len() > MAX_SPOOL_MEMORY);
             let mut out = Vec::new();
             spool.copy_to(&mut Out { out: &mut out, path: None }).unwrap();
             assert!(out == expected.as_bytes());

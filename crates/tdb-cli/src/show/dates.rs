@@ -53,7 +53,7 @@ pub(crate) fn round(datatype: Datatype, low: i128, high: i128, most: i128) -> Op
 pub(super) fn round_part(datatype: Datatype, least: i128) -> Option<i128> {
     let Some(Unit::Clock(per_day)) = calendar::unit(datatype) else { return None };
     let part = below_a_day(per_day).find(|ticks| *ticks >= least);
-    Some(part.unwrap_or_else(|| super::along::round_width((least + per_day - 1) / per_day) * per_day))
+    Some(part.unwrap_or_else(|| super::axis::round_width((least + per_day - 1) / per_day) * per_day))
 }
 
 /// Round steps below a day, in ticks.

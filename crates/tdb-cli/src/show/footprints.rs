@@ -1,29 +1,27 @@
-//! Where fragments and tiles are on a plane.
+//! The rectangles of fragments and tiles on a plane.
 
 use tdb_array::{Fragment, Range};
 use tdb_draw::{Footprint, Outline};
 use tdb_schema::Dimension;
 use tdb_text::value::interval_text;
 
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::scan::Scan;
 use crate::failure::Result;
-
-/// More rectangles hide what is under them.
-const MOST: usize = 4000;
+use crate::thresholds::MAX_RECTANGLES;
 
 /// The rectangles on a plane.
-pub(super) struct Found {
+pub(super) struct Footprints {
     pub(super) footprints: Vec<Footprint>,
     fragments: usize,
-    /// How many tiles there are; `None` if nobody asked.
+    /// The number of tiles; `None` if it was not asked for.
     tiles: Option<usize>,
     /// Whether some are not drawn.
     cut: bool,
 }
 
-impl Found {
-    /// What is drawn, in words.
+impl Footprints {
+    /// The rectangles that are drawn, in words.
     pub(super) fn note(&self) -> String {
         let some = |count: usize, what: &str| {
             if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
@@ -33,18 +31,18 @@ impl Found {
             note += &format!(", {}", some(tiles, "tile"));
         }
         if self.cut {
-            note += &format!(" or more ({MOST} are drawn)");
+            note += &format!(" or more ({MAX_RECTANGLES} are drawn)");
         }
         note
     }
 }
 
 /// The rectangles of the visible fragments and, if that is asked for, of their tiles.
-pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &Along); 2]) -> Result<Found> {
-    let mut found = Found { footprints: Vec::new(), fragments: 0, tiles: None, cut: false };
+pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &BinnedAxis); 2]) -> Result<Footprints> {
+    let mut found = Footprints { footprints: Vec::new(), fragments: 0, tiles: None, cut: false };
     let dimensions = &scan.array.schema().domain.dimensions;
     let place = |ranges: &[Range]| {
-        let extent = |(index, along): (usize, &Along)| {
+        let extent = |(index, along): (usize, &BinnedAxis)| {
             let (dimension, range) = (dimensions.get(index)?, ranges.get(index)?);
             along.extent(dimension.datatype, &range.low, &range.high)
         };
@@ -53,7 +51,7 @@ pub(super) fn find(scan: &Scan<'_>, axes: [(usize, &Along); 2]) -> Result<Found>
     };
     let mut add = |ranges: &[Range], outline: Outline, title: &dyn Fn() -> String| {
         if let Some((x, y)) = place(ranges) {
-            if found.footprints.len() >= MOST {
+            if found.footprints.len() >= MAX_RECTANGLES {
                 found.cut = true;
             } else {
                 found.footprints.push(Footprint { x, y, outline, title: title() });
@@ -98,7 +96,7 @@ fn tiles_of(scan: &Scan<'_>, fragment: &Fragment, axes: [usize; 2]) -> Result<Ve
     let grid = fragment.footer().tile_grid(scan.array.schema()).unwrap_or_default();
     let sides = axes.map(|axis| {
         let (first, last) = grid.get(axis).copied().unwrap_or((1, 0));
-        let tiles = (first..=last).take(MOST);
+        let tiles = (first..=last).take(MAX_RECTANGLES);
         tiles.filter_map(|tile| Some((axis, tile_range(dimensions.get(axis)?, tile)?))).collect::<Vec<_>>()
     });
     let [across, along] = sides;
@@ -111,7 +109,7 @@ fn tiles_of(scan: &Scan<'_>, fragment: &Fragment, axes: [usize; 2]) -> Result<Ve
         }
         ranges
     };
-    Ok(pairs.take(MOST + 1).map(tile).collect())
+    Ok(pairs.take(MAX_RECTANGLES + 1).map(tile).collect())
 }
 
 /// The coordinates of a tile of a dense array in one dimension.

@@ -5,7 +5,7 @@ use tdb_draw::{Histogram, Profile};
 use tdb_schema::{Field, FieldKind};
 use tdb_text::value::is_text;
 
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::plane::counted;
 use super::scan::Scan;
 use super::target::Target;
@@ -16,7 +16,7 @@ use crate::failure::Result;
 pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: &Target) -> Result<Profile> {
     let all: Vec<usize> = (0..scan.array.schema().domain.dimensions.len()).collect();
     scan.fix(&all);
-    let mut along = scan.along(x, target.points(), false)?;
+    let mut along = scan.axis(x, target.points(), false)?;
     let Some(dimension) = scan.array.schema().domain.dimensions.get(x) else {
         return Err(scan.args.usage("there is no such dimension"));
     };
@@ -48,7 +48,7 @@ pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: 
         }
         Ok(())
     })?;
-    // Where all values are further apart than parts are wide, no part between them is shown.
+    // If all values are further apart than parts are wide, no part between them is shown.
     if let Some((axis, before)) = along.stepped(step) {
         sums = before.iter().filter_map(|part| sums.get(*part).copied()).collect();
         spans = before.iter().filter_map(|part| spans.get(*part).copied()).collect();
@@ -72,17 +72,17 @@ pub(super) fn profile(scan: &mut Scan<'_>, x: usize, field: &Field<'_>, target: 
     })
 }
 
-/// How often the values of a field occur.
+/// A histogram of the values of a field.
 pub(super) fn histogram(scan: &mut Scan<'_>, field: &Field<'_>, target: &Target) -> Result<Histogram> {
     let all: Vec<usize> = (0..scan.array.schema().domain.dimensions.len()).collect();
     scan.fix(&all);
     let most = target.bars();
     let along = match field.kind {
-        FieldKind::Dimension(index) => scan.along(index, most, true)?,
+        FieldKind::Dimension(index) => scan.axis(index, most, true)?,
         FieldKind::Attribute(_) if is_text(field.datatype) => scan.words(field.name, field.datatype, most)?,
         FieldKind::Attribute(_) => match ends(scan, field)? {
-            Some((low, high)) => Along::between(field.datatype, low, high, most, true),
-            None => Along::of_words(field.datatype, Vec::new(), most),
+            Some((low, high)) => BinnedAxis::between(field.datatype, low, high, most, true),
+            None => BinnedAxis::of_texts(field.datatype, Vec::new(), most),
         },
     };
     let mut counts = vec![0u64; along.parts()];

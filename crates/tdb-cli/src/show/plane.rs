@@ -3,14 +3,14 @@
 use tdb_draw::{Grid, Plane, Ramp};
 use tdb_schema::{Dimension, Field};
 
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::footprints;
 use super::scan::Scan;
 use super::target::Target;
 use super::value::Value;
 use crate::failure::Result;
 
-/// What a bin has collected.
+/// The cells of a bin.
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     count: u64,
@@ -20,7 +20,7 @@ struct Bin {
 /// An axis while cells are read.
 struct Side<'s> {
     dimension: &'s Dimension,
-    along: Along,
+    along: BinnedAxis,
     /// The greatest number of which all distances are multiples.
     step: i128,
 }
@@ -37,7 +37,7 @@ struct Bins<'s> {
 
 impl<'s> Side<'s> {
     fn new(scan: &Scan<'s>, index: usize, most: usize) -> Result<Self> {
-        let along = scan.along(index, most, false)?;
+        let along = scan.axis(index, most, false)?;
         let dimension = scan.array.schema().domain.dimensions.get(index);
         let dimension = dimension.ok_or_else(|| scan.args.usage("there is no such dimension"))?;
         Ok(Self { dimension, along, step: 0 })
@@ -152,7 +152,7 @@ pub(super) fn draw(
     Ok(plane)
 }
 
-/// How many cells were drawn, in words.
+/// The number of cells that were drawn, in words.
 pub(super) fn counted(cells: u64, blank: u64, values: bool) -> String {
     let cells = match cells {
         0 => "no cells".to_owned(),
@@ -173,7 +173,7 @@ fn are_squares(across: &Side<'_>, along: &Side<'_>) -> bool {
     let like_image = columns <= rows.saturating_mul(4) && rows <= columns.saturating_mul(4);
     let numbers = [across, along].iter().all(|side| !side.dimension.datatype.is_datetime());
     let same = match (&across.along, &along.along) {
-        (Along::Whole { width, .. }, Along::Whole { width: other, .. }) => width == other,
+        (BinnedAxis::Whole { width, .. }, BinnedAxis::Whole { width: other, .. }) => width == other,
         _ => false,
     };
     same && numbers && like_image

@@ -9,32 +9,30 @@ use tdb_schema::Dimension;
 use tdb_text::value::coordinate_text;
 
 use super::ShowArgs;
-use super::along::Along;
+use super::axis::BinnedAxis;
 use super::value::Value;
+use crate::bounds::Bounds;
 use crate::condition;
 use crate::failure::{Failure, Result};
 use crate::place::shown;
 use crate::progress::{Meter, Unit};
-use crate::ranges::{Asked, Ends};
+use crate::ranges::QueryRanges;
+use crate::thresholds::{MAX_AXIS_TEXT_BYTES, MAX_AXIS_TEXTS};
 
 /// The cells of a picture.
 pub(super) struct Scan<'a> {
     pub(super) array: &'a Array,
     pub(super) args: &'a ShowArgs,
-    asked: Asked,
+    asked: QueryRanges,
     /// The domain of all cells; `None` if there are none.
     bounds: Option<Vec<Range>>,
 }
 
 /// Takes the values of a cell, of which those of null are missing.
-pub(super) type Take<'t> = &'t mut dyn FnMut(&[Option<&[u8]>]) -> Result;
-
-/// So many different texts are an axis, and so many bytes of them.
-const MOST_WORDS: usize = 1 << 16;
-const MOST_WORD_BYTES: usize = 16 << 20;
+pub(super) type TakeCell<'t> = &'t mut dyn FnMut(&[Option<&[u8]>]) -> Result;
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: Asked) -> Self {
+    pub(super) fn new(array: &'a Array, args: &'a ShowArgs, asked: QueryRanges) -> Self {
         Self { array, args, asked, bounds: array.bounds() }
     }
 
@@ -56,7 +54,7 @@ impl<'a> Scan<'a> {
         let schema = self.array.schema();
         let labelled = |index: usize| {
             let label = |name: &String| schema.labels.iter().find(|label| label.name == *name);
-            let of = |(name, _): &(String, Ends)| {
+            let of = |(name, _): &(String, Bounds)| {
                 label(name).is_some_and(|label| usize::try_from(label.dimension) == Ok(index))
             };
             self.asked.labels.iter().any(of)
@@ -73,7 +71,7 @@ impl<'a> Scan<'a> {
                 fixed.push(format!("{} = {}", dimension.name, coordinate_text(dimension, &range.low)));
             }
             let high = if is_drawn { range.high } else { range.low.clone() };
-            let ends = Ends { low: Some(range.low), high: Some(high) };
+            let ends = Bounds { low: Some(range.low), high: Some(high) };
             self.asked.dimensions.get_mut(index).into_iter().for_each(|ranges| ranges.push(ends.clone()));
         }
         fixed
@@ -88,7 +86,7 @@ impl<'a> Scan<'a> {
         let ranges = self.asked.dimensions.get(index).filter(|ranges| !ranges.is_empty());
         let Some(ranges) = ranges else { return whole };
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        let pick = |of: fn(&Ends) -> &Option<Vec<u8>>, wanted: Ordering| {
+        let pick = |of: fn(&Bounds) -> &Option<Vec<u8>>, wanted: Ordering| {
             let ends: Option<Vec<&Vec<u8>>> = ranges.iter().map(|ends| of(ends).as_ref()).collect();
             let best = |a, b| if compare(b, a) == wanted { b } else { a };
             ends.and_then(|ends| ends.into_iter().map(Vec::as_slice).reduce(best).map(<[u8]>::to_vec))
@@ -104,7 +102,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The axis of a dimension, in at most `most` parts.
-    pub(super) fn along(&self, index: usize, most: usize, round: bool) -> Result<Along> {
+    pub(super) fn axis(&self, index: usize, most: usize, round: bool) -> Result<BinnedAxis> {
         let Some(dimension) = self.array.schema().domain.dimensions.get(index) else {
             return Err(self.args.usage("there is no such dimension"));
         };
@@ -121,11 +119,11 @@ impl<'a> Scan<'a> {
             (Some((low, high)), false) => (value(&low, Value::Whole(0)), value(&high, Value::Whole(0))),
             (None, _) => (Value::Whole(0), Value::Whole(0)),
         };
-        Ok(Along::between(dimension.datatype, low, high, most, round))
+        Ok(BinnedAxis::between(dimension.datatype, low, high, most, round))
     }
 
     /// The axis of the texts of a field.
-    pub(super) fn words(&self, name: &str, datatype: Datatype, most: usize) -> Result<Along> {
+    pub(super) fn words(&self, name: &str, datatype: Datatype, most: usize) -> Result<BinnedAxis> {
         let mut words: BTreeSet<Vec<u8>> = BTreeSet::new();
         let mut bytes = 0usize;
         self.each("reading texts", &[name], &mut |row| {
@@ -135,19 +133,19 @@ impl<'a> Scan<'a> {
                 bytes = bytes.saturating_add(word.len());
                 words.insert(word.to_vec());
             }
-            if words.len() <= MOST_WORDS && bytes <= MOST_WORD_BYTES {
+            if words.len() <= MAX_AXIS_TEXTS && bytes <= MAX_AXIS_TEXT_BYTES {
                 return Ok(());
             }
-            let much = match bytes > MOST_WORD_BYTES {
-                true => format!("{} MiB of different texts", MOST_WORD_BYTES >> 20),
-                false => format!("{MOST_WORDS} different texts"),
+            let much = match bytes > MAX_AXIS_TEXT_BYTES {
+                true => format!("{} MiB of different texts", MAX_AXIS_TEXT_BYTES >> 20),
+                false => format!("{MAX_AXIS_TEXTS} different texts"),
             };
             Err(self.args.usage(format!(
                 "{name:?} has more than {much}, which are no axis: choose another field with --dims or --attr, or a part with \
                  --range or --where"
             )))
         })?;
-        Ok(Along::of_words(datatype, words.into_iter().collect(), most))
+        Ok(BinnedAxis::of_texts(datatype, words.into_iter().collect(), most))
     }
 
     /// A query for the cells.
@@ -174,7 +172,7 @@ impl<'a> Scan<'a> {
 
     /// Reads fields of all cells, and hands on each cell that there is: its values, or nothing for
     /// null.
-    pub(super) fn each(&self, what: &'static str, fields: &[&str], take: Take<'_>) -> Result {
+    pub(super) fn each(&self, what: &'static str, fields: &[&str], take: TakeCell<'_>) -> Result {
         if self.bounds.is_none() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Where a picture goes: a file, or text.
+//! The destination of a picture: a file, or text.
 
 use std::fs;
 use std::io::Write;
@@ -10,6 +10,7 @@ use tdb_draw::{Colors, Picture, Size};
 use super::ShowArgs;
 use crate::failure::{Failure, Result};
 use crate::screen::Screen;
+use crate::thresholds::{DENSE_BIN_PIXELS, HISTOGRAM_BARS, SPARSE_BIN_PIXELS};
 
 /// Whether to draw with colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -21,7 +22,7 @@ pub(super) enum ColorChoice {
     Never,
 }
 
-/// Where a picture goes.
+/// The destination of a picture.
 #[derive(Debug)]
 pub(super) enum Target {
     Svg(PathBuf, Size),
@@ -31,14 +32,8 @@ pub(super) enum Target {
 
 /// The size of a picture in a file.
 const DEFAULT: Size = Size { width: 800, height: 500 };
-/// What is around the data in a file.
+/// The space around the data in a file.
 const AROUND: Size = Size { width: 140, height: 110 };
-/// Pixels of a bin, where there are enough cells: of a dense plane, and of a sparse one, whose bins
-/// few cells would fill.
-const FINE: u32 = 3;
-const COARSE: u32 = 8;
-/// Bars of a histogram in a file.
-const BARS: usize = 40;
 
 impl Target {
     pub(super) fn new(args: &ShowArgs, screen: Option<Screen>) -> Result<Self> {
@@ -58,10 +53,10 @@ impl Target {
         }
     }
 
-    /// How many columns and rows a plane has at most.
+    /// The largest numbers of columns and rows of a plane.
     pub(super) fn cells(&self, sparse: bool) -> (usize, usize) {
         let bins = |side: u32, around: u32| {
-            let bin = if sparse { COARSE } else { FINE };
+            let bin = if sparse { SPARSE_BIN_PIXELS } else { DENSE_BIN_PIXELS };
             usize::try_from(side.saturating_sub(around).max(64) / bin).unwrap_or(1)
         };
         match self {
@@ -72,16 +67,16 @@ impl Target {
         }
     }
 
-    /// How many parts a line has at most.
+    /// The largest number of parts of a line.
     pub(super) fn points(&self) -> usize {
         self.cells(false).0
     }
 
-    /// How many bars a histogram has at most.
+    /// The largest number of bars of a histogram.
     pub(super) fn bars(&self) -> usize {
         match self {
-            Self::Svg(..) | Self::Png(..) => BARS,
-            Self::Text(screen) => screen.bars().min(BARS),
+            Self::Svg(..) | Self::Png(..) => HISTOGRAM_BARS,
+            Self::Text(screen) => screen.bars().min(HISTOGRAM_BARS),
         }
     }
 

@@ -8,12 +8,12 @@ use tdb_datafusion::datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use tdb_datafusion::datafusion::arrow::datatypes::{Field, Schema, SchemaRef};
 use tdb_datafusion::datafusion::error::DataFusionError;
 
+use super::error::StatementError;
 use super::formats::Sink;
-use super::wrong::Wrong;
 use crate::failure::{Failure, Result};
 use crate::names::Unique;
+use crate::output::Out;
 use crate::piped::Piped;
-use crate::read::Out;
 
 /// A file whose batches are those of a result.
 pub(super) struct Columns<'o> {
@@ -46,7 +46,7 @@ impl<'o> Columns<'o> {
 }
 
 impl Sink for Columns<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let columns = batch.columns().to_vec();
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns, &options);

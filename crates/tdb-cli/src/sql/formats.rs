@@ -1,4 +1,4 @@
-//! Results: where they go, and in which form.
+//! Writes the results of statements to their destination in the requested format.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,13 +12,13 @@ use tdb_datafusion::datafusion::arrow::error::ArrowError;
 use tdb_datafusion::datafusion::error::DataFusionError;
 
 use super::columns::Columns;
+use super::error::StatementError;
 use super::values::{Values, heading};
-use super::wrong::Wrong;
 use super::{SqlArgs, SqlFormat};
-use crate::ends::{Ends, Row, Words};
 use crate::failure::{Failure, Result};
+use crate::head_tail::{HeadTail, Row, Words};
 use crate::names::Unique;
-use crate::read::Out;
+use crate::output::Out;
 use crate::read::csv::quoted;
 use crate::screen::Screen;
 use crate::table::{Heading, Pages};
@@ -29,7 +29,7 @@ use crate::table::{Heading, Pages};
 /// trait.
 pub(super) trait Sink {
     /// Writes the rows of a batch.
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong>;
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError>;
 
     /// Writes what is left after the last batch.
     fn finish(self: Box<Self>) -> Result;
@@ -181,38 +181,38 @@ const fn binary(format: SqlFormat) -> Option<Format> {
 }
 
 /// The columns of a batch.
-fn columns(batch: &RecordBatch) -> Result<Vec<Values<'_>>, Wrong> {
+fn columns(batch: &RecordBatch) -> Result<Vec<Values<'_>>, StatementError> {
     batch.columns().iter().map(|column| Values::of(column).map_err(wrong)).collect()
 }
 
 /// A value that cannot be written as text.
-fn wrong(error: ArrowError) -> Wrong {
+fn wrong(error: ArrowError) -> StatementError {
     DataFusionError::from(error).into()
 }
 
 /// A row as texts for display.
-fn shown(columns: &[Values<'_>], row: usize) -> Result<Row, Wrong> {
+fn shown(columns: &[Values<'_>], row: usize) -> Result<Row, StatementError> {
     columns.iter().map(|column| column.shown(row).map_err(wrong)).collect()
 }
 
 /// A table on a terminal.
 struct Shown<'o> {
     out: Out<'o>,
-    ends: Ends,
+    ends: HeadTail,
 }
 
 impl<'o> Shown<'o> {
     const WORDS: Words = Words { rows: "rows", choose: "" };
 
     fn new(out: Out<'o>, screen: Screen, headings: Vec<Heading>) -> Self {
-        let mut ends = Ends::new(screen, false, Self::WORDS);
+        let mut ends = HeadTail::new(screen, false, Self::WORDS);
         ends.headings(|| headings);
         Self { out, ends }
     }
 }
 
 impl Sink for Shown<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let columns = columns(batch)?;
         self.ends.take(batch.num_rows(), |row| shown(&columns, row))
     }
@@ -232,7 +232,7 @@ struct Paged<'o> {
 }
 
 impl Paged<'_> {
-    /// As many rows are held to see how wide the columns are.
+    /// Rows that are held to find the widths of columns.
     const PAGE: usize = 1000;
 
     fn page(&mut self) -> Result {
@@ -245,7 +245,7 @@ impl Paged<'_> {
 }
 
 impl Sink for Paged<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let columns = columns(batch)?;
         for row in 0..batch.num_rows() {
             self.rows.push(shown(&columns, row)?);
@@ -267,7 +267,7 @@ struct Plan<'o> {
 }
 
 impl Sink for Plan<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let columns = columns(batch)?;
         for row in 0..batch.num_rows() {
             for column in &columns {
@@ -283,7 +283,7 @@ impl Sink for Plan<'_> {
     }
 }
 
-/// Lines of values with a delimiter between them (RFC 4180).
+/// CSV and TSV: lines of values with a delimiter between them (RFC 4180).
 struct Delimited<'o> {
     out: Out<'o>,
     delimiter: char,
@@ -313,7 +313,7 @@ impl<'o> Delimited<'o> {
 }
 
 impl Sink for Delimited<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let columns = columns(batch)?;
         for row in 0..batch.num_rows() {
             let values = columns.iter().map(|column| column.plain(row));
@@ -346,7 +346,7 @@ impl<'o> Objects<'o> {
 }
 
 impl Sink for Objects<'_> {
-    fn take(&mut self, batch: &RecordBatch) -> Result<(), Wrong> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), StatementError> {
         let columns = columns(batch)?;
         for row in 0..batch.num_rows() {
             let mut object = Map::new();

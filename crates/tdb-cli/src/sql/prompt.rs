@@ -13,7 +13,7 @@ use rustyline::{Config, Editor, Helper};
 
 use super::formats::Results;
 use super::session::Session;
-use super::{SqlArgs, statements, wrong};
+use super::{SqlArgs, error, statements};
 use crate::failure::{Failure, Result};
 use crate::place::Stores;
 use crate::screen::Screen;
@@ -23,7 +23,7 @@ const HELP: &str = "\
 Statements end with a semicolon and may have several lines. Arrays are tables: SELECT * FROM 'path or URL' LIMIT 10;
 DESCRIBE 'path'; shows columns, EXPLAIN SELECT …; what a query reads. Ctrl-C ends a query, quit or Ctrl-D the prompt.";
 
-/// Where lines come from.
+/// A source of lines.
 trait Lines {
     /// The next text that ends where a statement ends; `None` at the end of the input.
     fn next(&mut self) -> Result<Option<String>>;
@@ -71,7 +71,7 @@ fn answer(
 }
 
 fn run_all(text: &str, session: &mut Session, results: &mut Results<'_>, err: &mut dyn Write) -> Result {
-    for statement in statements::parse(text).map_err(|error| wrong::failure(error, text))? {
+    for statement in statements::parse(text).map_err(|error| error::failure(error, text))? {
         session.run(statement, results, err).map_err(|error| error.failure(text))?;
     }
     Ok(())
@@ -158,7 +158,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::command::{Args, Command};
 
     struct Typed(Vec<&'static str>);
 

@@ -1,7 +1,7 @@
 //! A session: the tables, the memory and the threads of statements.
 
 use std::io::Write;
-use std::num::{NonZeroU16, NonZeroUsize};
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,17 +25,12 @@ use tdb_datafusion::{Locate, TableOptions, TdbTableFactory};
 use tokio::runtime::{Builder, Runtime};
 
 use super::SqlArgs;
+use super::error::StatementError;
 use super::formats::Results;
-use super::wrong::Wrong;
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
 use crate::place::{Stores, absolute};
-
-/// How many of the largest users of memory an error names.
-const NAMED: NonZeroUsize = NonZeroUsize::MIN;
-/// The share of the memory that a sort keeps for merging what it put into files; DataFusion's own
-/// 10 MB are more than small budgets have.
-const MERGE_SHARE: usize = 16;
+use crate::thresholds::{MAX_NAMED_CONSUMERS, MERGE_MEMORY_DIVISOR};
 
 /// Runs statements, one after the other.
 pub(super) struct Session {
@@ -72,7 +67,7 @@ impl Session {
         statement: Statement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StatementError> {
         let Some(runtime) = &self.runtime else { return Ok(()) };
         runtime.block_on(self.execute(statement, results, err))
     }
@@ -82,7 +77,7 @@ impl Session {
         statement: Statement,
         results: &mut Results<'_>,
         err: &mut dyn Write,
-    ) -> Result<(), Wrong> {
+    ) -> Result<(), StatementError> {
         let plan = self.context.state().statement_to_plan(statement).await?;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
@@ -118,7 +113,7 @@ impl Session {
     async fn next(
         &self,
         rows: &mut SendableRecordBatchStream,
-    ) -> Result<Option<tdb_datafusion::datafusion::arrow::array::RecordBatch>, Wrong> {
+    ) -> Result<Option<tdb_datafusion::datafusion::arrow::array::RecordBatch>, StatementError> {
         if !self.interruptible {
             return Ok(rows.next().await.transpose()?);
         }
@@ -130,7 +125,7 @@ impl Session {
     }
 
     /// Runs what writes rows; returns how many.
-    async fn count(&self, frame: DataFrame) -> Result<u64, Wrong> {
+    async fn count(&self, frame: DataFrame) -> Result<u64, StatementError> {
         let mut rows = frame.execute_stream().await?;
         let mut count = 0u64;
         while let Some(batch) = self.next(&mut rows).await? {
@@ -176,7 +171,7 @@ fn context(args: &SqlArgs, environment: Arc<RuntimeEnv>) -> Result<SessionContex
             Ok(tdb_ballista::Cluster::new(address.as_str()).session(config, environment))
         }
         #[cfg(not(feature = "cluster"))]
-        Some(_) => Err(Failure::Failed(crate::cluster::MISSING.to_owned())),
+        Some(_) => Err(Failure::Failed(crate::features::NO_CLUSTER.to_owned())),
         None => Ok(SessionContext::new_with_config_rt(config(args), environment)),
     }
 }
@@ -198,7 +193,7 @@ fn config(args: &SqlArgs) -> SessionConfig {
     // Errors know where in the text they are.
     config.options_mut().sql_parser.collect_spans = true;
     if let Some(memory) = args.memory {
-        let share = bytes(memory) / MERGE_SHARE / config.target_partitions().max(1);
+        let share = bytes(memory) / MERGE_MEMORY_DIVISOR / config.target_partitions().max(1);
         let default = config.options().execution.sort_spill_reservation_bytes;
         config = config.with_sort_spill_reservation_bytes(share.min(default));
     }
@@ -210,7 +205,7 @@ fn environment(memory: Option<MemoryBudget>) -> tdb_datafusion::Result<RuntimeEn
     let builder = RuntimeEnvBuilder::new();
     let builder = match memory {
         Some(memory) => {
-            let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(memory)), NAMED);
+            let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(memory)), MAX_NAMED_CONSUMERS);
             builder.with_memory_pool(Arc::new(pool))
         }
         None => builder,
@@ -222,7 +217,7 @@ fn bytes(memory: MemoryBudget) -> usize {
     usize::try_from(memory.bytes()).unwrap_or(usize::MAX)
 }
 
-/// How arrays are opened that a statement names without options.
+/// The options for arrays that a statement names without options.
 fn table_options(window: &WindowArgs, key: &KeyArgs) -> Result<TableOptions> {
     // In SQL, days are dates.
     let options = TableOptions::new().arrow(Options::new().days(Days::Date32));
@@ -244,7 +239,7 @@ const fn is_explanation(plan: &LogicalPlan) -> bool {
     matches!(plan, LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
 }
 
-/// What a statement does with rows, if it writes them instead of returning them.
+/// The word for what a statement did with rows, if it writes them instead of returning them.
 const fn written(plan: &LogicalPlan) -> Option<&'static str> {
     match plan {
         LogicalPlan::Dml(change) => Some(match change.op {

@@ -20,10 +20,10 @@ use crate::table::Heading;
 
 type Result<T> = std::result::Result<T, ArrowError>;
 
-/// Inside lists; a cell that is null is the caller's.
+/// The format of values inside lists; callers handle cells that are null.
 const OPTIONS: FormatOptions<'static> = FormatOptions::new().with_null("null").with_display_error(false);
 
-/// How a value is written.
+/// The kind of a value, which decides how it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Integer,
@@ -84,7 +84,7 @@ pub(super) fn heading(field: &Field) -> Heading {
 /// A column of a batch.
 pub(super) struct Values<'a> {
     array: &'a ArrayRef,
-    /// Where there is no value. A dictionary may have null among its values, too.
+    /// The rows without a value. A dictionary may have null among its values, too.
     nulls: Option<NullBuffer>,
     kind: Kind,
     formatter: ArrayFormatter<'a>,

@@ -1,4 +1,4 @@
-//! How many values a column has: as many as the array makes groups of it, whose keys nobody needs.
+//! `count(DISTINCT column)`: the number of groups that the array makes of the column.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use tdb_array::Read;
 
-use super::computed::of_parts;
-use super::function::{Found, Function};
+use super::exec::run_on_parts;
+use super::function::Function;
 use super::groups::Groups;
+use super::number::AggregateNumber;
 use crate::Result;
 use crate::scan::Scan;
 
 /// The scan and the functions of an aggregation without groups whose rows are the values of a
 /// column. DataFusion turns `count(DISTINCT x)` into such a plan where it is the only function.
-pub(super) fn of_values(outer: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
-    // Of one column, a projection can only leave it out, or show it again.
+pub(super) fn of_distinct_count(outer: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
+    // A projection of one column can only leave the column out, or show it again.
     let shows = |projection: &ProjectionExec| projection.expr().iter().all(|shown| shown.expr.is::<Column>());
     let projection = outer.input().downcast_ref::<ProjectionExec>().filter(|own| shows(own));
     let inner = projection.map_or(outer.input(), ProjectionExec::input);
-    let groups = Groups::of_both(inner, inner.downcast_ref()?, true)?;
+    let groups = Groups::of_both_steps(inner, inner.downcast_ref()?, true)?;
     let (scan, column) = groups.only_key()?;
     if outer.filter_expr().iter().any(Option::is_some) {
         return None;
@@ -49,34 +50,34 @@ fn count_of_rows(function: &AggregateFunctionExpr, column: &str) -> Option<Funct
     Some(Function::Distinct { column: column.to_owned(), with_null })
 }
 
-/// Whether arrays count values for these functions. What several parts count cannot be added up,
-/// because they may have the same values. Each column is a query of its own; in several of them a
-/// condition or a range would be looked at again and again.
+/// Whether arrays count values for these functions. The counts of several parts cannot be added up,
+/// because the parts may have the same values. Each column is a query of its own, and each of these
+/// queries would evaluate the condition and the ranges again.
 pub(super) fn are_computed(functions: &[Function], scan: &Scan) -> bool {
     let columns = Function::distinct_columns(functions);
     if columns.is_empty() {
         return true;
     }
-    if scan.is_sorted || !scan.asks_once() {
+    if scan.is_sorted || !scan.is_one_query() {
         return false;
     }
     let has_others = functions.iter().any(|function| !matches!(function, Function::Distinct { .. }));
-    let asks = columns.len().saturating_add(usize::from(has_others));
-    let of_all = scan.about.condition.is_empty() && scan.about.ranges.is_empty();
-    asks == 1 || of_all
+    let queries = columns.len() + usize::from(has_others);
+    let reads_all = scan.summary.condition.is_empty() && scan.summary.ranges.is_empty();
+    queries == 1 || reads_all
 }
 
-/// What was found out about the values of a column.
+/// The number of different values of a column.
 #[derive(Clone, Debug)]
-pub(super) struct Values {
+pub(super) struct DistinctValues {
     column: String,
     /// The number of values, null among them.
     count: usize,
     has_null: bool,
 }
 
-impl Values {
-    /// Those of all columns whose values functions count. `None` if memory is too small.
+impl DistinctValues {
+    /// Counts the values of each column that a function counts. `None` if memory is too small.
     pub(super) async fn find(
         functions: &[Function],
         scan: &Scan,
@@ -92,7 +93,7 @@ impl Values {
                 let has_null = validity.is_some_and(|validity| validity.contains(&0));
                 Ok(Self { column: key.clone(), count: keys.len(), has_null })
             };
-            let Some(mut found) = of_parts(scan, memory, ask).await? else { return Ok(None) };
+            let Some(mut found) = run_on_parts(scan, memory, ask).await? else { return Ok(None) };
             // Parts may have the same values.
             let (Some(only), true) = (found.pop(), found.is_empty()) else { return Ok(None) };
             all.push(only);
@@ -100,11 +101,11 @@ impl Values {
         Ok(Some(all))
     }
 
-    /// What a function counts, if it counts values.
-    pub(super) fn count(all: &[Self], function: &Function) -> Option<Found> {
+    /// The result of a function, if it counts values.
+    pub(super) fn count(all: &[Self], function: &Function) -> Option<AggregateNumber> {
         let Function::Distinct { column, with_null } = function else { return None };
         let values = all.iter().find(|values| values.column == *column)?;
         let nulls = usize::from(values.has_null && !with_null);
-        Some(Found::Integer(i128::try_from(values.count.saturating_sub(nulls)).ok()))
+        Some(AggregateNumber::Integer(i128::try_from(values.count.checked_sub(nulls)?).ok()))
     }
 }

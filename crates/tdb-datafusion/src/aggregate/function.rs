@@ -1,26 +1,24 @@
-//! What aggregate functions of SQL need of an array, and their values.
+//! Aggregate functions of SQL: the aggregates of an array that each is computed from, and its
+//! value.
 
-use std::sync::Arc;
-
-use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray};
-use datafusion::arrow::buffer::NullBuffer;
-use datafusion::arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
-};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
-use tdb_array::{Aggregate, AggregateValue, CellValNum, GroupedValues};
+use tdb_array::Aggregate;
 
+use super::number::AggregateNumber;
+use crate::Result;
 use crate::columns::Comparable;
+use crate::error::internal;
 use crate::scan::Scan;
 use crate::statistics::scalar;
 
-/// The largest sum of integers that is exact as a double, and so are all sums on the way to it.
-const EXACT: i128 = 1 << 53;
+/// Integers below this are exact as doubles. If a sum of absolute values is below it, so is every
+/// sum on the way to it.
+const MAX_EXACT_SUM: i128 = 1 << 53;
 
-/// What a function needs of a column.
+/// An aggregate function of SQL that arrays can compute.
 #[derive(Clone, Debug)]
 pub(super) enum Function {
     /// The number of rows.
@@ -41,7 +39,7 @@ pub(super) enum Function {
 }
 
 impl Function {
-    /// A function of a scan's columns; `None` if it means something else in SQL.
+    /// A function of a scan's columns; `None` if arrays cannot compute it with the meaning of SQL.
     pub(super) fn of(function: &AggregateFunctionExpr, scan: &Scan) -> Option<Self> {
         let arguments = function.expressions();
         let [argument] = arguments.as_slice() else { return None };
@@ -49,7 +47,7 @@ impl Function {
             return None;
         }
         let name = function.fun().name();
-        // An extreme of this crate, whose argument is a column that is converted.
+        // `tiledb_min` and `tiledb_max` of this crate, whose argument is a cast of a column.
         let name = name.strip_prefix("tiledb_").unwrap_or(name);
         if function.is_distinct() {
             let column = argument.downcast_ref::<Column>()?.name();
@@ -86,8 +84,9 @@ impl Function {
         }
     }
 
-    /// The aggregates of the array from which it is computed.
-    pub(super) fn needs(&self) -> Vec<Aggregate> {
+    /// The aggregates of the array from which this function is computed, in the order in which the
+    /// functions below expect their values.
+    pub(super) fn aggregates(&self) -> Vec<Aggregate> {
         match self {
             Self::Rows => vec![Aggregate::count()],
             Self::NotNull(column) => vec![Aggregate::count(), Aggregate::null_count(column)],
@@ -95,11 +94,11 @@ impl Function {
                 vec![Aggregate::count(), Aggregate::null_count(column), Aggregate::sum(column)]
             }
             Self::Mean { column, bounded } => {
-                let mut needs = Self::Sum(column.clone()).needs();
+                let mut aggregates = Self::Sum(column.clone()).aggregates();
                 if *bounded {
-                    needs.extend([Aggregate::min(column), Aggregate::max(column)]);
+                    aggregates.extend([Aggregate::min(column), Aggregate::max(column)]);
                 }
-                needs
+                aggregates
             }
             Self::Min(column) => vec![Aggregate::min(column)],
             Self::Max(column) => vec![Aggregate::max(column)],
@@ -107,20 +106,20 @@ impl Function {
         }
     }
 
-    /// The aggregates that some functions need, each once.
-    pub(super) fn all_needs(functions: &[Self]) -> Vec<Aggregate> {
-        let mut needs: Vec<Aggregate> = Vec::new();
-        for aggregate in functions.iter().flat_map(Self::needs) {
-            if !needs.contains(&aggregate) {
-                needs.push(aggregate);
+    /// The aggregates that some functions are computed from, each once.
+    pub(super) fn all_aggregates(functions: &[Self]) -> Vec<Aggregate> {
+        let mut aggregates: Vec<Aggregate> = Vec::new();
+        for aggregate in functions.iter().flat_map(Self::aggregates) {
+            if !aggregates.contains(&aggregate) {
+                aggregates.push(aggregate);
             }
         }
-        needs
+        aggregates
     }
 
     /// The names of these aggregates, for plans.
     pub(super) fn names(functions: &[Self]) -> String {
-        let mut names: Vec<_> = Self::all_needs(functions).iter().map(ToString::to_string).collect();
+        let mut names: Vec<_> = Self::all_aggregates(functions).iter().map(ToString::to_string).collect();
         names.extend(Self::distinct_columns(functions).iter().map(|column| format!("distinct({column})")));
         names.join(", ")
     }
@@ -138,15 +137,24 @@ impl Function {
         columns
     }
 
-    /// Where the aggregates that it needs are among those of all functions.
-    pub(super) fn places(&self, all: &[Aggregate]) -> Vec<usize> {
-        let own = self.needs();
-        own.iter().filter_map(|need| all.iter().position(|aggregate| aggregate == need)).collect()
+    /// Selects the values of the aggregates that this function is computed from among those of all
+    /// functions.
+    pub(super) fn select<'v, T>(
+        &self,
+        all: &'v [T],
+        aggregate_of: impl Fn(&T) -> &Aggregate,
+    ) -> Result<Vec<&'v T>> {
+        let own = self.aggregates().into_iter().map(|own| {
+            let found = all.iter().find(|value| *aggregate_of(value) == own);
+            found.ok_or_else(|| internal("the array has not computed an aggregate of a function"))
+        });
+        own.collect()
     }
 
-    /// The value, as one column; or of an average, as two columns, the number of values and their
-    /// sum, which DataFusion adds up to that of larger groups. `None` if DataFusion's may differ.
-    pub(super) fn state(&self, found: &[Found], types: &[DataType]) -> Option<Vec<ScalarValue>> {
+    /// The state of a partial aggregation: the value, as one column; for an average two columns,
+    /// the number of values and their sum, which DataFusion merges. `None` if DataFusion's state
+    /// may differ.
+    pub(super) fn state(&self, found: &[AggregateNumber], types: &[DataType]) -> Option<Vec<ScalarValue>> {
         match (self, types) {
             (Self::Mean { .. }, [DataType::UInt64, DataType::Float64]) => {
                 let (values, sum) = self.values_and_sum(found)?;
@@ -162,34 +170,36 @@ impl Function {
         }
     }
 
-    /// Of an average, the number of values and their sum, if there are any. `None` if DataFusion's
-    /// sum may differ.
-    fn values_and_sum(&self, found: &[Found]) -> Option<(i128, Option<f64>)> {
+    /// The number of values of an average, and their sum unless there are none. `None` if
+    /// DataFusion's sum may differ.
+    fn values_and_sum(&self, found: &[AggregateNumber]) -> Option<(i128, Option<f64>)> {
         let Self::Mean { bounded, .. } = self else { return None };
-        let integer = |at: usize| found.get(at).copied().and_then(Found::integer);
-        let values = integer(0)?.saturating_sub(integer(1)?);
+        let integer = |at: usize| found.get(at).copied().and_then(AggregateNumber::integer);
+        let values = integer(0)?.checked_sub(integer(1)?)?;
         if values == 0 {
             return Some((0, None));
         }
         let sum = match found.get(2)? {
-            Found::Integer(sum) if *bounded => {
+            AggregateNumber::Integer(sum) if *bounded => {
                 let largest = integer(3)?.abs().max(integer(4)?.abs());
-                largest.checked_mul(values).filter(|most| *most < EXACT)?;
+                largest.checked_mul(values).filter(|most| *most < MAX_EXACT_SUM)?;
                 (*sum)? as f64
             }
-            Found::Real(sum) => (*sum)?,
+            AggregateNumber::Real(sum) => (*sum)?,
             _ => return None,
         };
         Some((values, Some(sum)))
     }
 
-    /// The value of the function, given those of the aggregates that it needs. `None` if
+    /// The value of the function, given those of its aggregates. `None` if
     /// DataFusion's value may differ.
-    pub(super) fn value(&self, found: &[Found], data_type: &DataType) -> Option<ScalarValue> {
+    pub(super) fn value(&self, found: &[AggregateNumber], data_type: &DataType) -> Option<ScalarValue> {
         match self.number(found)? {
-            Found::Integer(None) | Found::Real(None) => ScalarValue::try_from(data_type).ok(),
-            Found::Integer(Some(value)) => scalar(value, data_type),
-            Found::Real(Some(value)) => {
+            AggregateNumber::Integer(None) | AggregateNumber::Real(None) => {
+                ScalarValue::try_from(data_type).ok()
+            }
+            AggregateNumber::Integer(Some(value)) => scalar(value, data_type),
+            AggregateNumber::Real(Some(value)) => {
                 let value = ScalarValue::Float64(Some(value));
                 // Extremes have the type of their column, all other reals are doubles.
                 if matches!(self, Self::Min(_) | Self::Max(_)) {
@@ -198,143 +208,29 @@ impl Function {
                     Some(value)
                 }
             }
-            Found::Unknown => None,
+            AggregateNumber::Unknown => None,
         }
     }
 
     /// The value of the function as a number, or null. `None` if DataFusion's value may differ.
-    fn number(&self, found: &[Found]) -> Option<Found> {
-        let count = |at: usize| found.get(at).copied().and_then(Found::integer);
-        let values = || Some(count(0)?.saturating_sub(count(1)?));
+    pub(super) fn number(&self, found: &[AggregateNumber]) -> Option<AggregateNumber> {
+        let count = |at: usize| found.get(at).copied().and_then(AggregateNumber::integer);
+        let values = || count(0)?.checked_sub(count(1)?);
         match self {
-            Self::Rows => Some(Found::Integer(Some(count(0)?))),
-            Self::NotNull(_) => Some(Found::Integer(Some(values()?))),
-            Self::Sum(_) if values()? == 0 => Some(Found::Integer(None)),
+            Self::Rows => Some(AggregateNumber::Integer(Some(count(0)?))),
+            Self::NotNull(_) => Some(AggregateNumber::Integer(Some(values()?))),
+            Self::Sum(_) if values()? == 0 => Some(AggregateNumber::Integer(None)),
             Self::Sum(_) => match found.get(2)? {
-                Found::Integer(sum) => Some(Found::Integer(Some((*sum)?))),
-                Found::Real(sum) => Some(Found::Real(Some((*sum)?))),
-                Found::Unknown => None,
+                AggregateNumber::Integer(sum) => Some(AggregateNumber::Integer(Some((*sum)?))),
+                AggregateNumber::Real(sum) => Some(AggregateNumber::Real(Some((*sum)?))),
+                AggregateNumber::Unknown => None,
             },
             Self::Mean { .. } => {
                 let (values, sum) = self.values_and_sum(found)?;
-                Some(Found::Real(sum.map(|sum| sum / values as f64)))
+                Some(AggregateNumber::Real(sum.map(|sum| sum / values as f64)))
             }
             Self::Min(_) | Self::Max(_) | Self::Distinct { .. } => found.first().copied(),
         }
-    }
-
-    /// The aggregate that has the function's values, among those that it needs: sums and extremes
-    /// are null where there is no value.
-    fn found_as_it_is<'a>(&self, values: &[&'a GroupedValues]) -> Option<&'a GroupedValues> {
-        match self {
-            Self::Rows | Self::Min(_) | Self::Max(_) => values.first().copied(),
-            Self::Sum(_) => values.get(2).copied(),
-            Self::NotNull(_) | Self::Mean { .. } | Self::Distinct { .. } => None,
-        }
-    }
-
-    /// The values of so many groups as a column, given those of the aggregates that it needs: what
-    /// [`Self::state`] says, but a value for each group would take far longer. `None` if the
-    /// column's type has none of its own here.
-    pub(super) fn numbers(
-        &self,
-        values: &[&GroupedValues],
-        groups: usize,
-        data_type: &DataType,
-    ) -> Option<Numbers> {
-        if let Some(values) = self.found_as_it_is(values)
-            && let Some(column) = as_it_is(&values.column, data_type)
-        {
-            return Some(Some(column));
-        }
-        let each = Each { function: self, values, groups };
-        Some(match data_type {
-            DataType::Int8 => each.integers::<Int8Type>(),
-            DataType::Int16 => each.integers::<Int16Type>(),
-            DataType::Int32 => each.integers::<Int32Type>(),
-            DataType::Int64 => each.integers::<Int64Type>(),
-            DataType::UInt8 => each.integers::<UInt8Type>(),
-            DataType::UInt16 => each.integers::<UInt16Type>(),
-            DataType::UInt32 => each.integers::<UInt32Type>(),
-            DataType::UInt64 => each.integers::<UInt64Type>(),
-            // Sums of parts, which are whole.
-            DataType::Decimal128(precision, scale @ 0) => {
-                each.integers::<Decimal128Type>().and_then(|sums| {
-                    let sums = sums.as_primitive::<Decimal128Type>().clone();
-                    Some(Arc::new(sums.with_precision_and_scale(*precision, *scale).ok()?) as _)
-                })
-            }
-            DataType::Float64 => each.reals::<Float64Type>(|value| value),
-            #[expect(clippy::cast_possible_truncation, reason = "extremes of a column of floats are floats")]
-            DataType::Float32 => each.reals::<Float32Type>(|value| value as f32),
-            _ => return None,
-        })
-    }
-}
-
-/// The values of an aggregate as a column of the same numbers; `None` for other types, which are
-/// converted value by value.
-fn as_it_is(column: &tdb_array::Column, data_type: &DataType) -> Option<ArrayRef> {
-    fn of<T: ArrowPrimitiveType>(values: Vec<T::Native>, column: &tdb_array::Column) -> ArrayRef {
-        let valid = column.validity.as_ref();
-        let nulls = valid.map(|valid| valid.iter().map(|valid| *valid != 0).collect::<Vec<bool>>());
-        Arc::new(PrimitiveArray::<T>::new(values.into(), nulls.map(NullBuffer::from)))
-    }
-    match data_type {
-        DataType::Int64 => {
-            let values = match column.values::<i64>() {
-                Ok(values) => values.to_vec(),
-                // Counts.
-                Err(_) => {
-                    let counts = column.values::<u64>().ok()?.iter();
-                    counts.map(|count| i64::try_from(*count).ok()).collect::<Option<_>>()?
-                }
-            };
-            Some(of::<Int64Type>(values, column))
-        }
-        DataType::UInt64 => Some(of::<UInt64Type>(column.values().ok()?.to_vec(), column)),
-        DataType::Float64 => Some(of::<Float64Type>(column.values().ok()?.to_vec(), column)),
-        _ => None,
-    }
-}
-
-/// A column, or `None` if DataFusion's values may differ.
-pub(super) type Numbers = Option<ArrayRef>;
-
-/// A function of many groups.
-struct Each<'a> {
-    function: &'a Function,
-    /// The aggregates that it needs.
-    values: &'a [&'a GroupedValues],
-    groups: usize,
-}
-
-impl Each<'_> {
-    fn column<T: ArrowPrimitiveType>(&self, native: impl Fn(Found) -> Option<Option<T::Native>>) -> Numbers {
-        let mut found = Vec::with_capacity(self.values.len());
-        let mut values = Vec::with_capacity(self.groups);
-        for group in 0..self.groups {
-            found.clear();
-            found.extend(self.values.iter().map(|values| Found::of_group(values, group)));
-            values.push(native(self.function.number(&found)?)?);
-        }
-        Some(Arc::new(PrimitiveArray::<T>::from_iter(values)))
-    }
-
-    fn integers<T: ArrowPrimitiveType<Native: TryFrom<i128>>>(&self) -> Numbers {
-        self.column::<T>(|found| match found {
-            Found::Integer(None) | Found::Real(None) => Some(None),
-            Found::Integer(Some(value)) => T::Native::try_from(value).ok().map(Some),
-            Found::Real(Some(_)) | Found::Unknown => None,
-        })
-    }
-
-    fn reals<T: ArrowPrimitiveType>(&self, native: impl Fn(f64) -> T::Native) -> Numbers {
-        self.column::<T>(|found| match found {
-            Found::Integer(None) | Found::Real(None) => Some(None),
-            Found::Real(Some(value)) => Some(Some(native(value))),
-            Found::Integer(Some(_)) | Found::Unknown => None,
-        })
     }
 }
 
@@ -348,106 +244,5 @@ fn is_exact(from: &DataType, to: &DataType) -> bool {
         // Averages of wide integers are checked when they are known.
         D::Float64 => from.is_integer() || matches!(from, D::Float32 | D::Float64),
         _ => false,
-    }
-}
-
-/// An aggregate of some parts of an array.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Found {
-    /// `None` if there is no value.
-    Integer(Option<i128>),
-    Real(Option<f64>),
-    /// It does not fit.
-    Unknown,
-}
-
-impl Found {
-    /// Whether aggregates of groups have the values of SQL: none was too large, and there are no
-    /// NaNs, which SQL does not leave out.
-    pub(super) fn are_known(values: &[GroupedValues]) -> bool {
-        values.iter().all(|values| !values.overflowed && !values.has_nan)
-    }
-
-    /// The value of an aggregate of a group, if it is known.
-    pub(super) fn of_group(values: &GroupedValues, group: usize) -> Self {
-        if values.column.cell_val_num != CellValNum::ONE {
-            return Self::Unknown;
-        }
-        if values.are_reals() { Self::Real(values.real(group)) } else { Self::Integer(values.integer(group)) }
-    }
-
-    pub(super) fn of(value: &AggregateValue) -> Self {
-        if value.overflowed() || value.has_nan() {
-            Self::Unknown
-        } else if value.datatype.physical().is_float() {
-            Self::Real(value.as_f64())
-        } else {
-            let integer = value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-            Self::Integer(integer)
-        }
-    }
-
-    const fn is_none(self) -> bool {
-        matches!(self, Self::Integer(None) | Self::Real(None))
-    }
-
-    const fn integer(self) -> Option<i128> {
-        match self {
-            Self::Integer(value) => value,
-            Self::Real(_) | Self::Unknown => None,
-        }
-    }
-
-    /// The aggregate of two sets of cells.
-    pub(super) fn and(self, other: Self, aggregate: &Aggregate) -> Self {
-        use tdb_array::AggregateFunction::{Max, Min};
-        let function = aggregate.function();
-        match (self, other) {
-            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
-            (none, some) | (some, none) if none.is_none() => some,
-            (Self::Integer(Some(a)), Self::Integer(Some(b))) => Self::Integer(Some(match function {
-                Min => a.min(b),
-                Max => a.max(b),
-                _ => a.saturating_add(b),
-            })),
-            (Self::Real(Some(a)), Self::Real(Some(b))) => Self::Real(Some(match function {
-                Min => a.min(b),
-                Max => a.max(b),
-                _ => a + b,
-            })),
-            _ => Self::Unknown,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn real(value: f64) -> Found {
-        Found::Real(Some(value))
-    }
-
-    #[test]
-    fn sums_of_parts_are_added_and_extremes_compared() {
-        let of_both = |aggregate: &Aggregate| match real(2.5).and(real(-1.0), aggregate) {
-            Found::Real(value) => value,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(of_both(&Aggregate::sum("a")), Some(1.5));
-        assert_eq!(of_both(&Aggregate::min("a")), Some(-1.0));
-        assert_eq!(of_both(&Aggregate::max("a")), Some(2.5));
-    }
-
-    #[test]
-    fn a_part_without_cells_changes_nothing() {
-        for aggregate in [Aggregate::sum("a"), Aggregate::min("a"), Aggregate::max("a")] {
-            let nothing = Found::Integer(None);
-            assert!(nothing.is_none() && nothing.and(nothing, &aggregate).is_none());
-            for found in [nothing.and(real(7.0), &aggregate), real(7.0).and(nothing, &aggregate)] {
-                assert!(matches!(found, Found::Real(Some(7.0))), "{found:?}");
-            }
-        }
-        assert!(matches!(Found::Unknown.and(real(7.0), &Aggregate::sum("a")), Found::Unknown));
     }
 }

@@ -10,10 +10,12 @@
 //! there are NaNs, which SQL orders, are left to DataFusion, which then runs the plan that was
 //! replaced.
 
-mod computed;
 mod distinct;
+mod exec;
 mod function;
+mod group_columns;
 mod groups;
+mod number;
 mod totals;
 
 use std::sync::Arc;
@@ -38,8 +40,8 @@ use crate::Result;
 use crate::exec::TdbExec;
 use crate::scan::Scan;
 
-/// A plan with its aggregations of arrays replaced. It is `free` if nobody relies on how its rows
-/// are distributed over partitions.
+/// Replaces the aggregations of arrays in a plan. The plan is `free` if no operator above it relies
+/// on how its rows are distributed over partitions.
 fn replaced(plan: Arc<dyn ExecutionPlan>, free: bool) -> Result<Arc<dyn ExecutionPlan>> {
     if let Some(replaced) = Totals::of(&plan) {
         return Ok(replaced);
@@ -47,10 +49,11 @@ fn replaced(plan: Arc<dyn ExecutionPlan>, free: bool) -> Result<Arc<dyn Executio
     if let Some(replaced) = Groups::of(&plan, free)? {
         return Ok(replaced);
     }
-    let free = free && hands_on(&plan);
+    let free = free && keeps_distribution(&plan);
     let before: Vec<_> = plan.children().into_iter().map(Arc::clone).collect();
     let children = before.iter().map(|child| replaced(Arc::clone(child), free));
     let children = children.collect::<Result<Vec<_>>>()?;
+    // One child was made of each.
     let same = before.iter().zip(&children).all(|(before, child)| Arc::ptr_eq(before, child));
     if same {
         Ok(plan)
@@ -59,8 +62,9 @@ fn replaced(plan: Arc<dyn ExecutionPlan>, free: bool) -> Result<Arc<dyn Executio
     }
 }
 
-/// Whether an operator takes rows in any partitions, and its own are no more than those.
-fn hands_on(plan: &Arc<dyn ExecutionPlan>) -> bool {
+/// Whether an operator works with any distribution of its input over partitions, and promises no
+/// other one than that of its input.
+fn keeps_distribution(plan: &Arc<dyn ExecutionPlan>) -> bool {
     plan.is::<ProjectionExec>()
         || plan.is::<FilterExec>()
         || plan.is::<SortExec>()
@@ -94,7 +98,7 @@ impl PhysicalOptimizerRule for AggregateArrays {
 fn of_scan(first: &AggregateExec) -> Option<(Arc<Scan>, Vec<Function>)> {
     let input = first.input();
     let input = input.downcast_ref::<CooperativeExec>().map_or(input, |inner| inner.input());
-    let scan = input.downcast_ref::<TdbExec>()?.whole()?;
+    let scan = input.downcast_ref::<TdbExec>()?.unlimited_scan()?;
     if scan.state.table.dense || scan.parts.is_empty() || first.filter_expr().iter().any(Option::is_some) {
         return None;
     }

@@ -12,11 +12,13 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use tdb_array::Aggregate;
 
-use super::computed::{Compute, Computed, of_parts};
-use super::distinct::{self, Values};
-use super::function::{Found, Function};
+use super::distinct::{self, DistinctValues};
+use super::exec::{ArrayAggregate, ArrayAggregateExec, run_on_parts};
+use super::function::Function;
+use super::number::AggregateNumber;
 use super::of_scan;
 use crate::Result;
+use crate::error::internal;
 use crate::scan::Scan;
 
 /// Aggregates of all cells of a scan.
@@ -26,8 +28,8 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// What computes the same as a plan; `None` if it is not an aggregation that arrays can
-    /// compute.
+    /// The plan that computes the same in the array; `None` if the plan is not an aggregation that
+    /// arrays can compute.
     pub(super) fn of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let last = plan.downcast_ref::<AggregateExec>()?;
         let first = match last.mode() {
@@ -43,30 +45,32 @@ impl Totals {
         if [last, first].iter().any(|part| !part.group_expr().is_true_no_grouping()) {
             return None;
         }
-        let (scan, functions) = of_scan(first).or_else(|| distinct::of_values(first))?;
+        let (scan, functions) = of_scan(first).or_else(|| distinct::of_distinct_count(first))?;
         if !distinct::are_computed(&functions, &scan) {
             return None;
         }
         // Once DataFusion knows a small value, it tells the scan to leave out tiles without smaller
         // ones; a condition is looked at in all tiles.
         let are_extremes = functions.iter().all(|own| matches!(own, Function::Min(_) | Function::Max(_)));
-        if are_extremes && !scan.about.condition.is_empty() {
+        if are_extremes && !scan.summary.condition.is_empty() {
             return None;
         }
-        Some(Computed::in_place_of(Self { functions }, scan, Arc::clone(plan)))
+        Some(ArrayAggregateExec::instead_of(Self { functions }, scan, Arc::clone(plan)))
     }
 
-    /// The row of the result, given the values of the aggregates, and those of columns.
+    /// The row of the result, given the aggregates of the array, and the counts of different
+    /// values.
     fn row(
         &self,
         schema: &SchemaRef,
-        (needs, found): (&[Aggregate], &[Found]),
-        values: &[Values],
+        found: &[(Aggregate, AggregateNumber)],
+        values: &[DistinctValues],
     ) -> Result<Option<RecordBatch>> {
         let mut columns = Vec::with_capacity(self.functions.len());
         for (function, field) in self.functions.iter().zip(schema.fields()) {
-            let own = function.places(needs).into_iter().filter_map(|at| found.get(at).copied());
-            let own: Vec<_> = own.chain(Values::count(values, function)).collect();
+            let own = function.select(found, |(aggregate, _)| aggregate)?;
+            let own = own.into_iter().map(|(_, number)| *number);
+            let own: Vec<_> = own.chain(DistinctValues::count(values, function)).collect();
             let Some(value) = function.value(&own, field.data_type()) else {
                 return Ok(None);
             };
@@ -79,7 +83,7 @@ impl Totals {
     }
 }
 
-impl Compute for Totals {
+impl ArrayAggregate for Totals {
     const NAME: &'static str = "TdbAggregateExec";
 
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -92,10 +96,12 @@ impl Compute for Totals {
         schema: &SchemaRef,
         memory: &Arc<MemoryReservation>,
     ) -> Result<Option<Vec<RecordBatch>>> {
-        let needs = Function::all_needs(&self.functions);
-        let Some(found) = totals(scan, memory, &needs).await? else { return Ok(None) };
-        let Some(values) = Values::find(&self.functions, scan, memory).await? else { return Ok(None) };
-        let row = self.row(schema, (&needs, &found), &values)?;
+        let aggregates = Function::all_aggregates(&self.functions);
+        let Some(found) = totals(scan, memory, aggregates).await? else { return Ok(None) };
+        let Some(values) = DistinctValues::find(&self.functions, scan, memory).await? else {
+            return Ok(None);
+        };
+        let row = self.row(schema, &found, &values)?;
         Ok(row.map(|row| vec![row]))
     }
 }
@@ -105,18 +111,25 @@ impl Compute for Totals {
 async fn totals(
     scan: &Scan,
     memory: &Arc<MemoryReservation>,
-    needs: &[Aggregate],
-) -> Result<Option<Vec<Found>>> {
-    if needs.is_empty() {
+    aggregates: Vec<Aggregate>,
+) -> Result<Option<Vec<(Aggregate, AggregateNumber)>>> {
+    if aggregates.is_empty() {
         return Ok(Some(Vec::new()));
     }
-    let own = needs.to_vec();
-    let Some(found) = of_parts(scan, memory, move |part| part.aggregate(own.clone())).await? else {
+    let own = aggregates.clone();
+    let Some(found) = run_on_parts(scan, memory, move |part| part.aggregate(own.clone())).await? else {
         return Ok(None);
     };
-    let found = found.iter().map(|values| values.iter().map(Found::of).collect::<Vec<_>>());
-    Ok(found.reduce(|sum, more| {
-        let both = sum.into_iter().zip(more).zip(needs);
-        both.map(|((one, other), aggregate)| one.and(other, aggregate)).collect()
-    }))
+    let mut found = found.iter().map(|values| values.iter().map(AggregateNumber::of).collect::<Vec<_>>());
+    let Some(first) = found.next().filter(|first| first.len() == aggregates.len()) else {
+        return Err(internal("the array has computed another number of aggregates"));
+    };
+    let mut totals: Vec<_> = aggregates.into_iter().zip(first).collect();
+    for part in found {
+        // Every part has the aggregates in the order in which they were asked for.
+        for ((aggregate, total), more) in totals.iter_mut().zip(part) {
+            *total = total.and(more, aggregate);
+        }
+    }
+    Ok(Some(totals))
 }

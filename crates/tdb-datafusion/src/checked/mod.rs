@@ -1,14 +1,14 @@
-//! Integers that do not fit their type are errors, in `+`, `-`, `*`, negation and `sum`.
-//! DataFusion's own functions begin again at the other end of the type. Extremes are those of all
-//! rows, and of all reals, infinities and NaN among them. Zeros of both signs count once.
+//! Checked arithmetic: overflow of integers is an error in `+`, `-`, `*`, negation and `sum`, where
+//! DataFusion's own functions wrap around. `min` and `max` are those of all rows, infinities and
+//! NaN among them. `count(DISTINCT …)` counts zeros of both signs once.
 //!
-//! A rule of the session puts functions of this crate in their place, which have the same names in
-//! results.
+//! A rule of the session replaces DataFusion's functions by those of this crate, which have the
+//! same names in results.
 
-mod extreme;
+mod min_max;
 mod operators;
+mod signed_zero;
 mod sum;
-mod zero;
 
 use std::sync::{Arc, LazyLock};
 
@@ -21,13 +21,13 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use self::extreme::Extreme;
+use self::min_max::MinMax;
 use self::operators::{Checked, Operation};
 use self::sum::CheckedSum;
 use crate::Result;
 use crate::rules::rewrite;
 
-/// Puts functions that notice integers which do not fit in the place of DataFusion's.
+/// Replaces functions of DataFusion by functions that notice integers which do not fit.
 #[derive(Debug)]
 pub(crate) struct CheckedArithmetic;
 
@@ -42,9 +42,9 @@ impl AnalyzerRule for CheckedArithmetic {
                 function.func = sum();
                 Ok(Transformed::yes(Expr::AggregateFunction(AggregateFunction { ..function })))
             }
-            Expr::AggregateFunction(mut aggregate) => match Extreme::instead_of(&aggregate, schema) {
+            Expr::AggregateFunction(mut aggregate) => match MinMax::instead_of(&aggregate, schema) {
                 Some(own) => {
-                    aggregate.func = extreme::function(own);
+                    aggregate.func = min_max::function(own);
                     Ok(Transformed::yes(Expr::AggregateFunction(aggregate)))
                 }
                 None => Ok(Transformed::no(Expr::AggregateFunction(aggregate))),
@@ -52,10 +52,11 @@ impl AnalyzerRule for CheckedArithmetic {
             Expr::WindowFunction(function) => Ok(window(function)),
             expr => arithmetic(expr, schema),
         })
-        .and_then(zero::counted_once)
+        .and_then(signed_zero::counted_once)
     }
 }
 
+/// Replaces `sum` as a window function.
 fn window(mut function: Box<WindowFunction>) -> Transformed<Expr> {
     match &function.fun {
         WindowFunctionDefinition::AggregateUDF(own) if is_unchecked_sum(own) => {
@@ -66,7 +67,7 @@ fn window(mut function: Box<WindowFunction>) -> Transformed<Expr> {
     }
 }
 
-/// Puts a checked function in the place of an operator of integers.
+/// Replaces an operator of integers by a checked function.
 pub(crate) fn arithmetic(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let is_integer = |side: &Expr| side.get_type(schema).is_ok_and(|data_type| data_type.is_integer());
     let call = |operation, arguments| {
@@ -124,8 +125,8 @@ impl PlanFunctions {
     /// The function of this name that takes rows.
     #[must_use]
     pub fn aggregate(name: &str) -> Option<Arc<AggregateUDF>> {
-        let extremes = Extreme::all().map(extreme::function);
-        core::iter::once(sum()).chain(extremes).find(|own| own.name() == name)
+        let others = MinMax::all().map(min_max::function);
+        core::iter::once(sum()).chain(others).find(|own| own.name() == name)
     }
 
     /// Whether a function is one of these.
@@ -137,6 +138,6 @@ impl PlanFunctions {
     /// Whether a function is one of these.
     #[must_use]
     pub fn has_aggregate(function: &AggregateUDF) -> bool {
-        function.inner().is::<CheckedSum>() || function.inner().is::<Extreme>()
+        function.inner().is::<CheckedSum>() || function.inner().is::<MinMax>()
     }
 }

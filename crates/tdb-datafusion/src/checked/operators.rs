@@ -13,7 +13,7 @@ use datafusion::physical_expr_common::datum::apply;
 
 use crate::Result;
 
-/// What is computed.
+/// An arithmetic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Operation {
     Add,
@@ -79,7 +79,7 @@ impl Checked {
     }
 }
 
-/// The result of an operation as the type that it must have: a value that does not fit is an error.
+/// The error of an operation whose result has a type.
 fn failed(error: ArrowError, data_type: &DataType) -> DataFusionError {
     match error {
         ArrowError::ArithmeticOverflow(what) => exec_datafusion_err!(

@@ -1,4 +1,4 @@
-//! The values of expressions without columns.
+//! Constant folding: the values of expressions without columns.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Cast, Expr, Volatility};
 use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 
-use super::place::instant_of_text;
+use super::times::instant_of_text;
 use crate::checked;
 
 /// The value of an expression that is the same for every row and every query. `None` if it is not,
@@ -25,6 +25,7 @@ pub(super) fn value(expr: &Expr, options: &Arc<ConfigOptions>) -> Option<ScalarV
     computed(expr, options).or_else(|| far_time(expr))
 }
 
+/// Evaluates an expression as the session would, with checked arithmetic.
 fn computed(expr: &Expr, options: &Arc<ConfigOptions>) -> Option<ScalarValue> {
     let schema = DFSchema::empty();
     let context = SimplifyContext::builder().with_config_options(Arc::clone(options)).build();
@@ -57,7 +58,7 @@ fn is_foldable(expr: &Expr) -> bool {
     }
 }
 
-/// `TIMESTAMP '3000-01-01'`, which DataFusion takes for nanoseconds, which end in 2262.
+/// The value of `TIMESTAMP '3000-01-01'`: DataFusion reads it as nanoseconds, which end in 2262.
 fn far_time(expr: &Expr) -> Option<ScalarValue> {
     let Expr::Cast(Cast { expr, field }) = expr else { return None };
     let DataType::Timestamp(TimeUnit::Nanosecond, zone) = field.data_type() else { return None };

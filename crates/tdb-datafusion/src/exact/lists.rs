@@ -1,8 +1,8 @@
-//! Several lists of constants over one expression become one list.
+//! Joins several `IN` lists of constants over one expression into one list.
 //!
-//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` as well. Where nothing is left it says `false`
-//! or `true`, also of a null, and it takes two constants for different values if they are written
-//! differently. After this module there is nothing left for it to join.
+//! The optimizer joins `x IN (1, 2) AND x IN (2, 3)` too. But if nothing is left, it makes `false`
+//! or `true` of it even where `x` is null, and it considers two constants different if they are
+//! written differently. After this module there is nothing left for it to join.
 
 use std::collections::HashSet;
 
@@ -10,17 +10,17 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator, binary_expr, lit};
 
-use super::place::values_of;
+use super::position::values_of;
 use super::{Comparisons, always, never};
 
 /// A term of a chain: a list, or anything else.
-enum Kept {
-    List(Set),
+enum Term {
+    List(ValueSet),
     Other(Expr),
 }
 
 /// The values in a list, or all others.
-struct Set {
+struct ValueSet {
     expr: Expr,
     negated: bool,
     values: Vec<ScalarValue>,
@@ -33,14 +33,14 @@ impl Comparisons<'_> {
         let mut terms = Vec::new();
         flatten(chain, op, &mut terms);
         terms.iter().filter(|term| list_of(term).is_some()).nth(1)?;
-        let (mut kept, mut joined): (Vec<Kept>, bool) = (Vec::with_capacity(terms.len()), false);
+        let (mut kept, mut joined): (Vec<Term>, bool) = (Vec::with_capacity(terms.len()), false);
         for term in terms {
             let Some(set) = self.set(term) else {
-                kept.push(Kept::Other(term.clone()));
+                kept.push(Term::Other(term.clone()));
                 continue;
             };
             let same = kept.iter_mut().find_map(|other| match other {
-                Kept::List(other) if other.expr == set.expr => Some(other),
+                Term::List(other) if other.expr == set.expr => Some(other),
                 _ => None,
             });
             match same {
@@ -48,18 +48,18 @@ impl Comparisons<'_> {
                     joined = true;
                     other.join(set, op);
                 }
-                None => kept.push(Kept::List(set)),
+                None => kept.push(Term::List(set)),
             }
         }
         let terms = kept.into_iter().map(|term| match term {
-            Kept::List(set) => set.into_expr(),
-            Kept::Other(expr) => expr,
+            Term::List(set) => set.into_expr(),
+            Term::Other(expr) => expr,
         });
         terms.reduce(|left, right| binary_expr(left, op, right)).filter(|_| joined)
     }
 
     /// The set of a list of constants.
-    fn set(&self, expr: &Expr) -> Option<Set> {
+    fn set(&self, expr: &Expr) -> Option<ValueSet> {
         let (InList { expr, list, .. }, negated) = list_of(expr)?;
         let own = self.type_of(expr)?;
         let values = list.iter().map(|element| {
@@ -67,14 +67,14 @@ impl Comparisons<'_> {
             value.cast_to(values_of(&own)).ok()
         });
         let values = values.collect::<Option<Vec<_>>>()?;
-        (!expr.is_volatile()).then(|| Set { expr: (**expr).clone(), negated, values })
+        (!expr.is_volatile()).then(|| ValueSet { expr: (**expr).clone(), negated, values })
     }
 }
 
-impl Set {
+impl ValueSet {
     /// The values in both sets (`AND`), or in at least one of them (`OR`).
     fn join(&mut self, mut other: Self, op: Operator) {
-        // What is in neither of two sets is not in their union: `OR` is `AND` of the complements.
+        // A value in neither of two sets is not in their union: `OR` is `AND` of the complements.
         let both = op == Operator::And;
         match (self.negated != both, other.negated != both) {
             (true, true) => self.keep(&other, true),

@@ -1,16 +1,18 @@
-//! Comparisons of values of different types say what is true of the values themselves.
+//! Exact comparisons of values of different types.
 //!
 //! DataFusion converts one side of a comparison to the type of the other, or both to a third one,
-//! and some of these conversions round: of 2^53 + 1 and a column of reals, of 0.5 s and a column of
-//! seconds. A rule of the session looks at comparisons before that. A constant becomes a value of
-//! the other side's type, or, where that type does not have it, the greatest value below it: then
-//! `=` is never true, and `<` and `<=` are `<=` that value. Two sides that are no constants are
-//! compared in parts that are exact.
+//! and some of these conversions round: 2^53 + 1 compared with a column of doubles, or 0.5 s
+//! compared with a column of seconds. A rule of the session rewrites such comparisons before that.
+//! A constant becomes a value of the other side's type or, if the type does not have it, the
+//! greatest value below it: then `=` is never true, and `<` and `<=` become `<=` that value. A
+//! comparison without a constant is taken apart into comparisons that are exact.
 
 mod constant;
 mod lists;
 mod pairs;
-mod place;
+mod position;
+mod reals;
+mod times;
 
 use std::sync::Arc;
 
@@ -22,8 +24,9 @@ use datafusion::logical_expr::expr::{Between, Case, InList, InSubquery, SetCompa
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, binary_expr, lit};
 use datafusion::optimizer::AnalyzerRule;
 
-use self::place::{Place, place, values_of};
-pub(crate) use self::place::{instant_of_text, time};
+use self::pairs::Side;
+use self::position::{Position, position, values_of};
+pub(crate) use self::times::{instant_of_text, time};
 use crate::Result;
 use crate::rules::rewrite;
 
@@ -56,14 +59,14 @@ struct Comparisons<'a> {
 }
 
 impl Comparisons<'_> {
-    /// What an expression is to be replaced by, if it compares anything inexactly.
+    /// The expression that replaces an inexact comparison; `None` if the expression is exact.
     fn exact(&self, expr: &Expr) -> Result<Option<Expr>> {
         match expr {
             Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(*op) => {
                 self.compare(left, *op, right)
             }
-            // The nodes of a chain come from the innermost one: each but the last has been joined
-            // already.
+            // The nodes of a chain are visited from the innermost one: all but the last one have
+            // been joined already.
             Expr::BinaryExpr(BinaryExpr { op: op @ (Operator::And | Operator::Or), .. }) => {
                 Ok(self.joined_lists(expr, *op))
             }
@@ -86,7 +89,7 @@ impl Comparisons<'_> {
         }
     }
 
-    /// The type of an expression; `None` if it has none, which DataFusion will complain of.
+    /// The type of an expression; `None` if it has none, which DataFusion will report.
     fn type_of(&self, expr: &Expr) -> Option<DataType> {
         expr.get_type(self.schema).ok()
     }
@@ -95,41 +98,45 @@ impl Comparisons<'_> {
         constant::value(expr, self.options)
     }
 
-    /// The place of an expression among the values of a type, if it is a constant of another one.
-    fn place(&self, expr: &Expr, of: &DataType) -> Result<Option<Place>> {
+    /// The position of an expression among the values of a type, if it is a constant of another
+    /// one.
+    fn position(&self, expr: &Expr, of: &DataType) -> Result<Option<Position>> {
         let Some(own) = self.type_of(expr) else { return Ok(None) };
         if values_of(&own) == values_of(of) {
             return Ok(None);
         }
-        self.constant(expr).map_or(Ok(None), |value| place(&value, of))
+        self.constant(expr).map_or(Ok(None), |value| position(&value, of))
     }
 
     fn compare(&self, left: &Expr, op: Operator, right: &Expr) -> Result<Option<Expr>> {
         let (Some(left_type), Some(right_type)) = (self.type_of(left), self.type_of(right)) else {
             return Ok(None);
         };
+        let left_side = Side { expr: left, data_type: &left_type };
+        let right_side = Side { expr: right, data_type: &right_type };
         if values_of(&left_type) == values_of(&right_type) {
-            return Ok(pairs::of_dictionaries((left, &left_type), op, (right, &right_type)));
+            return Ok(pairs::of_dictionaries(left_side, op, right_side));
         }
-        if let Some(place) = self.place(right, &left_type)? {
-            return Ok(Some(against(left, op, place)));
+        if let Some(position) = self.position(right, &left_type)? {
+            return Ok(Some(against(left, op, position)));
         }
-        if let Some(place) = self.place(left, &right_type)? {
-            return Ok(Some(against(right, op.swap().unwrap_or(op), place)));
+        if let Some(position) = self.position(left, &right_type)? {
+            // An operator that cannot be swapped is symmetric.
+            return Ok(Some(against(right, op.swap().unwrap_or(op), position)));
         }
         if self.constant(left).is_some_and(|value| value.is_null())
             || self.constant(right).is_some_and(|value| value.is_null())
         {
             return Ok(None);
         }
-        pairs::compare((left, &left_type), op, (right, &right_type))
+        pairs::compare(left_side, op, right_side)
     }
 
     fn between(&self, between: &Between) -> Result<Option<Expr>> {
         let Between { expr, negated, low, high } = between;
         let Some(own) = self.type_of(expr) else { return Ok(None) };
-        if let (Some(Place::At(low)), Some(Place::At(high))) =
-            (self.place(low, &own)?, self.place(high, &own)?)
+        if let (Some(Position::At(low)), Some(Position::At(high))) =
+            (self.position(low, &own)?, self.position(high, &own)?)
         {
             let (low, high) = (Box::new(lit(low)), Box::new(lit(high)));
             return Ok(Some(Expr::Between(Between::new(expr.clone(), *negated, low, high))));
@@ -154,12 +161,12 @@ impl Comparisons<'_> {
         let is_null = |element: &&Expr| self.constant(element).is_some_and(|value| value.is_null());
         let has_null = list.iter().any(|element| is_null(&element));
         for element in list.iter().filter(|element| !is_null(element)) {
-            match self.place(element, &own)? {
-                Some(Place::At(value)) => {
+            match self.position(element, &own)? {
+                Some(Position::At(value)) => {
                     changed = true;
                     among.push(lit(value));
                 }
-                Some(Place::Above(_)) => changed = true,
+                Some(Position::Above(_)) => changed = true,
                 None => match self.compare(expr, Operator::Eq, element)? {
                     Some(equal) => {
                         changed = true;
@@ -189,8 +196,8 @@ impl Comparisons<'_> {
         Ok(any.map(|any| if *negated { !any } else { any }))
     }
 
-    /// Adds the zero of the other sign to a list of reals that has one of them: long lists compare
-    /// bits. True if it did.
+    /// Adds the zero of the other sign to a list of floating-point numbers that has one zero,
+    /// because DataFusion compares the bits of long lists. Returns whether it added one.
     fn both_zeros(&self, list: &mut Vec<Expr>, of: &DataType) -> bool {
         if !matches!(of, DataType::Float32 | DataType::Float64) {
             return false;
@@ -239,11 +246,11 @@ fn is_negative(value: &ScalarValue) -> bool {
     }
 }
 
-/// The comparison of an expression with a constant that has this place among its values.
-fn against(expr: &Expr, op: Operator, place: Place) -> Expr {
-    let below = match place {
-        Place::At(value) => return binary_expr(expr.clone(), op, lit(value)),
-        Place::Above(below) => below,
+/// The comparison of an expression with a constant that has this position among its values.
+fn against(expr: &Expr, op: Operator, position: Position) -> Expr {
+    let below = match position {
+        Position::At(value) => return binary_expr(expr.clone(), op, lit(value)),
+        Position::Above(below) => below,
     };
     match (op, below) {
         (Operator::IsDistinctFrom, _) => lit(true),

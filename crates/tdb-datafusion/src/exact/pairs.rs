@@ -1,5 +1,5 @@
-//! Comparisons of two sides of different types, neither of which is a constant (yet: a constant may
-//! take the place of a column of a subquery later, and of `now()`).
+//! Comparisons of two sides of different types, neither of which is a constant. (One may become a
+//! constant later: a column of a subquery, or `now()`.)
 
 use core::cmp::Ordering;
 
@@ -12,16 +12,23 @@ use datafusion::logical_expr::{
     Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast, binary_expr, lit, when,
 };
 
-use super::place::{unit, values_of};
+use super::position::values_of;
+use super::times::unit;
 use crate::Result;
 
+/// One side of a comparison.
+#[derive(Clone, Copy)]
+pub(super) struct Side<'a> {
+    pub(super) expr: &'a Expr,
+    pub(super) data_type: &'a DataType,
+}
+
 /// An exact comparison of two sides; `None` if DataFusion's is exact.
-pub(super) fn compare(
-    (left, left_type): (&Expr, &DataType),
-    op: Operator,
-    (right, right_type): (&Expr, &DataType),
-) -> Result<Option<Expr>> {
+pub(super) fn compare(left_side: Side<'_>, op: Operator, right_side: Side<'_>) -> Result<Option<Expr>> {
     use DataType as D;
+    let Side { expr: left, data_type: left_type } = left_side;
+    let Side { expr: right, data_type: right_type } = right_side;
+    // An operator that cannot be swapped is symmetric.
     let swapped = op.swap().unwrap_or(op);
     Ok(match (values_of(left_type), values_of(right_type)) {
         (D::Int64 | D::UInt64 | D::Decimal128(_, 0), D::Float32 | D::Float64) => {
@@ -37,26 +44,26 @@ pub(super) fn compare(
         // Text is converted as DataFusion would, but before the units are looked at.
         (D::Timestamp(_, zone), D::Utf8 | D::LargeUtf8 | D::Utf8View) => {
             let time = D::Timestamp(TimeUnit::Nanosecond, zone.clone());
-            return compare((left, left_type), op, (&to(right, time.clone()), &time));
+            return compare(left_side, op, Side { expr: &to(right, time.clone()), data_type: &time });
         }
         (D::Utf8 | D::LargeUtf8 | D::Utf8View, D::Timestamp(..) | D::Date32 | D::Date64) => {
-            return compare((right, right_type), swapped, (left, left_type));
+            return compare(right_side, swapped, left_side);
         }
         (D::Date32 | D::Date64, D::Utf8 | D::LargeUtf8 | D::Utf8View) => {
             let time = D::Timestamp(TimeUnit::Nanosecond, None);
-            return compare((left, left_type), op, (&to(right, time.clone()), &time));
+            return compare(left_side, op, Side { expr: &to(right, time.clone()), data_type: &time });
         }
         // DataFusion would compare them in nanoseconds, which do not have all years.
         (D::Date32 | D::Date64, D::Timestamp(_, zone)) => {
             let time = D::Timestamp(of_dates(left_type), zone.clone());
             let left = to(left, time.clone());
             return Ok(Some(
-                compare((&left, &time), op, (right, right_type))?
+                compare(Side { expr: &left, data_type: &time }, op, right_side)?
                     .unwrap_or_else(|| binary_expr(left, op, right.clone())),
             ));
         }
         (D::Timestamp(..), D::Date32 | D::Date64) => {
-            return compare((right, right_type), swapped, (left, left_type));
+            return compare(right_side, swapped, left_side);
         }
         (D::Timestamp(one, from), D::Timestamp(second, other)) => {
             if let [Some(zone), None] | [None, Some(zone)] = [from, other]
@@ -66,12 +73,10 @@ pub(super) fn compare(
                     "{left} and {right} cannot be compared: one is in the zone {zone}, the other has none. Convert one (AT TIME ZONE)"
                 );
             }
-            of_units((left, left_type), op, (right, right_type), (*one, *second))
+            of_units(left_side, op, right_side, (*one, *second))
         }
         // DataFusion would make intervals of them, which hold less.
-        (D::Duration(one), D::Duration(other)) => {
-            of_units((left, left_type), op, (right, right_type), (*one, *other))
-        }
+        (D::Duration(one), D::Duration(other)) => of_units(left_side, op, right_side, (*one, *other)),
         _ => None,
     })
 }
@@ -84,16 +89,16 @@ fn of_dates(dates: &DataType) -> TimeUnit {
     }
 }
 
-/// Times of two units.
+/// Compares times of two units.
 fn of_units(
-    (left, left_type): (&Expr, &DataType),
+    left: Side<'_>,
     op: Operator,
-    (right, right_type): (&Expr, &DataType),
+    right: Side<'_>,
     (one, other): (TimeUnit, TimeUnit),
 ) -> Option<Expr> {
     match unit(one).cmp(&unit(other)) {
-        Ordering::Greater => coarse_with_fine(left, left_type, op, right, (one, other)),
-        Ordering::Less => coarse_with_fine(right, right_type, op.swap().unwrap_or(op), left, (other, one)),
+        Ordering::Greater => coarse_with_fine(left, op, right.expr, (one, other)),
+        Ordering::Less => coarse_with_fine(right, op.swap().unwrap_or(op), left.expr, (other, one)),
         Ordering::Equal => None,
     }
 }
@@ -106,13 +111,9 @@ fn integers_of_dictionaries<'a>(left: &'a DataType, right: &DataType) -> Option<
 }
 
 /// Two dictionaries of integers as their values.
-pub(super) fn of_dictionaries(
-    (left, left_type): (&Expr, &DataType),
-    op: Operator,
-    (right, right_type): (&Expr, &DataType),
-) -> Option<Expr> {
-    let values = integers_of_dictionaries(left_type, right_type)?;
-    Some(binary_expr(to(left, values.clone()), op, to(right, values.clone())))
+pub(super) fn of_dictionaries(left: Side<'_>, op: Operator, right: Side<'_>) -> Option<Expr> {
+    let values = integers_of_dictionaries(left.data_type, right.data_type)?;
+    Some(binary_expr(to(left.expr, values.clone()), op, to(right.expr, values.clone())))
 }
 
 fn is_utc(zone: &str) -> bool {
@@ -123,9 +124,10 @@ fn to(expr: &Expr, data_type: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr.clone()), data_type))
 }
 
-/// Integers of 64 bits, or decimal numbers without digits behind the point, and reals. Rounding
-/// keeps their order, so that the rounded integer decides unless it is equal; a real that is equal
-/// to one is an integer itself, and has fewer digits than a decimal number.
+/// Compares integers of 64 bits, or decimal numbers without digits after the point, with
+/// floating-point numbers. Rounding keeps their order, so the rounded integer decides unless it is
+/// equal; a floating-point number that is equal to one is an integer itself, and has fewer digits
+/// than a decimal number.
 fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     use Operator as O;
     let (rounded, real_as_double) = (to(long, DataType::Float64), to(real, DataType::Float64));
@@ -142,12 +144,11 @@ fn long_with_real(long: &Expr, op: Operator, real: &Expr) -> Expr {
     }
 }
 
-/// Times of a coarser unit and of a finer one, in the coarser unit: DataFusion would convert the
-/// coarser one, which may not fit, and take the conversion back by cutting where the finer one
-/// turns out to be a constant.
+/// Compares times of a coarser unit and of a finer one in the coarser unit: DataFusion would
+/// convert the coarser one, which may not fit, and take the conversion back by cutting where the
+/// finer one turns out to be a constant.
 fn coarse_with_fine(
-    coarse: &Expr,
-    coarse_type: &DataType,
+    coarse: Side<'_>,
     op: Operator,
     fine: &Expr,
     (unit_of_coarse, unit_of_fine): (TimeUnit, TimeUnit),
@@ -156,11 +157,11 @@ fn coarse_with_fine(
     let ratio = i64::try_from(unit(unit_of_coarse).checked_div(unit(unit_of_fine))?).ok()?;
     let count = to(fine, DataType::Int64);
     let (whole, rest) = (count.clone() / lit(ratio), count % lit(ratio));
-    let back = |count: Expr| to(&count, values_of(coarse_type).clone());
+    let back = |count: Expr| to(&count, values_of(coarse.data_type).clone());
     let step = |is_step: Expr| when(is_step, lit(1i64)).otherwise(lit(0i64)).ok();
     let floor = back(whole.clone() - step(rest.clone().lt(lit(0i64)))?);
     let ceiling = back(whole + step(rest.gt(lit(0i64)))?);
-    let with = |op, side: &Expr| binary_expr(coarse.clone(), op, side.clone());
+    let with = |op, side: &Expr| binary_expr(coarse.expr.clone(), op, side.clone());
     Some(match op {
         O::Eq => with(O::Eq, &floor).and(with(O::Eq, &ceiling)),
         O::NotEq => with(O::NotEq, &floor).or(with(O::NotEq, &ceiling)),

@@ -17,13 +17,13 @@ pub(super) struct Conversion<'a> {
     pub(super) to: &'a DataType,
 }
 
-/// What is not representable becomes null.
+/// A value that the type does not have becomes null.
 const NULLS: CastOptions<'static> =
     CastOptions { safe: true, format_options: datafusion::arrow::util::display::FormatOptions::new() };
 
 impl Conversion<'_> {
-    /// The values as those of the column, each of them unchanged: reals are rounded to the nearest
-    /// one of the column.
+    /// Converts values to the type of the column without changing them. Only floating-point numbers
+    /// are rounded, to the nearest one of the type.
     pub(super) fn of(self, values: &ArrayRef) -> Result<ArrayRef> {
         use DataType as D;
         let from = values.data_type();
@@ -61,13 +61,13 @@ impl Conversion<'_> {
         }
     }
 
-    /// Lists are converted if their elements are.
+    /// Converts lists whose elements can be converted.
     fn elements(self, values: &ArrayRef, elements: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         Conversion { column: self.column, to }.of(elements)?;
         Ok(cast(values, self.to)?)
     }
 
-    /// Reals, of which none may become infinite on the way.
+    /// Converts to floating-point numbers, none of which may become infinite.
     fn rounded(self, values: &ArrayRef, numbers: &ArrayRef) -> Result<ArrayRef> {
         let converted = self.present(values, cast_with_options(numbers, self.to, &NULLS)?)?;
         let is_infinite = |row: usize| match converted.data_type() {
@@ -85,7 +85,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Texts of times, which must not have more digits than the column.
+    /// Converts texts of times, which must not have more digits than the column.
     fn times_of_text(self, values: &ArrayRef) -> Result<ArrayRef> {
         let texts = cast(values, &DataType::Utf8)?;
         let mut times = Vec::with_capacity(values.len());
@@ -112,7 +112,7 @@ impl Conversion<'_> {
         ScalarValue::iter_to_array(times)
     }
 
-    /// Values that are the same when they are converted back.
+    /// Converts values that are the same when they are converted back.
     fn back_again(self, values: &ArrayRef) -> Result<ArrayRef> {
         let converted = self.present(values, cast_with_options(values, self.to, &NULLS)?)?;
         let back = cast_with_options(&converted, values.data_type(), &NULLS)?;

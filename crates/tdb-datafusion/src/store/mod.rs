@@ -1,4 +1,4 @@
-//! `INSERT` stores what it was given, or fails.
+//! Exact `INSERT`: it stores the values that it was given, or fails.
 //!
 //! DataFusion puts a cast around every value of `INSERT` whose type is not that of its column.
 //! These casts cut times to the column's unit, round integers to reals, and reals to integers. A
@@ -73,9 +73,12 @@ fn rows(input: LogicalPlan) -> Result<LogicalPlan> {
                 })
                 .collect();
             let row = |row: Vec<Expr>| {
-                row.into_iter().zip(&named).map(|(value, name)| exact(value, name).data).collect()
+                if row.len() != named.len() {
+                    return internal_err!("a row of VALUES with {} of {} values", row.len(), named.len());
+                }
+                Ok(row.into_iter().zip(&named).map(|(value, name)| exact(value, name).data).collect())
             };
-            let values = values.into_iter().map(row).collect();
+            let values = values.into_iter().map(row).collect::<Result<_>>()?;
             Ok(Transformed::yes(LogicalPlan::Values(Values { schema, values })))
         }
         plan => Ok(Transformed::no(plan)),
@@ -93,7 +96,7 @@ fn source_of(column: &Expr) -> Option<String> {
     }
 }
 
-/// Puts a conversion that changes nothing in the place of a cast.
+/// Replaces a cast by a conversion that changes no value.
 fn exact(expr: Expr, column: &str) -> Transformed<Expr> {
     match expr {
         Expr::Cast(Cast { expr, field }) => {

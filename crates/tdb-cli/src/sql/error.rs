@@ -1,4 +1,4 @@
-//! Errors of statements: where in the text they are, and which exit code they have.
+//! Errors of SQL statements, with their positions in the text and their exit codes.
 
 use tdb_datafusion::datafusion::common::Span;
 use tdb_datafusion::datafusion::error::DataFusionError;
@@ -6,28 +6,28 @@ use tdb_datafusion::datafusion::sql::sqlparser::parser::ParserError;
 
 use crate::failure::Failure;
 
-/// Why a statement did not run to its end.
+/// The error of a statement.
 #[derive(Debug)]
-pub(super) enum Wrong {
+pub(super) enum StatementError {
     /// DataFusion, or an array, refused it.
     Sql(Box<DataFusionError>),
     /// Its result could not be written.
     Output(Failure),
 }
 
-impl From<DataFusionError> for Wrong {
+impl From<DataFusionError> for StatementError {
     fn from(error: DataFusionError) -> Self {
         Self::Sql(Box::new(error))
     }
 }
 
-impl From<Failure> for Wrong {
+impl From<Failure> for StatementError {
     fn from(failure: Failure) -> Self {
         Self::Output(failure)
     }
 }
 
-impl Wrong {
+impl StatementError {
     /// The failure of the command, for the text that the statement is from.
     pub(super) fn failure(self, text: &str) -> Failure {
         match self {
@@ -44,7 +44,7 @@ pub(super) fn failure(error: DataFusionError, text: &str) -> Failure {
         error => (error, None),
     };
     if let Some(span) = error.diagnostic().and_then(|diagnostic| diagnostic.span) {
-        place = Place::of(span);
+        place = TextPosition::of(span);
     }
     match error.find_root() {
         DataFusionError::SQL(error, _) => {
@@ -69,12 +69,12 @@ pub(super) fn failure(error: DataFusionError, text: &str) -> Failure {
 
 /// A line and a column, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct TextPosition {
     line: usize,
     column: usize,
 }
 
-impl Place {
+impl TextPosition {
     fn of(span: Span) -> Option<Self> {
         Self::new(span.start.line, span.start.column)
     }
@@ -85,8 +85,8 @@ impl Place {
     }
 }
 
-/// A failure that shows the place, if there is one.
-fn at(place: Option<Place>, text: &str, line: String) -> Failure {
+/// A failure that shows the position in the text, if there is one.
+fn at(place: Option<TextPosition>, text: &str, line: String) -> Failure {
     let shown = place.and_then(|place| Some((text.lines().nth(place.line.checked_sub(1)?)?, place.column)));
     match shown {
         Some((text, column)) => Failure::Text { line, text: text.to_owned(), column },
@@ -94,8 +94,8 @@ fn at(place: Option<Place>, text: &str, line: String) -> Failure {
     }
 }
 
-/// The message of the parser, and the place that it names at its end.
-fn parsed(error: &ParserError) -> (String, Option<Place>) {
+/// The message of the parser, and the position that it names at its end.
+fn parsed(error: &ParserError) -> (String, Option<TextPosition>) {
     let message = match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => message,
         ParserError::RecursionLimitExceeded => {
@@ -104,7 +104,7 @@ fn parsed(error: &ParserError) -> (String, Option<Place>) {
     };
     let place = message.rsplit_once(" at Line: ").and_then(|(what, place)| {
         let (line, column) = place.split_once(", Column: ")?;
-        Some((what, Place::new(line.parse().ok()?, column.parse().ok()?)))
+        Some((what, TextPosition::new(line.parse().ok()?, column.parse().ok()?)))
     });
     match place {
         Some((what, place)) => (one_sentence(what), place),
@@ -123,7 +123,7 @@ fn message_of(message: &str) -> String {
     }
 }
 
-/// What was not there, without the list of who holds the rest.
+/// The memory that was not available, without the list of its users.
 fn shortage(message: &str) -> String {
     let what = message.rsplit_once("Error: ").map_or(message, |(_, what)| what);
     one_sentence(what.split_once(" - ").map_or(what, |(what, _)| what))
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!((line.as_str(), place), ("Expected: x, found: y", Some(("  y".to_owned(), 3))));
         let error = DataFusionError::SQL(Box::new(ParserError::RecursionLimitExceeded), None);
         assert_eq!(text(failure(error, "SELECT")).1, None);
-        assert_eq!(text(at(Place::new(9, 1), "one line", "wrong".to_owned())).1, None);
+        assert_eq!(text(at(TextPosition::new(9, 1), "one line", "wrong".to_owned())).1, None);
     }
 
     #[test]

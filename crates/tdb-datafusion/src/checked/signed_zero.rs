@@ -1,6 +1,7 @@
-//! `count(DISTINCT …)` of reals counts zeros of both signs once, as `GROUP BY` does.
+//! `count(DISTINCT …)` of floating-point numbers counts zeros of both signs once, as `GROUP BY`
+//! does.
 //!
-//! DataFusion counts different reals by their bits, unless it can group by them instead.
+//! DataFusion compares the bits of the numbers, unless it can group by them instead.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Oper
 
 use crate::Result;
 
-/// Makes all counts of different reals of a plan count zero once.
+/// Makes every `count(DISTINCT …)` of floating-point numbers in a plan count zero once.
 pub(super) fn counted_once(plan: LogicalPlan) -> Result<LogicalPlan> {
     let counted = plan.transform_up_with_subqueries(|node| match &node {
         LogicalPlan::Aggregate(aggregate) if counts_reals(aggregate)? && !becomes_groups(aggregate) => {
@@ -25,9 +26,9 @@ pub(super) fn counted_once(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(counted.data)
 }
 
-/// Whether the optimizer surely groups by the values that are counted (`SingleDistinctToGroupBy`),
-/// as arrays can, too: one plain column, and beside it only functions that can be computed of
-/// groups. Its rule takes more, unless other rules have changed an expression before.
+/// Whether the optimizer certainly turns a count into groups (`SingleDistinctToGroupBy`), which
+/// arrays can compute too: the functions have one plain column, and the others can be computed from
+/// groups. The optimizer's rule takes more, unless other rules have changed an expression before.
 fn becomes_groups(aggregate: &Aggregate) -> bool {
     let mut counted = None;
     for expr in &aggregate.aggr_expr {
@@ -44,7 +45,7 @@ fn becomes_groups(aggregate: &Aggregate) -> bool {
     !aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_)))
 }
 
-/// Whether an aggregation counts different reals.
+/// Whether an aggregation has a `count(DISTINCT …)` of floating-point numbers.
 fn counts_reals(aggregate: &Aggregate) -> Result<bool> {
     let schema = aggregate.input.schema();
     let counts = |expr: &Expr| match expr {
@@ -60,7 +61,7 @@ fn is_distinct_count(function: &AggregateFunction) -> bool {
     function.params.distinct && function.func.inner().is::<Count>()
 }
 
-/// The zero of an expression's type, if it is real.
+/// The zero of an expression's type, if that is a floating-point type.
 fn zero_of(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     match expr.get_type(schema) {
         Ok(DataType::Float32) => Some(lit(0.0f32)),
@@ -69,7 +70,7 @@ fn zero_of(expr: &Expr, schema: &DFSchema) -> Option<Expr> {
     }
 }
 
-/// Adds 0 to the reals that an aggregation counts, which makes one zero of both.
+/// Adds 0 to the numbers that an aggregation counts, which turns -0 into 0.
 fn with_one_zero(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let names = NamePreserver::new(&node);
     let LogicalPlan::Aggregate(aggregate) = &node else { return Ok(Transformed::no(node)) };

@@ -1,4 +1,4 @@
-//! Plans whose rows an array computes.
+//! The physical plan of an aggregation that an array computes.
 
 use core::fmt;
 use core::future::Future;
@@ -25,12 +25,12 @@ use crate::error::of_array;
 use crate::scan::Scan;
 use crate::{Result, reading};
 
-/// What an array computes of a scan.
-pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
+/// An aggregation of the rows of a scan that an array can compute.
+pub(super) trait ArrayAggregate: fmt::Debug + Send + Sync + 'static {
     /// The plan's name.
     const NAME: &'static str;
 
-    /// Shows what is computed.
+    /// Shows the aggregates in `EXPLAIN`.
     fn show(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
     /// The rows, with these columns. `None` if memory is too small, there are too many groups, or
@@ -43,43 +43,45 @@ pub(super) trait Compute: fmt::Debug + Send + Sync + 'static {
     ) -> impl Future<Output = Result<Option<Vec<RecordBatch>>>> + Send;
 }
 
-/// A plan in place of another one, which has the same rows.
+/// Runs an aggregation in the array, or the plan that it replaces if the array cannot.
 #[derive(Debug)]
-pub(super) struct Computed<C> {
-    what: Arc<C>,
+pub(super) struct ArrayAggregateExec<C> {
+    aggregate: Arc<C>,
     scan: Arc<Scan>,
     /// The plan that this one replaces.
-    otherwise: Arc<dyn ExecutionPlan>,
+    fallback: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
 }
 
-impl<C: Compute> Computed<C> {
-    /// What is computed of a scan, in place of a plan.
-    pub(super) fn in_place_of(
-        what: C,
+impl<C: ArrayAggregate> ArrayAggregateExec<C> {
+    /// An aggregation of a scan, in place of a plan with the same rows.
+    pub(super) fn instead_of(
+        aggregate: C,
         scan: Arc<Scan>,
-        otherwise: Arc<dyn ExecutionPlan>,
+        fallback: Arc<dyn ExecutionPlan>,
     ) -> Arc<dyn ExecutionPlan> {
         let properties = PlanProperties::new(
-            EquivalenceProperties::new(otherwise.schema()),
+            EquivalenceProperties::new(fallback.schema()),
             Partitioning::UnknownPartitioning(1),
             EmissionType::Final,
             Boundedness::Bounded,
         );
-        Arc::new(Self { what: Arc::new(what), scan, otherwise, properties: Arc::new(properties) })
+        Arc::new(Self { aggregate: Arc::new(aggregate), scan, fallback, properties: Arc::new(properties) })
     }
 }
 
-/// Asks the array: if the parts of the scan are made of tiles, once, with a thread for each part;
-/// if they are boxes, once for each of them, at the same time. `None` if memory is too small, there
-/// are too many groups, or the array has no such aggregate.
-pub(super) async fn of_parts<T: Send + 'static>(
+/// Computes aggregates in the array. If the parts of the scan are made of tiles, one query computes
+/// them with a thread for each part; if they are boxes, one query for each box, all at the same
+/// time. `None` if memory is too small, there are too many groups, or the array has no such
+/// aggregate.
+pub(super) async fn run_on_parts<T: Send + 'static>(
     scan: &Scan,
     memory: &Arc<MemoryReservation>,
     ask: impl Fn(Read) -> tdb_array::Result<T> + Clone + Send + 'static,
 ) -> Result<Option<Vec<T>>> {
     let whole = scan.whole.clone().map(|whole| whole.threads(scan.parts.len()));
     let parts = whole.as_ref().map_or(scan.parts.as_slice(), core::slice::from_ref);
+    // Without parts, nothing uses the budget.
     let budget = memory.size().checked_div(parts.len()).unwrap_or(0);
     let budget = MemoryBudget::from_bytes(u64::try_from(budget).unwrap_or(u64::MAX));
     let run = |part: &Read| {
@@ -115,29 +117,29 @@ pub(super) async fn of_parts<T: Send + 'static>(
     Ok(all)
 }
 
-/// A batch in pieces of as many rows.
-fn pieces(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
+/// Cuts a batch into slices of at most `rows` rows.
+fn slices(batch: &RecordBatch, rows: usize) -> impl Iterator<Item = RecordBatch> {
     let all = batch.num_rows();
-    (0..all).step_by(rows.max(1)).map(move |start| batch.slice(start, rows.min(all.saturating_sub(start))))
+    (0..all).step_by(rows.max(1)).map(move |start| batch.slice(start, rows.min(all - start)))
 }
 
-impl<C: Compute> DisplayAs for Computed<C> {
+impl<C: ArrayAggregate> DisplayAs for ArrayAggregateExec<C> {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", C::NAME)?;
-        self.what.show(f)?;
-        let about = &self.scan.about;
-        if !about.ranges.is_empty() {
-            write!(f, ", ranges=[{}]", about.ranges)?;
+        self.aggregate.show(f)?;
+        let summary = &self.scan.summary;
+        if !summary.ranges.is_empty() {
+            write!(f, ", ranges=[{}]", summary.ranges)?;
         }
-        if !about.condition.is_empty() {
-            write!(f, ", condition={}", about.condition)?;
+        if !summary.condition.is_empty() {
+            write!(f, ", condition={}", summary.condition)?;
         }
-        let (read, all) = about.fragments;
+        let (read, all) = summary.fragments;
         write!(f, ", fragments={read} of {all}, partitions={}", self.scan.parts.len())
     }
 }
 
-impl<C: Compute> ExecutionPlan for Computed<C> {
+impl<C: ArrayAggregate> ExecutionPlan for ArrayAggregateExec<C> {
     fn name(&self) -> &str {
         C::NAME
     }
@@ -176,27 +178,28 @@ impl<C: Compute> ExecutionPlan for Computed<C> {
         if partition > 0 {
             return internal_err!("partition {partition} of 1");
         }
-        let (what, scan, otherwise) = (self.what.clone(), self.scan.clone(), self.otherwise.clone());
+        let (aggregate, scan, fallback) = (self.aggregate.clone(), self.scan.clone(), self.fallback.clone());
         let schema = self.schema();
         let run = async move {
             let memory = MemoryConsumer::new(C::NAME).register(context.memory_pool());
             let memory = Arc::new(reading::reserve(memory, 1, &context)?);
-            let schema = otherwise.schema();
-            let Some(found) = what.find(&scan, &schema, &memory).await? else {
+            let schema = fallback.schema();
+            let Some(found) = aggregate.find(&scan, &schema, &memory).await? else {
                 // The other plan may need it.
                 drop(memory);
-                return CoalescePartitionsExec::new(otherwise).execute(0, context);
+                return CoalescePartitionsExec::new(fallback).execute(0, context);
             };
             // The rows are in memory until the last of them is taken.
-            let bytes = found.iter().map(RecordBatch::get_array_memory_size).fold(0, usize::saturating_add);
+            let bytes = found.iter().map(RecordBatch::get_array_memory_size).sum::<usize>();
+            // They may take more than was reserved: then all of it stays reserved.
             memory.shrink(memory.size().saturating_sub(bytes));
             let rows = context.session_config().batch_size();
-            let pieces: Vec<_> = found.iter().flat_map(|batch| pieces(batch, rows)).map(Ok).collect();
-            let pieces = stream::iter(pieces).inspect(move |_| {
+            let slices: Vec<_> = found.iter().flat_map(|batch| slices(batch, rows)).map(Ok).collect();
+            let slices = stream::iter(slices).inspect(move |_| {
                 let _ = &memory;
             });
-            let pieces = RecordBatchStreamAdapter::new(schema, pieces);
-            Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(pieces))
+            let slices = RecordBatchStreamAdapter::new(schema, slices);
+            Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(slices))
         };
         let rows = stream::once(run).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))

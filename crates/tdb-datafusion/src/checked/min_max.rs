@@ -1,10 +1,11 @@
 //! `min` and `max` where DataFusion's own are wrong.
 //!
-//! Of groups of reals, DataFusion's begin with the greatest finite number instead of infinity, and
-//! leave out NaN, which SQL has after all numbers. And where all functions of a query without
-//! groups are extremes, DataFusion filters the rows of a scan by those of plain columns alone: rows
-//! that only the extreme of another expression needs are lost. Such an expression gets a function
-//! of another name here, which keeps DataFusion from filtering.
+//! In groups of floating-point numbers, DataFusion's functions start from the greatest finite
+//! number instead of infinity, and leave out NaN, which SQL orders after all numbers. And if all
+//! functions of a query without groups are `min` and `max`, DataFusion filters the rows of a scan
+//! by those of plain columns alone, and loses rows that only the minimum or maximum of another
+//! expression needs. Such an expression gets a function of another name here, which keeps
+//! DataFusion from filtering.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -25,53 +26,55 @@ use crate::Result;
 
 /// The function: `min` or `max`.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct Extreme {
-    theirs: Theirs,
-    /// Whether its argument is no plain column, so that no rows may be left out for the sake of
-    /// other extremes.
-    apart: bool,
+pub(super) struct MinMax {
+    original: Original,
+    /// Whether the argument is an expression and not a plain column, so that no rows may be left
+    /// out because of other functions.
+    of_expression: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-enum Theirs {
+enum Original {
     Min(Min),
     Max(Max),
 }
 
-impl Extreme {
-    /// All that plans may contain.
+impl MinMax {
+    /// All functions of this type that plans may contain.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let both = || [Theirs::Min(Min::new()), Theirs::Max(Max::new())];
-        [false, true].into_iter().flat_map(move |apart| both().map(|theirs| Self { theirs, apart }))
+        let both = || [Original::Min(Min::new()), Original::Max(Max::new())];
+        [false, true]
+            .into_iter()
+            .flat_map(move |of_expression| both().map(|original| Self { original, of_expression }))
     }
 
-    /// The function that takes the place of a function of DataFusion, if that may be wrong.
+    /// The function that replaces a function of DataFusion, if that may be wrong.
     pub(super) fn instead_of(function: &AggregateFunction, schema: &DFSchema) -> Option<Self> {
-        let theirs = if function.func.inner().is::<Min>() {
-            Theirs::Min(Min::new())
+        let original = if function.func.inner().is::<Min>() {
+            Original::Min(Min::new())
         } else if function.func.inner().is::<Max>() {
-            Theirs::Max(Max::new())
+            Original::Max(Max::new())
         } else {
             return None;
         };
         let argument = function.params.args.first()?;
-        let apart = !matches!(argument, Expr::Column(_));
+        let of_expression = !matches!(argument, Expr::Column(_));
         let is_real = argument.get_type(schema).is_ok_and(|data_type| is_real(&data_type));
-        (apart || is_real).then_some(Self { theirs, apart })
+        (of_expression || is_real).then_some(Self { original, of_expression })
     }
 
-    fn theirs(&self) -> &dyn AggregateUDFImpl {
-        match &self.theirs {
-            Theirs::Min(min) => min,
-            Theirs::Max(max) => max,
+    fn original(&self) -> &dyn AggregateUDFImpl {
+        match &self.original {
+            Original::Min(min) => min,
+            Original::Max(max) => max,
         }
     }
 
-    /// How a value stands to the extreme so far, if it takes its place.
+    /// How a value compares with the result so far if it replaces it.
     const fn wanted(&self) -> Ordering {
-        match self.theirs {
-            Theirs::Min(_) => Ordering::Less,
-            Theirs::Max(_) => Ordering::Greater,
+        match self.original {
+            Original::Min(_) => Ordering::Less,
+            Original::Max(_) => Ordering::Greater,
         }
     }
 }
@@ -80,50 +83,50 @@ const fn is_real(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Float32 | DataType::Float64)
 }
 
-impl AggregateUDFImpl for Extreme {
+impl AggregateUDFImpl for MinMax {
     fn name(&self) -> &str {
-        match (&self.theirs, self.apart) {
-            (Theirs::Min(_), true) => "tiledb_min",
-            (Theirs::Max(_), true) => "tiledb_max",
-            (_, false) => self.theirs().name(),
+        match (&self.original, self.of_expression) {
+            (Original::Min(_), true) => "tiledb_min",
+            (Original::Max(_), true) => "tiledb_max",
+            (_, false) => self.original().name(),
         }
     }
 
     /// Columns are called as those of DataFusion's function are.
     fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {
-        self.theirs().schema_name(params)
+        self.original().schema_name(params)
     }
 
     fn display_name(&self, params: &AggregateFunctionParams) -> Result<String> {
-        self.theirs().display_name(params)
+        self.original().display_name(params)
     }
 
     fn signature(&self) -> &Signature {
-        self.theirs().signature()
+        self.original().signature()
     }
 
     fn coerce_types(&self, arguments: &[DataType]) -> Result<Vec<DataType>> {
-        self.theirs().coerce_types(arguments)
+        self.original().coerce_types(arguments)
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        self.theirs().return_type(arguments)
+        self.original().return_type(arguments)
     }
 
     fn accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.theirs().accumulator(arguments)
+        self.original().accumulator(arguments)
     }
 
     fn create_sliding_accumulator(&self, arguments: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.theirs().create_sliding_accumulator(arguments)
+        self.original().create_sliding_accumulator(arguments)
     }
 
     fn state_fields(&self, arguments: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        self.theirs().state_fields(arguments)
+        self.original().state_fields(arguments)
     }
 
     fn groups_accumulator_supported(&self, arguments: AccumulatorArgs<'_>) -> bool {
-        self.theirs().groups_accumulator_supported(arguments)
+        self.original().groups_accumulator_supported(arguments)
     }
 
     fn create_groups_accumulator(
@@ -132,42 +135,46 @@ impl AggregateUDFImpl for Extreme {
     ) -> Result<Box<dyn GroupsAccumulator>> {
         let wanted = self.wanted();
         match arguments.return_field.data_type() {
-            DataType::Float32 => Ok(Box::new(Groups::<Float32Type>::new(wanted, f32::total_cmp))),
-            DataType::Float64 => Ok(Box::new(Groups::<Float64Type>::new(wanted, f64::total_cmp))),
-            _ => self.theirs().create_groups_accumulator(arguments),
+            DataType::Float32 => {
+                Ok(Box::new(MinMaxGroupsAccumulator::<Float32Type>::new(wanted, f32::total_cmp)))
+            }
+            DataType::Float64 => {
+                Ok(Box::new(MinMaxGroupsAccumulator::<Float64Type>::new(wanted, f64::total_cmp)))
+            }
+            _ => self.original().create_groups_accumulator(arguments),
         }
     }
 
     fn is_descending(&self) -> Option<bool> {
-        self.theirs().is_descending()
+        self.original().is_descending()
     }
 
     fn value_from_stats(&self, arguments: &StatisticsArgs<'_>) -> Option<ScalarValue> {
-        self.theirs().value_from_stats(arguments)
+        self.original().value_from_stats(arguments)
     }
 
     fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.theirs().order_sensitivity()
+        self.original().order_sensitivity()
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        self.theirs().reverse_expr()
+        self.original().reverse_expr()
     }
 
     fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
-        self.theirs().set_monotonicity(data_type)
+        self.original().set_monotonicity(data_type)
     }
 }
 
-/// The extremes of groups of reals, in SQL's order of them.
+/// The minima or maxima of groups of floating-point numbers, in SQL's order of these.
 #[derive(Debug)]
-struct Groups<T: ArrowPrimitiveType> {
+struct MinMaxGroupsAccumulator<T: ArrowPrimitiveType> {
     wanted: Ordering,
     compare: fn(&T::Native, &T::Native) -> Ordering,
     extremes: Vec<Option<T::Native>>,
 }
 
-impl<T: ArrowPrimitiveType> Groups<T> {
+impl<T: ArrowPrimitiveType> MinMaxGroupsAccumulator<T> {
     fn new(wanted: Ordering, compare: fn(&T::Native, &T::Native) -> Ordering) -> Self {
         Self { wanted, compare, extremes: Vec::new() }
     }
@@ -179,9 +186,12 @@ impl<T: ArrowPrimitiveType> Groups<T> {
         filter: Option<&BooleanArray>,
         all: usize,
     ) -> Result<()> {
-        let Some(values) = values.first() else { return internal_err!("an extreme has no arguments") };
+        let Some(values) = values.first() else { return internal_err!("an min_max has no arguments") };
         self.extremes.resize(all, None);
         let values = values.as_primitive::<T>();
+        if values.len() != groups.len() {
+            return internal_err!("{} rows of an extreme with {} groups", values.len(), groups.len());
+        }
         for (row, (value, group)) in values.iter().zip(groups).enumerate() {
             let Some(value) =
                 value.filter(|_| filter.is_none_or(|kept| kept.is_valid(row) && kept.value(row)))
@@ -190,7 +200,7 @@ impl<T: ArrowPrimitiveType> Groups<T> {
             };
             let slot = self.extremes.get_mut(*group);
             let slot = slot.ok_or_else(|| internal_datafusion_err!("there is no group {group}"))?;
-            if slot.is_none_or(|extreme| (self.compare)(&value, &extreme) == self.wanted) {
+            if slot.is_none_or(|min_max| (self.compare)(&value, &min_max) == self.wanted) {
                 *slot = Some(value);
             }
         }
@@ -198,7 +208,7 @@ impl<T: ArrowPrimitiveType> Groups<T> {
     }
 }
 
-impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for Groups<T> {
+impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for MinMaxGroupsAccumulator<T> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -223,7 +233,7 @@ impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for Groups<T> {
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let Some(values) = values.first() else { return internal_err!("an extreme has no arguments") };
+        let Some(values) = values.first() else { return internal_err!("an min_max has no arguments") };
         let kept = |row: usize| filter.is_none_or(|kept| kept.is_valid(row) && kept.value(row));
         let rows = values.as_primitive::<T>().iter().enumerate();
         let state: PrimitiveArray<T> = rows.map(|(row, value)| value.filter(|_| kept(row))).collect();
@@ -236,6 +246,6 @@ impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for Groups<T> {
 }
 
 /// The function as plans have it.
-pub(super) fn function(extreme: Extreme) -> Arc<AggregateUDF> {
-    Arc::new(extreme.into())
+pub(super) fn function(min_max: MinMax) -> Arc<AggregateUDF> {
+    Arc::new(min_max.into())
 }

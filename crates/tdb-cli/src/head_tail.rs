@@ -5,15 +5,9 @@ use std::io::{self, Write};
 
 use crate::screen::Screen;
 use crate::table::{self, Heading, shortened, width};
+use crate::thresholds::{MAX_TEXT_WIDTH, MIN_END_ROWS, OTHER_LINES};
 
-/// Lines that are not rows: two of headings, one for the rows that are left out, one below, and the
-/// next prompt.
-const OTHER_LINES: usize = 5;
-/// At least this many rows are shown at each end, however low the terminal is.
-const LEAST_ROWS: usize = 3;
-/// Texts longer than this are cut if the columns do not fit otherwise.
-const MOST_WIDTH: usize = 30;
-/// What is shown in place of what is left out.
+/// The text in place of rows and columns that are left out.
 const LEFT_OUT: &str = "…";
 /// Blanks between columns.
 const GAP: usize = 2;
@@ -21,21 +15,21 @@ const GAP: usize = 2;
 /// The texts of a row, one for each column.
 pub(crate) type Row = Vec<String>;
 
-/// How the lines below a table name what was left out.
+/// Words for the lines below a table, which say what was left out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Words {
-    /// What a row is.
+    /// The name of rows.
     pub(crate) rows: &'static str,
-    /// How to choose columns.
+    /// A hint how to choose columns.
     pub(crate) choose: &'static str,
 }
 
 /// The first and the last rows of a table.
 #[derive(Debug)]
-pub(crate) struct Ends {
+pub(crate) struct HeadTail {
     screen: Screen,
     words: Words,
-    /// How many rows are shown at each end; `None` for all rows.
+    /// The number of rows that are shown at each end; `None` for all rows.
     most: Option<usize>,
     headings: Vec<Heading>,
     first: Vec<Row>,
@@ -43,11 +37,11 @@ pub(crate) struct Ends {
     rows: usize,
 }
 
-impl Ends {
+impl HeadTail {
     /// For all rows, or for those at both ends.
     pub(crate) fn new(screen: Screen, all_rows: bool, words: Words) -> Self {
         let room = screen.rows.saturating_sub(OTHER_LINES) / 2;
-        let most = (!all_rows).then_some(room.max(LEAST_ROWS));
+        let most = (!all_rows).then_some(room.max(MIN_END_ROWS));
         let (headings, first, last) = (Vec::new(), Vec::new(), VecDeque::new());
         Self { screen, words, most, headings, first, last, rows: 0 }
     }
@@ -138,7 +132,7 @@ fn fit(headings: &[Heading], rows: &mut [Row], most: usize) -> Vec<Option<usize>
         return all();
     }
     for cell in rows.iter_mut().flatten() {
-        *cell = shortened(core::mem::take(cell), MOST_WIDTH);
+        *cell = shortened(core::mem::take(cell), MAX_TEXT_WIDTH);
     }
     let widths = widths(rows);
     let mut chosen = all();

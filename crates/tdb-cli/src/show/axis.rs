@@ -1,4 +1,4 @@
-//! Axes: which part of an axis a value is in, and what is written there.
+//! Axes of pictures: the part of an axis that a value is in, and the texts at its ticks.
 
 use tdb_array::Range;
 use tdb_codec::{CellValNum, Datatype};
@@ -9,23 +9,21 @@ use tdb_text::value::cell_text;
 
 use super::dates;
 use super::value::Value;
+use crate::thresholds::AXIS_LABELS;
 
 /// An axis of equal parts.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Along {
+pub(crate) enum BinnedAxis {
     /// Integers, dates and times: each part has `width` of them, or `only` its first one.
     Whole { datatype: Datatype, low: i128, width: i128, parts: usize, only: bool },
     /// Real numbers. Where parts begin at round numbers, `round` is the width of a part and the
     /// number of the first one.
     Real { low: f64, high: f64, parts: usize, round: Option<(f64, f64)> },
     /// Texts, in their order: each part has `per` of them.
-    Words { datatype: Datatype, words: Vec<Vec<u8>>, per: usize },
+    Texts { datatype: Datatype, words: Vec<Vec<u8>>, per: usize },
 }
 
-/// About how many texts an axis has.
-const TEXTS: usize = 6;
-
-impl Along {
+impl BinnedAxis {
     /// An axis from one value to another, in at most `most` parts. With `round`, parts begin at
     /// round numbers.
     pub(super) fn between(datatype: Datatype, low: Value, high: Value, most: usize, round: bool) -> Self {
@@ -76,23 +74,23 @@ impl Along {
     }
 
     /// An axis of texts, which are sorted and differ.
-    pub(super) fn of_words(datatype: Datatype, words: Vec<Vec<u8>>, most: usize) -> Self {
+    pub(super) fn of_texts(datatype: Datatype, words: Vec<Vec<u8>>, most: usize) -> Self {
         let per = words.len().div_ceil(most.max(1)).max(1);
-        Self::Words { datatype, words, per }
+        Self::Texts { datatype, words, per }
     }
 
     /// The number of parts.
     pub(super) fn parts(&self) -> usize {
         match self {
             Self::Whole { parts, .. } | Self::Real { parts, .. } => *parts,
-            Self::Words { words, per, .. } => words.len().div_ceil(*per),
+            Self::Texts { words, per, .. } => words.len().div_ceil(*per),
         }
     }
 
     /// The part that a value of this type is in.
     pub(super) fn part(&self, datatype: Datatype, bytes: &[u8]) -> Option<usize> {
         let part = match self {
-            Self::Words { words, per, .. } => {
+            Self::Texts { words, per, .. } => {
                 words.binary_search_by(|word| word.as_slice().cmp(bytes)).ok()?.checked_div(*per)
             }
             Self::Whole { low, width, .. } => match Value::of(datatype, bytes)? {
@@ -116,7 +114,7 @@ impl Along {
     /// The place of an interval, in shares of the axis; `None` if it lies outside.
     pub(crate) fn extent(&self, datatype: Datatype, low: &[u8], high: &[u8]) -> Option<[f64; 2]> {
         let [from, to] = match self {
-            Self::Words { words, per, .. } => {
+            Self::Texts { words, per, .. } => {
                 let all = self.parts().saturating_mul(*per).max(1) as f64;
                 let from = words.partition_point(|word| word.as_slice() < low) as f64;
                 let to = words.partition_point(|word| word.as_slice() <= high) as f64;
@@ -172,7 +170,7 @@ impl Along {
         a
     }
 
-    /// What is written at the axis.
+    /// The text of the axis.
     pub(crate) fn axis(&self, name: &str) -> Axis {
         let parts = match self {
             // All at once, because each needs them all.
@@ -190,7 +188,7 @@ impl Along {
 
     fn part_text(&self, part: usize) -> String {
         match self {
-            Self::Words { datatype, words, per } => {
+            Self::Texts { datatype, words, per } => {
                 let start = part.saturating_mul(*per);
                 let own = words.get(start..words.len().min(start.saturating_add(*per))).unwrap_or_default();
                 let text = |word: &Vec<u8>| cell_text(*datatype, CellValNum::Var, word);
@@ -214,7 +212,7 @@ impl Along {
 
     fn ticks(&self) -> Vec<Tick> {
         match self {
-            Self::Words { .. } => {
+            Self::Texts { .. } => {
                 let parts = self.parts();
                 // More than this touch each other in any picture.
                 let every = parts.div_ceil(60).max(1);
@@ -222,7 +220,7 @@ impl Along {
                 let tick = |part| Tick { at: middle(part), text: self.part_text(part) };
                 (0..parts).step_by(every).map(tick).collect()
             }
-            Self::Real { low, high, .. } => Axis::ticks_between(*low, *high, TEXTS),
+            Self::Real { low, high, .. } => Axis::ticks_between(*low, *high, AXIS_LABELS),
             Self::Whole { datatype, low, width, parts, only } => {
                 let all = *width as f64 * *parts as f64;
                 // A value is in the middle of what it takes.
@@ -234,7 +232,7 @@ impl Along {
                 if *only && *width > 1 {
                     ticks.retain(|(value, _)| (value - low) % width == 0);
                     if ticks.len() < 2 {
-                        let every = parts.div_ceil(TEXTS).max(1);
+                        let every = parts.div_ceil(AXIS_LABELS).max(1);
                         ticks = (0..*parts)
                             .step_by(every)
                             .filter_map(|part| Some((self.first(part)?, self.part_text(part))))
@@ -247,7 +245,7 @@ impl Along {
     }
 }
 
-/// How many whole steps lie below a number. A step below 1 is not exact, while its inverse is.
+/// The number of whole steps below a number. A step below 1 is not exact, while its inverse is.
 fn steps_to(value: f64, step: f64) -> f64 {
     (if step < 1.0 { value * inverse(step) } else { value / step }).floor()
 }
@@ -257,14 +255,14 @@ fn times_step(steps: f64, step: f64) -> f64 {
     if step < 1.0 { steps / inverse(step) } else { steps * step }
 }
 
-/// How many of a round step below 1 make 1; of tiny ones, about.
+/// The number of round steps below 1 that make 1; for tiny ones, about.
 fn inverse(step: f64) -> f64 {
     (1.0 / step).min(f64::MAX).round()
 }
 
 /// Round whole numbers from one to another.
 fn whole_steps(low: i128, high: i128) -> Vec<(i128, String)> {
-    let texts = i128::try_from(TEXTS).unwrap_or(1);
+    let texts = i128::try_from(AXIS_LABELS).unwrap_or(1);
     let step = round_width((high - low) / texts + 1);
     let first = (low + step - 1).div_euclid(step);
     let all = (first..).map_while(|at| at.checked_mul(step)).take_while(|value| *value <= high);
@@ -306,8 +304,8 @@ fn floor(value: f64) -> usize {
 mod tests {
     use super::*;
 
-    fn whole(low: i128, high: i128, most: usize, round: bool) -> Along {
-        Along::between(Datatype::Int64, Value::Whole(low), Value::Whole(high), most, round)
+    fn whole(low: i128, high: i128, most: usize, round: bool) -> BinnedAxis {
+        BinnedAxis::between(Datatype::Int64, Value::Whole(low), Value::Whole(high), most, round)
     }
 
     #[test]
@@ -330,20 +328,20 @@ mod tests {
 
     #[test]
     fn reals_and_texts_are_in_their_parts() {
-        let axis = Along::between(Datatype::Float64, Value::Real(0.13), Value::Real(0.98), 10, true);
-        let Along::Real { low, high, parts, .. } = axis else { panic!("{axis:?}") };
+        let axis = BinnedAxis::between(Datatype::Float64, Value::Real(0.13), Value::Real(0.98), 10, true);
+        let BinnedAxis::Real { low, high, parts, .. } = axis else { panic!("{axis:?}") };
         assert!(low <= 0.13 && high > 0.98 && (3..=20).contains(&parts), "{low} {high} {parts}");
         assert_eq!(axis.part(Datatype::Float64, &f64::NAN.to_le_bytes()), None);
-        let one = Along::between(Datatype::Float64, Value::Real(2.0), Value::Real(2.0), 10, true);
+        let one = BinnedAxis::between(Datatype::Float64, Value::Real(2.0), Value::Real(2.0), 10, true);
         assert!(one.part(Datatype::Float64, &2f64.to_le_bytes()).is_some());
-        let tenths = Along::between(Datatype::Float64, Value::Real(43.8), Value::Real(44.0), 10, true);
+        let tenths = BinnedAxis::between(Datatype::Float64, Value::Real(43.8), Value::Real(44.0), 10, true);
         let part = |value: f64| tenths.part(Datatype::Float64, &value.to_le_bytes()).unwrap();
         let texts = tenths.axis("v").parts;
         assert!(texts[part(43.8)].starts_with("43.8.."), "{texts:?}");
         assert!(texts[part(43.9)].starts_with("43.9.."), "{texts:?}");
         assert!(texts[part(44.0)].starts_with("44.."), "{texts:?}");
         let words = ["a", "b", "c", "d", "e"].map(|word| word.as_bytes().to_vec()).to_vec();
-        let axis = Along::of_words(Datatype::StringAscii, words, 3);
+        let axis = BinnedAxis::of_texts(Datatype::StringAscii, words, 3);
         assert_eq!(axis.axis("w").parts, ["a..b", "c..d", "e"]);
         assert_eq!(axis.part(Datatype::StringAscii, b"d"), Some(1));
         assert_eq!(axis.part(Datatype::StringAscii, b"bb"), None);
@@ -370,8 +368,13 @@ mod tests {
         for (at, low) in ends.iter().enumerate() {
             for high in &ends[at..] {
                 for round in [false, true] {
-                    let axis =
-                        Along::between(Datatype::Float64, Value::Real(*low), Value::Real(*high), 10, round);
+                    let axis = BinnedAxis::between(
+                        Datatype::Float64,
+                        Value::Real(*low),
+                        Value::Real(*high),
+                        10,
+                        round,
+                    );
                     for value in [low, high] {
                         let part = axis.part(Datatype::Float64, &value.to_le_bytes());
                         assert!(part.is_some(), "{value} of {low}..{high}: {axis:?}");
@@ -407,14 +410,14 @@ mod tests {
     #[test]
     fn parts_of_time_are_those_of_clocks() {
         let hours = |hours: i128| hours * 3_600_000;
-        let width = |high: i128, most| match Along::between(
+        let width = |high: i128, most| match BinnedAxis::between(
             Datatype::DatetimeMs,
             Value::Whole(0),
             Value::Whole(high),
             most,
             false,
         ) {
-            Along::Whole { width, .. } => width,
+            BinnedAxis::Whole { width, .. } => width,
             axis => panic!("{axis:?}"),
         };
         assert_eq!(width(hours(47), 52), hours(1));

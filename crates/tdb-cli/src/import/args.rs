@@ -1,0 +1,212 @@
+//! The command line of `tdb import`.
+
+use core::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use clap::Args as Group;
+use tdb_array::{ArraySchema, ArrayType, MemoryBudget};
+
+use super::duplicates::Rule;
+use super::format::{FileFormat, parse_delimiter};
+use super::input;
+use crate::args::{ChangeArgs, LockArgs};
+use crate::compress::Compress;
+use crate::failure::{Failure, Result};
+use crate::progress::ProgressArgs;
+use crate::ranges::parse_names;
+
+/// Write the cells of a CSV, TSV, NDJSON, NPY, Parquet or Arrow file into an array, which is
+/// created if it does not exist.
+///
+/// The schema of a new array is derived from the file: --dry-run shows it, in the format that tdb
+/// create takes. A CSV or TSV file must begin with the names of its columns. A table becomes a
+/// sparse array. With --dims, these columns become the coordinates; without, a dimension numbers
+/// the rows, and the rows of later files follow those that are there. With --dense, the array is
+/// dense along the rows. An NPY file becomes a dense array, and a file that tdb export wrote the
+/// array that it is from. Text may be compressed with gzip or Zstandard. Builds with the feature
+/// convert read Parquet and Arrow files.
+#[derive(Debug, Group)]
+#[command(after_help = "\
+An empty cell of a CSV file is null, \"\" is an empty string. A column contains integers, booleans (true, True, TRUE), numbers \
+(also nan and inf) or dates if all of its cells do, otherwise text. Integers with leading zeros (01234) are text in a new array, and \
+a note says so. Of a long file, the first 4 MiB decide, and all columns may be null; a later row that does not fit is an error, and \
+--types gives the right type. NDJSON files have one object on each line; its keys are the columns, and a key that is missing is null.
+
+The columns of Parquet and Arrow files have types, which arrays keep; an error names a type that arrays do not have. Without --dims and --dense, the schema in a file that tdb export wrote is used.
+
+An existing array determines the types: a sparse one takes tables, a dense one NPY files of its shape, from the \
+low end of its domain on, and what was exported from a dense array, where it was; cells that are there only with --overwrite. The domain of a sparse array is wide, so that later files \
+find room, and its current domain is that of its cells: it grows before cells outside of it are written. A new array exists only \
+once it is complete: if an import fails, there is no array, and what a killed one leaves is replaced by the next one. Memory is \
+bounded whatever the size of a table. Rows of a file with the same coordinates are refused, unless --duplicates says what becomes \
+of them; cells that were in the array before are replaced, unless it allows duplicates.
+
+A column of an attribute with an enumeration has its values, as tdb read prints them.
+
+Examples:
+  tdb import weather weather.csv
+  tdb import weather weather.csv --dims station,time --dry-run
+  tdb import weather weather.csv --dims station,time --compress small
+  tdb import weather weather.csv --dims station,time --domain 'time=2000-01-01..2099-12-31'
+  tdb import weather more.csv.gz --delimiter ';'
+  tdb import people people.csv --types 'zip=string,height=float32' --force
+  tdb import events events.ndjson --dims id
+  curl https://example.com/table.tsv | tdb import table - --format tsv
+  tdb import image image.npy
+  tdb import trips trips.parquet --dims pickup")]
+pub(crate) struct ImportArgs {
+    /// Folder of the array, which is created if it does not exist.
+    pub(super) array: PathBuf,
+    /// The file; - for standard input.
+    pub(super) file: PathBuf,
+    /// Columns to use as coordinates of a new array, separated by commas.
+    #[arg(long, value_name = "A,B")]
+    pub(super) dims: Option<String>,
+    /// The types of columns of a new array, instead of those that fit the first rows; tdb create
+    /// --help lists types.
+    #[arg(long, value_name = "NAME=TYPE,…")]
+    pub(super) types: Vec<String>,
+    /// Make an array that is dense along the rows, which has no room for more rows. Without --dims
+    /// only.
+    #[arg(long, conflicts_with = "dims")]
+    pub(super) dense: bool,
+    /// The domain of a dimension of a new array, outside which no cell can ever be written.
+    /// Default: wide.
+    #[arg(long, value_name = "DIM=LO..HI", allow_hyphen_values = true)]
+    pub(super) domain: Vec<String>,
+    /// Choose the filters of a new array by datatype and by a sample of the data, and print them.
+    /// Default: zstd 3.
+    #[arg(long, value_enum)]
+    pub(super) compress: Option<Compress>,
+    /// What becomes of rows of the file with the same coordinates. Default: error, except in an
+    /// array that allows duplicates.
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub(super) duplicates: Option<Rule>,
+    /// The same as --duplicates allow, but only for a new array, so that repeating a command does
+    /// not import its cells twice.
+    #[arg(long, conflicts_with = "duplicates")]
+    pub(super) allow_duplicates: bool,
+    /// Columns of attributes with an enumeration have codes: positions of values, counted from 0.
+    #[arg(long)]
+    pub(super) codes: bool,
+    /// Add values to the array's enumerations that these lack, before the cells are written.
+    #[arg(long, conflicts_with = "codes")]
+    pub(super) extend_enumerations: bool,
+    /// Format of the file. Default: from the ending of its name (.csv, .tsv, .ndjson, .jsonl, .npy,
+    /// also before .gz or .zst; .parquet, .pq, .arrow, .feather, .ipc, .arrows).
+    #[arg(long, value_enum)]
+    pub(super) format: Option<FileFormat>,
+    /// The character between the cells of a CSV file; tab for a tabulator. Default: a comma, in TSV
+    /// files a tabulator.
+    #[arg(long, value_name = "CHAR", value_parser = parse_delimiter)]
+    pub(super) delimiter: Option<char>,
+    /// Make a new array in place of the one that is there, which is removed once every cell of the
+    /// file was found to fit its field, and its coordinates to be allowed.
+    #[arg(long)]
+    pub(super) force: bool,
+    /// Write over the cells of a dense array.
+    #[arg(long)]
+    pub(super) overwrite: bool,
+    /// Keep memory below this for a Parquet or Arrow file, e.g. 2GiB or 500MB. A batch of an Arrow
+    /// file must fit half of it. Default: 512 MiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(super) memory: Option<MemoryBudget>,
+    /// Print the schema of the new array, or how many cells would be written; write nothing.
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Print one JSON object: the array, whether it is new, the number of cells, and what
+    /// --compress chose and how the current domain grew, field by field. A dry run for a new array
+    /// prints its schema.
+    #[arg(long)]
+    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) progress: ProgressArgs,
+    #[command(flatten)]
+    pub(super) lock: LockArgs,
+    #[command(flatten)]
+    pub(super) change: ChangeArgs,
+}
+
+impl ImportArgs {
+    /// The file, for messages.
+    pub(super) fn shown(&self) -> &Path {
+        if input::is_standard_input(&self.file) { Path::new("standard input") } else { &self.file }
+    }
+
+    /// A failure about the contents of the file.
+    pub(super) fn wrong(&self, what: impl Display) -> Failure {
+        Failure::at(self.shown(), what)
+    }
+
+    /// A failure of a temporary file.
+    pub(super) fn temporary(&self, error: &std::io::Error) -> Failure {
+        Failure::at(&std::env::temp_dir(), format!("a temporary file of this import: {error}"))
+    }
+
+    /// The command line does not fit the file.
+    pub(super) fn usage(&self, what: impl Display) -> Failure {
+        Failure::Usage(format!("{}: {what}", self.shown().display()))
+    }
+
+    /// The given format, or that of the name.
+    pub(super) fn file_format(&self) -> Option<FileFormat> {
+        self.format.or_else(|| FileFormat::of_name(&self.file))
+    }
+
+    /// Whether the file is one of Parquet or Arrow.
+    pub(super) fn has_batches(&self) -> bool {
+        matches!(self.file_format(), Some(FileFormat::Parquet | FileFormat::Arrow | FileFormat::Arrows))
+    }
+
+    /// Returns an error for options about the schema of a new array if the array exists and does
+    /// not match them. Allowing duplicates is always an error then: if an import was finished but
+    /// killed before it reported so, repeating the same command would write its cells a second
+    /// time.
+    pub(super) fn refuse_what_is_for_new_arrays(&self, schema: &ArraySchema) -> Result {
+        let refuse = |option: &str, why: String| {
+            Err(Failure::Usage(format!(
+                "{}: {option} is only for a new array, and {why}",
+                self.array.display()
+            )))
+        };
+        let names: Vec<&str> = schema.domain.dimensions.iter().map(|own| own.name.as_str()).collect();
+        if self.dims.as_deref().map(parse_names).is_some_and(|dims| dims != names) {
+            return refuse("--dims", format!("this one has the dimensions {}", names.join(", ")));
+        }
+        if self.dense && schema.array_type == ArrayType::Sparse {
+            return refuse("--dense", "this one is sparse".to_owned());
+        }
+        if self.compress.is_some() {
+            return refuse(
+                "--compress",
+                "this one has its filters: tdb copy --filters changes them".to_owned(),
+            );
+        }
+        if !self.types.is_empty() {
+            return refuse("--types", "the types of this one are known".to_owned());
+        }
+        if !self.domain.is_empty() {
+            return refuse("--domain", "the domain of this one cannot change".to_owned());
+        }
+        match (self.allow_duplicates, schema.allows_duplicates) {
+            (false, _) => Ok(()),
+            (true, true) => refuse("--allow-duplicates", "this one allows duplicates already".to_owned()),
+            (true, false) => refuse("--allow-duplicates", "this one does not allow duplicates".to_owned()),
+        }
+    }
+
+    /// Returns an error for options that an NPY file has no use for.
+    pub(super) fn refuse_what_is_for_tables(&self) -> Result {
+        let options = [
+            ("--dims", self.dims.is_some()),
+            ("--domain", !self.domain.is_empty()),
+            ("--types", !self.types.is_empty()),
+            ("--allow-duplicates", self.allow_duplicates),
+            ("--duplicates", self.duplicates.is_some()),
+        ];
+        match options.into_iter().find(|(_, given)| *given) {
+            Some((option, _)) => Err(self.usage(format!("{option} is not for NPY files"))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Limits that were chosen for the command: defaults of memory, and how much is shown. They were
+//! chosen by eye and by reasoning, and not measured.
+
+use core::time::Duration;
+#[cfg(feature = "sql")]
+use std::num::NonZeroUsize;
+
+use tdb_array::MemoryBudget;
+
+/// Cells of a sample for which filters are chosen: those of a tile of ordinary capacity.
+pub(crate) const MAX_SAMPLE_CELLS: usize = 10_000;
+/// Cells of a sample from which later cells can be predicted. With fewer, filters are chosen by the
+/// datatype alone.
+pub(crate) const MIN_SAMPLE_CELLS: usize = 256;
+/// The level of Zstandard where files are to be small.
+pub(crate) const SMALL_ZSTD_LEVEL: i32 = 9;
+/// Memory of the first batch if only the first cells are shown. Batches grow until there are enough
+/// cells.
+pub(crate) const FIRST_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
+/// Cells of a result that is tried as a grid on a terminal.
+pub(crate) const MAX_GRID_CELLS: usize = 10_000;
+/// Columns of a grid. With more, one row for each cell is easier to read.
+pub(crate) const MAX_GRID_COLUMNS: usize = 100;
+/// Bytes of a column of JSON that stay in memory, before they go to a temporary file.
+pub(crate) const MAX_SPOOL_MEMORY: usize = 256 << 10;
+/// The default size of a cache in bytes: of its folder, and of its part in memory.
+pub(crate) const CACHE_FOLDER_SIZE: u64 = 1 << 30;
+pub(crate) const CACHE_MEMORY_SIZE: u64 = 64 << 20;
+/// Time after which progress is shown.
+pub(crate) const MIN_PROGRESS_TIME: Duration = Duration::from_millis(400);
+/// Time between two pictures of a spinner.
+pub(crate) const PROGRESS_TICK: Duration = Duration::from_millis(200);
+/// The default memory of an export.
+#[cfg(feature = "convert")]
+pub(crate) const EXPORT_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
+/// Bytes of a batch of an export, and of a row group: readers hold one of them.
+#[cfg(feature = "convert")]
+pub(crate) const MAX_EXPORT_BATCH: u64 = 64 << 20;
+/// The share of an export's memory that its read has: a half.
+#[cfg(feature = "convert")]
+pub(crate) const EXPORT_READ_DIVISOR: u64 = 2;
+/// The share of an export's memory that a batch has, and a row group that is being encoded: an
+/// eighth each.
+#[cfg(feature = "convert")]
+pub(crate) const EXPORT_BATCH_DIVISOR: u64 = 8;
+/// Bytes of a long value that `tdb dump` shows.
+pub(crate) const MAX_PREVIEW_BYTES: usize = 24;
+/// Bytes on a line of the part of a file that is not explained.
+pub(crate) const RAW_LINE_BYTES: usize = 16;
+/// Items of a list that `tdb dump` shows.
+pub(crate) const MAX_LIST_ITEMS: usize = 8;
+/// Bytes of an input that stay in memory if it cannot be read again.
+pub(crate) const MAX_INPUT_MEMORY: u64 = 1 << 20;
+/// The default memory of an import of a Parquet or Arrow file.
+#[cfg(feature = "convert")]
+pub(crate) const IMPORT_MEMORY: MemoryBudget = MemoryBudget::from_bytes(512 << 20);
+/// The share of that memory that the file has, and the cells that are being written: a half each.
+#[cfg(feature = "convert")]
+pub(crate) const IMPORT_MEMORY_DIVISOR: u64 = 2;
+/// Bytes of a text that are read at once.
+pub(crate) const TEXT_BUFFER: usize = 1 << 17;
+/// Records that are sorted in memory: 24 MiB of them.
+pub(crate) const MAX_SORT_RECORDS: usize = 1 << 20;
+/// Records of all runs together that are read ahead while the runs are merged.
+pub(crate) const MERGE_BUFFER_RECORDS: usize = 1 << 18;
+/// Bytes of the first batch of a table, from which the types of columns are inferred.
+pub(crate) const FIRST_CHUNK: usize = 4 << 20;
+/// Bytes of the other batches of a table.
+pub(crate) const CHUNK: usize = 1 << 20;
+/// Batches of a table for each thread that may be in memory.
+pub(crate) const CHUNKS_PER_THREAD: usize = 2;
+/// Values of an enumeration that a report or an error lists.
+pub(crate) const MAX_LISTED_VALUES: usize = 8;
+/// Bytes of sparse cells, with the memory for sorting them, that become a fragment.
+pub(crate) const SPARSE_BUFFER: usize = 64 << 20;
+/// Bytes of dense cells that are buffered, unless a row of tiles needs more.
+pub(crate) const DENSE_BUFFER: usize = 128 << 20;
+/// Cells of a tile of an array from an NPY file.
+pub(crate) const NPY_TILE_CELLS: u64 = 1 << 17;
+/// Bytes of the stem of a file name; file systems allow 255 with the suffix.
+pub(crate) const MAX_STEM_LENGTH: usize = 200;
+/// Rectangles of a picture: more hide what is under them.
+pub(crate) const MAX_RECTANGLES: usize = 4000;
+/// Pixels of a bin of a dense plane, if there are enough cells.
+pub(crate) const DENSE_BIN_PIXELS: u32 = 3;
+/// Pixels of a bin of a sparse plane, whose smaller bins few cells would fill.
+pub(crate) const SPARSE_BIN_PIXELS: u32 = 8;
+/// Bars of a histogram in a file.
+pub(crate) const HISTOGRAM_BARS: usize = 40;
+/// Different texts of an axis, and bytes of all of them.
+pub(crate) const MAX_AXIS_TEXTS: usize = 1 << 16;
+pub(crate) const MAX_AXIS_TEXT_BYTES: usize = 16 << 20;
+/// Labels of an axis, about.
+pub(crate) const AXIS_LABELS: usize = 6;
+/// Rows of the picture of fragments: nobody can tell more apart.
+pub(crate) const MAX_TIMELINE_ROWS: usize = 300;
+/// Lines of a terminal that are not rows of a table: two of headings, one for the rows that are
+/// left out, one below, and the next prompt.
+pub(crate) const OTHER_LINES: usize = 5;
+/// Rows that are shown at each end of a table, however low the terminal is.
+pub(crate) const MIN_END_ROWS: usize = 3;
+/// Characters of a text in a table whose columns do not fit otherwise.
+pub(crate) const MAX_TEXT_WIDTH: usize = 30;
+/// Values of an enumeration that `tdb info` shows.
+pub(crate) const MAX_SHOWN_VALUES: usize = 20;
+/// Characters of a fill value that `tdb info` shows.
+pub(crate) const MAX_FILL_WIDTH: usize = 60;
+/// The default memory of a copy.
+pub(crate) const COPY_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
+/// The largest users of memory that an error names: one.
+#[cfg(feature = "sql")]
+pub(crate) const MAX_NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN;
+/// The share of the memory that a sort keeps for merging what it put into files: a sixteenth.
+/// DataFusion's own 10 MB are more than small budgets have.
+#[cfg(feature = "sql")]
+pub(crate) const MERGE_MEMORY_DIVISOR: usize = 16;
