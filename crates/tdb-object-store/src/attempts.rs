@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tdb_storage::storage::Tally;
+use tdb_storage::Tally;
 
 tokio::task_local! {
     /// Who counts the attempts of the current task.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use tdb_storage::deferred::{AsyncStorage, Fetching, Spawn};
-use tdb_storage::storage::{FetchHints, Request, Tally};
+use tdb_storage::{FetchHints, Request, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
@@ -150,7 +150,7 @@ mod tests {
 
     use object_store::memory::InMemory;
     use object_store::throttle::{ThrottleConfig, ThrottledStore};
-    use tdb_storage::storage::Storage;
+    use tdb_storage::Storage;
     use tokio::runtime::{Builder, Runtime};
     use tokio::time::timeout;
 

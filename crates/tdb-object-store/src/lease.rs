@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use object_store::{ObjectStoreExt, PutMode, UpdateVersion};
-use tdb_storage::storage::StorageLock;
+use tdb_storage::StorageLock;
 use tokio::sync::oneshot;
 
 use crate::runtime::{start, wait};

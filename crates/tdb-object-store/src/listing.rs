@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::ListResult;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
-use tdb_storage::storage::{Entry, Reply, Request, named};
+use tdb_storage::{Entry, Reply, Request, named};
 
 use crate::error::io_error;
 use crate::store::Inner;
@@ -167,7 +167,7 @@ mod tests {
     use async_trait::async_trait;
     use object_store::list::{PaginatedListResult, PaginatedListStore};
     use object_store::memory::InMemory;
-    use tdb_storage::storage::WriteStorage;
+    use tdb_storage::WriteStorage;
 
     use super::*;
     use crate::store::ObjectStorage;

@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, GetResult, ListResult, ObjectStore, ObjectStoreExt};
-use tdb_storage::storage::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestErrorKind, Request, error_again};
+use tdb_storage::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestErrorKind, Request, error_again};
 use tokio::sync::Mutex;
 
 use crate::error::io_error;

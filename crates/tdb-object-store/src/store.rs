@@ -12,7 +12,7 @@ use futures_util::{StreamExt, stream};
 use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{GetOptions, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
-use tdb_storage::storage::{
+use tdb_storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
     StoredFile, Tally, WriteStorage, range_from,
 };

@@ -11,7 +11,7 @@ use object_store::{ObjectStore, ObjectStoreScheme};
 #[cfg(feature = "http")]
 use object_store::{RetryConfig, http::HttpBuilder};
 use tdb_cache::Origin;
-use tdb_storage::storage::without_secrets;
+use tdb_storage::without_secrets;
 use thiserror::Error;
 use url::{Position, Url};
 

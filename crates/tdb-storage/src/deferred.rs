@@ -19,7 +19,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 
 use crate::stats::Counters;
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
+use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
 
 /// The answers to some requests, in the order of the requests, once they have arrived.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
@@ -366,7 +366,7 @@ pub async fn yielded() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::MemoryStorage;
+    use crate::MemoryStorage;
     use core::pin::pin;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use core::task::Context;

@@ -9,9 +9,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{
-    ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer,
-};
+use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer};
 
 /// What was done through an opened array: by one query (`Read::collect_with_stats`), or since it
 /// was opened (`Array::stats`).

@@ -9,7 +9,7 @@ use std::thread;
 use super::versions::versioned;
 use super::writing::holds_bytes;
 use super::{Broken, Outcome, SharedRule, broken, done, holds, offered, shown};
-use crate::storage::{Durability, WriteStorage};
+use crate::{Durability, WriteStorage};
 
 const BUFFERED: Durability = Durability::Buffered;
 
@@ -181,7 +181,7 @@ fn in_one_piece<S: WriteStorage>(storage: Arc<S>) -> Outcome {
 }
 
 /// Takes the lock; or reports that there is none.
-fn lock<S: WriteStorage>(storage: &S) -> Outcome<crate::storage::StorageLock> {
+fn lock<S: WriteStorage>(storage: &S) -> Outcome<crate::StorageLock> {
     let lock = offered("taking the lock", storage.lock())?;
     if lock.is_none() { Err(Broken::NotOffered) } else { Ok(lock) }
 }
