@@ -14,8 +14,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::attempts::reported;
-use crate::published::each;
-use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
+use crate::folder::{Folder, PROCESS_REQUESTS};
+use crate::requests::each;
+use crate::store::ObjectStorage;
 
 /// A folder of an object store, to read arrays asynchronously: the argument of
 /// `OpenOptions::open_async`.
@@ -39,7 +40,7 @@ use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
 /// ```
 #[derive(Clone)]
 pub struct AwaitedStorage {
-    inner: Arc<Inner>,
+    inner: Arc<Folder>,
     /// Who counts the requests that are repeated.
     tally: Option<Arc<dyn Tally>>,
 }
@@ -75,7 +76,7 @@ impl AwaitedStorage {
 /// Uses the same client: the original storage must not be used any more.
 impl From<ObjectStorage> for AwaitedStorage {
     fn from(storage: ObjectStorage) -> Self {
-        let own = |inner: &mut Inner| inner.own_permits = Some(Semaphore::new(PROCESS_REQUESTS));
+        let own = |inner: &mut Folder| inner.own_permits = Some(Semaphore::new(PROCESS_REQUESTS));
         Self { inner: storage.inner.changed(own), tally: None }
     }
 }

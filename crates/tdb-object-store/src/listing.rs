@@ -13,7 +13,7 @@ use object_store::path::Path;
 use tdb_storage::{Entry, Reply, Request, named};
 
 use crate::error::io_error;
-use crate::store::Inner;
+use crate::folder::Folder;
 
 /// The maximum number of objects below a folder that are listed at once, instead of listing each of
 /// its folders. Every store returns at least this many per page, so this is one request.
@@ -26,7 +26,7 @@ const SEVERAL: usize = 3;
 /// Everything below a folder: entries by name, by folder.
 pub(crate) type Below = BTreeMap<String, BTreeMap<String, Entry>>;
 
-impl Inner {
+impl Folder {
     /// The names in a folder.
     pub(crate) async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         if let Some(manifest) = self.published().await? {
@@ -170,8 +170,8 @@ mod tests {
     use tdb_storage::WriteStorage;
 
     use super::*;
+    use crate::folder::Client;
     use crate::store::ObjectStorage;
-    use crate::url::Client;
 
     /// A store that answers with one folder a page, and notes what it was asked.
     #[derive(Default)]
