@@ -21,7 +21,6 @@ const LARGER: &[(&str, &str)] = &[
     ("crates/tdb-query/src/sparse/select.rs", "run"),
     ("crates/tdb-query/src/stream/cost.rs", "new"),
     ("crates/tdb-snapshot/src/tiles.rs", "open"),
-    ("crates/tdb-write/src/evolve.rs", "apply"),
 ];
 
 /// Checks the tokens of one source file, without its tests.
