@@ -129,6 +129,7 @@ impl<'a> CheckedColumn<'a> {
                 if !column.values.len().is_multiple_of(size) {
                     return Err(wrong("does not have a whole number of cells"));
                 }
+                // No field has cells of 0 bytes.
                 column.values.len().checked_div(size).unwrap_or(0)
             }
             (None, Some(offsets)) => {
@@ -229,7 +230,7 @@ impl<'a> CheckedColumn<'a> {
             Some(size) => self.cells.checked_mul(size) == Some(self.values.len()),
             None => {
                 let end = self.offsets.last().is_some_and(|end| *end <= to_u64(self.values.len()));
-                end && self.cells.checked_add(1) == Some(self.offsets.len())
+                end && self.cells.checked_add(1) == Some(self.offsets.len()) && self.offsets.is_sorted()
             }
         };
         has_values && (self.validity.is_empty() || self.validity.len() == self.cells)
@@ -246,12 +247,18 @@ impl<'a> CheckedColumn<'a> {
                 let (end, starts) = offsets
                     .and_then(<[u64]>::split_last)
                     .or_internal("a column without the offsets of its cells")?;
+                // A run without cells has no values.
                 let first = starts.first().copied().unwrap_or(*end);
                 let bytes = to_usize(first).zip(to_usize(*end));
                 let values = bytes.and_then(|(first, end)| self.values.get(first..end));
+                let values = values.or_internal("a column without the values of its cells")?;
                 room.offsets.clear();
-                room.offsets.extend(starts.iter().map(|start| start.saturating_sub(first)));
-                (values.or_internal("a column without the values of its cells")?, room.offsets.as_slice())
+                room.offsets.extend(starts.iter().map(|start| start.wrapping_sub(first)));
+                // An offset before the first one has wrapped around, and is too large as well.
+                if room.offsets.iter().fold(0, |most: u64, start| most.max(*start)) > to_u64(values.len()) {
+                    return Err(Error::internal("a column with offsets outside its values"));
+                }
+                (values, room.offsets.as_slice())
             }
         };
         Ok(TileCells { count, values, offsets, validity, runs: None })
@@ -359,6 +366,7 @@ mod tests {
         for column in [
             CheckedColumn { values: b"ab", ..STRINGS },
             CheckedColumn { offsets: &[0, 1], ..STRINGS },
+            CheckedColumn { offsets: &[2, 1, 3], ..STRINGS },
             CheckedColumn { offsets: &[], ..STRINGS },
             CheckedColumn { validity: &[1], ..STRINGS },
             CheckedColumn { values: &[0; 3], ..numbers },
@@ -374,6 +382,7 @@ mod tests {
         assert_eq!((tile.values, tile.offsets, tile.validity), (&b"bc"[..], &[0][..], &[0][..]));
         is_fault(STRINGS.tile(1..3, &mut room));
         is_fault(STRINGS.part(1..3));
+        is_fault(CheckedColumn { offsets: &[1, 0, 3], ..STRINGS }.tile(0..2, &mut room));
         is_fault(CheckedColumn { validity: &[], offsets: &[0, 9], ..STRINGS }.tile(0..1, &mut room));
         is_fault(column_of(&[STRINGS], FieldKind::Attribute(1)));
         let part = STRINGS.part(1..2).unwrap();
