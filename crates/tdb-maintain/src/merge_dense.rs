@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{Layout, to_u64};
+use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use crate::job::{Job, open};
@@ -85,11 +85,12 @@ fn tiles((low, high): Side, extent: u64) -> (u64, u64) {
     (low.checked_div(extent).unwrap_or(0), high.checked_div(extent).unwrap_or(0))
 }
 
-/// The part of a side that is in some of its tiles.
-fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Side {
-    let start = first.saturating_mul(extent);
-    let end = last.saturating_add(1).saturating_mul(extent).saturating_sub(1);
-    (low.max(start), high.min(end))
+/// The part of a side that is in its tiles `first..=last`.
+fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Result<Side> {
+    let start = first.checked_mul(extent).or_internal("a tile that begins behind all cells")?;
+    // The last tile may end behind the last cell that has a number.
+    let end = last.checked_add(1).and_then(|next| next.checked_mul(extent));
+    Ok((low.max(start), end.and_then(|end| end.checked_sub(1)).map_or(high, |end| high.min(end))))
 }
 
 /// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each
@@ -111,17 +112,17 @@ fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Res
 
 /// A box cut along one side, after every `step` tiles.
 fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Result<Vec<Vec<Side>>> {
-    let (mut tile, last) = tiles(side, extent);
-    let mut boxes = Vec::new();
-    while tile <= last {
-        let end = tile.saturating_add(step.saturating_sub(1)).min(last);
+    let (first, last) = tiles(side, extent);
+    // No box has more tiles than a `usize`.
+    let step = to_usize(step).unwrap_or(usize::MAX);
+    let part = |tile: u64| {
+        let end = tile.saturating_add(to_u64(step.saturating_sub(1))).min(last);
         let mut part = sides.to_vec();
         *part.get_mut(index).or_internal("a box without the side that is cut")? =
-            cut(side, extent, tile, end);
-        boxes.push(part);
-        tile = end.saturating_add(1);
-    }
-    Ok(boxes)
+            cut(side, extent, tile, end)?;
+        Ok(part)
+    };
+    (first..=last).step_by(step.max(1)).map(part).collect()
 }
 
 /// A box cut into runs of consecutive tiles that fit the memory.
@@ -194,4 +195,24 @@ fn append(
         .map(|(index, column)| CheckedColumn::of(FieldKind::Attribute(index), column, cells))
         .collect();
     append_box(fragment, schema, plan, Layout::RowMajor, &checked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_that_ends_at_the_last_number_is_cut_completely() {
+        let last = u64::MAX;
+        let cut = |side: Side, extent| split(&[side], 0, side, extent, 1).unwrap().concat();
+        assert_eq!(cut((last - 1, last), 1), [(last - 1, last - 1), (last, last)]);
+        assert_eq!(cut((last - 4, last), 2), [(last - 4, last - 4), (last - 3, last - 2), (last - 1, last)]);
+        assert_eq!(cut((0, last), last), [(0, last - 1), (last, last)]);
+    }
+
+    #[test]
+    fn a_side_is_cut_after_a_number_of_tiles() {
+        let boxes = split(&[(0, 3), (5, 29)], 1, (5, 29), 10, 2).unwrap();
+        assert_eq!(boxes, [[(0, 3), (5, 19)], [(0, 3), (20, 29)]]);
+    }
 }
