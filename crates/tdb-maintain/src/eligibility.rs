@@ -231,13 +231,12 @@ pub(super) fn blocked(
 /// Whether a new fragment with this folder takes the place of some inputs among the fragments of
 /// its first time: those are ordered by their paths.
 pub(super) fn is_in_place(array: &Snapshot, inputs: &BTreeSet<&str>, first: u64, folder: &str) -> bool {
-    let is_input = |fragment: &Arc<Fragment>| inputs.contains(fragment.folder());
-    let start = array.fragments().iter().position(is_input).unwrap_or(0);
-    array.fragments().iter().enumerate().all(|(index, fragment)| {
-        let other = fragment.folder();
-        let tied = fragment.timestamps().0 == first && !is_input(fragment);
-        !tied || if index < start { other < folder } else { other > folder }
-    })
+    let is_input = |fragment: &&Arc<Fragment>| inputs.contains(fragment.folder());
+    let is_tied = |fragment: &&Arc<Fragment>| fragment.timestamps().0 == first && !is_input(fragment);
+    let fragments = array.fragments().iter();
+    let mut older = fragments.clone().take_while(|fragment| !is_input(fragment)).filter(is_tied);
+    let mut newer = fragments.skip_while(|fragment| !is_input(fragment)).filter(is_tied);
+    older.all(|fragment| fragment.folder() < folder) && newer.all(|fragment| fragment.folder() > folder)
 }
 
 /// A name for the new fragment with which it takes the place of the inputs.

@@ -67,6 +67,7 @@ pub(super) fn plan(writer: &ArrayWriter) -> Result<MaintenancePlan> {
             return nothing(&format!("{key} already contains all footers"));
         }
     }
+    // Sizes are shown to users: a footer that cannot be written is found when the plan runs.
     let file = |fragment: &&Fragment| PlannedFile {
         key: fragment.metadata_key().to_owned(),
         bytes: to_u64(fragment.footer().to_bytes(fragment.schema()).map_or(0, |bytes| bytes.len())),
@@ -92,9 +93,13 @@ pub(super) fn run(writer: &ArrayWriter) -> Result<()> {
     let payload = write_consolidated_footers(&named, version)
         .map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, writer.context().key.as_ref(), &mut Nonces::new()?.scratch())?;
-    let first = fragments.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
-    let last = fragments.iter().map(|fragment| fragment.timestamps().1).max().unwrap_or(0);
-    let name = TimestampedName::new((first, last), fresh_uuid()?, Some(version));
+    let first = fragments.iter().map(|fragment| fragment.timestamps().0).min();
+    let last = fragments.iter().map(|fragment| fragment.timestamps().1).max();
+    let Some(times) = first.zip(last) else {
+        let why = "there are no fragments with footers: the array changed since the plan was made";
+        return Err(Error::refused(WHAT, why));
+    };
+    let name = TimestampedName::new(times, fresh_uuid()?, Some(version));
     let folder = folder(writer);
     let durability = writer.options().durability;
     if !folder.is_empty() {

@@ -139,7 +139,9 @@ impl Chooser<'_> {
                 notes.push(format!("fragment {} is not consolidated: {why}", fragment.name()));
                 free.push((start, index));
                 start = next;
-            } else if next < fragments.len() && !self.alike(index) {
+            } else if let Some(after) = fragments.get(next)
+                && !self.alike(fragment, after)
+            {
                 free.push((start, next));
                 start = next;
             }
@@ -173,11 +175,10 @@ impl Chooser<'_> {
         (last > self.present).then(|| format!("its time, {last}, is in the future"))
     }
 
-    /// Whether a fragment and the next one have sizes within the given ratio.
+    /// Whether the sizes of two fragments are within the given ratio.
     #[expect(clippy::cast_precision_loss, reason = "a ratio chosen by users need not be exact")]
-    fn alike(&self, index: usize) -> bool {
-        let size = |index: usize| self.array.fragments().get(index).map_or(0, |fragment| fragment.size());
-        let (a, b) = (size(index), size(index.saturating_add(1)));
+    fn alike(&self, a: &Fragment, b: &Fragment) -> bool {
+        let (a, b) = (a.size(), b.size());
         a.min(b) as f64 >= self.options.ratio * a.max(b) as f64
     }
 

@@ -55,6 +55,7 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
     if let Err(error) = &done {
         let marker = written.folders.first().map(|folder| marker_of(folder)).unwrap_or_default();
         let absent = transaction.never_put(&marker, error);
+        // Fragments that may be committed, for all that is known, are kept.
         let mut counted = written.folders.iter().map(|folder| is_committed(writer, folder).unwrap_or(true));
         written.keep = !absent || counted.any(|counts| counts);
     }

@@ -117,11 +117,11 @@ impl Findings {
         known: Option<&'static str>,
         problem: impl FnOnce() -> Problem,
     ) {
-        let place = self.0.iter().position(|kind| kind.check == check && kind.known == known);
-        let place = place.unwrap_or_else(|| {
+        let same = |kind: &Kind| kind.check == check && kind.known == known;
+        let place = self.0.iter().position(same).unwrap_or(self.0.len());
+        if place == self.0.len() {
             self.0.push(Kind { check, known, shown: Vec::new(), count: 0 });
-            self.0.len().saturating_sub(1)
-        });
+        }
         // It was found there, or just pushed.
         let Some(kind) = self.0.get_mut(place) else { return };
         // A note of the same kind is shown only once.
