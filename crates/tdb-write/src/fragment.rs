@@ -6,9 +6,9 @@ use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use crate::column::{CheckedColumn, Runs, check_whole};
+use crate::fragment_set::FragmentSet;
 use crate::merged::{self, Merged};
 use crate::names::Nonces;
-use crate::part::Parts;
 use crate::sorted::GlobalOrder;
 use crate::tile::{EncodedTile, Encoding, FieldEncoder, Spare, Worker};
 use crate::tile_cells::{Room, TileSource};
@@ -24,7 +24,7 @@ pub struct FragmentWriter<'a> {
     array: &'a ArrayWriter,
     nonces: Nonces,
     encoders: Vec<FieldEncoder>,
-    parts: Parts<'a>,
+    parts: FragmentSet<'a>,
     /// The order against which the cells of a sparse fragment are checked.
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
@@ -68,14 +68,19 @@ impl<'a> FragmentWriter<'a> {
             // One file for all dimensions.
             kinds.truncate(schema.attributes.len().saturating_add(1));
         }
-        let parts = Parts::new(array, None, schema.capacity)?;
+        let parts = FragmentSet::new(array, None, schema.capacity)?;
         let order = Some(GlobalOrder::new(schema));
         Self::new(array, kinds, parts, order)
     }
 
     /// A fragment of whole tiles, without coordinates.
     pub(super) fn dense(array: &'a ArrayWriter, domain: Vec<Range>, tile_cells: u64) -> Result<Self> {
-        Self::new(array, dense_kinds(array.schema()), Parts::new(array, Some(domain), tile_cells)?, None)
+        Self::new(
+            array,
+            dense_kinds(array.schema()),
+            FragmentSet::new(array, Some(domain), tile_cells)?,
+            None,
+        )
     }
 
     /// A fragment of whole tiles that replaces others.
@@ -86,7 +91,7 @@ impl<'a> FragmentWriter<'a> {
         tile_cells: u64,
         merged: Merged,
     ) -> Result<Self> {
-        let parts = Parts::merged(array, Some(domain), tile_cells, merged)?;
+        let parts = FragmentSet::merged(array, Some(domain), tile_cells, merged)?;
         Self::new(array, dense_kinds(array.schema()), parts, None)
     }
 
@@ -96,13 +101,13 @@ impl<'a> FragmentWriter<'a> {
     pub fn sparse_merged(array: &'a ArrayWriter, merged: Merged) -> Result<Self> {
         let schema = array.schema();
         let kinds = field_kinds(schema).into_iter().chain(merged.kinds(schema)).collect();
-        Self::new(array, kinds, Parts::merged(array, None, schema.capacity, merged)?, None)
+        Self::new(array, kinds, FragmentSet::merged(array, None, schema.capacity, merged)?, None)
     }
 
     fn new(
         array: &'a ArrayWriter,
         kinds: Vec<FieldKind>,
-        parts: Parts<'a>,
+        parts: FragmentSet<'a>,
         order: Option<GlobalOrder>,
     ) -> Result<Self> {
         let schema = array.schema();

@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use tdb_schema::ArraySchema;
 
-use crate::create::{Files, UNFINISHED, claim, has_fragments, remove_unfinished};
+use crate::create::NewArrayFiles;
 use crate::put::{put_new, sync_folder};
 use crate::storage::{LocalStorage, StorageLock, WriteStorage};
+use crate::vacancy::{UNFINISHED, has_fragments, lock_vacant, remove_unfinished};
 use crate::{ArrayWriter, WriteOptions};
 use crate::{Result, WriteError};
 
@@ -38,7 +39,7 @@ use crate::{Result, WriteError};
 #[must_use = "an array that is not finished is removed"]
 pub struct NewArray {
     writer: ArrayWriter,
-    files: Files,
+    files: NewArrayFiles,
     /// Whether its folder was created by this.
     made: bool,
     finished: bool,
@@ -64,9 +65,9 @@ impl WriteOptions {
         schema: &ArraySchema,
     ) -> Result<NewArray> {
         let storage: Arc<dyn WriteStorage> = Arc::new(storage);
-        let files = Files::of(&*storage, schema, &self)?;
+        let files = NewArrayFiles::of(&*storage, schema, &self)?;
         let made = storage.list("").is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
-        let lock = claim(&*storage, &self)?;
+        let lock = lock_vacant(&*storage, &self)?;
         if has_fragments(&*storage)? {
             return Err(WriteError::Exists.into());
         }

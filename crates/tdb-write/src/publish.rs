@@ -22,7 +22,6 @@ use std::io;
 
 use tdb_schema::ObjectType;
 
-use crate::create::UNFINISHED;
 use crate::directory::Directory;
 use crate::object::list_root;
 use crate::paths::{
@@ -34,6 +33,7 @@ use crate::storage::{
     Below, Durability, Entry, FileVersion, LocalStorage, MANIFEST, Manifest, ManifestError, Reply, Request,
     Storage, WriteStorage, join,
 };
+use crate::vacancy::UNFINISHED;
 use crate::{ArrayWriter, GroupWriter, WriteOptions};
 use crate::{Error, Result, WriteError, clock};
 

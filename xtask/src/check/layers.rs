@@ -188,6 +188,7 @@ const LAYERS: &[Layers] = &[
             "array_writer",
             "put",
             "transaction",
+            "vacancy",
             "create",
             // The cells of a tile, checked, measured and filtered.
             "tile_cells",
@@ -204,7 +205,8 @@ const LAYERS: &[Layers] = &[
             "merged",
             "fragment_metadata",
             "output",
-            "part",
+            "open_fragment",
+            "fragment_set",
             "fragment",
             // Writes of cells.
             "dense",
