@@ -44,6 +44,7 @@ mod fragments;
 mod job;
 mod lossy;
 mod merge;
+mod merge_deletes;
 mod merge_dense;
 mod merge_fields;
 mod merge_key;

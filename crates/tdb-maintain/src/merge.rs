@@ -154,13 +154,13 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         };
         let known: Option<Vec<&[K]>> = runs.iter().map(|run| run.keys.get(..known(run))).collect();
         let known = known.or_internal("a run without its known keys")?;
-        let count = known.iter().map(|keys| keys.len()).fold(0, usize::saturating_add);
+        let count = known.iter().map(|keys| keys.len()).sum::<usize>();
         if count.min(max) < FEWEST.max(runs.len()) {
             return Ok(before);
         }
         let bounds = bounds(&known, count, max);
         let counts = bounds.last().cloned().or_internal("bounds without the last one")?;
-        let taken = counts.iter().copied().fold(0, usize::saturating_add);
+        let taken = counts.iter().sum::<usize>();
         if taken == 0 || taken > max.saturating_mul(2) {
             // Very many cells have equal coordinates; the other way can split them.
             return Ok(before);
@@ -180,7 +180,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let sort =
             |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| Band::sort(&runs, &numbers, from, to);
         let sorted = parallel::run(self.threads, bands, || (), sort)?;
-        if sorted.iter().map(|band| band.batch.cells.len()).fold(0, usize::saturating_add) != taken {
+        if sorted.iter().map(|band| band.batch.cells.len()).sum::<usize>() != taken {
             return Err(Error::internal("bands without all of the cells that are taken"));
         }
         let mut last = before;

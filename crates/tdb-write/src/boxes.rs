@@ -132,7 +132,7 @@ fn add(
     groups: &mut Vec<Group>,
 ) -> Result<(), WriteError> {
     let Some((count, inner)) = grid.split_first() else {
-        let bytes = sizes.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
+        let bytes = sizes.iter().sum();
         return Err(WriteError::TileSize { bytes, limit });
     };
     let unit = sizes.len().checked_div(*count).unwrap_or(0).max(1);
@@ -147,7 +147,7 @@ fn add(
     };
     let (mut first, mut bytes) = (0usize, 0u64);
     for (at, part) in sizes.chunks(unit).enumerate() {
-        let size = part.iter().fold(0u64, |sum, size| sum.saturating_add(*size));
+        let size: u64 = part.iter().sum();
         if bytes.saturating_add(size) <= limit {
             bytes = bytes.saturating_add(size);
             continue;

@@ -244,6 +244,7 @@ const LAYERS: &[Layers] = &[
             "merge_source",
             "merge",
             "merge_fields",
+            "merge_deletes",
             "merge_sparse",
             "merge_dense",
             "fragments",
