@@ -1,16 +1,17 @@
 //! An array in a folder of the local file system.
 
 mod lock;
+mod new_file;
 mod place;
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 
+use self::new_file::{NewFile, OpenFile};
 use crate::opening::{self, open_described, open_file};
 use crate::{
     ByteRange, Durability, Entry, FileVersion, FileWriter, Storage, StorageLock, StoredFile, WriteStorage,
@@ -294,63 +295,6 @@ fn parent_of(folder: &Path) -> &Path {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
         Some(parent) => parent,
         None => folder,
-    }
-}
-
-/// The maximum number of files being written that this process keeps open; systems allow some 1024.
-/// Further files are opened for each append: a fragment has up to three files per field.
-const MOST_OPEN: usize = 256;
-
-/// How many are open.
-static OPEN: AtomicUsize = AtomicUsize::new(0);
-
-/// A file that is kept open and counted.
-#[derive(Debug)]
-struct OpenFile(File);
-
-impl OpenFile {
-    /// Keeps a file open, unless too many are open.
-    fn keep(file: File) -> Option<Self> {
-        let open = OPEN.fetch_add(1, Ordering::Relaxed);
-        let kept = Self(file);
-        // Dropping it decrements the count again.
-        (open < MOST_OPEN).then_some(kept)
-    }
-}
-
-impl Drop for OpenFile {
-    fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// A file that is being written.
-#[derive(Debug)]
-struct NewFile {
-    path: PathBuf,
-    open: Option<OpenFile>,
-}
-
-impl NewFile {
-    fn with<R>(&mut self, run: impl FnOnce(&mut File) -> io::Result<R>) -> io::Result<R> {
-        match &mut self.open {
-            Some(open) => run(&mut open.0),
-            None => run(&mut opening::open(OpenOptions::new().append(true), &self.path)?),
-        }
-    }
-}
-
-impl FileWriter for NewFile {
-    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.with(|file| file.write_all(bytes))
-    }
-
-    fn finish(mut self: Box<Self>, durability: Durability) -> io::Result<()> {
-        match durability {
-            // Syncing a file forces everything written to it, by any handle.
-            Durability::Synced => self.with(|file| file.sync_all()),
-            Durability::Buffered => Ok(()),
-        }
     }
 }
 
