@@ -55,6 +55,7 @@ mod options;
 mod plan;
 mod removal;
 mod run;
+mod thresholds;
 mod vacuum;
 mod verify;
 

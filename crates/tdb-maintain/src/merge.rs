@@ -10,6 +10,7 @@ use tdb_codec::{to_u64, to_usize};
 use crate::buffers::index_of;
 use crate::merge_key::{Coordinates, MergeKey};
 use crate::merge_source::{Run, Source, Step};
+use crate::thresholds::{BAND_CELLS, MIN_SORTED_CELLS};
 use crate::{Error, OrInternal, Result, parallel};
 
 /// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time,
@@ -155,7 +156,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let known: Option<Vec<&[K]>> = runs.iter().map(|run| run.keys.get(..known(run))).collect();
         let known = known.or_internal("a run without its known keys")?;
         let count = known.iter().map(|keys| keys.len()).sum::<usize>();
-        if count.min(max) < FEWEST.max(runs.len()) {
+        if count.min(max) < MIN_SORTED_CELLS.max(runs.len()) {
             return Ok(before);
         }
         let bounds = bounds(&known, count, max);
@@ -207,11 +208,6 @@ impl<'a, K: MergeKey> Merge<'a, K> {
     }
 }
 
-/// Fewer cells than this are taken one by one.
-const FEWEST: usize = 1 << 12;
-/// The approximate number of cells that one parallel job sorts.
-const BAND: usize = 1 << 16;
-
 /// The slots of each source's tiles in a batch.
 type Slots = Vec<Vec<(usize, u32)>>;
 
@@ -220,11 +216,11 @@ type Slots = Vec<Vec<(usize, u32)>>;
 /// each run; equal keys are never separated.
 fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, max: usize) -> Vec<Vec<usize>> {
     // A sample of the keys; each represents `each` cells.
-    let each = (count / 4096).clamp(1, BAND / 8);
+    let each = (count / 4096).clamp(1, BAND_CELLS / 8);
     let mut sample: Vec<&K> = runs.iter().flat_map(|keys| keys.iter().skip(each / 2).step_by(each)).collect();
     sample.sort_unstable();
     let taken = (max / each).min(sample.len());
-    let step = (BAND / each).max(1);
+    let step = (BAND_CELLS / each).max(1);
     let place =
         |key: &K| -> Vec<usize> { runs.iter().map(|keys| keys.partition_point(|own| own < key)).collect() };
     let mut bounds = vec![vec![0; runs.len()]];

@@ -7,6 +7,7 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use crate::job::{Job, open};
 use crate::plan::Tell;
+use crate::thresholds::VAR_CELL_BYTES;
 use crate::write::{BoxPlan, CheckedColumn, Merged, append_box};
 use crate::{Array, Column, Error, FragmentWriter, OrInternal, QueryError, Result, Snapshot};
 
@@ -135,7 +136,7 @@ fn slabs(
 ) -> Result<Vec<Vec<Side>>> {
     let cell = job.writer.schema().attributes.iter().fold(0u64, |sum, attribute| {
         let field = job.writer.schema().field(&attribute.name).and_then(|field| field.cell_size());
-        sum.saturating_add(to_u64(field.unwrap_or(VAR_CELL)).saturating_add(1))
+        sum.saturating_add(to_u64(field.unwrap_or(VAR_CELL_BYTES)).saturating_add(1))
     });
     let room = job.settings.memory.checked_div(tile_cells.saturating_mul(cell).saturating_mul(2).max(1));
     let max = room.unwrap_or(1).max(1);
@@ -161,9 +162,6 @@ fn slabs(
     }
     Ok(boxes)
 }
-
-/// The assumed number of bytes of a cell of variable length.
-const VAR_CELL: usize = 64;
 
 fn append(
     array: &Snapshot,

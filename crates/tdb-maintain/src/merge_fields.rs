@@ -8,6 +8,7 @@ use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::merge::Batch;
 use crate::spec::ColumnSpec;
+use crate::thresholds::BAND_CELLS;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, OrInternal, Result, parallel};
@@ -35,9 +36,6 @@ impl Decoded {
         self.values.as_slice().get(start..end)
     }
 }
-
-/// The number of cells that one parallel job copies.
-const BAND: usize = 1 << 16;
 
 impl MergedField {
     pub(super) fn open(
@@ -127,9 +125,9 @@ impl MergedField {
     ) -> Result<Buffer> {
         let mut data = zeroed(batch.cells.len().saturating_mul(size))?;
         let lengths: Vec<usize> =
-            batch.cells.chunks(BAND).map(|band| band.len().saturating_mul(size)).collect();
+            batch.cells.chunks(BAND_CELLS).map(|band| band.len().saturating_mul(size)).collect();
         let bands = split_lengths(data.as_mut_slice(), lengths);
-        let jobs = bands.into_iter().zip(batch.cells.chunks(BAND)).collect();
+        let jobs = bands.into_iter().zip(batch.cells.chunks(BAND_CELLS)).collect();
         parallel::run(
             context.threads,
             jobs,

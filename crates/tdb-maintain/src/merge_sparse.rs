@@ -12,6 +12,7 @@ use crate::merge_fields::MergedField;
 use crate::merge_key::{KeyWidth, Keyer, MergeKey};
 use crate::merge_source::Source;
 use crate::plan::Tell;
+use crate::thresholds::MAX_BATCH_CELLS;
 use crate::write::CheckedColumn;
 use crate::{Column, Error, FragmentWriter, OrInternal, Result, parallel};
 
@@ -167,12 +168,9 @@ fn batch_cells(job: &Job<'_>) -> Result<usize> {
     }
     let room = memory.saturating_sub(waiting).checked_div(cell.saturating_mul(3)).unwrap_or(0);
     // If the size of fragments is limited, it is checked tile by tile.
-    let max = if job.settings.fragment_bytes == u64::MAX { MOST_CELLS } else { schema.capacity };
+    let max = if job.settings.fragment_bytes == u64::MAX { MAX_BATCH_CELLS } else { schema.capacity };
     Ok(to_usize(room.clamp(1, max.max(1))).unwrap_or(1))
 }
-
-/// Larger batches are not faster.
-const MOST_CELLS: u64 = 1 << 21;
 
 /// Appends a batch to a fragment, which refuses columns that lack a field or a cell.
 fn append(

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::storage::WriteStorage;
+use crate::thresholds::DEFAULT_MEMORY;
 use crate::write::{GroupWriter, WriteOptions};
 use crate::{ArrayWriter, Error, Result};
 
@@ -133,9 +134,6 @@ pub(crate) struct Settings {
     pub(crate) verify: bool,
 }
 
-/// The default memory of a consolidation.
-const MEMORY: u64 = 512 << 20;
-
 impl Consolidation {
     /// The defaults: one step with as many fragments as possible, half a GiB of memory, and
     /// verification.
@@ -143,7 +141,7 @@ impl Consolidation {
         let settings = Settings {
             purge: false,
             amplification: 1.0,
-            memory: MEMORY,
+            memory: DEFAULT_MEMORY,
             fragment_bytes: u64::MAX,
             verify: true,
         };

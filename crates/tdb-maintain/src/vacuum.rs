@@ -19,10 +19,8 @@ use crate::paths::{FRAGMENT_METADATA, FRAGMENTS, METADATA, PARTIAL};
 use crate::plan::{Gone, MaintenancePlan, MaintenanceStep, PlannedFile, Removal, Work};
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
+use crate::thresholds::MAX_WRITE_TIME;
 use crate::{ArrayWriter, Error, Result, clock, footers, metadata};
-
-/// Writes are assumed to be done within a day (in milliseconds).
-const DAY: u64 = 24 * 60 * 60 * 1000;
 
 /// Whether readers see data of this time now: if not, they need what it replaces.
 fn is_past(last: u64) -> bool {
@@ -215,7 +213,8 @@ impl Vacuum {
             Err(error) => Err(Error::io(context.describe(folder), error)),
         };
         let root = list("")?;
-        let before = self.before.unwrap_or_else(|| clock::present().unwrap_or(0).saturating_sub(DAY));
+        let before =
+            self.before.unwrap_or_else(|| clock::present().unwrap_or(0).saturating_sub(MAX_WRITE_TIME));
         let old = |name: &str| times_of(name).is_none_or(|(_, last)| last < before);
         let mut listed = Vec::new();
         let mut gone = Vec::new();

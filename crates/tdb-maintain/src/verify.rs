@@ -34,6 +34,7 @@ use tdb_filters::Key;
 use tdb_fragment::{TimestampedName, is_hidden_name};
 use tdb_schema::{ArraySchema, Enumeration};
 
+use crate::Error;
 use crate::context::Context;
 use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
@@ -41,7 +42,6 @@ use crate::paths::{
     COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, METADATA, OLD_SCHEMA, SCHEMA_FOLDER,
 };
 use crate::storage::{Entry, Storage, join};
-use crate::Error;
 
 mod cells;
 mod codes;

@@ -24,10 +24,10 @@ pub struct Needs {
     pub ranges: Vec<(Arc<str>, Range<u64>)>,
 }
 
-/// The maximum number of bytes of ranges that one step fetches ahead. What metadata says about a
-/// file may be wrong by any amount, and a step without a memory budget would otherwise hold all
-/// stored bytes in addition to everything it decodes from them.
-const MOST_AHEAD: u64 = 1 << 30;
+/// The maximum number of bytes of ranges that one step prefetches. Metadata may state any wrong
+/// size of a file, and a step without a memory budget would otherwise hold all stored bytes in
+/// addition to everything it decodes from them. Chosen, not measured.
+const MAX_PREFETCHED: u64 = 1 << 30;
 
 /// A storage, and what was fetched from it.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl Ahead {
             }
         }
         let files = requests.len();
-        let mut left = MOST_AHEAD;
+        let mut left = MAX_PREFETCHED;
         let mut ranges = self.requests(&needs.ranges);
         ranges.retain(|(_, range)| {
             let rest = left.checked_sub(range.end.saturating_sub(range.start));
@@ -191,7 +191,7 @@ impl Ahead {
     pub fn requests(&self, ranges: &[(Arc<str>, Range<u64>)]) -> Vec<(Arc<str>, Range<u64>)> {
         let mut requests = Vec::new();
         for (key, range) in self.merged(ranges) {
-            let whole = range.end.saturating_sub(range.start) > MOST_AHEAD;
+            let whole = range.end.saturating_sub(range.start) > MAX_PREFETCHED;
             let largest = if whole { u64::MAX } else { self.hints.largest.max(1) };
             let mut start = range.start;
             while start < range.end {

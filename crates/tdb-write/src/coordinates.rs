@@ -7,10 +7,8 @@ use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 use crate::column::{CheckedColumn, check_whole, column_of};
 use crate::coordinate::show_coordinate;
+use crate::thresholds::BAND_CELLS;
 use crate::{OrInternal, Result, WriteError, parallel};
-
-/// The number of cells of one parallel job.
-pub(super) const BAND: usize = 1 << 16;
 
 /// The area that may be written: an interval for each dimension, and none for strings without a
 /// current domain.
@@ -86,10 +84,10 @@ fn holds_string(bounds: &Range, value: &[u8]) -> bool {
 
 /// Divides cells into bands for parallel jobs.
 pub(super) fn bands(cells: usize) -> Vec<Cells<usize>> {
-    let count = cells.div_ceil(BAND);
+    let count = cells.div_ceil(BAND_CELLS);
     let band = |index: usize| {
-        let start = index.saturating_mul(BAND);
-        start..start.saturating_add(BAND).min(cells)
+        let start = index.saturating_mul(BAND_CELLS);
+        start..start.saturating_add(BAND_CELLS).min(cells)
     };
     (0..count).map(band).collect()
 }

@@ -6,7 +6,8 @@ use tdb_schema::Range;
 use crate::column::CheckedColumn;
 use crate::dense::{BoxPlan, append_box, cell_sizes};
 use crate::fragment::{Pending, dense_kinds};
-use crate::stream::{THREAD, planned};
+use crate::stream::planned;
+use crate::thresholds::THREAD_BYTES;
 use crate::{ArrayWriter, FragmentWriter, WriteBatch, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
@@ -101,7 +102,7 @@ impl<'a> DenseStream<'a> {
         let cell = sizes.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
         array.context.tile_len(plan.tile_cells, sizes.iter().copied().max().unwrap_or(1))?;
         let threads = array.context.threads;
-        let working = plan.working(&sizes, threads).saturating_add(THREAD.saturating_mul(threads));
+        let working = plan.working(&sizes, threads).saturating_add(THREAD_BYTES.saturating_mul(threads));
         let unit = match order {
             Layout::GlobalOrder => to_u64(plan.tile_cells),
             _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),

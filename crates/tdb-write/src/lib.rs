@@ -122,6 +122,7 @@ mod write;
 
 #[cfg(test)]
 mod tests;
+mod thresholds;
 
 use tdb_cells::{
     Cells, Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock,

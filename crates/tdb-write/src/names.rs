@@ -18,19 +18,10 @@ use tdb_fragment::TimestampedName;
 
 use crate::options::When;
 use crate::storage::{WriteStorage, join};
+use crate::thresholds::{MAX_DELAY, MAX_STEP, MIN_STEPS_LEFT};
 use crate::{Error, Result, WriteError, clock};
 
 const WHAT: &str = "a write";
-
-/// The longest step from one name to the next one.
-const LONGEST: u64 = 1 << 40;
-
-/// A step is at most this part of the room that is left, which so lasts for thousands of names.
-const SHARE: u64 = 1 << 12;
-
-/// How many milliseconds later a name may be, where all names of a time are behind others that are
-/// there.
-const LATER: u64 = 1000;
 
 /// Names of one time for the new files of a folder, each behind the ones before it.
 #[derive(Debug)]
@@ -53,7 +44,7 @@ impl Names {
     /// No name of a given time is behind; any I/O error of the storage.
     pub(crate) fn behind(storage: &dyn WriteStorage, folder: &str, when: When) -> Result<Self> {
         let mut time = when.time;
-        for _ in 0..LATER {
+        for _ in 0..MAX_DELAY {
             let there = storage.list_named(folder, &beginning(time));
             let there = there.map_err(|error| Error::io(storage.describe(folder), error))?;
             let names = there.iter().map(|entry| entry.name.as_str());
@@ -106,7 +97,7 @@ impl Names {
             None => first_half(drawn),
             Some(last) => {
                 let room = u64::MAX.saturating_sub(last);
-                let longest = (room / SHARE).clamp(1, LONGEST);
+                let longest = (room / MIN_STEPS_LEFT).clamp(1, MAX_STEP);
                 let step = drawn.checked_rem(longest).unwrap_or(0).saturating_add(1);
                 last.checked_add(step).ok_or_else(|| no_name(self.time, "what this write has written"))?
             }

@@ -33,21 +33,12 @@ use crate::storage::{
     Below, Durability, Entry, FileVersion, LocalStorage, MANIFEST, Manifest, ManifestError, Reply, Request,
     Storage, WriteStorage, join,
 };
+use crate::thresholds::{MAX_DEPTH, MAX_LISTINGS, MAX_REPLACEMENTS};
 use crate::vacancy::UNFINISHED;
 use crate::{ArrayWriter, GroupWriter, WriteOptions};
 use crate::{Error, Result, WriteError, clock};
 
 const WHAT: &str = "publishing";
-
-/// How often the listing is repeated because files change in the meantime.
-const ATTEMPTS: usize = 10;
-
-/// How often a manifest is made again because others replaced it first. Each time one of the
-/// writers succeeds, so all finish in the end.
-const TURNS: usize = 100;
-
-/// The maximum depth of nested folders: arrays have three levels.
-const DEPTH: usize = 8;
 
 /// What was published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +86,7 @@ impl WriteOptions {
     /// As for [`Self::publish`].
     pub fn publish_storage(self, storage: &dyn WriteStorage) -> Result<Publication> {
         let fail = |error| Error::io(storage.describe(MANIFEST), error);
-        for _ in 0..TURNS {
+        for _ in 0..MAX_REPLACEMENTS {
             let before = current(storage).map_err(fail)?;
             // A damaged manifest is replaced like any other.
             let old = before.as_ref().and_then(|(bytes, _)| Manifest::parse(bytes).ok());
@@ -160,7 +151,7 @@ pub(super) fn renew(storage: &dyn WriteStorage, options: &WriteOptions, without:
 
 fn renew_once(storage: &dyn WriteStorage, options: &WriteOptions, without: &[&str]) -> Result<()> {
     let fail = |error| Error::io(storage.describe(MANIFEST), error);
-    for _ in 0..TURNS {
+    for _ in 0..MAX_REPLACEMENTS {
         let Some((bytes, version)) = current(storage).map_err(fail)? else { return Ok(()) };
         let old = Manifest::parse(&bytes).ok();
         let mut manifest = collect(storage, options.publishing_time(old.as_ref()), old.as_ref())?;
@@ -227,7 +218,7 @@ fn swap(
 /// The current files. Fragments contained in `known` are not listed again: they never change.
 fn collect(storage: &dyn Storage, time: u64, known: Option<&Manifest>) -> Result<Manifest> {
     let mut last = Error::refused(WHAT, "files keep appearing and disappearing");
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_LISTINGS {
         let mut walk = Walk { storage, known, manifest: Manifest::new(time) };
         match walk.object("") {
             Ok(true) => return Ok(walk.manifest),
@@ -261,7 +252,7 @@ impl Walk<'_> {
         if kind == ObjectType::Group {
             self.files(place, files.into_iter().filter(|entry| entry.name == GROUP_MARKER))?;
             for name in [GROUP_FOLDER, METADATA].into_iter().filter(|name| folder(name)) {
-                self.folder(&join(place, name), DEPTH)?;
+                self.folder(&join(place, name), MAX_DEPTH)?;
             }
             return Ok(true);
         }
@@ -273,7 +264,7 @@ impl Walk<'_> {
         }
         self.files(&join(place, COMMITS), commits.iter().filter(|entry| !entry.is_folder))?;
         for name in [SCHEMA_FOLDER, METADATA, FRAGMENT_META].into_iter().filter(|name| folder(name)) {
-            self.folder(&join(place, name), DEPTH)?;
+            self.folder(&join(place, name), MAX_DEPTH)?;
         }
         if !self.fragments(fragments.iter().map(|fragment| join(place, &fragment.folder)).collect())? {
             return Ok(false);

@@ -7,15 +7,9 @@ use tdb_codec::to_u64;
 use crate::column;
 use crate::coordinates::{Bounds, of_dimensions};
 use crate::fragment::{Pending, field_kinds};
+use crate::thresholds::{SORT_BYTES, THREAD_BYTES};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteBatch, WriteColumn, unordered};
 use crate::{Result, WriteError, parallel};
-
-/// Bytes that a thread needs in addition to its tiles: stack and states of codecs.
-pub(super) const THREAD: usize = 384 << 10;
-
-/// Bytes needed to sort a cell, in addition to the cell: its key, numbers, its place in the order,
-/// and the comparison with its neighbours.
-const SORTED: usize = 64;
 
 /// The part of a stream's memory that is used for planning; the rest is what allocators lose
 /// between blocks.
@@ -71,7 +65,7 @@ impl ArrayWriter {
 
 impl<'a> SparseStream<'a> {
     pub(super) fn new(array: &'a ArrayWriter, memory: usize) -> Result<Self> {
-        let working = array.context.threads.saturating_mul(THREAD);
+        let working = array.context.threads.saturating_mul(THREAD_BYTES);
         let max = planned(memory).saturating_sub(working).max(memory / 4);
         Ok(Self {
             fragment: FragmentWriter::sparse(array)?,
@@ -109,7 +103,7 @@ impl<'a> SparseStream<'a> {
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
         self.failed = true;
         let bytes = columns.iter().map(column::CheckedColumn::bytes).fold(0, usize::saturating_add);
-        let each = bytes.checked_div(cells).unwrap_or(0).saturating_add(SORTED);
+        let each = bytes.checked_div(cells).unwrap_or(0).saturating_add(SORT_BYTES);
         let mut start = 0;
         while start < cells {
             let room = self.max.saturating_sub(self.held());
@@ -149,7 +143,7 @@ impl<'a> SparseStream<'a> {
 
     /// The number of bytes that the buffered cells need, including those for sorting them.
     fn held(&self) -> usize {
-        self.pending.bytes().saturating_add(self.pending.cells.saturating_mul(SORTED))
+        self.pending.bytes().saturating_add(self.pending.cells.saturating_mul(SORT_BYTES))
     }
 
     /// Sorts the buffered cells, and writes them as a fragment.

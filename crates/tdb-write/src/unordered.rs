@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::coordinates::{Bounds, bands, of_dimensions};
 use crate::fragment::field_kinds;
 use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
+use crate::thresholds::MAX_SHORT;
 use crate::tile_cells::{Room, TileCells, TileSource};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
@@ -263,18 +264,14 @@ fn pick<const N: usize>(from: &[u8], order: &[u32], into: &mut Vec<u8>) {
     }
 }
 
-/// Strings up to this length are appended with one copy of fixed size, together with the bytes
-/// after them.
-const SHORT: usize = 16;
-
 /// Appends a cell of variable length; `None` if the column does not have it.
 fn push_cell(column: &CheckedColumn<'_>, index: usize, into: &mut Vec<u8>) -> Option<()> {
     let start = to_usize(*column.offsets.get(index)?)?;
     let end = to_usize(*column.offsets.get(index.checked_add(1)?)?)?;
     let len = end.checked_sub(start)?;
     let before = into.len();
-    let near = column.values.get(start..).and_then(<[u8]>::first_chunk::<SHORT>);
-    match near.filter(|_| len <= SHORT) {
+    let near = column.values.get(start..).and_then(<[u8]>::first_chunk::<MAX_SHORT>);
+    match near.filter(|_| len <= MAX_SHORT) {
         Some(bytes) => {
             into.extend_from_slice(bytes);
             into.truncate(before.saturating_add(len));

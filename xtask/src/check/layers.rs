@@ -182,6 +182,7 @@ const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-write",
         modules: &[
+            "thresholds",
             "options",
             // Small files: names, locks, schemas.
             "names",
@@ -227,6 +228,7 @@ const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-maintain",
         modules: &[
+            "thresholds",
             "lossy",
             "verify",
             // Options and plans.

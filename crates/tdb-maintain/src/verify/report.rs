@@ -1,6 +1,7 @@
 //! The results: problems and notes. Of each kind the first few of a fragment are shown, with the
 //! number of the others.
 
+use crate::thresholds::MAX_SHOWN;
 use tdb_codec::to_u64;
 
 /// A problem with a file, or a fact about it that is worth knowing.
@@ -91,9 +92,6 @@ impl Check {
     }
 }
 
-/// The maximum number of problems of one kind that are shown for a fragment.
-const SHOWN: u64 = 8;
-
 /// The findings in one fragment.
 #[derive(Debug, Default)]
 pub(super) struct Findings(Vec<Kind>);
@@ -125,7 +123,7 @@ impl Findings {
         // It was found there, or just pushed.
         let Some(kind) = self.0.get_mut(place) else { return };
         // A note of the same kind is shown only once.
-        if kind.count < if known.is_some() { 1 } else { SHOWN } {
+        if kind.count < if known.is_some() { 1 } else { MAX_SHOWN } {
             kind.shown.push(problem());
         }
         kind.count = kind.count.saturating_add(1);

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Durability, FileWriter, opening};
 
 /// The maximum number of files being written that this process keeps open; systems allow some 1024.
-/// Further files are opened for each append: a fragment has up to three files per field. Chosen, not
-/// measured.
+/// Further files are opened for each append: a fragment has up to three files per field. Chosen,
+/// not measured.
 const MAX_OPEN: usize = 256;
 
 /// The number of files that are kept open.
