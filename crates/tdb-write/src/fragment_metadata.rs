@@ -32,7 +32,7 @@ impl TileList {
     }
 }
 
-/// What the metadata states about one field.
+/// The offsets, sizes and statistics that the metadata states about one field.
 #[derive(Debug)]
 pub(super) struct FieldSummary {
     kind: FieldKind,
@@ -70,7 +70,7 @@ impl FieldSummary {
     }
 
     /// Adds a tile's statistics; it has `cells` cells, padding included.
-    pub(super) fn note(&mut self, cells: usize, tile: &TileStatistics) {
+    pub(super) fn note(&mut self, cells: usize, tile: &TileStatistics) -> Result<()> {
         if self.rule.extremes {
             let (low, high) = match (&tile.extremes, self.cell_size) {
                 (Some((low, high)), _) => (low.clone(), high.clone()),
@@ -82,6 +82,10 @@ impl FieldSummary {
                 (None, Some(size)) => (vec![0; size], vec![0; size]),
                 (None, None) => (Vec::new(), Vec::new()),
             };
+            // Values of another size would move those of all later tiles.
+            if self.cell_size.is_some_and(|size| low.len() != size || high.len() != size) {
+                return Err(Error::internal("a smallest or largest value of another size than a cell"));
+            }
             push_value(&mut self.mins, &low, self.cell_size);
             push_value(&mut self.maxes, &high, self.cell_size);
         }
@@ -92,6 +96,7 @@ impl FieldSummary {
             self.null_counts.push(tile.null_count);
         }
         self.fold.add(self.rule, self.datatype, tile);
+        Ok(())
     }
 }
 
@@ -105,7 +110,7 @@ fn push_value(values: &mut TileValues, value: &[u8], cell_size: Option<usize>) {
     }
 }
 
-/// What the metadata states about the fragment.
+/// The contents of a fragment's metadata file.
 #[derive(Debug)]
 pub(super) struct FragmentSummary {
     schema_name: String,
@@ -118,7 +123,7 @@ pub(super) struct FragmentSummary {
     pub(super) last_tile_cells: u64,
     pub(super) mbrs: Vec<Vec<Range>>,
     pub(super) fields: Vec<FieldSummary>,
-    /// What a fragment that replaces others stores in addition to its cells.
+    /// The system fields of a fragment that replaces others.
     pub(super) marks: Marks,
 }
 
@@ -250,7 +255,7 @@ impl FragmentSummary {
                 write_fragment_statistics(&all)
             }
             Section::ProcessedConditions => write_names(&self.marks.processed),
-            // The tree is made elsewhere, and no version that is written has others.
+            // The R-tree is written elsewhere, and no version that is written has other sections.
             _ => return Err(Error::internal("a section that is not written here")),
         })
     }

@@ -65,8 +65,7 @@ impl<'a> Output<'a> {
             (None, None) => {}
             _ => return Err(Error::internal("validity without a file, or a file without validity")),
         }
-        summary.note(tile.cells, &tile.statistics);
-        Ok(())
+        summary.note(tile.cells, &tile.statistics)
     }
 
     /// Nothing more is appended: all files are being transferred before the first is waited for.
