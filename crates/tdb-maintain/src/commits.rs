@@ -78,7 +78,7 @@ impl CommitFiles {
                     let lines = parse_path_lines(&bytes).map_err(corrupt)?;
                     files.ignored.insert(key, (to_u64(bytes.len()), lines));
                 }
-                // Other files commit no cells that a list could hold.
+                // Other files commit nothing that a list could contain.
                 _ => {}
             }
         }

@@ -1,5 +1,5 @@
-//! Which fragments can be consolidated, so that every read at every time returns the same cells as
-//! before.
+//! Rules for the fragments that can be consolidated: every read at every time must return the same
+//! cells as before.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -241,8 +241,9 @@ pub(super) fn is_in_place(array: &Snapshot, inputs: &BTreeSet<&str>, first: u64,
 
 /// A name for the new fragment with which it takes the place of the inputs.
 ///
-/// If all inputs have one time, it comes right behind the newest one. What others write at that
-/// time while the inputs are merged sorts behind the newest input, too, and farther away.
+/// If all inputs have one time, it comes right behind the newest one. A fragment that another
+/// process writes at that time while the inputs are merged also sorts after the newest input, and
+/// after the new fragment.
 pub(super) fn name(
     array: &Snapshot,
     inputs: &[&Fragment],

@@ -1,4 +1,4 @@
-//! Removing the commits of some fragments in a single step, which can commit others at the same
+//! Removes the commits of some fragments in a single step, which can commit others at the same
 //! moment.
 //!
 //! The format has no such step: a fragment is committed by its own file or by a line in a list of

@@ -58,7 +58,7 @@ pub(super) fn plan(writer: &ArrayWriter, options: &Consolidation) -> Result<Main
 }
 
 /// Fragments by index, and the schema to write them with.
-type Window = (Vec<usize>, String);
+type FragmentWindow = (Vec<usize>, String);
 
 struct Chooser<'a> {
     array: &'a Snapshot,
@@ -108,7 +108,7 @@ impl Chooser<'_> {
         fragments.or_internal("a number without a fragment")
     }
 
-    fn named(&self, names: &[String]) -> Result<Window> {
+    fn named(&self, names: &[String]) -> Result<FragmentWindow> {
         let mut chosen = Vec::with_capacity(names.len());
         for name in names {
             let short = name.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
@@ -125,9 +125,10 @@ impl Chooser<'_> {
         Ok((chosen, key))
     }
 
-    /// Runs of neighbours: in each free stretch the longest run that fits, and of equally long runs
-    /// the smallest.
-    fn windows(&self, notes: &mut Vec<String>) -> Result<Vec<Window>> {
+    /// Chooses runs of neighbouring fragments: the longest run that can be consolidated and, of
+    /// equally long runs, the one with the fewest bytes; then again among the fragments that are
+    /// left.
+    fn windows(&self, notes: &mut Vec<String>) -> Result<Vec<FragmentWindow>> {
         let fragments = self.array.fragments();
         let mut free: Vec<(usize, usize)> = Vec::new();
         let mut start = 0usize;
@@ -147,7 +148,7 @@ impl Chooser<'_> {
             }
         }
         free.push((start, fragments.len()));
-        let mut found: Vec<Window> = Vec::new();
+        let mut found: Vec<FragmentWindow> = Vec::new();
         while found.len() < self.options.steps {
             let mut why = None;
             let Some((window, at)) = self.best(&free, &mut why)? else {
@@ -168,8 +169,8 @@ impl Chooser<'_> {
         Ok(found)
     }
 
-    /// The reason why a fragment of the future is not chosen, if it is one: in a dense array, the
-    /// result would only be visible when that fragment is.
+    /// The reason why a fragment whose time is in the future is not chosen: in a dense array, the
+    /// result would only become visible when that fragment does.
     fn to_come(&self, fragment: &Fragment) -> Option<String> {
         let (_, last) = fragment.timestamps();
         (last > self.present).then(|| format!("its time, {last}, is in the future"))
@@ -182,7 +183,11 @@ impl Chooser<'_> {
         a.min(b) as f64 >= self.options.ratio * a.max(b) as f64
     }
 
-    fn best(&self, free: &[(usize, usize)], why: &mut Option<String>) -> Result<Option<(Window, usize)>> {
+    fn best(
+        &self,
+        free: &[(usize, usize)],
+        why: &mut Option<String>,
+    ) -> Result<Option<(FragmentWindow, usize)>> {
         let longest = free.iter().map(|(low, high)| high.saturating_sub(*low)).max().unwrap_or(0);
         let bytes = |low: usize, len: usize| -> Result<u64> {
             let window = self.array.fragments().get(low..low.saturating_add(len));

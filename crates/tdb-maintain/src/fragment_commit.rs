@@ -57,7 +57,7 @@ pub(crate) fn still_fits(
     }
     let ends = ends_of(&chosen)?;
     let among = |index: usize| chosen.binary_search(&index).is_ok();
-    // How much more the result has than its inputs was known before.
+    // The ratio of cells of the common box and of the inputs was checked by the plan.
     if let Some(why) = eligibility::blocked(now, ends, &among, f64::INFINITY, work.settings.purge) {
         return Err(Error::refused(WHAT, format!("{why}; it was written in the meantime")));
     }

@@ -6,15 +6,15 @@ use tdb_codec::ArrayType;
 use tdb_schema::ArraySchema;
 
 use crate::fragment_commit::{commit, is_committed, marker_of, still_fits, verify};
-use crate::job::{Job, open};
-use crate::plan::{FragmentWork, Tell};
+use crate::job::{ConsolidationJob, open};
+use crate::plan::{FragmentWork, ReportProgress};
 use crate::schemas::Schemas;
 use crate::write::{Transaction, fresh_uuid};
 use crate::{ArrayWriter, Error, Result, eligibility, merge_dense, merge_sparse};
 
 const WHAT: &str = "consolidation";
 
-pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>) -> Result<()> {
+pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut ReportProgress<'_>) -> Result<()> {
     let array = open(writer)?;
     let schema: Arc<ArraySchema> = Schemas::new(array.context()).at(&work.schema_key)?;
     let target = writer.with_schema((*schema).clone(), work.schema_key.clone());
@@ -35,8 +35,8 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
             "no name for the new fragment sorts correctly among other fragments of the same time",
         ));
     };
-    let job = Job { array: &array, writer: &target, inputs, name, settings: work.settings };
-    let mut written = Written { writer: &target, folders: Vec::new(), keep: false };
+    let job = ConsolidationJob { array: &array, writer: &target, inputs, name, settings: work.settings };
+    let mut written = NewFragments { writer: &target, folders: Vec::new(), keep: false };
     match schema.array_type {
         ArrayType::Sparse => merge_sparse::run(&job, &mut written.folders, tell)?,
         ArrayType::Dense => merge_dense::run(&job, &mut written.folders, tell)?,
@@ -63,17 +63,18 @@ pub(super) fn run(writer: &ArrayWriter, work: &FragmentWork, tell: &mut Tell<'_>
 }
 
 /// New fragments, which are removed again unless they are kept.
-struct Written<'a> {
+struct NewFragments<'a> {
     writer: &'a ArrayWriter,
     folders: Vec<String>,
     keep: bool,
 }
 
-impl Drop for Written<'_> {
+impl Drop for NewFragments<'_> {
     fn drop(&mut self) {
         if !self.keep {
             for folder in &self.folders {
-                // What cannot be removed is not committed, and a vacuum of orphans finds it.
+                // A folder that cannot be removed is not committed, and a vacuum of orphans finds
+                // it.
                 let _ = self.writer.storage().remove_folder(folder);
             }
         }

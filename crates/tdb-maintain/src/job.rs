@@ -8,7 +8,7 @@ use crate::options::Settings;
 use crate::write::fresh_uuid;
 use crate::{ArrayWriter, Result, Snapshot, SnapshotOptions, TimeWindow};
 
-/// The array with everything that was ever written to it, for reading the inputs.
+/// Opens the array at all times, for reading the inputs.
 pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
     let context = writer.context();
     let mut options =
@@ -20,7 +20,7 @@ pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
 }
 
 /// The inputs and settings of a running step.
-pub(super) struct Job<'a> {
+pub(super) struct ConsolidationJob<'a> {
     pub(super) array: &'a Snapshot,
     /// Writes with the schema of the new fragments.
     pub(super) writer: &'a ArrayWriter,
@@ -30,7 +30,7 @@ pub(super) struct Job<'a> {
     pub(super) settings: Settings,
 }
 
-impl Job<'_> {
+impl ConsolidationJob<'_> {
     /// The name of the `index`-th new fragment: with the same times, in the order in which they are
     /// made.
     pub(super) fn part(&self, index: usize) -> Result<TimestampedName> {

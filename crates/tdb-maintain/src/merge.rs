@@ -1,4 +1,5 @@
-//! All versions of all cells of some fragments, in global order, newest first, a batch at a time.
+//! Merges sparse fragments: returns all versions of all cells in global order, newest first, a
+//! batch at a time.
 
 use core::cmp::Reverse;
 use core::mem;
@@ -9,14 +10,14 @@ use tdb_codec::{to_u64, to_usize};
 
 use crate::buffers::index_of;
 use crate::merge_key::{Coordinates, MergeKey};
-use crate::merge_source::{Run, Source, Step};
+use crate::merge_source::{Advance, KnownCells, Source};
 use crate::thresholds::{BAND_CELLS, MIN_SORTED_CELLS};
 use crate::{Error, OrInternal, Result, parallel};
 
 /// The next cell of a source. The greatest one is next: of equal coordinates the newest, by time,
 /// then by fragment.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Head<K> {
+struct HeapCell<K> {
     key: Reverse<K>,
     time: u64,
     /// Sources are numbered in the order of the fragments, oldest first.
@@ -28,7 +29,7 @@ struct Head<K> {
 pub(super) struct Merge<'a, K> {
     threads: usize,
     sources: Vec<Source<'a, K>>,
-    heap: BinaryHeap<Head<K>>,
+    heap: BinaryHeap<HeapCell<K>>,
     /// The source that turned out to be out of order.
     pub(super) unsorted: Option<usize>,
 }
@@ -37,11 +38,11 @@ pub(super) struct Merge<'a, K> {
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     /// Tiles that cells come from.
-    pub(super) slots: Vec<Slot>,
+    pub(super) slots: Vec<TileSlot>,
     /// For each cell, its tile (index into `slots`) and its position there.
     pub(super) cells: Vec<(u32, u32)>,
     /// Coordinates by dimension.
-    pub(super) coordinates: Vec<Gathered>,
+    pub(super) coordinates: Vec<GatheredCoordinates>,
     /// When each cell was written.
     pub(super) times: Vec<u64>,
     /// Whether the coordinates of each cell differ from those of the previous one.
@@ -50,7 +51,7 @@ pub(super) struct Batch {
 
 /// A tile of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct TileSlot {
     pub(super) source: usize,
     pub(super) tile: usize,
     /// Number of cells of the whole tile.
@@ -59,7 +60,7 @@ pub(super) struct Slot {
 
 /// Coordinates collected from several tiles.
 #[derive(Debug, Default)]
-pub(super) struct Gathered {
+pub(super) struct GatheredCoordinates {
     pub(super) values: Vec<u8>,
     /// One more than the number of cells, for strings.
     pub(super) offsets: Vec<u64>,
@@ -69,7 +70,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
     pub(super) fn new(threads: usize, mut sources: Vec<Source<'a, K>>) -> Result<Self> {
         let begin = |source: &mut Source<'a, K>, (): &mut ()| source.begin();
         let steps = parallel::run(threads, sources.iter_mut().collect(), || (), begin)?;
-        let unsorted = steps.iter().position(|step| *step == Step::Unsorted);
+        let unsorted = steps.iter().position(|step| *step == Advance::Unsorted);
         let mut merge = Self { threads, sources, heap: BinaryHeap::new(), unsorted };
         merge.fill_heap()?;
         Ok(merge)
@@ -88,7 +89,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
     pub(super) fn next(&mut self, max: usize, whole: bool) -> Result<Batch> {
         let mut batch = Batch::default();
         // The slot of each source's tile in this batch.
-        let mut slots: Slots = vec![Vec::new(); self.sources.len()];
+        let mut slots: TileSlots = vec![Vec::new(); self.sources.len()];
         let mut last: Option<K> = None;
         // The number of cells to take one by one before trying again to take many at once.
         let mut singles = 0usize;
@@ -116,11 +117,11 @@ impl<'a, K: MergeKey> Merge<'a, K> {
             batch.times.push(top.time);
             batch.first.push(!same);
             let next = match source.advance()? {
-                Step::More => {
+                Advance::More => {
                     Some(head(source, index)?.or_internal("a source without the cell that it announced")?)
                 }
-                Step::End => None,
-                Step::Unsorted => {
+                Advance::End => None,
+                Advance::Unsorted => {
                     self.unsorted = Some(index);
                     return Err(Error::refused("consolidation", "a fragment's cells are not in order"));
                 }
@@ -141,7 +142,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
     fn take_many(
         &mut self,
         batch: &mut Batch,
-        slots: &mut Slots,
+        slots: &mut TileSlots,
         max: usize,
         before: Option<K>,
     ) -> Result<Option<K>> {
@@ -149,7 +150,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
             return Ok(before);
         };
         let end = runs.iter().filter(|run| run.more).filter_map(|run| run.keys.last()).min();
-        let known = |run: &Run<'_, K>| match end {
+        let known = |run: &KnownCells<'_, K>| match end {
             Some(end) => run.keys.partition_point(|key| key < end),
             None => run.keys.len(),
         };
@@ -163,7 +164,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let counts = bounds.last().cloned().or_internal("bounds without the last one")?;
         let taken = counts.iter().sum::<usize>();
         if taken == 0 || taken > max.saturating_mul(2) {
-            // Very many cells have equal coordinates; the other way can split them.
+            // Very many cells have equal coordinates: taken one by one, they can be split.
             return Ok(before);
         }
         let mut numbers = Vec::with_capacity(runs.len());
@@ -179,7 +180,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         }
         let bands = bounds.iter().zip(bounds.iter().skip(1)).collect();
         let sort =
-            |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| Band::sort(&runs, &numbers, from, to);
+            |(from, to): (&Vec<usize>, &Vec<usize>), (): &mut ()| SortedBand::sort(&runs, &numbers, from, to);
         let sorted = parallel::run(self.threads, bands, || (), sort)?;
         if sorted.iter().map(|band| band.batch.cells.len()).sum::<usize>() != taken {
             return Err(Error::internal("bands without all of the cells that are taken"));
@@ -199,7 +200,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
         let jobs = self.sources.iter_mut().zip(counts).filter(|(_, count)| *count > 0).collect();
         let skip = |(source, count): (&mut Source<'a, K>, usize), (): &mut ()| source.skip(count);
         let steps = parallel::run(self.threads, jobs, || (), skip)?;
-        if steps.contains(&Step::Unsorted) {
+        if steps.contains(&Advance::Unsorted) {
             self.unsorted = self.sources.iter().position(Source::is_unsorted);
             return Err(Error::refused("consolidation", "a fragment's cells are not in order"));
         }
@@ -209,7 +210,7 @@ impl<'a, K: MergeKey> Merge<'a, K> {
 }
 
 /// The slots of each source's tiles in a batch.
-type Slots = Vec<Vec<(usize, u32)>>;
+type TileSlots = Vec<Vec<(usize, u32)>>;
 
 /// Positions in each of several sorted runs that divide the cells into jobs of about the same size;
 /// at most about `max` cells are before the last position. The first position is the beginning of
@@ -233,21 +234,23 @@ fn bounds<K: MergeKey>(runs: &[&[K]], count: usize, max: usize) -> Vec<Vec<usize
 }
 
 /// Cells that a job has sorted, and the first and the last key.
-struct Band<K> {
+struct SortedBand<K> {
     batch: Batch,
     ends: Option<(K, K)>,
 }
 
-impl<K: MergeKey> Band<K> {
+impl<K: MergeKey> SortedBand<K> {
     /// Sorts the cells between two positions of each run.
-    fn sort(runs: &[Run<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Result<Self> {
-        let mut cells: Vec<(Head<K>, Reverse<usize>)> = Vec::new();
+    fn sort(runs: &[KnownCells<'_, K>], slots: &[u32], from: &[usize], to: &[usize]) -> Result<Self> {
+        let mut cells: Vec<(HeapCell<K>, Reverse<usize>)> = Vec::new();
         for (source, (run, (from, to))) in runs.iter().zip(from.iter().zip(to)).enumerate() {
             let keys = run.keys.get(*from..*to).or_internal("a run without the keys of a band")?;
             for (at, key) in (*from..*to).zip(keys) {
                 let cell = run.start.saturating_add(at);
-                cells
-                    .push((Head { key: Reverse(key.clone()), time: run.time(cell)?, source }, Reverse(cell)));
+                cells.push((
+                    HeapCell { key: Reverse(key.clone()), time: run.time(cell)?, source },
+                    Reverse(cell),
+                ));
             }
         }
         // The greatest is next, as on the heap; equal cells of one source keep their order.
@@ -272,9 +275,9 @@ impl<K: MergeKey> Band<K> {
 }
 
 /// The next cell of a source; `None` at its end.
-fn head<K: MergeKey>(source: &Source<'_, K>, index: usize) -> Result<Option<Head<K>>> {
+fn head<K: MergeKey>(source: &Source<'_, K>, index: usize) -> Result<Option<HeapCell<K>>> {
     let Some(place) = source.place() else { return Ok(None) };
-    Ok(Some(Head { key: Reverse(source.key(place)?), time: source.time(place)?, source: index }))
+    Ok(Some(HeapCell { key: Reverse(source.key(place)?), time: source.time(place)?, source: index }))
 }
 
 fn index32(index: usize) -> Result<u32> {
@@ -294,14 +297,15 @@ impl Batch {
             return Ok(*slot);
         }
         let slot = index32(self.slots.len())?;
-        self.slots.push(Slot { source, tile, cells });
+        self.slots.push(TileSlot { source, tile, cells });
         known.push((tile, slot));
         Ok(slot)
     }
 
     /// Appends cells; they are in the same slots.
     fn append(&mut self, mut other: Self) {
-        self.coordinates.resize_with(other.coordinates.len().max(self.coordinates.len()), Gathered::default);
+        self.coordinates
+            .resize_with(other.coordinates.len().max(self.coordinates.len()), GatheredCoordinates::default);
         for (own, other) in self.coordinates.iter_mut().zip(&mut other.coordinates) {
             let before = to_u64(own.values.len());
             if !other.offsets.is_empty() {
@@ -317,7 +321,7 @@ impl Batch {
 
     /// Adds the coordinates of a cell; `None` if they lack it.
     fn push(&mut self, coordinates: &[Coordinates], cell: usize) -> Option<()> {
-        self.coordinates.resize_with(coordinates.len(), Gathered::default);
+        self.coordinates.resize_with(coordinates.len(), GatheredCoordinates::default);
         for (own, from) in self.coordinates.iter_mut().zip(coordinates) {
             own.values.extend_from_slice(from.cell(cell)?);
             if from.offsets.is_some() {
@@ -353,7 +357,7 @@ impl Batch {
         }
         for (own, size) in self.coordinates.iter_mut().zip(sizes) {
             let cells = keep.iter().enumerate().filter(|(_, keep)| **keep).map(|(cell, _)| cell);
-            let mut kept = Gathered::default();
+            let mut kept = GatheredCoordinates::default();
             for cell in cells {
                 let value = own.cell(cell, *size).or_internal("a batch without a coordinate of a cell")?;
                 kept.values.extend_from_slice(value);
@@ -373,7 +377,7 @@ impl Batch {
     }
 }
 
-impl Gathered {
+impl GatheredCoordinates {
     /// The bytes of a cell of this size, or of a string.
     fn cell(&self, cell: usize, size: Option<usize>) -> Option<&[u8]> {
         let next = cell.checked_add(1)?;
@@ -410,9 +414,9 @@ mod tests {
     /// Two cells of one tile, with the strings "a" and "bc".
     fn batch() -> Batch {
         Batch {
-            slots: vec![Slot { source: 0, tile: 0, cells: 2 }],
+            slots: vec![TileSlot { source: 0, tile: 0, cells: 2 }],
             cells: vec![(0, 0), (0, 1)],
-            coordinates: vec![Gathered { values: b"abc".to_vec(), offsets: vec![0, 1, 3] }],
+            coordinates: vec![GatheredCoordinates { values: b"abc".to_vec(), offsets: vec![0, 1, 3] }],
             times: vec![1, 2],
             first: vec![true, true],
         }
@@ -427,12 +431,12 @@ mod tests {
         is_fault(Batch { times: vec![1], ..batch() }.check());
         is_fault(batch().retain(&[true], &[None]));
         is_fault(batch().retain(&[true, false], &[]));
-        let short = vec![Gathered { values: b"a".to_vec(), offsets: vec![0, 1] }];
+        let short = vec![GatheredCoordinates { values: b"a".to_vec(), offsets: vec![0, 1] }];
         is_fault(Batch { coordinates: short, ..batch() }.retain(&[false, true], &[None]));
         let mut kept = batch();
         kept.retain(&[false, true], &[None]).unwrap();
         assert_eq!((kept.cells, kept.times), (vec![(0, 1)], vec![2]));
-        let [Gathered { values, offsets }] = kept.coordinates.as_slice() else { panic!() };
+        let [GatheredCoordinates { values, offsets }] = kept.coordinates.as_slice() else { panic!() };
         assert_eq!((values.as_slice(), offsets.as_slice()), (&b"bc"[..], &[0, 2][..]));
     }
 

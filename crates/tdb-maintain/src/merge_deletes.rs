@@ -7,7 +7,7 @@ use crate::buffers::index_of;
 use crate::condition::{ColumnView, Columns, Program};
 use crate::context::Context;
 use crate::facts::FieldFacts;
-use crate::job::Job;
+use crate::job::ConsolidationJob;
 use crate::merge::Batch;
 use crate::merge_fields::MergedField;
 use crate::merge_source::decode_words;
@@ -42,7 +42,7 @@ pub(super) struct DeleteMarks {
 
 /// The deletes of the array, and those that each input has applied already.
 pub(super) struct Deletes<'a> {
-    job: &'a Job<'a>,
+    job: &'a ConsolidationJob<'a>,
     /// Whether any delete affects the inputs.
     any: bool,
     /// The present time: cells with a later time of deletion still exist.
@@ -65,7 +65,7 @@ struct InputDeletes {
 }
 
 impl<'a> Deletes<'a> {
-    pub(super) fn new(job: &'a Job<'a>) -> Result<Self> {
+    pub(super) fn new(job: &'a ConsolidationJob<'a>) -> Result<Self> {
         let (array, context) = (job.array, job.array.context());
         let paths: Vec<String> = array.deletes().iter().map(|delete| delete.path.clone()).collect();
         let first = job.inputs.iter().map(|fragment| fragment.timestamps().0).min().unwrap_or(0);
@@ -91,7 +91,7 @@ impl<'a> Deletes<'a> {
     }
 
     /// The marks that a new fragment stores, and its name.
-    pub(super) fn merged(&self, job: &Job<'_>, part: usize) -> Result<Merged> {
+    pub(super) fn merged(&self, job: &ConsolidationJob<'_>, part: usize) -> Result<Merged> {
         let processed = if job.writer.schema().version.has(Gate::DeleteMetadata) {
             self.paths.clone()
         } else {

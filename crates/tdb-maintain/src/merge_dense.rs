@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
-use crate::job::{Job, open};
-use crate::plan::Tell;
+use crate::job::{ConsolidationJob, open};
+use crate::plan::ReportProgress;
 use crate::thresholds::VAR_CELL_BYTES;
 use crate::write::{BoxPlan, CheckedColumn, Merged, append_box};
 use crate::{Array, Column, Error, FragmentWriter, OrInternal, QueryError, Result, Snapshot};
@@ -15,7 +15,11 @@ use crate::{Array, Column, Error, FragmentWriter, OrInternal, QueryError, Result
 type Side = (u64, u64);
 
 /// Writes the new fragments; adds each one's folder to `folders` when it is complete.
-pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>) -> Result<()> {
+pub(super) fn run(
+    job: &ConsolidationJob<'_>,
+    folders: &mut Vec<String>,
+    tell: &mut ReportProgress<'_>,
+) -> Result<()> {
     let schema = job.writer.schema();
     let inputs: Vec<String> = job.inputs.iter().map(|fragment| fragment.folder().to_owned()).collect();
     let key = job.array.schema_key().to_owned();
@@ -96,7 +100,12 @@ fn cut((low, high): Side, extent: u64, first: u64, last: u64) -> Result<Side> {
 
 /// The boxes of the new fragments: whole rows of tiles of the slowest dimension, as many for each
 /// as the size limit allows.
-fn parts(job: &Job<'_>, sides: &[Side], extents: &[u64], order: &[usize]) -> Result<Vec<Vec<Side>>> {
+fn parts(
+    job: &ConsolidationJob<'_>,
+    sides: &[Side],
+    extents: &[u64],
+    order: &[usize],
+) -> Result<Vec<Vec<Side>>> {
     let limit = job.settings.fragment_bytes;
     if limit == u64::MAX {
         return Ok(vec![sides.to_vec()]);
@@ -128,7 +137,7 @@ fn split(sides: &[Side], index: usize, side: Side, extent: u64, step: u64) -> Re
 
 /// A box cut into runs of consecutive tiles that fit the memory.
 fn slabs(
-    job: &Job<'_>,
+    job: &ConsolidationJob<'_>,
     part: &[Side],
     extents: &[u64],
     order: &[usize],

@@ -70,7 +70,7 @@ impl MergedField {
             context.threads,
             batch.slots.iter().collect(),
             Worker::default,
-            |slot: &crate::merge::Slot, worker| {
+            |slot: &crate::merge::TileSlot, worker| {
                 let tiles =
                     self.tiles.get(slot.source).or_internal("a field without an entry of a source")?;
                 let Some(tiles) = tiles else { return Ok(None) };

@@ -15,7 +15,7 @@ use crate::{Error, OrInternal, Result};
 
 /// Cells of a tile, ready to be merged.
 #[derive(Debug)]
-struct Loaded<K> {
+struct LoadedTile<K> {
     tile: usize,
     keys: Vec<K>,
     coordinates: Vec<Coordinates>,
@@ -34,7 +34,7 @@ pub(super) struct Source<'a, K> {
     tiles: usize,
     next_tile: usize,
     /// The current tile, or all tiles of a fragment that is not stored in order.
-    loaded: Vec<Loaded<K>>,
+    loaded: Vec<LoadedTile<K>>,
     /// The order of a fragment that is not stored in order: tile (index into `loaded`) and cell.
     sorted: Option<Vec<(usize, usize)>>,
     at: usize,
@@ -44,7 +44,7 @@ pub(super) struct Source<'a, K> {
 
 /// The known next cells of a source: the rest of its tile.
 #[derive(Debug)]
-pub(super) struct Run<'s, K> {
+pub(super) struct KnownCells<'s, K> {
     pub(super) keys: &'s [K],
     /// Whether another tile follows.
     pub(super) more: bool,
@@ -57,7 +57,7 @@ pub(super) struct Run<'s, K> {
     written: u64,
 }
 
-impl<K> Run<'_, K> {
+impl<K> KnownCells<'_, K> {
     /// When a cell of the tile was written.
     pub(super) fn time(&self, cell: usize) -> Result<u64> {
         match self.times {
@@ -69,7 +69,7 @@ impl<K> Run<'_, K> {
 
 /// The position of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CellPosition {
     /// Index of the loaded tile.
     pub(super) loaded: usize,
     pub(super) cell: usize,
@@ -77,7 +77,7 @@ pub(super) struct Place {
 
 /// Whether a source has another cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Advance {
     More,
     End,
     /// The fragment's cells are not in the required order.
@@ -125,32 +125,32 @@ impl<'a, K: MergeKey> Source<'a, K> {
     }
 
     /// The first cell.
-    pub(super) fn begin(&mut self) -> Result<Step> {
+    pub(super) fn begin(&mut self) -> Result<Advance> {
         match &self.sorted {
-            Some(order) => Ok(if order.is_empty() { Step::End } else { Step::More }),
+            Some(order) => Ok(if order.is_empty() { Advance::End } else { Advance::More }),
             None => self.load_next(),
         }
     }
 
     /// Moves to the next cell. `place` shows whether that is in another tile.
-    pub(super) fn advance(&mut self) -> Result<Step> {
+    pub(super) fn advance(&mut self) -> Result<Advance> {
         self.at = self.at.saturating_add(1);
         match &self.sorted {
-            Some(order) => Ok(if self.at < order.len() { Step::More } else { Step::End }),
-            None if self.loaded.first().is_some_and(|tile| self.at < tile.keys.len()) => Ok(Step::More),
+            Some(order) => Ok(if self.at < order.len() { Advance::More } else { Advance::End }),
+            None if self.loaded.first().is_some_and(|tile| self.at < tile.keys.len()) => Ok(Advance::More),
             None => self.load_next(),
         }
     }
 
     /// The known next cells; `None` if the fragment is not stored in order.
-    pub(super) fn run(&self) -> Option<Run<'_, K>> {
+    pub(super) fn run(&self) -> Option<KnownCells<'_, K>> {
         if self.sorted.is_some() {
             return None;
         }
         let tile = self.loaded.first();
         // None are left at the end of the fragment.
         let keys = tile.and_then(|tile| tile.keys.get(self.at..)).unwrap_or_default();
-        Some(Run {
+        Some(KnownCells {
             keys,
             more: !keys.is_empty() && self.next_tile < self.tiles,
             start: self.at,
@@ -161,10 +161,10 @@ impl<'a, K: MergeKey> Source<'a, K> {
     }
 
     /// Skips this many cells; the tile must have that many left.
-    pub(super) fn skip(&mut self, cells: usize) -> Result<Step> {
+    pub(super) fn skip(&mut self, cells: usize) -> Result<Advance> {
         self.at = self.at.saturating_add(cells.saturating_sub(1));
         let step = self.advance()?;
-        self.unsorted = step == Step::Unsorted;
+        self.unsorted = step == Advance::Unsorted;
         Ok(step)
     }
 
@@ -174,38 +174,40 @@ impl<'a, K: MergeKey> Source<'a, K> {
     }
 
     /// The position of the next cell; `None` at the end.
-    pub(super) fn place(&self) -> Option<Place> {
+    pub(super) fn place(&self) -> Option<CellPosition> {
         match &self.sorted {
-            Some(order) => order.get(self.at).map(|(loaded, cell)| Place { loaded: *loaded, cell: *cell }),
+            Some(order) => {
+                order.get(self.at).map(|(loaded, cell)| CellPosition { loaded: *loaded, cell: *cell })
+            }
             None => {
                 let more = self.loaded.first().is_some_and(|tile| self.at < tile.keys.len());
-                more.then_some(Place { loaded: 0, cell: self.at })
+                more.then_some(CellPosition { loaded: 0, cell: self.at })
             }
         }
     }
 
-    fn loaded(&self, place: Place) -> Result<&Loaded<K>> {
+    fn loaded(&self, place: CellPosition) -> Result<&LoadedTile<K>> {
         self.loaded.get(place.loaded).or_internal("a cell without a tile")
     }
 
     /// The number of the tile at a position, and its number of cells.
-    pub(super) fn tile(&self, place: Place) -> Result<(usize, usize)> {
+    pub(super) fn tile(&self, place: CellPosition) -> Result<(usize, usize)> {
         self.loaded(place).map(|tile| (tile.tile, tile.keys.len()))
     }
 
-    pub(super) fn key(&self, place: Place) -> Result<K> {
+    pub(super) fn key(&self, place: CellPosition) -> Result<K> {
         self.loaded(place)?.keys.get(place.cell).cloned().or_internal("a tile without the key of a cell")
     }
 
     /// When the cell was written.
-    pub(super) fn time(&self, place: Place) -> Result<u64> {
+    pub(super) fn time(&self, place: CellPosition) -> Result<u64> {
         match &self.loaded(place)?.timestamps {
             Some(times) => times.get(place.cell).copied().or_internal("a tile without the time of a cell"),
             None => Ok(self.fragment.timestamps().0),
         }
     }
 
-    pub(super) fn coordinates(&self, place: Place) -> Result<&[Coordinates]> {
+    pub(super) fn coordinates(&self, place: CellPosition) -> Result<&[Coordinates]> {
         self.loaded(place).map(|tile| tile.coordinates.as_slice())
     }
 
@@ -219,7 +221,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             cells.flat_map(|(index, tile)| (0..tile.keys.len()).map(move |cell| (index, cell))).collect();
         let rank = |place: (usize, usize)| {
             let (loaded, cell) = place;
-            let at = Place { loaded, cell };
+            let at = CellPosition { loaded, cell };
             Ok((self.key(at)?, Reverse(self.time(at)?), place))
         };
         let mut ranked = order.into_iter().map(rank).collect::<Result<Vec<_>>>()?;
@@ -228,10 +230,10 @@ impl<'a, K: MergeKey> Source<'a, K> {
         Ok(())
     }
 
-    fn load_next(&mut self) -> Result<Step> {
+    fn load_next(&mut self) -> Result<Advance> {
         while self.next_tile < self.tiles {
             let before = self.loaded.pop().and_then(|tile| {
-                // Where no times are stored, all cells have the same.
+                // If no times are stored, all cells have the same time.
                 let time = tile.timestamps.and_then(|times| times.last().copied());
                 Some((tile.keys.last().cloned()?, Reverse(time.unwrap_or(0))))
             });
@@ -239,18 +241,18 @@ impl<'a, K: MergeKey> Source<'a, K> {
             self.next_tile = self.next_tile.saturating_add(1);
             self.at = 0;
             if !in_order(before, &tile) {
-                return Ok(Step::Unsorted);
+                return Ok(Advance::Unsorted);
             }
             let empty = tile.keys.is_empty();
             self.loaded.push(tile);
             if !empty {
-                return Ok(Step::More);
+                return Ok(Advance::More);
             }
         }
-        Ok(Step::End)
+        Ok(Advance::End)
     }
 
-    fn load(&mut self, tile: usize) -> Result<Loaded<K>> {
+    fn load(&mut self, tile: usize) -> Result<LoadedTile<K>> {
         let context = self.context;
         let cells = self.fragment.tile_cells(context, tile)?;
         let mut coordinates = Vec::with_capacity(self.dimensions.len());
@@ -284,7 +286,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             })?;
             keys.push(key);
         }
-        Ok(Loaded { tile, keys, coordinates, timestamps })
+        Ok(LoadedTile { tile, keys, coordinates, timestamps })
     }
 }
 
@@ -302,7 +304,7 @@ pub(super) fn decode_words(
 }
 
 /// Whether a tile's cells are in order, and after the last cell of the previous tile.
-fn in_order<K: Ord>(before: Option<(K, Reverse<u64>)>, tile: &Loaded<K>) -> bool {
+fn in_order<K: Ord>(before: Option<(K, Reverse<u64>)>, tile: &LoadedTile<K>) -> bool {
     let time = |cell: usize| {
         let times = tile.timestamps.as_ref();
         // A loaded tile has no times or one of each cell.

@@ -5,19 +5,23 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_schema::{Dimension, FieldKind};
 
 use crate::fragment::Fragment;
-use crate::job::Job;
-use crate::merge::{Batch, Gathered, Merge};
+use crate::job::ConsolidationJob;
+use crate::merge::{Batch, GatheredCoordinates, Merge};
 use crate::merge_deletes::{DeleteMarks, Deletes, kept};
 use crate::merge_fields::MergedField;
 use crate::merge_key::{KeyWidth, Keyer, MergeKey};
 use crate::merge_source::Source;
-use crate::plan::Tell;
+use crate::plan::ReportProgress;
 use crate::thresholds::MAX_BATCH_CELLS;
 use crate::write::CheckedColumn;
 use crate::{Column, Error, FragmentWriter, OrInternal, Result, parallel};
 
 /// Writes the new fragments; adds each one's folder to `folders` when it is complete.
-pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>) -> Result<()> {
+pub(super) fn run(
+    job: &ConsolidationJob<'_>,
+    folders: &mut Vec<String>,
+    tell: &mut ReportProgress<'_>,
+) -> Result<()> {
     let keyer = Keyer::new(job.writer.schema());
     let mut unsorted = Vec::new();
     loop {
@@ -26,8 +30,8 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
             KeyWidth::Words => merge::<[u64; 5]>(job, &keyer, &unsorted, folders, tell)?,
             KeyWidth::Bytes => merge::<Vec<u8>>(job, &keyer, &unsorted, folders, tell)?,
         };
-        // A fragment that is not stored in order is sorted in memory; what was written before this
-        // was detected is removed.
+        // A fragment that is not stored in order is sorted in memory; fragments that were written
+        // before this was detected are removed.
         let Some(index) = again else { return Ok(()) };
         unsorted.push(index);
         for folder in folders.drain(..) {
@@ -38,11 +42,11 @@ pub(super) fn run(job: &Job<'_>, folders: &mut Vec<String>, tell: &mut Tell<'_>)
 
 /// Merges everything once. Returns the input that turned out to be out of order, if any.
 fn merge<K: MergeKey>(
-    job: &Job<'_>,
+    job: &ConsolidationJob<'_>,
     keyer: &Keyer<'_>,
     unsorted: &[usize],
     folders: &mut Vec<String>,
-    tell: &mut Tell<'_>,
+    tell: &mut ReportProgress<'_>,
 ) -> Result<Option<usize>> {
     let context = job.array.context();
     let inputs: Vec<(usize, &Fragment)> = job.inputs.iter().copied().enumerate().collect();
@@ -115,7 +119,7 @@ fn merge<K: MergeKey>(
 }
 
 /// The attributes of the new fragments, in the schema's order.
-fn attributes(job: &Job<'_>) -> Result<Vec<MergedField>> {
+fn attributes(job: &ConsolidationJob<'_>) -> Result<Vec<MergedField>> {
     let (context, schema) = (job.array.context(), job.writer.schema());
     let open = |index: usize| {
         let field = schema.field_of(FieldKind::Attribute(index));
@@ -130,8 +134,8 @@ fn size_of(dimension: &Dimension) -> Option<usize> {
     (!dimension.is_var()).then(|| dimension.datatype.size())
 }
 
-/// How many cells of a batch fit into the allowed memory.
-fn batch_cells(job: &Job<'_>) -> Result<usize> {
+/// The number of cells of a batch that fit into the allowed memory.
+fn batch_cells(job: &ConsolidationJob<'_>) -> Result<usize> {
     let schema = job.writer.schema();
     let context = job.array.context();
     let total = job.inputs.iter().fold(1u64, |sum, fragment| sum.saturating_add(fragment.cell_count()));
@@ -174,7 +178,7 @@ fn batch_cells(job: &Job<'_>) -> Result<usize> {
 
 /// Appends a batch to a fragment, which refuses columns that lack a field or a cell.
 fn append(
-    job: &Job<'_>,
+    job: &ConsolidationJob<'_>,
     fields: &[MergedField],
     batch: &Batch,
     marks: Option<&DeleteMarks>,
@@ -199,7 +203,7 @@ fn append(
         .collect();
     let dimensions = &schema.domain.dimensions;
     for (index, (dimension, own)) in dimensions.iter().zip(&batch.coordinates).enumerate() {
-        let Gathered { values, offsets } = own;
+        let GatheredCoordinates { values, offsets } = own;
         let (cell_size, value_size) = (size_of(dimension), dimension.datatype.size());
         let kind = FieldKind::Dimension(index);
         let is_real = dimension.datatype.physical().is_float();

@@ -69,7 +69,7 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
     let transaction = Transaction::begin(&**object.storage(), object.options())?;
     let files = load(object)?;
     let visible: Vec<&str> = files.visible(TimeWindow::ALL).collect();
-    // Neither before nor among them may there be others now.
+    // No other file may come before them or among them now.
     let are_first =
         keys.len() <= visible.len() && visible.iter().zip(keys).all(|(now, key)| *now == key.as_str());
     if !are_first {
@@ -95,8 +95,8 @@ pub(super) fn run(object: MaintainedObject<'_>, keys: &[String]) -> Result<()> {
         MetadataEntry::write_all(&entries).map_err(|error| Error::refused(WHAT, error.to_string()))?;
     let bytes = generic_tile(&payload, context.key.as_ref(), &mut Nonces::new()?.scratch())?;
     let times = (first.min(last), last);
-    // If all files have one time, the new one comes right behind the newest. What others write at
-    // that time sorts behind that, too, and farther away.
+    // If all files have one time, the new one comes right behind the newest. A file that another
+    // process writes at that time also sorts after the newest, and after the new file.
     let newest = keys.last().filter(|_| first == last).and_then(|key| name_of(key));
     let name = match newest.and_then(|name| name.unique_behind(1)) {
         Some(uuid) => TimestampedName::new(times, uuid, None),

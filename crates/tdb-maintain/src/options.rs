@@ -251,8 +251,9 @@ impl Vacuum {
         Self { what: None, drop_history: false, verify: true, before: None }
     }
 
-    /// Also removes what only reads at earlier times see, so that they no longer see it. What reads
-    /// see now stays: if it is replaced by something with a time in the future, it is still needed.
+    /// Also removes data that only reads at earlier times see, so that they no longer see it. Data
+    /// that reads see now stays: if it is replaced by something with a time in the future, it is
+    /// still needed.
     pub const fn drop_history(mut self, drop: bool) -> Self {
         self.drop_history = drop;
         self
@@ -265,7 +266,7 @@ impl Vacuum {
         self
     }
 
-    /// Of orphans, removes only those whose names have a time before this, instead of a day ago: an
+    /// Removes only orphans whose names have a time before this, instead of a day ago: an
     /// unfinished write looks like an orphan, and would be committed without its files.
     pub const fn before(mut self, milliseconds: u64) -> Self {
         self.before = Some(milliseconds);

@@ -41,7 +41,7 @@ pub struct MaintenanceProgress {
     pub step: usize,
     /// Number of steps.
     pub steps: usize,
-    /// How much of the step is done, in the unit of `total`: cells, or files.
+    /// The part of the step that is done, in the unit of `total`: cells, or files.
     pub done: u64,
     /// The total of the step.
     pub total: u64,
@@ -67,7 +67,8 @@ pub(super) struct FragmentWork {
     pub(super) settings: Settings,
 }
 
-/// What a step removes, in stages: each is durably gone before the next begins.
+/// The files and folders that a step removes, in stages: each stage is durably gone before the next
+/// begins.
 #[derive(Clone, Debug)]
 pub(super) struct Removal {
     /// The vacuum that made the plan: it plans again when the step runs, because the array may have
@@ -81,16 +82,16 @@ pub(super) struct Removal {
     pub(super) claimed: Vec<String>,
     /// Commits in consolidated files that are no longer effective.
     pub(super) ignore: Vec<String>,
-    pub(super) stages: Vec<Vec<Gone>>,
+    pub(super) stages: Vec<Vec<RemovedPath>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Gone {
+pub(super) enum RemovedPath {
     File(String),
     Folder(String),
 }
 
-impl Gone {
+impl RemovedPath {
     pub(crate) fn key(&self) -> &str {
         match self {
             Self::File(key) | Self::Folder(key) => key,
@@ -99,7 +100,7 @@ impl Gone {
 }
 
 /// Reports progress and returns whether to continue.
-pub(crate) type Tell<'t> = dyn FnMut(u64, u64) -> Result<()> + 't;
+pub(crate) type ReportProgress<'t> = dyn FnMut(u64, u64) -> Result<()> + 't;
 
 impl MaintenancePlan {
     pub(super) const fn new(steps: Vec<MaintenanceStep>, notes: Vec<String>) -> Self {

@@ -11,17 +11,21 @@ use crate::exclusive_list::ExclusiveCommitList;
 use crate::fragment_commit;
 use crate::options::MaintainedObject;
 use crate::paths::COMMITS;
-use crate::plan::{Gone, Removal, Tell, Work};
+use crate::plan::{Removal, RemovedPath, ReportProgress, Work};
 use crate::storage::join;
 use crate::write::Transaction;
 use crate::{Error, Result};
 
-pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Tell<'_>) -> Result<()> {
+pub(super) fn run(
+    object: MaintainedObject<'_>,
+    removal: &Removal,
+    tell: &mut ReportProgress<'_>,
+) -> Result<()> {
     let storage = &**object.storage();
     for (folder, schema_key) in &removal.verify {
         let writer = object.array("vacuum")?;
         if let Err(error) = fragment_commit::verify(writer, folder, schema_key) {
-            // Nobody is locked out while it is read, so it may have been replaced itself, and
+            // The array is not locked while the fragment is read, so it may have been replaced and
             // removed.
             return Err(if fragment_commit::is_committed(writer, folder)? {
                 error
@@ -32,8 +36,9 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         }
     }
     let transaction = Transaction::begin(storage, object.options())?;
-    // What was planned may be done already, or no longer valid: commits may be in a list by now.
-    let planned: HashSet<&Gone> = removal.stages.iter().flatten().collect();
+    // Parts of the plan may be done already, or no longer be valid: commits may be in a list by
+    // now.
+    let planned: HashSet<&RemovedPath> = removal.stages.iter().flatten().collect();
     let again = removal.vacuum.clone().verify(false).plan(object)?;
     let again = again.steps().iter().find_map(|step| match &step.work {
         Work::Remove(again) if again.key == removal.key => Some(again),
@@ -55,7 +60,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
     if !removal.ignore.is_empty() {
         let times = removal.ignore.iter().filter_map(|path| times_of(path));
         let (first, last) = times.fold((u64::MAX, 0), |(low, high), (a, b)| (low.min(a), high.max(b)));
-        // In the folder and version of today, whatever the array's version.
+        // The folder and the version are the current ones, whatever the array's version.
         let name = transaction.name((first.min(last), last), Some(FormatVersion::CURRENT))?;
         let bytes =
             write_path_lines(&removal.ignore).map_err(|error| Error::refused("vacuum", error.to_string()))?;
@@ -63,7 +68,7 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         transaction.put(&join(COMMITS, &format!("{name}{}", CommitKind::Ignore.suffix())), &bytes)?;
     }
     // The published state must not list what is about to be removed.
-    let gone: Vec<&str> = removal.stages.iter().flatten().map(Gone::key).collect();
+    let gone: Vec<&str> = removal.stages.iter().flatten().map(RemovedPath::key).collect();
     object.renew_manifest(&gone)?;
     let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
     let mut done = 0u64;
@@ -71,8 +76,8 @@ pub(super) fn run(object: MaintainedObject<'_>, removal: &Removal, tell: &mut Te
         let mut touched: Vec<&str> = Vec::new();
         for gone in stage {
             let (key, result) = match gone {
-                Gone::File(key) => (key, storage.remove_file(key)),
-                Gone::Folder(key) => (key, storage.remove_folder(key)),
+                RemovedPath::File(key) => (key, storage.remove_file(key)),
+                RemovedPath::Folder(key) => (key, storage.remove_folder(key)),
             };
             match result {
                 Ok(()) => {}

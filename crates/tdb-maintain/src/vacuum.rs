@@ -1,4 +1,5 @@
-//! Removing what consolidated files replace, and what crashes left behind.
+//! Plans a vacuum: the removal of files that consolidated ones replace, and of those that crashes
+//! left behind.
 //!
 //! A vacuum may stop at any point: the file that commits something is removed first, durably,
 //! before the thing itself; the list of replaced files is removed last.
@@ -16,7 +17,7 @@ use crate::fragment::Fragment;
 use crate::fragment_commit::marker_of;
 use crate::options::{MaintainedObject, Stored, Vacuum};
 use crate::paths::{FRAGMENT_METADATA, FRAGMENTS, METADATA, PARTIAL};
-use crate::plan::{Gone, MaintenancePlan, MaintenanceStep, PlannedFile, Removal, Work};
+use crate::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Removal, RemovedPath, Work};
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::thresholds::MAX_WRITE_TIME;
@@ -27,8 +28,20 @@ fn is_past(last: u64) -> bool {
     clock::present().is_none_or(|present| last <= present)
 }
 
-/// A predicate on a fragment's folder.
-type Judge<'j> = &'j dyn Fn(&str) -> bool;
+/// The fragments that one vacuum file lists, because another fragment replaces them.
+struct Replaced<'r> {
+    /// The key of the vacuum file.
+    key: &'r str,
+    /// The folders of the fragments.
+    inputs: &'r [String],
+    /// Whether the fragment in a folder is removed.
+    goes: &'r dyn Fn(&str) -> bool,
+    /// Whether some reads still see the fragment in a folder.
+    is_seen: &'r dyn Fn(&str) -> bool,
+    /// The folder of the fragment that replaces them, and the key of its schema, if it is verified
+    /// first.
+    verify: Option<(String, String)>,
+}
 
 impl Vacuum {
     /// Plans what would be removed.
@@ -66,8 +79,8 @@ impl Vacuum {
                     ));
                     continue;
                 }
-                let (all, none) = (|_: &str| true, |_: &str| false);
-                steps.extend(self.removal(context, &files, key, inputs, (&all, &none), None, &committed)?);
+                let replaced = Replaced { key, inputs, goes: &|_| true, is_seen: &|_| false, verify: None };
+                steps.extend(self.removal(context, &files, &committed, replaced)?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -94,8 +107,9 @@ impl Vacuum {
             let goes = |input: &str| dropped || exact(input);
             let verify = self.verify.then(|| (output.clone(), schema_key));
             let listed = writer.schema().version.has(Gate::FragmentFolders);
-            let seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
-            steps.extend(self.removal(context, &files, key, inputs, (&goes, &seen), verify, &committed)?);
+            let is_seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
+            let replaced = Replaced { key, inputs, goes: &goes, is_seen: &is_seen, verify };
+            steps.extend(self.removal(context, &files, &committed, replaced)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
@@ -105,19 +119,15 @@ impl Vacuum {
         Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
     }
 
-    /// The step for one vacuum file, if anything of it is to be removed. The two predicates tell
-    /// which inputs are removed, and which of these some reads still see.
-    #[expect(clippy::too_many_arguments, reason = "they are what a vacuum of fragments has found out")]
+    /// The step for one vacuum file, if any of the fragments that it lists is to be removed.
     fn removal(
         &self,
         context: &Context,
         files: &CommitFiles,
-        key: &str,
-        inputs: &[String],
-        (goes, seen): (Judge<'_>, Judge<'_>),
-        verify: Option<(String, String)>,
         committed: &HashMap<&str, &FragmentEntry>,
+        replaced: Replaced<'_>,
     ) -> Result<Option<MaintenanceStep>> {
+        let Replaced { key, inputs, goes, is_seen, verify } = replaced;
         let mut removal = Removal { verify: verify.into_iter().collect(), ..self.removes(key) };
         let (mut markers, mut folders, mut listed) = (Vec::new(), Vec::new(), Vec::new());
         for input in inputs.iter().filter(|input| goes(input)) {
@@ -126,23 +136,23 @@ impl Vacuum {
                 .consolidated
                 .values()
                 .any(|(_, records)| records.iter().any(|(path, _)| *path == marker));
-            if seen(input) && !files.is_ignored(&marker) {
+            if is_seen(input) && !files.is_ignored(&marker) {
                 removal.claimed.push(marker);
             } else if held && !files.is_ignored(&marker) {
                 removal.ignore.push(marker.clone());
                 if files.single.contains_key(&marker) {
-                    markers.push(Gone::File(marker));
+                    markers.push(RemovedPath::File(marker));
                 }
             } else if files.single.contains_key(&marker) {
-                markers.push(Gone::File(marker));
+                markers.push(RemovedPath::File(marker));
             }
             if let Some(bytes) = folder_bytes(context, input)? {
                 // In the first versions, the metadata file itself commits a fragment.
                 if committed.get(input.as_str()).is_some_and(|entry| !entry.version().has(Gate::CommitFiles))
                 {
-                    markers.push(Gone::File(join(input, FRAGMENT_METADATA)));
+                    markers.push(RemovedPath::File(join(input, FRAGMENT_METADATA)));
                 }
-                folders.push(Gone::Folder(input.clone()));
+                folders.push(RemovedPath::Folder(input.clone()));
                 listed.push(PlannedFile { key: input.clone(), bytes });
             }
         }
@@ -154,7 +164,7 @@ impl Vacuum {
         if all {
             let bytes = context.storage.size(key).unwrap_or(0);
             listed.push(PlannedFile { key: key.to_owned(), bytes });
-            removal.stages.push(vec![Gone::File(key.to_owned())]);
+            removal.stages.push(vec![RemovedPath::File(key.to_owned())]);
         }
         let what = "remove consolidated fragments";
         Ok(Some(MaintenanceStep { what, inputs: listed, output: None, work: Work::Remove(removal) }))
@@ -186,14 +196,15 @@ impl Vacuum {
                 ));
             }
             let gone: Vec<&&String> = present.iter().filter(|input| goes(input)).collect();
-            let mut stages = vec![gone.iter().map(|input| Gone::File((**input).clone())).collect::<Vec<_>>()];
+            let mut stages =
+                vec![gone.iter().map(|input| RemovedPath::File((**input).clone())).collect::<Vec<_>>()];
             let mut listed = Vec::new();
             for input in gone {
                 listed.push(file(context, input)?);
             }
             if kept == 0 {
                 listed.push(file(context, key)?);
-                stages.push(vec![Gone::File(key.clone())]);
+                stages.push(vec![RemovedPath::File(key.clone())]);
             }
             if listed.is_empty() {
                 continue;
@@ -219,13 +230,13 @@ impl Vacuum {
         let mut listed = Vec::new();
         let mut gone = Vec::new();
         let mut notes = Vec::new();
-        // Names of locks and leases also begin like this, and belong to someone.
+        // Names of locks and leases also begin like this, and may be in use.
         let temporary = |name: &str| name.starts_with(TEMPORARY) && name.ends_with(PARTIAL);
         for entry in root.iter().filter(|entry| !entry.is_folder && temporary(&entry.name)) {
             let name = entry.name.strip_prefix(TEMPORARY).unwrap_or_default();
             if old(name) {
                 listed.push(file(context, &entry.name)?);
-                gone.push(Gone::File(entry.name.clone()));
+                gone.push(RemovedPath::File(entry.name.clone()));
             }
         }
         let metadata = list(METADATA)?;
@@ -233,7 +244,7 @@ impl Vacuum {
             let key = join(METADATA, &entry.name);
             if old(&entry.name) {
                 listed.push(file(context, &key)?);
-                gone.push(Gone::File(key));
+                gone.push(RemovedPath::File(key));
             }
         }
         if let MaintainedObject::Array(_) = object {
@@ -246,7 +257,7 @@ impl Vacuum {
                 if old(&folder) {
                     let bytes = folder_bytes(context, &folder)?.unwrap_or(0);
                     listed.push(PlannedFile { key: folder.clone(), bytes });
-                    gone.push(Gone::Folder(folder));
+                    gone.push(RemovedPath::Folder(folder));
                 } else {
                     notes.push(format!(
                         "{folder} is not committed, but too recent to be certainly a leftover"
@@ -329,7 +340,7 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     let mut single = Vec::new();
     for (path, bytes) in files.single.iter().filter(|(path, _)| held(path)) {
         listed.push(PlannedFile { key: path.clone(), bytes: *bytes });
-        single.push(Gone::File(path.clone()));
+        single.push(RemovedPath::File(path.clone()));
     }
     let mut left: Vec<&String> = files.consolidated.keys().collect();
     let mut old = Vec::new();
@@ -347,7 +358,7 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
         if left.iter().any(|other| whole(&other)) {
             left.retain(|other| *other != key);
             listed.push(PlannedFile { key: key.clone(), bytes: *bytes });
-            old.push(Gone::File(key.clone()));
+            old.push(RemovedPath::File(key.clone()));
         }
     }
     let named = |path: &String| {
@@ -358,7 +369,7 @@ fn commits(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePlan> {
     for (key, (bytes, paths)) in &files.ignored {
         if !paths.iter().any(named) {
             listed.push(PlannedFile { key: key.clone(), bytes: *bytes });
-            ignored.push(Gone::File(key.clone()));
+            ignored.push(RemovedPath::File(key.clone()));
         }
     }
     if listed.is_empty() {
@@ -377,7 +388,7 @@ fn metadata_files(vacuum: &Vacuum, writer: &ArrayWriter) -> Result<MaintenancePl
     let (mut listed, mut gone) = (Vec::new(), Vec::new());
     for key in old {
         listed.push(file(writer.context(), key)?);
-        gone.push(Gone::File(key.clone()));
+        gone.push(RemovedPath::File(key.clone()));
     }
     if gone.is_empty() {
         return Ok(MaintenancePlan::default());

@@ -1,4 +1,5 @@
-//! Where the bytes of TileDB arrays are read from and written to.
+//! Storages: the folders that TileDB arrays are read from and written to, on disk, in memory, or
+//! remote.
 //!
 //! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where
 //! that is faster. A [`WriteStorage`] writes whole files, once. [`LocalStorage`] and

@@ -22,8 +22,8 @@ use crate::{
 /// place.
 pub const TEMPORARY: &str = ".tdb-";
 
-/// How the names of the format's folders, and those of its files that decide what an array
-/// contains, begin.
+/// The beginning of the names of the format's folders, and of its files that define the contents of
+/// an array.
 const PREFIX: &str = "__";
 
 /// A folder of the local file system.
@@ -176,8 +176,8 @@ impl Storage for LocalStorage {
 
 #[deny(clippy::missing_trait_methods)]
 impl WriteStorage for LocalStorage {
-    /// Of the other names nothing is kept or asked: a writer does this for each of its files, and
-    /// there may be many.
+    /// Other entries are skipped without asking for their metadata: a writer calls this for each of
+    /// its files, and there may be many.
     fn list_named(&self, folder: &str, beginning: &str) -> io::Result<Vec<Entry>> {
         named(self.listed(folder, |name| name.starts_with(beginning)), beginning)
     }
@@ -328,8 +328,8 @@ impl StoredFile for File {
     }
 }
 
-/// Of a longer range, Linux begins to read no more than what the device reads ahead, usually at
-/// least this.
+/// The maximum length in bytes of a range given to `fadvise`: Linux reads no more of a longer range
+/// than the device's read-ahead, which is usually at least this.
 #[cfg(target_os = "linux")]
 const LONGEST_HINT: std::num::NonZeroU64 = std::num::NonZeroU64::new(128 << 10).unwrap();
 

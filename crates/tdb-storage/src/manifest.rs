@@ -54,7 +54,7 @@ const VERSION: &str = "1";
 const KEY_BYTES: usize = 4096;
 const KEY_PARTS: usize = 16;
 
-/// Which files an array or a group had when it was published, and their sizes.
+/// The files that an array or a group had when it was published, and their sizes.
 ///
 /// ```
 /// use tdb_storage::Manifest;
@@ -76,16 +76,16 @@ pub struct Manifest {
     entries: BTreeMap<String, Option<u64>>,
 }
 
-/// What is wrong with a manifest, and in which line (counted from 1).
+/// A fault of a manifest, and its line (counted from 1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManifestError {
     /// The line.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub kind: ManifestErrorKind,
 }
 
-/// What is wrong with a line of a manifest.
+/// The fault of a line of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ManifestErrorKind {

@@ -1,4 +1,4 @@
-//! Where the members of a group are, and the storages for those locations.
+//! Storages for the locations of the members of a group.
 
 use core::fmt::Debug;
 use std::fs;

@@ -1,4 +1,4 @@
-//! A slow storage, and the bytes that were fetched from it before they are read.
+//! Prefetch: a remote storage, and the bytes that were fetched from it before they are read.
 //!
 //! Code that opens an array or runs a query reads as if every call were cheap. Before each step it
 //! announces what the step will read ([`Needs`]). A storage with [`FetchHints`] then fetches all of
@@ -15,7 +15,7 @@ use tdb_codec::{to_u64, to_usize};
 
 use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, range_from};
 
-/// What a step will read.
+/// The requests that a step will make.
 #[derive(Debug, Default)]
 pub struct Needs {
     /// Listings of folders and ends of files.
@@ -34,12 +34,12 @@ const MAX_PREFETCHED: u64 = 1 << 30;
 pub struct Ahead {
     storage: Arc<dyn Storage>,
     hints: FetchHints,
-    held: Mutex<Held>,
+    held: Mutex<HeldBytes>,
 }
 
-/// What was fetched and may still be read.
+/// The listings, sizes and bytes that were fetched and may still be read.
 #[derive(Debug, Default)]
-struct Held {
+struct HeldBytes {
     /// Each listing is read once: a caller that lists a folder again wants to see what changed.
     /// `None` is a folder that does not exist.
     listings: HashMap<String, Option<Vec<Entry>>>,
@@ -49,7 +49,7 @@ struct Held {
     pieces: HashMap<Arc<str>, BTreeMap<u64, Bytes>>,
 }
 
-impl Held {
+impl HeldBytes {
     /// The bytes from the start of a range on, as far as a single piece contains them.
     fn part(&self, key: &str, range: &Range<u64>) -> Option<Bytes> {
         let from_piece = || {
@@ -94,14 +94,14 @@ impl Ahead {
         Self { storage: self.storage.clone(), hints: self.hints, held: Mutex::default() }
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
+    fn held(&self) -> MutexGuard<'_, HeldBytes> {
         // No code that can panic runs while this is locked.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Drops everything that was fetched.
     pub fn forget(&self) {
-        *self.held() = Held::default();
+        *self.held() = HeldBytes::default();
     }
 
     /// Drops the ranges of files that were fetched: those of a step that is done.
@@ -116,8 +116,8 @@ impl Ahead {
         merged.iter().map(|(_, range)| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Fetches what is not held yet. What cannot be fetched is not held: the read that needs it
-    /// returns the error.
+    /// Fetches the parts that are not held yet. If a request fails, the later read of that part
+    /// makes it again, and returns the error.
     pub fn prepare(&self, needs: &Needs) {
         let mut requests: Vec<Request> = Vec::new();
         {

@@ -1,4 +1,4 @@
-//! Requests that are made together.
+//! Requests to a storage, and their replies.
 
 use core::ops::Range;
 use std::io;
@@ -146,7 +146,7 @@ pub fn other_answer() -> io::Error {
     io::Error::other("the reply of the storage does not match the request")
 }
 
-/// How requests to a slow storage are best grouped.
+/// The best way to group requests to a remote storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FetchHints {

@@ -1,4 +1,4 @@
-//! What must not appear in messages: the secrets in URLs.
+//! Removes secrets from URLs: passwords, and signatures in queries.
 
 use std::borrow::Cow;
 
@@ -34,7 +34,7 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
             if let Some(query) = path.find(['?', '#']) {
                 let (path, query) = path.split_at(query);
                 shown.push_str(path);
-                // What ends the sentence's part is not in the query.
+                // Punctuation after the URL is not part of the query.
                 let end = query.trim_end_matches([':', ',', ';', '.', ')', ']']).len();
                 shown.push_str(query.get(end..).unwrap_or_default());
                 rest = after;
@@ -75,7 +75,7 @@ fn is_web(scheme: &str) -> bool {
     ["http", "https"].iter().any(|web| scheme.eq_ignore_ascii_case(web))
 }
 
-/// What stands between the scheme and the host of a URL.
+/// The characters between the scheme and the host of a URL.
 const BETWEEN: &str = "://";
 
 /// The scheme of the URL that begins at the end of a text.

@@ -73,13 +73,13 @@ pub trait Storage: Debug + Send + Sync {
         requests.iter().map(|request| request.answer(self)).collect()
     }
 
-    /// How requests are best grouped, if they take so long that they should be made together. The
+    /// The best way to group requests, if they take so long that they should be made together. The
     /// default is `None`: calls are cheap, and nothing is read before it is needed.
     fn hints(&self) -> Option<FetchHints> {
         None
     }
 
-    /// How a key is displayed to users.
+    /// The text of a key for users.
     fn describe(&self, key: &str) -> String;
 
     /// The same storage, but it reports to `tally` what it answers from a cache, and which requests

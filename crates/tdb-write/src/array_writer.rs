@@ -9,7 +9,7 @@ use tdb_schema::{ArraySchema, Codes};
 use crate::context::Context;
 use crate::directory::Directory;
 use crate::names::{self, Names};
-use crate::options::{When, WriteOptions};
+use crate::options::{WriteOptions, WriteTime};
 use crate::paths::FRAGMENTS;
 use crate::schemas::load_schema;
 use crate::storage::{Below, LocalStorage, WriteStorage};
@@ -23,10 +23,10 @@ pub struct ArrayWriter {
     pub(crate) options: WriteOptions,
     pub(crate) schema: ArraySchema,
     pub(crate) schema_key: String,
-    /// The codes that enumerated attributes may have, by the number of the attribute, once they are
-    /// known.
+    /// The codes that each enumerated attribute may have, with the index of the attribute, once its
+    /// enumeration was read.
     pub(crate) codes: OnceLock<Vec<(usize, Codes)>>,
-    /// Whether the array is not finished: nobody else writes to it, and its place is locked.
+    /// Whether the array is not finished: no other process writes to it, and its folder is locked.
     pub(crate) is_new: bool,
     /// For a label: the array it belongs to, and its path in that array.
     pub(crate) outer: Option<(Arc<dyn WriteStorage>, String)>,
@@ -87,15 +87,15 @@ impl ArrayWriter {
     }
 
     /// The time of cells or deletes that are written now. If the schema comes from a clock that is
-    /// a little ahead, they do not come before it: a reader that sees the cells must also see their
-    /// attributes.
-    pub(crate) fn when(&self) -> Result<When, WriteError> {
+    /// a little ahead, their time is that of the schema at least: a reader that sees the cells must
+    /// also see their attributes.
+    pub(crate) fn when(&self) -> Result<WriteTime, WriteError> {
         // The schemas of early versions have no time.
         let schema = names::time_of(&self.schema_key).unwrap_or(0);
         self.options.given_or(|| clock::for_writing_from(schema))
     }
 
-    /// Names of fragments that are written into an array now.
+    /// The names for new fragments of the array, of the present time.
     pub(crate) fn fragment_names(&self) -> Result<Names> {
         let folder = if self.schema.version.has(Gate::FragmentFolders) { FRAGMENTS } else { "" };
         Names::behind(&*self.storage, folder, self.when()?)
@@ -133,7 +133,7 @@ impl WriteOptions {
         Ok(self.writer(storage, schema, schema_key))
     }
 
-    /// A writer of an array with this schema.
+    /// Opens an array for writing whose schema is known.
     pub(crate) fn writer(
         self,
         storage: Arc<dyn WriteStorage>,

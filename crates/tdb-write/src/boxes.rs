@@ -1,7 +1,6 @@
-//! Dense fragments of limited size. A fragment is a box, and its tiles are stored one after the
-//! other along the fastest dimension first. So the write is cut between rows of tiles of the
-//! slowest dimension; only if a single such row is too large, it is cut into pieces along the next
-//! dimension.
+//! Cuts a dense write into fragments of limited size. A fragment is a box whose tiles are stored in
+//! tile order, so the write is cut between rows of tiles of the slowest dimension. Only a row that
+//! is too large by itself is cut along the next dimension.
 
 use core::iter::once;
 use core::mem;
@@ -17,9 +16,9 @@ use crate::{OrInternal, QueryError, Result, WriteError};
 /// One tile of every field.
 type Row = Vec<EncodedTile>;
 
-/// How the tiles of a box become fragments.
+/// Cuts the tiles of a box into fragments.
 #[derive(Debug)]
-pub(super) struct Boxes {
+pub(super) struct BoxCutter {
     dimensions: Vec<Dimension>,
     sides: Vec<Side>,
     /// Indexes of the dimensions, the slowest first, and the number of the box's tiles along each.
@@ -27,21 +26,23 @@ pub(super) struct Boxes {
     grid: Vec<usize>,
     /// The maximum number of bytes of tiles in a fragment.
     pub(super) limit: u64,
-    /// Tiles of the incomplete slab. A slab is all tiles at one place along the slowest dimension.
+    /// Tiles of the incomplete slab. A slab consists of all tiles with one index along the slowest
+    /// dimension.
     rows: Vec<Row>,
     /// Number of slabs written, and the first one of the fragment that is being written.
     slabs: usize,
     first: usize,
 }
 
-/// Consecutive tiles that form a box: their numbers, and their places along each dimension.
+/// Consecutive tiles that form a box: their numbers in the slab, and their indexes along each
+/// dimension.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Group {
+pub(super) struct TileGroup {
     pub(super) rows: Tiles<usize>,
     places: Vec<Tiles<usize>>,
 }
 
-impl Boxes {
+impl BoxCutter {
     pub(super) fn new(schema: &ArraySchema, domain: &[Range], limit: u64) -> Result<Self> {
         let sides = crate::tile_grid::sides(schema, domain)?;
         let mut slowest_first: Vec<usize> = (0..sides.len()).collect();
@@ -79,8 +80,8 @@ impl Boxes {
         self.slabs = self.slabs.saturating_add(1);
     }
 
-    /// How a slab of tiles with these sizes is cut.
-    pub(super) fn cut(&self, sizes: &[u64]) -> Result<Vec<Group>, WriteError> {
+    /// Cuts a slab of tiles with these sizes, in bytes.
+    pub(super) fn cut(&self, sizes: &[u64]) -> Result<Vec<TileGroup>, WriteError> {
         cut(self.inner(), sizes, self.limit)
     }
 
@@ -91,12 +92,13 @@ impl Boxes {
     }
 
     /// The area that a group of tiles of the current slab covers.
-    pub(super) fn covered_by(&self, group: &Group) -> Result<Vec<Range>> {
+    pub(super) fn covered_by(&self, group: &TileGroup) -> Result<Vec<Range>> {
         let slab = self.slabs..self.slabs.saturating_add(1);
         self.domain(&once(slab).chain(group.places.iter().cloned()).collect::<Vec<_>>())
     }
 
-    /// The cells of the box in the tiles at these places along each dimension, the slowest first.
+    /// The cells of the box in the tiles with these indexes along each dimension, the slowest
+    /// first.
     fn domain(&self, places: &[Tiles<usize>]) -> Result<Vec<Range>> {
         let range = |index: usize| -> Option<Range> {
             let (side, dimension) = (self.sides.get(index)?, self.dimensions.get(index)?);
@@ -117,7 +119,7 @@ impl Boxes {
 
 /// Cuts the tiles of a grid (slowest dimension first) into boxes of at most `limit` bytes, as few
 /// as a greedy cut can make.
-fn cut(grid: &[usize], sizes: &[u64], limit: u64) -> Result<Vec<Group>, WriteError> {
+fn cut(grid: &[usize], sizes: &[u64], limit: u64) -> Result<Vec<TileGroup>, WriteError> {
     let mut groups = Vec::new();
     add(grid, 0, sizes, limit, &[], &mut groups)?;
     Ok(groups)
@@ -129,20 +131,20 @@ fn add(
     sizes: &[u64],
     limit: u64,
     above: &[Tiles<usize>],
-    groups: &mut Vec<Group>,
+    groups: &mut Vec<TileGroup>,
 ) -> Result<(), WriteError> {
     let Some((count, inner)) = grid.split_first() else {
         let bytes = sizes.iter().sum();
         return Err(WriteError::TileSize { bytes, limit });
     };
     let unit = sizes.len().checked_div(*count).unwrap_or(0).max(1);
-    let end_group = |from: usize, to: usize, groups: &mut Vec<Group>| {
+    let end_group = |from: usize, to: usize, groups: &mut Vec<TileGroup>| {
         if from < to {
             let rows = start.saturating_add(from.saturating_mul(unit))
                 ..start.saturating_add(to.saturating_mul(unit));
             let places =
                 above.iter().cloned().chain(once(from..to)).chain(inner.iter().map(|count| 0..*count));
-            groups.push(Group { rows, places: places.collect() });
+            groups.push(TileGroup { rows, places: places.collect() });
         }
     };
     let (mut first, mut bytes) = (0usize, 0u64);

@@ -73,7 +73,7 @@ impl ArrayWriter {
     /// # Errors
     /// A missing or damaged enumeration file.
     pub fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
-        // That of an array that is not finished is in no file yet.
+        // An array that is not finished has no file of it yet.
         let mut given = self.options.enumerations.iter().filter(|_| self.is_new);
         if let Some(given) = given.find(|given| given.name == name) {
             return Ok(Some(given.clone()));

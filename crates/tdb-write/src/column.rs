@@ -1,11 +1,11 @@
-//! Cells as given by the caller, and tiles cut from them.
+//! Columns of cells to write: their checks against the schema, and tiles cut from them.
 
 use core::ops::Range;
 
 use tdb_codec::{Native, Physical, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
-use crate::tile_cells::{Room, TileCells, TileSource};
+use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{Cells, Column, Error, OrInternal, Result, WriteError};
 
 /// The cells of one field to be written: values back to back, with separate offsets and validity,
@@ -98,7 +98,7 @@ impl WriteBatch for Cells {
 /// A column that fits its field.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckedColumn<'a> {
-    /// Which field of the schema.
+    /// The field of the schema.
     pub kind: FieldKind,
     /// Size of a cell in bytes; `None` for var-length fields.
     pub cell_size: Option<usize>,
@@ -223,8 +223,8 @@ impl<'a> CheckedColumn<'a> {
         }
     }
 
-    /// Whether its values, offsets and validity are those of all its cells, so that [`Self::cell`]
-    /// has each.
+    /// Whether there are values, ascending offsets and validity for all cells, so that
+    /// [`Self::cell`] returns each.
     fn is_whole(&self) -> bool {
         let has_values = match self.cell_size {
             Some(size) => self.cells.checked_mul(size) == Some(self.values.len()),
@@ -237,7 +237,7 @@ impl<'a> CheckedColumn<'a> {
     }
 
     /// A run of cells as a tile; offsets that do not begin at 0 are recomputed in `room`.
-    pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut Room) -> Result<TileCells<'s>> {
+    pub(crate) fn tile<'s>(&'s self, run: Range<usize>, room: &'s mut TileBuffers) -> Result<TileCells<'s>> {
         let count = run.len();
         let validity = self.validity_of(run.clone())?;
         let (values, offsets) = match self.cell_size {
@@ -314,22 +314,27 @@ pub(super) fn column_of<'c, 'a>(
 }
 
 /// Columns cut into tiles of this many cells; the last tile may be shorter.
-pub(crate) struct Runs<'c, 'a> {
+pub(crate) struct TiledColumns<'c, 'a> {
     pub columns: &'c [CheckedColumn<'a>],
     pub tile_cells: usize,
     /// The range of cells to cut.
     pub cells: Range<usize>,
 }
 
-impl Runs<'_, '_> {
+impl TiledColumns<'_, '_> {
     /// Number of tiles.
     pub(crate) fn tiles(&self) -> usize {
         self.cells.len().div_ceil(self.tile_cells.max(1))
     }
 }
 
-impl TileSource for Runs<'_, '_> {
-    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
+impl TileSource for TiledColumns<'_, '_> {
+    fn cells<'s>(
+        &'s self,
+        field: FieldKind,
+        tile: usize,
+        room: &'s mut TileBuffers,
+    ) -> Result<TileCells<'s>> {
         let start = self.cells.start.saturating_add(tile.saturating_mul(self.tile_cells));
         let end = start.saturating_add(self.tile_cells).min(self.cells.end);
         column_of(self.columns, field)?.tile(start..end, room)
@@ -377,7 +382,7 @@ mod tests {
 
     #[test]
     fn tiles_and_parts_past_the_end_of_a_column_are_faults() {
-        let mut room = Room::default();
+        let mut room = TileBuffers::default();
         let tile = STRINGS.tile(1..2, &mut room).unwrap();
         assert_eq!((tile.values, tile.offsets, tile.validity), (&b"bc"[..], &[0][..], &[0][..]));
         is_fault(STRINGS.tile(1..3, &mut room));

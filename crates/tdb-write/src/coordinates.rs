@@ -1,4 +1,4 @@
-//! The allowed coordinates of sparse cells.
+//! Checks that the coordinates of sparse cells are inside the domain and the current domain.
 
 use core::ops::Range as Cells;
 

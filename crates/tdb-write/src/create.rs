@@ -1,4 +1,4 @@
-//! Creating an array: its folders and its schema file.
+//! Creates arrays: their folders, enumerations, labels and schema file.
 
 use std::path::PathBuf;
 

@@ -114,7 +114,7 @@ fn without_not(schema: &ArraySchema, condition: &Condition, negated: bool) -> Co
     }
 }
 
-/// A comparison that each libtiledb of the array's version applies as the caller's is meant.
+/// A comparison that every libtiledb of the array's version evaluates as the caller means it.
 fn value(schema: &ArraySchema, name: &str, comparison: Comparison, operands: &[Vec<u8>]) -> Condition {
     use Comparison::{Equal, In, NotEqual, NotIn};
     let with = |comparison, operands| Condition::Value { field: name.to_owned(), comparison, operands };
@@ -127,8 +127,8 @@ fn value(schema: &ArraySchema, name: &str, comparison: Comparison, operands: &[V
         && matches!(comparison, Equal | NotEqual | In | NotIn)
         && !operands.iter().any(|operand| fits(&operand))
     {
-        // No cell equals a value of another size, but libtiledb looks at the first byte of one.
-        // Which value that is does not matter.
+        // No cell equals a value of another size, but libtiledb looks at the first byte of one. Any
+        // value of the right size will do.
         let mut any = operands.first().cloned().unwrap_or_default();
         any.resize(size, 0);
         let junction = if matches!(comparison, Equal | In) { Junction::And } else { Junction::Or };

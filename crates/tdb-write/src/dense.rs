@@ -3,11 +3,11 @@
 use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Attribute, FieldKind, Range};
 
-use crate::column::{CheckedColumn, Runs, check_whole, column_of};
+use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::fragment::dense_kinds;
 use crate::grid::{BoxMap, Side, strides};
 use crate::statistics::join_runs;
-use crate::tile_cells::{Room, TileCells, TileSource};
+use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::tile_grid::{TileGrid, sides};
 use crate::{ArrayWriter, FragmentWriter, WriteColumn, ordered};
 use crate::{Error, OrInternal, QueryError, Result, WriteError, parallel};
@@ -21,8 +21,8 @@ struct BoxTiles<'c, 'a> {
     tile_cells: usize,
 }
 
-/// The bytes of a cell of each attribute, with its validity; of values of variable length, those of
-/// their offset. An estimate for memory.
+/// An estimate of the memory for a cell of each attribute, in bytes, with its validity. A cell of
+/// variable length counts with its offset only.
 pub(super) fn cell_sizes(schema: &ArraySchema) -> Vec<usize> {
     let size = |(index, attribute): (usize, &Attribute)| {
         let field = schema.field_of(FieldKind::Attribute(index));
@@ -93,9 +93,10 @@ impl BoxPlan {
         Ok(Self { sides, counts, extents, grid, cells, tile_cells, tile_count })
     }
 
-    /// The most bytes that `threads` threads hold beside the columns while they filter the tiles of
-    /// the box: one tile each that is being assembled, and filtered ones that wait until they are
-    /// stored. `cells` are the sizes of a cell of each attribute.
+    /// An estimate of the maximum number of bytes that `threads` threads hold, in addition to the
+    /// columns, while they filter the tiles of the box: one tile each that is being assembled, and
+    /// filtered ones that wait until they are stored. `cells` are the sizes of a cell of each
+    /// attribute.
     pub(super) fn working(&self, cells: &[usize], threads: usize) -> usize {
         let all = cells.iter().fold(0, |sum: usize, size| sum.saturating_add(*size));
         let widest = cells.iter().copied().max().unwrap_or(0);
@@ -106,14 +107,14 @@ impl BoxPlan {
         self.tile_cells.saturating_mul(filtered.saturating_add(assembled))
     }
 
-    /// Whether all tiles at one place along a dimension are stored one after another.
+    /// Whether all tiles with one index along a dimension are stored one after another.
     pub(super) fn stores_rows_of(&self, axis: usize, tile_order: Layout) -> bool {
         let slowest = if tile_order == Layout::ColMajor { self.grid.len().saturating_sub(1) } else { 0 };
         axis == slowest || self.grid.iter().enumerate().all(|(index, tiles)| index == axis || *tiles == 1)
     }
 
-    /// Cuts the box into rows of tiles: the two ends of each along a dimension, and the number of
-    /// cells at one place of it.
+    /// Cuts the box into rows of tiles along a dimension: returns the first and the last ordinal of
+    /// each row, and the number of cells of the box with one ordinal.
     pub(super) fn slabs(&self, axis: usize) -> Result<(Vec<(u64, u64)>, u64)> {
         let side = self.sides.get(axis).or_internal("a box without a side of a dimension")?;
         let ends = (0..side.tiles()).map(|tile| side.cells_of(tile, tile.saturating_add(1))).collect();
@@ -150,9 +151,9 @@ pub fn append_box(
     }
     // Cells that are already stored tile after tile, each in cell order, are not copied.
     let stands = aligned
-        && (order == Layout::GlobalOrder || stands_in_tiles(schema, order, &plan.counts, &plan.extents));
+        && (order == Layout::GlobalOrder || is_in_tile_order(schema, order, &plan.counts, &plan.extents));
     if stands {
-        let runs = Runs { columns, tile_cells, cells: 0..cells };
+        let runs = TiledColumns { columns, tile_cells, cells: 0..cells };
         return fragment.append_tiles(runs.tiles(), &runs);
     }
     let too_large = || QueryError::TooLarge { cells: u128::from(to_u64(cells)) };
@@ -164,7 +165,7 @@ pub fn append_box(
 
 /// Whether a box in row- or column-major order consists of its tiles one after the other: it may
 /// have many tiles along the slowest dimension, and one along each other dimension.
-fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extents: &[usize]) -> bool {
+fn is_in_tile_order(schema: &ArraySchema, order: Layout, counts: &[usize], extents: &[usize]) -> bool {
     if counts.len() == 1 {
         return true;
     }
@@ -180,13 +181,18 @@ fn stands_in_tiles(schema: &ArraySchema, order: Layout, counts: &[usize], extent
 }
 
 impl TileSource for BoxTiles<'_, '_> {
-    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
+    fn cells<'s>(
+        &'s self,
+        field: FieldKind,
+        tile: usize,
+        room: &'s mut TileBuffers,
+    ) -> Result<TileCells<'s>> {
         let column = column_of(self.columns, field)?;
         let part = self.grid.part(tile, Some(&self.source_strides))?;
         let map =
             BoxMap::new(&part.counts, (part.source, &self.source_strides), (part.target, &self.grid.strides));
         let whole = part.counts == self.grid.extents;
-        let Room { values, offsets, validity, runs } = room;
+        let TileBuffers { values, offsets, validity, runs } = room;
         runs.clear();
         if !whole {
             map.for_each_run(|_, target, cells| runs.push(target..target.saturating_add(cells)));

@@ -62,7 +62,7 @@ struct Slabs {
     axis: usize,
     /// The begin and end of each slab along it, in ordinals.
     ends: Vec<(u64, u64)>,
-    /// Number of cells of the box at one place of the dimension.
+    /// Number of cells of the box with one ordinal of the dimension.
     across: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Changing an array's schema: a new schema file in addition to the existing ones.
+//! Schema evolution: writes a new schema file in addition to the existing ones.
 
 mod apply;
 mod extend;
@@ -15,7 +15,7 @@ use crate::create::generic_tile;
 use crate::deletes;
 use crate::directory::Directory;
 use crate::names::{self, Names, Nonces};
-use crate::options::When;
+use crate::options::WriteTime;
 use crate::paths::{ENUMERATIONS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::publish::renew;
 use crate::put::{ensure_folder, never_put, put};
@@ -117,9 +117,9 @@ impl SchemaEvolution {
         self
     }
 
-    /// Enlarges the current domain and extends enumerations only as far as the array lacks it: what
-    /// another process has done in the meantime is no error. Nothing is written if the array has
-    /// everything already.
+    /// Enlarges the current domain and extends enumerations only as far as the array lacks it: a
+    /// change that another process has made in the meantime is no error. Nothing is written if the
+    /// array has everything already.
     ///
     /// ```
     /// use tdb_array::{ArraySchema, MemoryStorage, Range, SchemaEvolution, WriteOptions};
@@ -208,7 +208,7 @@ impl WriteOptions {
     /// A name after that of the current schema: the last name in byte order is the current schema.
     fn schema_name(&self, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
-        let When { mut time, given } = self.when()?;
+        let WriteTime { mut time, given } = self.when()?;
         let newest = names::time_of(last).unwrap_or(0);
         loop {
             if let Some(mut names) = Names::after(time, Some(last)) {
@@ -268,7 +268,7 @@ impl WriteOptions {
             && never_put(storage, key, error)
         {
             for enumeration in files {
-                // What cannot be removed is harmless.
+                // A file that cannot be removed is harmless.
                 let _ = storage.remove_file(&enumeration_key(enumeration));
             }
         }

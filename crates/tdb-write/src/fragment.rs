@@ -5,13 +5,13 @@ use std::mem;
 use tdb_codec::{ArrayType, Gate, to_u64};
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
-use crate::column::{CheckedColumn, Runs, check_whole};
+use crate::column::{CheckedColumn, TiledColumns, check_whole};
 use crate::fragment_set::FragmentSet;
 use crate::merged::{self, Merged};
 use crate::names::Nonces;
 use crate::sorted::GlobalOrder;
-use crate::tile::{EncodedTile, Encoding, FieldEncoder, Spare, Worker};
-use crate::tile_cells::{Room, TileSource};
+use crate::tile::{BufferPool, EncodeBuffers, EncodeScratch, EncodedTile, FieldEncoder};
+use crate::tile_cells::{TileBuffers, TileSource};
 use crate::{ArrayWriter, WriteBatch, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
@@ -29,13 +29,13 @@ pub struct FragmentWriter<'a> {
     order: Option<GlobalOrder>,
     /// Cells of a sparse fragment that do not fill a tile yet.
     pending: Pending,
-    spare: Spare,
+    spare: BufferPool,
     /// An append failed: the contents of the files are no longer consistent.
     failed: bool,
 }
 
 impl ArrayWriter {
-    /// Starts a sparse fragment whose cells come in pieces, in the array's global order.
+    /// Starts a sparse fragment whose cells come in batches, in the array's global order.
     ///
     /// # Errors
     /// A dense array, a filter that cannot be used for its field, or any I/O error of the storage.
@@ -117,7 +117,7 @@ impl<'a> FragmentWriter<'a> {
             None => merged::encoder(schema, *kind, key),
         };
         let encoders = kinds.iter().map(encoder).collect::<Result<Vec<_>>>()?;
-        let (nonces, pending, spare) = (Nonces::new()?, Pending::default(), Spare::default());
+        let (nonces, pending, spare) = (Nonces::new()?, Pending::default(), BufferPool::default());
         Ok(Self { array, nonces, encoders, order, parts, pending, spare, failed: false })
     }
 
@@ -190,7 +190,7 @@ impl<'a> FragmentWriter<'a> {
         let tiles = cells.saturating_sub(start).checked_div(capacity).or_internal("tiles without cells")?;
         let whole = tiles.saturating_mul(capacity);
         let end = start.saturating_add(whole);
-        let runs = Runs { columns, tile_cells: capacity, cells: start..end };
+        let runs = TiledColumns { columns, tile_cells: capacity, cells: start..end };
         self.append_tiles(runs.tiles(), &runs)?;
         self.pending.push(columns, end..cells)
     }
@@ -199,8 +199,11 @@ impl<'a> FragmentWriter<'a> {
     pub(crate) fn append_tiles(&mut self, count: usize, source: &dyn TileSource) -> Result<()> {
         let Self { array, nonces, encoders, parts, spare, .. } = self;
         let fields = encoders.len();
-        let scratch = || Worker { room: Room::default(), encoding: Encoding::new(nonces.scratch(), spare) };
-        let run = |job: usize, worker: &mut Worker<'_>| {
+        let scratch = || EncodeBuffers {
+            room: TileBuffers::default(),
+            encoding: EncodeScratch::new(nonces.scratch(), spare),
+        };
+        let run = |job: usize, worker: &mut EncodeBuffers<'_>| {
             let place = job.checked_div(fields).zip(job.checked_rem(fields));
             let (tile, field) = place.or_internal("a tile of a fragment without fields")?;
             encoders.get(field).or_internal("a field without an encoder")?.encode(source, tile, worker)
@@ -277,7 +280,7 @@ impl<'a> FragmentWriter<'a> {
             return Ok(());
         }
         let columns = pending.columns();
-        let runs = Runs { columns: &columns, tile_cells: pending.cells, cells: 0..pending.cells };
+        let runs = TiledColumns { columns: &columns, tile_cells: pending.cells, cells: 0..pending.cells };
         self.append_tiles(1, &runs)
     }
 }
@@ -314,7 +317,7 @@ impl Pending {
         if !kinds.eq(columns.iter().map(|column| column.kind)) {
             return Err(Error::internal("batches with different columns"));
         }
-        let mut room = Room::default();
+        let mut room = TileBuffers::default();
         for (field, column) in self.fields.iter_mut().zip(columns) {
             let tile = column.tile(run.clone(), &mut room)?;
             let before = to_u64(field.values.len());

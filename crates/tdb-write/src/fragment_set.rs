@@ -5,7 +5,7 @@ use std::mem;
 use tdb_fragment::TimestampedName;
 use tdb_schema::Range;
 
-use crate::boxes::Boxes;
+use crate::boxes::BoxCutter;
 use crate::merged::{Marks, Merged};
 use crate::names::{Names, Nonces};
 use crate::open_fragment::{FinishedFragment, OpenFragment, commit, size_of_row, sync};
@@ -16,7 +16,7 @@ use crate::{ArrayWriter, Error, OrInternal, Result, WriteError};
 #[derive(Debug)]
 pub(super) struct FragmentSet<'a> {
     array: &'a ArrayWriter,
-    /// Their names, all of the time at which they are written.
+    /// Their names, all with the time at which they are written.
     names: Names,
     /// The name of the first one, until it is begun.
     first: Option<TimestampedName>,
@@ -25,10 +25,10 @@ pub(super) struct FragmentSet<'a> {
     tile_cells: u64,
     /// The maximum number of bytes of tiles in a fragment; for dense ones, `boxes` has the limit.
     limit: Option<u64>,
-    boxes: Option<Boxes>,
+    boxes: Option<BoxCutter>,
     open: Option<OpenFragment<'a>>,
     finished: Vec<FinishedFragment<'a>>,
-    /// What a fragment that replaces others stores in addition to its cells.
+    /// The system fields of a fragment that replaces others.
     marks: Marks,
 }
 
@@ -48,7 +48,7 @@ impl<'a> FragmentSet<'a> {
     ) -> Result<Self> {
         let limit = array.options.fragment_bytes;
         let boxes =
-            domain.as_ref().zip(limit).map(|(domain, limit)| Boxes::new(array.schema(), domain, limit));
+            domain.as_ref().zip(limit).map(|(domain, limit)| BoxCutter::new(array.schema(), domain, limit));
         let boxes = boxes.transpose()?;
         let limit = limit.filter(|_| domain.is_none());
         let (open, finished, marks) = (None, Vec::new(), Marks::default());
@@ -126,7 +126,7 @@ impl<'a> FragmentSet<'a> {
         Ok(row)
     }
 
-    /// Appends all tiles at one place along the slowest dimension: to the current fragment, to a
+    /// Appends all tiles with one index along the slowest dimension: to the current fragment, to a
     /// new one, or cut into several.
     fn append_slab(
         &mut self,
@@ -182,10 +182,10 @@ impl<'a> FragmentSet<'a> {
 
     /// Ends the current fragment, if there is one.
     pub(super) fn finish(&mut self, nonces: &Nonces) -> Result<()> {
-        if self.boxes.as_ref().is_some_and(Boxes::is_within_slab) {
+        if self.boxes.as_ref().is_some_and(BoxCutter::is_within_slab) {
             return Err(Error::internal("a slab without all of its tiles"));
         }
-        let covered = self.boxes.as_ref().map(Boxes::covered).transpose()?;
+        let covered = self.boxes.as_ref().map(BoxCutter::covered).transpose()?;
         self.finish_over(covered, nonces)?;
         if let Some(boxes) = &mut self.boxes {
             boxes.restart();

@@ -132,7 +132,7 @@ impl GroupWriter {
         &self.options
     }
 
-    /// How the group's members are stored.
+    /// The version in which the group's members are stored.
     #[must_use]
     pub const fn version(&self) -> GroupVersion {
         self.version

@@ -1,5 +1,5 @@
-//! What fragments that replace others store for each cell in addition to its fields: when it was
-//! written, and when and by which condition it was deleted.
+//! System fields of fragments that replace others: the time at which each cell was written, and the
+//! time and the condition by which it was deleted.
 //!
 //! Their files come after those of the dimensions wherever fields are numbered
 //! (`tdb_fragment::Slots`), so inside the writer they are dimensions after the schema's last one.
@@ -22,13 +22,13 @@ pub struct Merged {
     pub marks: Marks,
 }
 
-/// What a fragment's metadata states about these files.
+/// The system fields that a fragment has.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
-    /// Whether it stores when each cell was written.
+    /// Whether it stores the time at which each cell was written.
     pub times: bool,
-    /// Whether it stores when and by which condition each cell was deleted; only together with
-    /// `times`.
+    /// Whether it stores the time and the condition by which each cell was deleted; only together
+    /// with `times`.
     pub deletes: bool,
     /// Array-relative paths of the deletes that need not be applied any more.
     pub processed: Vec<String>,
@@ -65,8 +65,8 @@ pub(super) fn data_file(schema: &ArraySchema, kind: FieldKind) -> Option<DataFil
     row(schema, kind).map(|(file, _)| *file)
 }
 
-/// How the tiles of a field after the dimensions are filtered: like coordinates, with the
-/// statistics of an attribute.
+/// The encoder of a system field: the filters are those of coordinates, the statistics those of an
+/// attribute.
 pub(super) fn encoder(schema: &ArraySchema, kind: FieldKind, key: Option<&Key>) -> Result<FieldEncoder> {
     let (_, name) = row(schema, kind).or_internal("a file of a field that the schema does not have")?;
     let field = Field {

@@ -1,9 +1,9 @@
 //! Names of new files, and other random numbers.
 //!
 //! Readers apply files of one time in the order of their names, libtiledb's too. So a new name
-//! sorts behind all that its folder has of that time, whoever wrote them: the last write wins, also
-//! where several processes give the same time, or where their clocks show the same millisecond. Of
-//! writers that do not wait for each other either may be the last one.
+//! sorts after all names of that time in its folder, whichever process wrote them: the last write
+//! wins, even if several processes give the same time, or if their clocks show the same
+//! millisecond. If two writers do not wait for each other, either may be the last one.
 //!
 //! The unique part of a name has 32 hex digits. The first half of them decides about the order. It
 //! is a small step, of random length, above the greatest one that is there: so thousands of names
@@ -16,14 +16,14 @@ use tdb_codec::FormatVersion;
 use tdb_filters::Scratch;
 use tdb_fragment::TimestampedName;
 
-use crate::options::When;
+use crate::options::WriteTime;
 use crate::storage::{WriteStorage, join};
 use crate::thresholds::{MAX_DELAY, MAX_STEP, MIN_STEPS_LEFT};
 use crate::{Error, Result, WriteError, clock};
 
 const WHAT: &str = "a write";
 
-/// Names of one time for the new files of a folder, each behind the ones before it.
+/// Names of one time for the new files of a folder, each of which sorts after the previous one.
 #[derive(Debug)]
 pub(crate) struct Names {
     time: u64,
@@ -37,12 +37,12 @@ impl Names {
         Self { time, last: None }
     }
 
-    /// Names behind all that a folder has of a time. Where there are none, they are of a later
-    /// time, unless the caller gave it.
+    /// Names that sort after all names of a time that a folder has. If there are none, the names
+    /// have a later time, unless the caller gave the time.
     ///
     /// # Errors
-    /// No name of a given time is behind; any I/O error of the storage.
-    pub(crate) fn behind(storage: &dyn WriteStorage, folder: &str, when: When) -> Result<Self> {
+    /// No name of the given time sorts after them; any I/O error of the storage.
+    pub(crate) fn behind(storage: &dyn WriteStorage, folder: &str, when: WriteTime) -> Result<Self> {
         let mut time = when.time;
         for _ in 0..MAX_DELAY {
             let there = storage.list_named(folder, &beginning(time));
@@ -63,10 +63,10 @@ impl Names {
         Err(no_name(time, &storage.describe(folder)))
     }
 
-    /// Names of a time behind this one; `None` if there are none.
+    /// Names of a time that sort after this name; `None` if there are none.
     pub(crate) fn after(time: u64, last: Option<&str>) -> Option<Self> {
         let Some(last) = last else { return Some(Self::first(time)) };
-        // What begins at this time and ends later has other digits here.
+        // A name that begins at this time and ends later has other digits here.
         let own = format!("{}{time}_", beginning(time));
         let last = match last.strip_prefix(&own) {
             Some(unique) => Some(half_of(unique)?),
@@ -107,7 +107,7 @@ impl Names {
     }
 }
 
-/// What names begin with that have this time as their first one.
+/// The beginning of names whose first time is this one.
 fn beginning(time: u64) -> String {
     format!("__{time}_")
 }
@@ -126,7 +126,7 @@ fn no_name(time: u64, last: &str) -> Error {
     Error::refused(WHAT, why)
 }
 
-/// Half of all numbers, so that there is room behind each.
+/// The lower half of all numbers, so that others fit after each.
 const fn first_half(drawn: u64) -> u64 {
     drawn >> 1
 }
@@ -149,7 +149,7 @@ pub fn enumeration_file_name() -> Result<String, WriteError> {
     Ok(format!("__{}_0", uuid()?))
 }
 
-/// 32 hex digits for a name whose place among others does not matter.
+/// 32 hex digits for a name whose order among others does not matter.
 pub(crate) fn uuid() -> Result<String, WriteError> {
     let [first, second] = [random()?, random()?].map(u64::from_le_bytes);
     Ok(in_digits(first_half(first), second))
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
     use crate::storage::MemoryStorage;
 
-    const GIVEN: When = When { time: 5, given: true };
+    const GIVEN: WriteTime = WriteTime { time: 5, given: true };
 
     /// A storage with these files in a folder.
     fn storage(names: &[String]) -> MemoryStorage {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     /// The name that comes behind the ones that are there.
-    fn next(names: &[String], when: When) -> Result<String> {
+    fn next(names: &[String], when: WriteTime) -> Result<String> {
         Ok(Names::behind(&storage(names), "f", when)?.next_file()?.to_string())
     }
 
@@ -269,7 +269,7 @@ mod tests {
 
         let time = clock::for_writing().unwrap() + 50;
         let full = |time| format!("__{time}_{time}_{}", "f".repeat(32));
-        let moved = next(&[full(time), full(time + 1)], When { time, given: false }).unwrap();
+        let moved = next(&[full(time), full(time + 1)], WriteTime { time, given: false }).unwrap();
         assert!(moved.starts_with(&format!("__{0}_{0}_", time + 2)), "{moved}");
         assert!(clock::present().unwrap() >= time + 2, "its writer sees what it wrote");
     }

@@ -14,11 +14,11 @@ use crate::{ArrayWriter, WriteOptions};
 use crate::{Result, WriteError};
 
 /// A new array that is being filled: until [`Self::finish`], which comes last, readers find no
-/// array in its place. If it is dropped before, it is removed again as far as the storage allows.
-/// If the process is killed, the next array created in the same place replaces what is left; a file
-/// in its folder marks it as unfinished.
+/// array in its folder. If it is dropped before, it is removed again as far as the storage allows.
+/// If the process is killed, the next array created in the same folder replaces the files that are
+/// left; a file in its folder marks it as unfinished.
 ///
-/// It holds the lock of its place, so nobody else creates an array there in the meantime.
+/// It holds the lock of its folder, so no other process creates an array there in the meantime.
 ///
 /// ```
 /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};

@@ -13,7 +13,7 @@ use crate::{WriteError, clock, parallel};
 
 /// The time of something that is written, and whether the caller gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct WriteTime {
     pub(crate) time: u64,
     pub(crate) given: bool,
 }
@@ -185,15 +185,15 @@ impl WriteOptions {
     }
 
     /// The time of a write that begins now.
-    pub(crate) fn when(&self) -> Result<When, WriteError> {
+    pub(crate) fn when(&self) -> Result<WriteTime, WriteError> {
         self.given_or(clock::for_writing)
     }
 
     /// The time given by the caller, or else the one of a clock.
-    pub(crate) fn given_or(&self, clock: impl FnOnce() -> Option<u64>) -> Result<When, WriteError> {
+    pub(crate) fn given_or(&self, clock: impl FnOnce() -> Option<u64>) -> Result<WriteTime, WriteError> {
         let given = self.given_time();
         let time = given.or_else(clock).ok_or(WriteError::NoClock)?;
-        Ok(When { time, given: given.is_some() })
+        Ok(WriteTime { time, given: given.is_some() })
     }
 }
 
@@ -203,7 +203,7 @@ impl Default for WriteOptions {
     }
 }
 
-/// What happens to cells with equal coordinates in one write, if the array does not allow them.
+/// The treatment of cells with equal coordinates in one write, if the array does not allow them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
     /// The write fails.

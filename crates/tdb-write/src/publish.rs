@@ -40,7 +40,7 @@ use crate::{Error, Result, WriteError, clock};
 
 const WHAT: &str = "publishing";
 
-/// What was published.
+/// The time, files and bytes of a published state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Publication {

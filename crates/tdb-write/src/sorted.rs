@@ -28,9 +28,9 @@ pub struct GlobalOrder {
     cells: u64,
 }
 
-/// What is wrong with a cell, compared with those before it.
+/// The reason why a cell cannot follow those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Wrong {
+enum OrderFault {
     NotSorted,
     Duplicate,
 }
@@ -100,8 +100,8 @@ impl GlobalOrder {
         if let Some((cell, wrong)) = wrong {
             let cell = self.cells.saturating_add(to_u64(cell));
             return Err(match wrong {
-                Wrong::NotSorted => WriteError::NotSorted { cell },
-                Wrong::Duplicate => WriteError::Duplicate { first: cell.saturating_sub(1) },
+                OrderFault::NotSorted => WriteError::NotSorted { cell },
+                OrderFault::Duplicate => WriteError::Duplicate { first: cell.saturating_sub(1) },
             }
             .into());
         }
@@ -142,14 +142,14 @@ impl GlobalOrder {
         &self,
         coordinates: &[CheckedColumn<'_>],
         run: Cells<usize>,
-    ) -> Result<Option<(usize, Wrong)>> {
+    ) -> Result<Option<(usize, OrderFault)>> {
         let Neighbours { unsorted, equal } = self.neighbours(coordinates, run)?;
-        let unsorted = unsorted.first().map(|cell| (*cell, Wrong::NotSorted));
+        let unsorted = unsorted.first().map(|cell| (*cell, OrderFault::NotSorted));
         if self.duplicates {
             return Ok(unsorted);
         }
         let repeated = first_repeated(coordinates, &equal);
-        Ok(unsorted.into_iter().chain(repeated.map(|cell| (cell, Wrong::Duplicate))).min())
+        Ok(unsorted.into_iter().chain(repeated.map(|cell| (cell, OrderFault::Duplicate))).min())
     }
 
     /// The cells of a run that do not sort after the previous one.
@@ -161,7 +161,7 @@ impl GlobalOrder {
             return Err(Error::internal("a dimension without coordinates"));
         }
         let start = run.start;
-        let mut pairs = Pairs { undecided: None, run: run.clone(), unsorted: Vec::new() };
+        let mut pairs = NeighbourPairs { undecided: None, run: run.clone(), unsorted: Vec::new() };
         if self.hilbert {
             let values = curve(&self.dimensions, coordinates, run);
             let value = |cell: usize| values.get(cell.wrapping_sub(start));
@@ -187,10 +187,9 @@ impl GlobalOrder {
                 break;
             }
         }
-        let Pairs { undecided, mut unsorted, .. } = pairs;
+        let NeighbourPairs { undecided, mut unsorted, .. } = pairs;
         unsorted.sort_unstable();
-        // Something was compared, because an array has a dimension; otherwise no cell is equal to
-        // another.
+        // At least one part was compared, because an array has a dimension.
         Ok(Neighbours { unsorted, equal: undecided.unwrap_or_default() })
     }
 }
@@ -234,7 +233,7 @@ pub(super) fn curve<'a>(
 }
 
 /// Neighbours that are being compared.
-struct Pairs {
+struct NeighbourPairs {
     /// The second cells of the pairs that were equal in all parts so far; `None` means all but the
     /// first cell of the run.
     undecided: Option<Vec<usize>>,
@@ -243,7 +242,7 @@ struct Pairs {
     unsorted: Vec<usize>,
 }
 
-impl Pairs {
+impl NeighbourPairs {
     #[inline]
     fn compare(&mut self, compare: impl Fn(usize, usize) -> Ordering) {
         let mut equal = Vec::new();
@@ -263,7 +262,7 @@ impl Pairs {
 
 struct ComparePairs<'p, 'a> {
     column: &'p CheckedColumn<'a>,
-    pairs: &'p mut Pairs,
+    pairs: &'p mut NeighbourPairs,
 }
 
 impl PhysicalVisitor for ComparePairs<'_, '_> {

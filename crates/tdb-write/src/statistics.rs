@@ -22,7 +22,7 @@ pub struct TileStatistics {
     pub extremes: Option<(Vec<u8>, Vec<u8>)>,
     /// The sum of the values, as the format stores it.
     pub sum: [u8; 8],
-    /// How many cells are null.
+    /// The number of cells that are null.
     pub null_count: u64,
 }
 

@@ -11,27 +11,27 @@ use tdb_tile::{ChunkBuffers, EMPTY_TILE, encode_string_tile, encode_tile_into};
 
 use crate::facts::Rule;
 use crate::statistics::{self, TileStatistics};
-use crate::tile_cells::{Room, TileCells, TileSource};
+use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{Error, OrInternal, Result, WriteError};
 
 /// The working memory of a filtering thread.
 #[derive(Debug)]
-pub(crate) struct Worker<'s> {
-    pub room: Room,
-    pub(crate) encoding: Encoding<'s>,
+pub(crate) struct EncodeBuffers<'s> {
+    pub room: TileBuffers,
+    pub(crate) encoding: EncodeScratch<'s>,
 }
 
 /// Working memory of the filters.
 #[derive(Debug)]
-pub(crate) struct Encoding<'s> {
+pub(crate) struct EncodeScratch<'s> {
     scratch: Scratch,
     buffers: ChunkBuffers,
     offsets: Vec<u8>,
-    spare: &'s Spare,
+    spare: &'s BufferPool,
 }
 
-impl<'s> Encoding<'s> {
-    pub(crate) fn new(scratch: Scratch, spare: &'s Spare) -> Self {
+impl<'s> EncodeScratch<'s> {
+    pub(crate) fn new(scratch: Scratch, spare: &'s BufferPool) -> Self {
         Self { scratch, buffers: ChunkBuffers::default(), offsets: Vec::new(), spare }
     }
 
@@ -50,9 +50,9 @@ impl<'s> Encoding<'s> {
 /// Buffers of tiles that were written, for later tiles: fresh memory for each would cost as much as
 /// copying it.
 #[derive(Debug, Default)]
-pub(crate) struct Spare(Mutex<Vec<Vec<u8>>>);
+pub(crate) struct BufferPool(Mutex<Vec<Vec<u8>>>);
 
-impl Spare {
+impl BufferPool {
     fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,7 +71,7 @@ impl Spare {
     }
 }
 
-/// How the tiles of a field are filtered.
+/// Filters the tiles of a field.
 #[derive(Debug)]
 pub(crate) struct FieldEncoder {
     pub kind: FieldKind,
@@ -193,9 +193,9 @@ impl FieldEncoder {
         &self,
         source: &dyn TileSource,
         tile: usize,
-        worker: &mut Worker<'_>,
+        worker: &mut EncodeBuffers<'_>,
     ) -> Result<EncodedTile> {
-        let Worker { room, encoding } = worker;
+        let EncodeBuffers { room, encoding } = worker;
         if self.zipped > 0 {
             return self.encode_zipped(source, tile, room, encoding);
         }
@@ -208,8 +208,8 @@ impl FieldEncoder {
         &self,
         source: &dyn TileSource,
         tile: usize,
-        room: &mut Room,
-        encoding: &mut Encoding<'_>,
+        room: &mut TileBuffers,
+        encoding: &mut EncodeScratch<'_>,
     ) -> Result<EncodedTile> {
         let (mut values, mut intervals, mut count) = (Vec::new(), Vec::new(), 0);
         for index in 0..self.zipped {
@@ -231,7 +231,7 @@ impl FieldEncoder {
         WriteError::Filter { field: self.name.clone(), error: error.into() }
     }
 
-    fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut Encoding<'_>) -> Result<EncodedTile> {
+    fn encode_cells(&self, cells: &TileCells<'_>, encoding: &mut EncodeScratch<'_>) -> Result<EncodedTile> {
         let failed = |error| self.failed(error);
         if self.validity.is_some() && cells.validity.len() != cells.count {
             return Err(Error::internal("a tile of a nullable field without validity"));

@@ -25,7 +25,7 @@ impl<'a> TileCells<'a> {
     /// The runs of cells that are not padding.
     pub fn written(&self) -> impl Iterator<Item = Cells<usize>> + use<'a> {
         let all = self.runs.is_none().then_some(0..self.count);
-        // Either these runs, or all.
+        // Either these runs, or one run of all cells.
         self.runs.unwrap_or_default().iter().cloned().chain(all)
     }
 
@@ -58,12 +58,13 @@ impl<'a> TileCells<'a> {
 /// Provides the cells of tiles to a writer.
 pub(crate) trait TileSource: Sync {
     /// The cells of tile `tile` of the source in a field, either borrowed or assembled in `room`.
-    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>>;
+    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut TileBuffers)
+    -> Result<TileCells<'s>>;
 }
 
 /// Buffers that a thread keeps between tiles.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct TileBuffers {
     pub values: Vec<u8>,
     pub offsets: Vec<u64>,
     pub validity: Vec<u8>,

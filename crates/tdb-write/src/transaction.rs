@@ -1,4 +1,4 @@
-//! Changes of which files count: one process makes them at a time.
+//! The lock of an array while schemas, fragments or commits are replaced.
 
 use tdb_codec::FormatVersion;
 use tdb_fragment::TimestampedName;
@@ -14,8 +14,8 @@ use crate::{WriteOptions, fresh_uuid};
 /// Everything that changes the schema in force, or which fragments and commits replace which,
 /// happens in a transaction. Writers of cells need none: the names of what they write are unique.
 ///
-/// It makes nothing atomic: each file counts from the moment it is there. Who needs several changes
-/// to count at once puts them into one file.
+/// It makes nothing atomic: each file takes effect as soon as it exists. Several changes that must
+/// take effect at once are put into one file.
 #[derive(Debug)]
 pub struct Transaction<'a> {
     storage: &'a dyn WriteStorage,
@@ -37,13 +37,13 @@ impl<'a> Transaction<'a> {
         Ok(Self { storage, durability: options.durability, _lock: lock })
     }
 
-    /// Where the files go.
+    /// The storage that the files are put into.
     #[must_use]
     pub const fn storage(&self) -> &'a dyn WriteStorage {
         self.storage
     }
 
-    /// Puts a file that counts from here on.
+    /// Puts a file, which takes effect at once.
     ///
     /// # Errors
     /// [`std::io::ErrorKind::AlreadyExists`] if there is such a file; any I/O error of the storage.
@@ -73,7 +73,7 @@ impl<'a> Transaction<'a> {
         sync_folder(self.storage, folder, self.durability)
     }
 
-    /// How durable its files are.
+    /// The durability of its files.
     #[must_use]
     pub const fn durability(&self) -> Durability {
         self.durability
@@ -94,8 +94,8 @@ impl<'a> Transaction<'a> {
     }
 }
 
-/// The lock of a storage, or none where it has none: enough for those whom something else keeps
-/// apart, too.
+/// The lock of a storage; an empty one if it has no locks, for callers that are kept apart by other
+/// means as well.
 pub(super) fn lock_if_any(storage: &dyn WriteStorage) -> Result<StorageLock> {
     storage.lock().map_err(|error| Error::io(storage.describe(""), error))
 }

@@ -6,13 +6,13 @@ use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::{ArraySchema, FieldKind};
 
 use crate::buffers::index_of;
-use crate::column::{CheckedColumn, Runs, check_whole, column_of};
+use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::context::Context;
 use crate::coordinates::{Bounds, bands, of_dimensions};
 use crate::fragment::field_kinds;
 use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use crate::thresholds::MAX_SHORT;
-use crate::tile_cells::{Room, TileCells, TileSource};
+use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
@@ -54,10 +54,10 @@ pub(super) fn append(
     // A tile of more cells than that has all.
     let tile_cells = to_usize(schema.capacity).unwrap_or(usize::MAX);
     if order.len() == cells && order.is_sorted() {
-        let runs = Runs { columns, tile_cells, cells: 0..cells };
+        let runs = TiledColumns { columns, tile_cells, cells: 0..cells };
         return fragment.append_tiles(runs.tiles(), &runs);
     }
-    let source = Picked { columns, order: &order, tile_cells };
+    let source = ReorderedColumns { columns, order: &order, tile_cells };
     fragment.append_tiles(order.len().div_ceil(tile_cells.max(1)), &source)
 }
 
@@ -96,7 +96,7 @@ fn resolve_duplicates(
     first: u64,
 ) -> Result<()> {
     let mut dropped: Vec<usize> = Vec::new();
-    for group in stand_equal(threads, order, coordinates)? {
+    for group in equal_runs(threads, order, coordinates)? {
         let cells = order.get_mut(group.clone()).or_internal("equal cells that are not in the order")?;
         // Zeros of both signs compare equal but are different: this groups the cells with identical
         // coordinates.
@@ -132,11 +132,7 @@ fn resolve_duplicates(
 }
 
 /// The runs of more than one cell that compare equal in the order.
-fn stand_equal(
-    threads: usize,
-    order: &[u32],
-    coordinates: &[CheckedColumn<'_>],
-) -> Result<Vec<Range<usize>>> {
+fn equal_runs(threads: usize, order: &[u32], coordinates: &[CheckedColumn<'_>]) -> Result<Vec<Range<usize>>> {
     // A band's first cell is compared with the last one of the previous band.
     let jobs = bands(order.len()).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
     let equal = parallel::run(threads, jobs, Vec::new, |band: Range<usize>, values| {
@@ -210,19 +206,24 @@ fn are_zeros(column: &CheckedColumn<'_>, a: &[u8], b: &[u8]) -> bool {
 }
 
 /// Cells picked out of columns, cut into tiles.
-struct Picked<'c, 'a> {
+struct ReorderedColumns<'c, 'a> {
     columns: &'c [CheckedColumn<'a>],
     order: &'c [u32],
     tile_cells: usize,
 }
 
-impl TileSource for Picked<'_, '_> {
-    fn cells<'s>(&'s self, field: FieldKind, tile: usize, room: &'s mut Room) -> Result<TileCells<'s>> {
+impl TileSource for ReorderedColumns<'_, '_> {
+    fn cells<'s>(
+        &'s self,
+        field: FieldKind,
+        tile: usize,
+        room: &'s mut TileBuffers,
+    ) -> Result<TileCells<'s>> {
         let start = tile.saturating_mul(self.tile_cells);
         let end = start.saturating_add(self.tile_cells).min(self.order.len());
         let order = self.order.get(start..end).or_internal("an order of cells without one of its tiles")?;
         let column = column_of(self.columns, field)?;
-        let Room { values, offsets, validity, .. } = room;
+        let TileBuffers { values, offsets, validity, .. } = room;
         values.clear();
         offsets.clear();
         validity.clear();

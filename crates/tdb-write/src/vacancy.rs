@@ -17,9 +17,9 @@ use crate::storage::{
 use crate::transaction::lock_if_any;
 use crate::{Error, Result, WriteError};
 
-/// Creates the folder of a new array and prevents others from creating an array there. If two do so
-/// at once, one finds the files of the other. An array that is there is removed if the options say
-/// so.
+/// Creates the folder of a new array and locks it, so that no other process creates an array there.
+/// If two processes do so at once, one finds the files of the other. An array that is there is
+/// removed if the options say so.
 pub(super) fn lock_vacant(storage: &dyn WriteStorage, options: &WriteOptions) -> Result<StorageLock> {
     // Before there is a lock, nothing is removed: what is not finished may be another process's, at
     // this moment.
@@ -27,7 +27,7 @@ pub(super) fn lock_vacant(storage: &dyn WriteStorage, options: &WriteOptions) ->
         refuse_taken(storage)?;
     }
     make(storage, "")?;
-    // Without locks, files that may only be made once keep others away.
+    // Without locks, files that can only be created once keep other processes away.
     let lock = lock_if_any(storage)?;
     if options.replace {
         discard(storage, options.durability)?;
@@ -90,7 +90,7 @@ fn is_array(storage: &dyn Storage, root: &[Entry]) -> io::Result<bool> {
     Ok(schema_files(storage, root)?.iter().any(|(_, whole)| *whole))
 }
 
-/// Whether a folder is something else than an array.
+/// Whether a folder is something other than an array.
 fn is_taken(root: &[Entry]) -> bool {
     let taken = ["__group", "__tiledb_group.tdb", "__kv_schema.tdb"];
     root.iter().any(|entry| taken.contains(&entry.name.as_str()))

@@ -1,4 +1,4 @@
-//! The builder of a write.
+//! The builder of a write of cells that are given at once, or of a dense stream.
 
 use core::ops::RangeBounds;
 
@@ -174,7 +174,7 @@ impl<'a> Write<'a> {
         }
         let mut domain = Vec::with_capacity(schema.domain.dimensions.len());
         for (index, dimension) in schema.domain.dimensions.iter().enumerate() {
-            // Strings have no domain, and no box.
+            // A dense array has no dimensions of strings.
             let (low, high) = dimension.domain.clone().unwrap_or_default();
             let mut bounds = Range::new(low, high);
             if let Some(current) =

@@ -1,4 +1,4 @@
-//! The results: problems and notes. Of each kind the first few of a fragment are shown, with the
+//! The results: problems and notes. The first few of each kind in a fragment are shown, with the
 //! number of the others.
 
 use crate::thresholds::MAX_SHOWN;
@@ -94,11 +94,11 @@ impl Check {
 
 /// The findings in one fragment.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Kind>);
+pub(super) struct Findings(Vec<FindingGroup>);
 
 /// Findings of one check that have the same explanation, or none.
 #[derive(Debug)]
-struct Kind {
+struct FindingGroup {
     check: Check,
     /// The reason why it is a note.
     known: Option<&'static str>,
@@ -115,10 +115,10 @@ impl Findings {
         known: Option<&'static str>,
         problem: impl FnOnce() -> Problem,
     ) {
-        let same = |kind: &Kind| kind.check == check && kind.known == known;
+        let same = |kind: &FindingGroup| kind.check == check && kind.known == known;
         let place = self.0.iter().position(same).unwrap_or(self.0.len());
         if place == self.0.len() {
-            self.0.push(Kind { check, known, shown: Vec::new(), count: 0 });
+            self.0.push(FindingGroup { check, known, shown: Vec::new(), count: 0 });
         }
         // It was found there, or just pushed.
         let Some(kind) = self.0.get_mut(place) else { return };
@@ -131,7 +131,7 @@ impl Findings {
 
     /// Adds everything to the report of the array.
     pub(super) fn finish(self, report: &mut Verification) {
-        for Kind { check, known, mut shown, count } in self.0 {
+        for FindingGroup { check, known, mut shown, count } in self.0 {
             let more = count.saturating_sub(to_u64(shown.len()));
             let Some(last) = shown.last_mut() else { continue };
             if let Some(known) = known {

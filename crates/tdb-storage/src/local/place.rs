@@ -1,4 +1,4 @@
-//! Files that appear whole: written under a temporary name, then given their final name.
+//! Files that appear whole: they are written under a temporary name, then renamed.
 //!
 //! A hard link gives the name where no file of that name may exist yet (the system guarantees
 //! that); renaming gives it where one may exist. Where one version is to be replaced by another,
@@ -18,13 +18,13 @@ use crate::{Durability, FileVersion};
 /// A temporary file that waits for its final name. If it cannot be removed when this is dropped, it
 /// is harmless.
 #[derive(Debug)]
-struct Waiting {
+struct TemporaryFile {
     path: PathBuf,
     /// It no longer has its temporary name.
     gone: bool,
 }
 
-impl Drop for Waiting {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
         if !self.gone {
             let _ = fs::remove_file(&self.path);
@@ -32,7 +32,7 @@ impl Drop for Waiting {
     }
 }
 
-impl Waiting {
+impl TemporaryFile {
     /// Gives the file its name, replacing any file that has it.
     fn rename(mut self, to: &Path) -> io::Result<()> {
         let renamed = fs::rename(&self.path, to);
@@ -55,7 +55,7 @@ impl LocalStorage {
         key: &str,
         bytes: &[u8],
         durability: Durability,
-    ) -> io::Result<(Waiting, Metadata)> {
+    ) -> io::Result<(TemporaryFile, Metadata)> {
         let name = key.rsplit('/').next().unwrap_or_default();
         let mut number = 0u32;
         let (mut file, waiting) = loop {
@@ -64,7 +64,7 @@ impl LocalStorage {
             let end = if number == 0 { ".tmp".to_owned() } else { format!(".{number}.tmp") };
             let path = self.path(&format!("{TEMPORARY}{name}{end}"));
             match File::create_new(&path) {
-                Ok(file) => break (file, Waiting { path, gone: false }),
+                Ok(file) => break (file, TemporaryFile { path, gone: false }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => {
                     number = number.saturating_add(1);
                 }
@@ -110,7 +110,7 @@ impl LocalStorage {
 
     /// Gives a file its name unless that name is in use, where the system cannot guarantee it: only
     /// among processes that take the lock of the name.
-    fn rename_new(&self, key: &str, waiting: Waiting) -> io::Result<()> {
+    fn rename_new(&self, key: &str, waiting: TemporaryFile) -> io::Result<()> {
         let _guard = self.guard(key)?;
         let path = self.path(key);
         if fs::symlink_metadata(&path).is_ok() {
@@ -193,12 +193,12 @@ mod unix {
     /// The lock of a name: a locked temporary file, which is removed with the lock. The next
     /// process that needs the lock takes over a file left by a crash.
     #[derive(Debug)]
-    pub(super) struct Guard {
+    pub(super) struct NameLock {
         path: PathBuf,
         _file: File,
     }
 
-    impl Drop for Guard {
+    impl Drop for NameLock {
         fn drop(&mut self) {
             // Removed while still locked: a process that waits for the lock then finds that the
             // name belongs to another file.
@@ -209,7 +209,7 @@ mod unix {
     impl LocalStorage {
         /// Waits until no other process is naming a file. This is not the lock of the whole
         /// storage.
-        pub(super) fn guard(&self, key: &str) -> io::Result<Guard> {
+        pub(super) fn guard(&self, key: &str) -> io::Result<NameLock> {
             let path = self.path(&format!("{TEMPORARY}{}.lock", key.replace('/', "!")));
             loop {
                 let mut options = OpenOptions::new();
@@ -218,7 +218,7 @@ mod unix {
                 let own = file.metadata()?;
                 match fs::metadata(&path) {
                     Ok(there) if (there.dev(), there.ino()) == (own.dev(), own.ino()) => {
-                        return Ok(Guard { path, _file: file });
+                        return Ok(NameLock { path, _file: file });
                     }
                     // The previous holder removed it.
                     Ok(_) => {}

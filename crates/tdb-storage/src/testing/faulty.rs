@@ -90,7 +90,7 @@ impl<S: Storage> FaultyStorage<S> {
         &self.storage
     }
 
-    /// How many calls failed, were cut short or were delayed since the plan was set.
+    /// The number of calls that failed, were cut short or were delayed since the plan was set.
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }

@@ -116,7 +116,8 @@ impl SchemaEvolution {
         Ok(())
     }
 
-    /// Checks the schema that comes of `old`, with the enumerations whose files it adds.
+    /// Checks the schema that results from evolving `old`, with the enumerations whose files it
+    /// adds.
     fn check(
         &self,
         old: &ArraySchema,
@@ -150,8 +151,8 @@ impl SchemaEvolution {
     }
 }
 
-/// A field whose strings are stored in another form in the version of `new`. Which form a fragment
-/// has, libtiledb decides by the array's newest schema, whatever the fragment's own version.
+/// A field whose strings are stored in another form in the version of `new`. libtiledb takes the
+/// form from the array's newest schema, whatever the fragment's own version.
 pub(super) fn stored_otherwise<'a>(old: &'a ArraySchema, new: &ArraySchema) -> Option<&'a str> {
     let turns = |field: &Field<'_>, filter: &Filter| {
         let gate = match (filter, field.datatype) {

@@ -1,4 +1,4 @@
-//! What an evolution adds to enumerations and to the current domain, in addition to what is there.
+//! Extends enumerations and the current domain in a schema evolution.
 
 use std::collections::HashSet;
 
@@ -36,7 +36,7 @@ impl SchemaEvolution {
     }
 }
 
-/// Those of some values that an enumeration does not have, each once.
+/// The values that an enumeration does not have, each once.
 fn missing(before: &Enumeration, values: &[Vec<u8>]) -> Result<Vec<Vec<u8>>> {
     let mut known: HashSet<&[u8]> = values_of(before)?.into_iter().collect();
     Ok(values.iter().filter(|value| known.insert(value)).cloned().collect())
@@ -63,8 +63,8 @@ fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Resu
     checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
 }
 
-/// These ranges, and what the current domain has already. An empty high end of strings means that
-/// the range is open.
+/// The smallest ranges that contain both these ranges and the current domain. An empty high end of
+/// strings means that the range is open.
 pub(super) fn united(old: &ArraySchema, ranges: &[Range]) -> Vec<Range> {
     let Some(before) = &old.current_domain else { return ranges.to_vec() };
     if ranges.len() != before.ranges.len() {

@@ -17,9 +17,9 @@ const BUFFERED: Durability = Durability::Buffered;
 const RACERS: usize = 6;
 /// The number of files, one for each race.
 const RACES: usize = 8;
-/// How often each thread increments a counter.
+/// The number of times that each thread increments a counter.
 const TURNS: usize = 6;
-/// How long a thread must be seen to wait.
+/// The time for which a thread must be seen to wait.
 const WAITS: Duration = Duration::from_millis(150);
 /// The maximum time of anything.
 const LONG: Duration = Duration::from_secs(90);
