@@ -191,8 +191,7 @@ impl<'a> CheckedColumn<'a> {
 
     /// The number of bytes of all cells.
     pub fn bytes(&self) -> usize {
-        let offsets = self.offsets.len().saturating_mul(size_of::<u64>());
-        self.values.len().saturating_add(offsets).saturating_add(self.validity.len())
+        [self.values.len(), size_of_val(self.offsets), self.validity.len()].iter().sum()
     }
 
     /// A part of the cells as a column.

@@ -84,12 +84,14 @@ fn holds_string(bounds: &Range, value: &[u8]) -> bool {
 
 /// Divides cells into bands for parallel jobs.
 pub(super) fn bands(cells: usize) -> Vec<Cells<usize>> {
-    let count = cells.div_ceil(BAND_CELLS);
-    let band = |index: usize| {
-        let start = index.saturating_mul(BAND_CELLS);
-        start..start.saturating_add(BAND_CELLS).min(cells)
-    };
-    (0..count).map(band).collect()
+    let band = |start: usize| start..start.saturating_add(BAND_CELLS).min(cells);
+    (0..cells).step_by(BAND_CELLS).map(band).collect()
+}
+
+/// The same bands for comparing each cell with the previous one: each begins with the last cell of
+/// the band before it.
+pub(super) fn overlapping_bands(cells: usize) -> Vec<Cells<usize>> {
+    bands(cells).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect()
 }
 
 struct FirstOutside<'a> {

@@ -335,13 +335,7 @@ impl Pending {
 
     /// The number of bytes held.
     pub(super) fn bytes(&self) -> usize {
-        let fields = self.fields.iter();
-        fields
-            .map(|field| {
-                let offsets = field.offsets.len().saturating_mul(size_of::<u64>());
-                field.values.len().saturating_add(offsets).saturating_add(field.validity.len())
-            })
-            .fold(0, usize::saturating_add)
+        self.fields.iter().map(|field| field.column(self.cells).bytes()).sum()
     }
 
     /// An empty one that keeps the allocated memory.

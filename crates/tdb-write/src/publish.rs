@@ -20,6 +20,7 @@
 use std::collections::HashSet;
 use std::io;
 
+use tdb_codec::to_u64;
 use tdb_schema::ObjectType;
 
 use crate::directory::Directory;
@@ -108,9 +109,8 @@ impl WriteOptions {
 }
 
 fn total(manifest: &Manifest) -> (u64, u64) {
-    manifest.files().fold((0, 0), |(files, bytes): (u64, u64), (_, size)| {
-        (files.saturating_add(1), bytes.saturating_add(size))
-    })
+    let bytes = manifest.files().fold(0u64, |bytes, (_, size)| bytes.saturating_add(size));
+    (to_u64(manifest.files().count()), bytes)
 }
 
 impl ArrayWriter {

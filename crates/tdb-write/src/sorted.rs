@@ -8,7 +8,7 @@ use tdb_codec::{Layout, Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, Dimension};
 
 use crate::column::{CheckedColumn, check_whole};
-use crate::coordinates::{Bounds, bands, of_dimensions};
+use crate::coordinates::{Bounds, of_dimensions, overlapping_bands};
 use crate::order;
 use crate::order::hilbert::Curve;
 use crate::order::{CellOrder, Part, reals};
@@ -92,9 +92,9 @@ impl GlobalOrder {
             wrong = self.first_wrong(&both, 0..2)?.map(|(_, wrong)| (0, wrong));
         }
         if wrong.is_none() {
-            // A band's first cell is compared with the last one of the previous band.
-            let jobs = bands(cells).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
-            let found = parallel::run(threads, jobs, || (), |band, ()| self.first_wrong(&coordinates, band))?;
+            let bands = overlapping_bands(cells);
+            let found =
+                parallel::run(threads, bands, || (), |band, ()| self.first_wrong(&coordinates, band))?;
             wrong = found.into_iter().flatten().next();
         }
         if let Some((cell, wrong)) = wrong {
@@ -201,9 +201,9 @@ fn first_repeated(coordinates: &[CheckedColumn<'_>], equal: &[usize]) -> Option<
     let cell = |index: usize| -> Vec<&[u8]> {
         coordinates.iter().map(|column| column.cell(index).unwrap_or_default()).collect()
     };
-    let groups = equal.chunk_by(|a, b| a.saturating_add(1) == *b);
+    let groups = equal.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     groups.into_iter().find_map(|group| {
-        let first = group.first()?.saturating_sub(1);
+        let first = group.first()?.checked_sub(1)?;
         let mut seen = BTreeSet::from([cell(first)]);
         group.iter().copied().find(|index| !seen.insert(cell(*index)))
     })

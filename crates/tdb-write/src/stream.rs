@@ -102,7 +102,7 @@ impl<'a> SparseStream<'a> {
         let coordinates = of_dimensions(&columns, schema.domain.dimensions.len())?;
         self.bounds.check(array.context.threads, &coordinates, cells, first)?;
         self.failed = true;
-        let bytes = columns.iter().map(column::CheckedColumn::bytes).fold(0, usize::saturating_add);
+        let bytes = columns.iter().map(column::CheckedColumn::bytes).sum::<usize>();
         let each = bytes.checked_div(cells).unwrap_or(0).saturating_add(SORT_BYTES);
         let mut start = 0;
         while start < cells {

@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 use crate::buffers::index_of;
 use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::context::Context;
-use crate::coordinates::{Bounds, bands, of_dimensions};
+use crate::coordinates::{Bounds, of_dimensions, overlapping_bands};
 use crate::fragment::field_kinds;
 use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use crate::thresholds::MAX_SHORT;
@@ -104,7 +104,7 @@ fn resolve_duplicates(
             coordinates.iter().map(|column| column.cell(index_of(*cell)).unwrap_or_default()).collect()
         };
         cells.sort_by(|a, b| key(a).cmp(&key(b)));
-        for (at, pair) in (group.start..).zip(cells.windows(2)) {
+        for (at, pair) in group.zip(cells.windows(2)) {
             let [a, b] = pair else { continue };
             if key(a) != key(b) {
                 continue;
@@ -121,21 +121,16 @@ fn resolve_duplicates(
     }
     if !dropped.is_empty() {
         let mut dropped = dropped.into_iter().peekable();
-        let mut at = 0usize;
-        order.retain(|_| {
-            let keep = dropped.next_if_eq(&at).is_none();
-            at = at.saturating_add(1);
-            keep
-        });
+        let mut positions = 0usize..order.len();
+        order.retain(|_| positions.next().is_none_or(|at| dropped.next_if_eq(&at).is_none()));
     }
     Ok(())
 }
 
 /// The runs of more than one cell that compare equal in the order.
 fn equal_runs(threads: usize, order: &[u32], coordinates: &[CheckedColumn<'_>]) -> Result<Vec<Range<usize>>> {
-    // A band's first cell is compared with the last one of the previous band.
-    let jobs = bands(order.len()).into_iter().map(|band| band.start.saturating_sub(1)..band.end).collect();
-    let equal = parallel::run(threads, jobs, Vec::new, |band: Range<usize>, values| {
+    let bands = overlapping_bands(order.len());
+    let equal = parallel::run(threads, bands, Vec::new, |band: Range<usize>, values| {
         // The positions of cells that are equal to the previous one, dimension by dimension.
         let mut equal: Option<Vec<usize>> = None;
         for column in coordinates {
@@ -151,9 +146,10 @@ fn equal_runs(threads: usize, order: &[u32], coordinates: &[CheckedColumn<'_>]) 
         equal.or_internal("an array without dimensions")
     })?;
     let equal: Vec<usize> = equal.into_iter().flatten().collect();
-    let groups = equal.chunk_by(|a, b| a.saturating_add(1) == *b);
-    let ends = |group: &[usize]| Some(group.first()?.saturating_sub(1)..group.last()?.saturating_add(1));
-    Ok(groups.filter_map(ends).collect())
+    let groups = equal.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let ends = |group: &[usize]| Some(group.first()?.checked_sub(1)?..group.last()?.checked_add(1)?);
+    let runs: Option<Vec<Range<usize>>> = groups.map(ends).collect();
+    runs.or_internal("a first cell that is equal to the one before it")
 }
 
 /// The positions in a band whose cells have the same coordinate as the previous one.
