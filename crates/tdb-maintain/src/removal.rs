@@ -70,9 +70,19 @@ pub(super) fn run(
     // The published state must not list what is about to be removed.
     let gone: Vec<&str> = removal.stages.iter().flatten().map(RemovedPath::key).collect();
     object.renew_manifest(&gone)?;
-    let total = removal.stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
+    remove_stages(&removal.stages, &transaction, tell)
+}
+
+/// Removes files and folders, stage by stage: each is durably gone before the next begins.
+fn remove_stages(
+    stages: &[Vec<RemovedPath>],
+    transaction: &Transaction<'_>,
+    tell: &mut ReportProgress<'_>,
+) -> Result<()> {
+    let storage = transaction.storage();
+    let total = stages.iter().map(|stage| tdb_codec::to_u64(stage.len())).sum::<u64>().max(1);
     let mut done = 0u64;
-    for stage in &removal.stages {
+    for stage in stages {
         let mut touched: Vec<&str> = Vec::new();
         for gone in stage {
             let (key, result) = match gone {
