@@ -59,8 +59,8 @@ impl TileGrid {
     /// The cells of tile `tile` that are in the box, as runs; `None` if all are.
     ///
     /// # Errors
-    /// [`Error::Internal`] if positions in the tile cannot be counted, which [`BoxPlan::new`] rules
-    /// out.
+    /// [`crate::Error::Internal`] if positions in the tile cannot be counted, which
+    /// [`crate::BoxPlan::new`] rules out.
     pub fn written(&self, tile: usize) -> Result<Option<Vec<Cells<usize>>>> {
         // The positions of the cells outside the tile do not matter here.
         let part = self.part(tile, None)?;
