@@ -20,8 +20,9 @@ use crate::{Column, OrInternal, Result, clock};
 /// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;
 
-/// Which cells remain after a purge: not those that were deleted by now, nor those that they
-/// replaced. Deletes of a later time find the others then.
+/// Returns a flag for each cell of a batch: whether it remains after a purge. Cells that were
+/// deleted by now do not remain, nor do those that they replaced. Deletes of a later time are
+/// applied to the others.
 pub(super) fn kept(batch: &Batch, marks: &DeleteMarks, duplicates: bool, present: u64) -> Vec<bool> {
     let mut gone = false;
     let cells = batch.first.iter().zip(&marks.times);

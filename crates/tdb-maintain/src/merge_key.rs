@@ -57,7 +57,7 @@ pub(super) struct Keyer<'a> {
     reals: Vec<usize>,
 }
 
-/// Which type of key an array's cells need.
+/// The type of key that an array's cells need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyWidth {
     /// All parts side by side in one integer.

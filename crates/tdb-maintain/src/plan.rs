@@ -113,7 +113,7 @@ impl MaintenancePlan {
         &self.steps
     }
 
-    /// What is omitted, and why.
+    /// The parts that the plan omits, with the reasons.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -20,7 +20,7 @@
 //! of problem the first eight of a fragment are shown and the others counted, so the report is
 //! bounded too (`report`).
 //!
-//! What is odd but harmless is a note: codes past the end of an enumeration (`codes`), an orphaned
+//! Odd but harmless findings are notes: codes past the end of an enumeration (`codes`), an orphaned
 //! fragment, a file that no footer mentions, bytes that nothing refers to (`unused`), a rectangle
 //! that is larger than its cells need. A fault that some releases of libtiledb are known to write
 //! is a note if a row of the table in `known` allows it, by version, type or value.

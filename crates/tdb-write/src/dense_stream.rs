@@ -107,7 +107,7 @@ impl<'a> DenseStream<'a> {
             Layout::GlobalOrder => to_u64(plan.tile_cells),
             _ => (0..to_u64(slabs.ends.len())).map(|index| slabs.cells(index)).max().unwrap_or(0),
         };
-        // Where the size of fragments is limited, all tiles of a slab are made before the first is
+        // If the size of fragments is limited, all tiles of a slab are made before the first is
         // stored.
         let copies = if array.options.fragment_bytes.is_some() { 2 } else { 1 };
         let unit = to_usize(unit).unwrap_or(usize::MAX).saturating_mul(cell).saturating_mul(copies);
