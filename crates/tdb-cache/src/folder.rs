@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use tdb_storage::storage::{TEMPORARY, join};
+use tdb_storage::{TEMPORARY, join};
 use tdb_storage::{Durability, LocalStorage, Storage, WriteStorage};
 
 use crate::entry;

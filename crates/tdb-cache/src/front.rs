@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tdb_storage::storage::other_answer;
+use tdb_storage::other_answer;
 use tdb_storage::{Reply, Request, Tally};
 
 use crate::origin::FileId;

@@ -1,4 +1,4 @@
-//! Filters that do not take every value.
+//! Filters that refuse some values: positive delta and double delta.
 
 use tdb_filters::{Filter, Pipeline};
 

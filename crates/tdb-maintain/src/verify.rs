@@ -20,33 +20,28 @@
 //! of problem the first eight of a fragment are shown and the others counted, so the report is
 //! bounded too (`report`).
 //!
-//! What is odd but harmless is a note: codes past the end of an enumeration (`codes`), an orphaned
+//! Odd but harmless findings are notes: codes past the end of an enumeration (`codes`), an orphaned
 //! fragment, a file that no footer mentions, bytes that nothing refers to (`unused`), a rectangle
 //! that is larger than its cells need. A fault that some releases of libtiledb are known to write
 //! is a note if a row of the table in `known` allows it, by version, type or value.
 
 use core::mem;
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::sync::Arc;
 
-use tdb_codec::{Budget, Limits, Reader};
+use tdb_codec::{Budget, Limits};
 use tdb_filters::Key;
-use tdb_fragment::{
-    RTree, Section, TileValues, TimestampedName, is_hidden_name, parse_fragment_statistics, parse_names,
-    parse_u64_list, parse_words,
-};
-use tdb_schema::{ArraySchema, Enumeration, Range};
+use tdb_fragment::{TimestampedName, is_hidden_name};
+use tdb_schema::{ArraySchema, Enumeration};
 
+use crate::Error;
 use crate::context::Context;
 use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
 use crate::paths::{
     COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, METADATA, OLD_SCHEMA, SCHEMA_FOLDER,
 };
-use crate::ranges::is_value;
 use crate::storage::{Entry, Storage, join};
-use crate::{Error, Result};
 
 mod cells;
 mod codes;
@@ -54,12 +49,14 @@ mod commits;
 mod data;
 mod files;
 mod known;
+mod record;
 mod rectangles;
 mod report;
+mod sections;
 mod statistics;
 mod unused;
 
-use report::{Check, Findings};
+use report::Findings;
 pub use report::{Problem, Verification};
 
 const ENUMERATIONS: &str = "__schema/__enumerations";
@@ -255,61 +252,6 @@ impl Verifier {
         }
     }
 
-    /// Compares the area that a fragment states it covers with the domain.
-    fn covered(&mut self, fragment: &Fragment) {
-        let dimensions = &fragment.schema().domain.dimensions;
-        for (range, dimension) in fragment.non_empty_domain().into_iter().flatten().zip(dimensions) {
-            let Some((first, last)) = dimension.domain.clone().filter(|_| !dimension.is_var()) else {
-                continue;
-            };
-            let domain = Range::new(first, last);
-            let inside =
-                |end: &Vec<u8>| domain.contains(dimension.datatype, end) || !is_value(dimension, end);
-            if ![&range.low, &range.high].into_iter().all(inside) {
-                let what = format!(
-                    "the non-empty domain of dimension {:?} is not within the domain",
-                    dimension.name
-                );
-                self.problem(fragment.metadata_key(), None, what);
-            }
-        }
-    }
-
-    /// Decodes and parses every section of a fragment's metadata.
-    fn sections(&mut self, fragment: &Fragment) {
-        let footer = fragment.footer();
-        for (section, offset) in footer.sections.iter() {
-            let bytes = match fragment.section_bytes(&self.context, section) {
-                Ok(Some((_, bytes))) => bytes,
-                Ok(None) => continue,
-                Err(error) => {
-                    self.failed(error);
-                    continue;
-                }
-            };
-            let Some(payload) = self.generic_tile(fragment.metadata_key(), &bytes, offset) else { continue };
-            self.unused_after_section(fragment, &bytes, offset);
-            let reader = Reader::new(&payload);
-            let domain = &fragment.schema().domain;
-            let parsed = match section {
-                Section::RTree => RTree::parse_from(reader, footer.version, domain).map(|_| ()),
-                Section::Mins(_)
-                | Section::Maxes(_)
-                | Section::GlobalOrderMins(_)
-                | Section::GlobalOrderMaxes(_) => TileValues::parse(reader, section.name()).map(|_| ()),
-                Section::Sums(_) => parse_words(reader, section.name()).map(|_| ()),
-                Section::FragmentStatistics => {
-                    parse_fragment_statistics(reader, footer.slots.len()).map(|_| ())
-                }
-                Section::ProcessedConditions => parse_names(reader, section.name()).map(|_| ()),
-                _ => parse_u64_list(reader, section.name()).map(|_| ()),
-            };
-            if let Err(error) = parsed {
-                self.payload_problem(fragment.metadata_key(), offset, &error);
-            }
-        }
-    }
-
     /// Keys of the folders that look like fragments.
     fn fragment_folders(&mut self, root: &[Entry]) -> Vec<String> {
         let fragments =
@@ -324,77 +266,6 @@ impl Verifier {
             _ => OLD_SCHEMA.to_owned(),
         };
         self.schemas.get(&key).cloned()
-    }
-
-    const fn count_tiles(&mut self, tiles: u64) {
-        self.report.tiles = self.report.tiles.saturating_add(tiles);
-    }
-
-    fn count_file(&mut self, size: u64) {
-        self.report.files = self.report.files.saturating_add(1);
-        self.report.bytes = self.report.bytes.saturating_add(size);
-        (self.watch)(self.report.bytes);
-    }
-
-    /// Records any error of reading an array.
-    fn failed(&mut self, error: Error) {
-        let problem = self.problem_of(error);
-        self.report.problems.push(problem);
-    }
-
-    /// Records a file or tile of a fragment that cannot be read.
-    fn unreadable(&mut self, problem: Problem) {
-        self.findings.add(Check::Readable, None, || problem);
-    }
-
-    fn problem_of(&self, error: Error) -> Problem {
-        match error {
-            Error::Corrupt { path, source } => {
-                Problem { path, offset: source.offset(), what: source.to_string() }
-            }
-            Error::Io { path, source } => Problem { path, offset: None, what: source.to_string() },
-            Error::NotAnArray { path, why } => Problem { path, offset: None, what: why.to_owned() },
-            Error::Unsupported { path, what } => Problem { path, offset: None, what },
-            error => Problem { path: self.context.describe(""), offset: None, what: error.to_string() },
-        }
-    }
-
-    /// Records a problem inside the unfiltered payload of the generic tile at `offset`.
-    fn payload_problem(&mut self, key: &str, offset: u64, error: &dyn core::fmt::Display) {
-        self.problem(
-            key,
-            Some(offset),
-            format!("generic tile at offset {offset}: {error} (of the unfiltered payload)"),
-        );
-    }
-
-    fn problem(&mut self, key: &str, offset: Option<u64>, what: String) {
-        self.report.problems.push(Problem { path: self.context.describe(key), offset, what });
-    }
-
-    fn note(&mut self, key: &str, what: &str) {
-        let path = self.context.describe(key);
-        self.report.notes.push(Problem { path, offset: None, what: what.to_owned() });
-    }
-
-    /// Records the error, if there is one, and returns whether it makes sense to continue with the
-    /// file.
-    fn check<T>(&mut self, result: Result<T>) -> (Option<T>, bool) {
-        match result {
-            Ok(value) => (Some(value), true),
-            Err(error) => {
-                // The next tile may be fine if one tile is damaged, but not if the file is missing
-                // or its filters are not supported.
-                let hopeless = match &error {
-                    Error::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
-                    Error::Unsupported { .. } => true,
-                    _ => false,
-                };
-                let problem = self.problem_of(error);
-                self.unreadable(problem);
-                (None, !hopeless)
-            }
-        }
     }
 }
 

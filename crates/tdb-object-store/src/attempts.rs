@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use tdb_storage::storage::Tally;
+use tdb_storage::Tally;
 
 tokio::task_local! {
     /// The counter of the attempts of the current task.

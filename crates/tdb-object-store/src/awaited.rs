@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use tdb_storage::deferred::{AsyncStorage, Fetching, Spawn};
-use tdb_storage::storage::{FetchHints, Request, Tally};
+use tdb_storage::{FetchHints, Request, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 
 use crate::attempts::reported;
-use crate::published::each;
-use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
+use crate::folder::{Folder, PROCESS_REQUESTS};
+use crate::requests::each;
+use crate::store::ObjectStorage;
 
 /// A folder of an object store, to read arrays asynchronously: the argument of
 /// `OpenOptions::open_async`.
@@ -39,7 +40,7 @@ use crate::store::{Inner, ObjectStorage, PROCESS_REQUESTS};
 /// ```
 #[derive(Clone)]
 pub struct AwaitedStorage {
-    inner: Arc<Inner>,
+    inner: Arc<Folder>,
     /// The counter of the requests that are repeated.
     tally: Option<Arc<dyn Tally>>,
 }
@@ -75,7 +76,7 @@ impl AwaitedStorage {
 /// Uses the same client: the original storage must not be used any more.
 impl From<ObjectStorage> for AwaitedStorage {
     fn from(storage: ObjectStorage) -> Self {
-        let own = |inner: &mut Inner| inner.own_permits = Some(Semaphore::new(PROCESS_REQUESTS));
+        let own = |inner: &mut Folder| inner.own_permits = Some(Semaphore::new(PROCESS_REQUESTS));
         Self { inner: storage.inner.changed(own), tally: None }
     }
 }
@@ -150,7 +151,7 @@ mod tests {
 
     use object_store::memory::InMemory;
     use object_store::throttle::{ThrottleConfig, ThrottledStore};
-    use tdb_storage::storage::Storage;
+    use tdb_storage::Storage;
     use tokio::runtime::{Builder, Runtime};
     use tokio::time::timeout;
 

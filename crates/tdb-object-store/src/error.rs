@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::io;
 
-use tdb_storage::storage::without_secrets;
+use tdb_storage::without_secrets;
 
 /// The error of a store as an I/O error of the matching kind.
 ///

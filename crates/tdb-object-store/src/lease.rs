@@ -19,11 +19,11 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use object_store::{ObjectStoreExt, PutMode, UpdateVersion};
-use tdb_storage::storage::StorageLock;
+use tdb_storage::StorageLock;
 use tokio::sync::oneshot;
 
+use crate::folder::Folder;
 use crate::runtime::{start, wait};
-use crate::store::Inner;
 
 /// The key of the lease in an array's folder: every libtiledb ignores names with this beginning.
 const KEY: &str = ".tdb-lease";
@@ -36,7 +36,7 @@ const RENEWED: Duration = Duration::from_secs(8);
 const LOOKED: Duration = Duration::from_millis(250);
 
 /// Takes the lease, after waiting for it if another process holds it.
-pub(crate) fn take(inner: Arc<Inner>) -> io::Result<StorageLock> {
+pub(crate) fn take(inner: Arc<Folder>) -> io::Result<StorageLock> {
     let owner = owner()?;
     let (of, by) = (inner.clone(), owner.clone());
     let Some(version) = wait(async move { acquire(&of, &by).await })? else { return Ok(StorageLock::none()) };
@@ -84,12 +84,12 @@ fn owner() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn put(inner: &Inner, owner: &str, mode: PutMode) -> io::Result<UpdateVersion> {
+async fn put(inner: &Folder, owner: &str, mode: PutMode) -> io::Result<UpdateVersion> {
     inner.put(KEY, content(owner, until()), mode).await
 }
 
 /// Takes the lease as soon as it is free; `None` if the store does not support conditional puts.
-async fn acquire(inner: &Inner, owner: &str) -> io::Result<Option<UpdateVersion>> {
+async fn acquire(inner: &Folder, owner: &str) -> io::Result<Option<UpdateVersion>> {
     loop {
         match put(inner, owner, PutMode::Create).await {
             Ok(version) => return Ok(Some(version)),
@@ -115,7 +115,7 @@ fn is_lost(error: &io::Error) -> bool {
 }
 
 /// The version of an expired lease; `None` if there is none, or it has not expired.
-async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
+async fn run_out(inner: &Folder) -> io::Result<Option<UpdateVersion>> {
     let (bytes, meta) = match inner.get(KEY).await {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -132,7 +132,7 @@ async fn run_out(inner: &Inner) -> io::Result<Option<UpdateVersion>> {
 }
 
 /// Renews the lease until its holder is done, then removes it.
-async fn keep(inner: &Inner, owner: &str, mut version: UpdateVersion, mut end: oneshot::Receiver<()>) {
+async fn keep(inner: &Folder, owner: &str, mut version: UpdateVersion, mut end: oneshot::Receiver<()>) {
     // Until the holder reports that the work is done, or drops the lock.
     while tokio::time::timeout(RENEWED, &mut end).await.is_err() {
         match put(inner, owner, PutMode::Update(version.clone())).await {

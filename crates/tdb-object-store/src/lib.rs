@@ -36,10 +36,12 @@
 mod attempts;
 mod awaited;
 mod error;
+mod folder;
 mod lease;
 mod listing;
 mod locations;
 mod published;
+mod requests;
 mod runtime;
 mod store;
 mod uploads;
@@ -47,11 +49,13 @@ mod url;
 mod version;
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
 mod watched;
+mod web;
 mod writer;
 
 pub use self::awaited::AwaitedStorage;
+pub use self::folder::{PROCESS_REQUESTS, REQUESTS};
 pub use self::locations::Locations;
 pub use self::runtime::handle as runtime;
-pub use self::store::{ObjectStorage, PROCESS_REQUESTS, REQUESTS};
+pub use self::store::ObjectStorage;
 pub use self::url::{LocationError, is_url, open};
 pub use object_store;

@@ -10,10 +10,10 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::ListResult;
 use object_store::list::PaginatedListOptions;
 use object_store::path::Path;
-use tdb_storage::storage::{Entry, Reply, Request, named};
+use tdb_storage::{Entry, Reply, Request, named};
 
 use crate::error::io_error;
-use crate::store::Inner;
+use crate::folder::Folder;
 
 /// The maximum number of objects below a folder that are listed at once, instead of listing each of
 /// its folders. Every store returns at least this many per page, so this is one request.
@@ -26,7 +26,7 @@ const SEVERAL: usize = 3;
 /// Everything below a folder: entries by name, by folder.
 pub(crate) type Below = BTreeMap<String, BTreeMap<String, Entry>>;
 
-impl Inner {
+impl Folder {
     /// The names in a folder.
     pub(crate) async fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         if let Some(manifest) = self.published().await? {
@@ -167,11 +167,11 @@ mod tests {
     use async_trait::async_trait;
     use object_store::list::{PaginatedListResult, PaginatedListStore};
     use object_store::memory::InMemory;
-    use tdb_storage::storage::WriteStorage;
+    use tdb_storage::WriteStorage;
 
     use super::*;
+    use crate::folder::Client;
     use crate::store::ObjectStorage;
-    use crate::url::Client;
 
     /// A store that answers with one folder a page, and notes what it was asked.
     #[derive(Default)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tdb_cache::{Cache, Origin};
 use tdb_storage::AsyncStorage;
-use tdb_storage::storage::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
+use tdb_storage::{LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
 
 use crate::awaited::{AwaitedStorage, BlockingThreads};
 use crate::store::ObjectStorage;

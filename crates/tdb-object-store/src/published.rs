@@ -8,56 +8,18 @@
 use core::ops::Range;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt;
-use object_store::path::Path;
-use object_store::{GetOptions, GetRange, GetResult, ListResult, ObjectStore, ObjectStoreExt};
-use tdb_storage::storage::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestErrorKind, Request, error_again};
-use tokio::sync::Mutex;
+use object_store::{GetOptions, GetRange, GetResult, ObjectStore, ObjectStoreExt};
+use tdb_storage::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestErrorKind, Request};
 
 use crate::error::io_error;
-use crate::store::Inner;
+use crate::folder::Folder;
+use crate::web::Web;
 
-/// How a folder on a web server is read.
-pub(crate) struct Web {
-    /// Lists folders, if the server can: a store with few retries, because servers that cannot list
-    /// answer as if they had failed.
-    lister: Arc<dyn ObjectStore>,
-    /// The manifest; the inner `None` means that there is none, the outer one that it was not
-    /// looked for yet.
-    manifest: Mutex<Option<Option<Arc<Manifest>>>>,
-    /// Whether the server was seen to send whole files when parts were requested.
-    sends_all: AtomicBool,
-}
-
-impl Web {
-    pub(crate) fn new(lister: Arc<dyn ObjectStore>) -> Self {
-        Self { lister, manifest: Mutex::default(), sends_all: AtomicBool::new(false) }
-    }
-
-    /// The listing of the server; if it cannot list, an error that explains what to do.
-    pub(crate) async fn list(&self, prefix: Option<&Path>) -> io::Result<ListResult> {
-        self.lister.list_with_delimiter(prefix).await.map_err(|error| {
-            // The error may contain a whole page.
-            let error = io_error(error).to_string();
-            let error = error.lines().next().unwrap_or_default();
-            let what = format!(
-                "the server cannot list folders, and there is no {MANIFEST}: publish the array (tdb publish) and put all its files on \
-                 the server ({error})"
-            );
-            io::Error::new(io::ErrorKind::Unsupported, what)
-        })
-    }
-
-    /// The same server, with nothing known about it yet.
-    pub(crate) fn anew(&self) -> Self {
-        Self::new(self.lister.clone())
-    }
-}
-
-impl Inner {
+impl Folder {
     /// Drops the manifest if the array's folder is going to be listed, and reads it again.
     ///
     /// # Errors
@@ -194,9 +156,4 @@ async fn part(found: GetResult, range: Range<u64>) -> io::Result<Bytes> {
         bytes.extend_from_slice(&piece);
     }
     Ok(bytes.freeze())
-}
-
-/// The same failure for each of many requests.
-pub(crate) fn each<T>(count: usize, error: &io::Error) -> Vec<io::Result<T>> {
-    (0..count).map(|_| Err(error_again(error))).collect()
 }

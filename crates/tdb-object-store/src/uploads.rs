@@ -79,7 +79,7 @@ mod tests {
     use core::time::Duration;
 
     use object_store::memory::InMemory;
-    use tdb_storage::storage::{Durability, Storage, WriteStorage};
+    use tdb_storage::{Durability, Storage, WriteStorage};
 
     use super::*;
     use crate::runtime::wait;

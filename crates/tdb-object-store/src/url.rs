@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use object_store::list::PaginatedListStore;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreScheme};
 #[cfg(feature = "http")]
 use object_store::{RetryConfig, http::HttpBuilder};
 use tdb_cache::Origin;
-use tdb_storage::storage::without_secrets;
+use tdb_storage::without_secrets;
 use thiserror::Error;
 use url::{Position, Url};
 
 use crate::error::io_error;
+use crate::folder::Client;
 use crate::store::ObjectStorage;
 use crate::uploads::{self, Uploads};
 #[cfg(any(feature = "aws", feature = "azure", feature = "gcp", feature = "http"))]
@@ -122,13 +122,6 @@ pub fn open<K: AsRef<str>, V: Into<String>>(
     options: impl IntoIterator<Item = (K, V)>,
 ) -> Result<ObjectStorage, LocationError> {
     resolve(location, options)?.storage()
-}
-
-/// The client of a store.
-pub(crate) struct Client {
-    pub(crate) store: Arc<dyn ObjectStore>,
-    /// The same client, where the store can be asked for the names that begin in a given way.
-    pub(crate) pages: Option<Arc<dyn PaginatedListStore>>,
 }
 
 /// The option for the time limit of requests, with the prefixes that it may have.

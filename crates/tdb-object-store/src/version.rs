@@ -3,7 +3,7 @@
 use std::io;
 
 use object_store::UpdateVersion;
-use tdb_storage::storage::FileVersion;
+use tdb_storage::FileVersion;
 
 /// The tags by which a store identifies versions of an object, as a version of a file.
 pub(crate) fn file_version(UpdateVersion { e_tag, version }: &UpdateVersion) -> io::Result<FileVersion> {

@@ -7,7 +7,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
     HttpService, ReqwestConnector,
 };
-use tdb_storage::storage::Tally;
+use tdb_storage::Tally;
 
 use crate::attempts::current;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use tdb_storage::storage::{Durability, FileWriter, Tally};
+use tdb_storage::{Durability, FileWriter, Tally};
 
 use crate::attempts::reported;
 use crate::error::{io_error, is_unsupported};

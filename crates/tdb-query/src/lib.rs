@@ -56,7 +56,7 @@ use tdb_cells::{
 };
 use tdb_codec::Layout;
 use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
-use tdb_storage::{deferred, stats, storage};
+use tdb_storage::{self as storage, deferred, stats};
 
 pub use aggregate::AggregateValue;
 pub use aggregate::groups::{Grouped, GroupedValues};

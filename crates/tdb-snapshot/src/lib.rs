@@ -55,7 +55,7 @@ use tdb_cells::{
     coordinate, facts, grid, parallel, ranges, spec, tally,
 };
 pub use tdb_fragment::paths;
-use tdb_storage::{LocalStorage, deferred, stats, storage};
+use tdb_storage::{self as storage, LocalStorage, deferred, stats};
 
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};

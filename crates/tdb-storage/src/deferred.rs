@@ -1,4 +1,4 @@
-//! Storages that answer later, and how synchronous code runs on them.
+//! Asynchronous storages, and synchronous code that runs on them by replay.
 //!
 //! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it
 //! runs as a step that is repeated as often as needed ([`drive`]). Each request of the step is
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 
 use crate::stats::Counters;
-use crate::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
+use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
 
 /// The answers to some requests, in the order of the requests, once they have arrived.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
@@ -31,12 +31,12 @@ pub trait AsyncStorage: Debug + Send + Sync {
     /// Dropping the future cancels them.
     fn fetch(&self, requests: Vec<Request>) -> Fetching;
 
-    /// How requests are best grouped.
+    /// The best way to group requests.
     fn hints(&self) -> FetchHints {
         FetchHints::OBJECT_STORE
     }
 
-    /// How a key is displayed to users.
+    /// The text of a key for users.
     fn describe(&self, key: &str) -> String;
 
     /// The same storage, but it reports to `tally` what it answers from a cache, and which requests
@@ -113,18 +113,18 @@ impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
 pub struct Deferred {
     storage: Arc<dyn AsyncStorage>,
     counters: Arc<Counters>,
-    log: Mutex<Log>,
+    log: Mutex<AnswerLog>,
 }
 
 /// An answer that can be returned again.
 type Answer = Result<Reply, Arc<io::Error>>;
 
 #[derive(Debug, Default)]
-struct Log {
+struct AnswerLog {
     /// The answers to each request, in the order it was made: a caller that lists a folder twice
     /// wants to see what changed.
     answers: HashMap<Request, Vec<Answer>>,
-    /// How often the step has made each request so far.
+    /// The number of times that the step has made each request so far.
     asked: HashMap<Request, usize>,
     /// The first requests of the step that are not answered yet.
     wanted: Vec<Request>,
@@ -144,7 +144,7 @@ impl Deferred {
         Self::new(self.storage.clone(), self.counters.clone())
     }
 
-    fn log(&self) -> MutexGuard<'_, Log> {
+    fn log(&self) -> MutexGuard<'_, AnswerLog> {
         // No code that can panic runs while this is locked.
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,7 +168,7 @@ impl Deferred {
         for (request, reply) in requests.into_iter().zip(replies.into_iter().chain(missing)) {
             self.counters.request(reply.as_ref().map_or(0, Reply::len));
             let answer = match reply {
-                // Nobody may wait for an error that only means that waiting would be needed.
+                // The error that asks for waiting must not be returned as an answer.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     Err(Arc::new(io::Error::other(error.to_string())))
                 }
@@ -288,7 +288,7 @@ pub async fn drive<C: Send + 'static, T: Send + 'static>(
         };
         let requests = core::mem::take(&mut deferred.log().wanted);
         if requests.is_empty() {
-            *deferred.log() = Log::default();
+            *deferred.log() = AnswerLog::default();
             return Ok((carried, result));
         }
         drop(result);
@@ -298,14 +298,14 @@ pub async fn drive<C: Send + 'static, T: Send + 'static>(
 }
 
 /// The result of a job, and the waker of the task that waits for it.
-struct Slot<T> {
+struct JobSlot<T> {
     result: Option<T>,
     gone: bool,
     waker: Option<Waker>,
 }
 
 /// Reports that no result will come, if there is none yet.
-struct Job<T>(Arc<Mutex<Slot<T>>>);
+struct Job<T>(Arc<Mutex<JobSlot<T>>>);
 
 impl<T> Drop for Job<T> {
     fn drop(&mut self) {
@@ -327,7 +327,7 @@ pub async fn spawned<T: Send + 'static>(
     spawner: &dyn Spawn,
     run: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let slot = Arc::new(Mutex::new(Slot { result: None, gone: false, waker: None }));
+    let slot = Arc::new(Mutex::new(JobSlot { result: None, gone: false, waker: None }));
     let job = Job(slot.clone());
     spawner.spawn(Box::new(move || {
         let result = run();
@@ -366,7 +366,7 @@ pub async fn yielded() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::MemoryStorage;
+    use crate::MemoryStorage;
     use core::pin::pin;
     use core::sync::atomic::{AtomicUsize, Ordering};
     use core::task::Context;

@@ -1,4 +1,5 @@
-//! Where the bytes of TileDB arrays are read from and written to.
+//! Storages: the folders that TileDB arrays are read from and written to, on disk, in memory, or
+//! remote.
 //!
 //! A [`Storage`] is one folder: it lists names and reads files, several ranges in one call where
 //! that is faster. A [`WriteStorage`] writes whole files, once. [`LocalStorage`] and
@@ -16,7 +17,7 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | [`storage`] | the traits, the storages, reading ahead ([`Ahead`](storage::Ahead)) |
+//! | the root | the traits, the storages, prefetched bytes ([`Ahead`]) |
 //! | [`deferred`] | asynchronous storages, and how synchronous code runs on them |
 //! | [`stats`] | counters of what reading costs |
 //! | [`testing`] | a conformance suite for storages; storages for tests that are slow or fail |
@@ -28,17 +29,35 @@
 //! for them. Everything else here may change in any minor version.
 #![forbid(unsafe_code)]
 
+mod below;
 pub mod deferred;
+mod entry;
+mod local;
+mod manifest;
+mod memory;
+mod opening;
+mod places;
+mod prefetched;
+mod published;
+mod request;
+mod secrets;
 pub mod stats;
-pub mod storage;
+mod storage;
 pub mod testing;
+mod write_storage;
 
+pub use below::Below;
 pub use bytes::Bytes;
 pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
+pub use entry::{ByteRange, Entry, join, range_from, range_len};
+pub use local::{LocalStorage, TEMPORARY};
+pub use manifest::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestError, ManifestErrorKind};
+pub use memory::MemoryStorage;
+pub use places::{LocalPlaces, Places};
+pub use prefetched::{Ahead, Needs};
+pub use published::{OutdatedManifest, Published, error_again};
+pub use request::{FetchHints, Reply, Request, other_answer};
+pub use secrets::{location_without_secrets, split_query, without_secrets};
 pub use stats::QueryStats;
-pub use storage::{
-    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, LocalPlaces, LocalStorage, MANIFEST,
-    Manifest, ManifestError, ManifestErrorKind, MemoryStorage, OutdatedManifest, Places, Published, Reply,
-    Request, Storage, StorageLock, StoredFile, Tally, WriteStorage, location_without_secrets, split_query,
-    without_secrets, write_file,
-};
+pub use storage::{Storage, StoredFile, Tally, read_whole};
+pub use write_storage::{Durability, FileVersion, FileWriter, StorageLock, WriteStorage, named, write_file};

@@ -9,12 +9,10 @@ use std::time::Instant;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{
-    ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer,
-};
+use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, other_answer};
 
-/// What was done through an opened array: by one query (`Read::collect_with_stats`), or since it
-/// was opened (`Array::stats`).
+/// Counters of the work done through an opened array: by one query (`Read::collect_with_stats`), or
+/// since it was opened (`Array::stats`).
 ///
 /// The counters belong to the array, and are updated once per tile. Queries that run on the same
 /// array at the same time are counted together; open the array twice to count them separately.
@@ -44,8 +42,8 @@ pub struct QueryStats {
     pub bytes_decoded: u64,
     /// Bytes of cells (values, validity, codes of strings) that were moved after they were decoded:
     /// out of a tile into the result, aside until they are collected, or to another order. Each
-    /// move counts. What is decoded where it stays was not moved; offsets of strings are computed
-    /// anew; and a buffer that grows or shrinks does not count.
+    /// move counts. Cells that are decoded where they stay were not moved; offsets of strings are
+    /// computed anew; and a buffer that grows or shrinks does not count.
     pub bytes_copied: u64,
     /// Cells whose coordinates were compared with the ranges, or whose timestamps with the time
     /// window.
@@ -64,7 +62,7 @@ pub struct QueryStats {
 }
 
 impl QueryStats {
-    /// What was done since `before`.
+    /// The work done since `before`.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         Self {

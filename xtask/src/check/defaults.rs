@@ -24,8 +24,8 @@ pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-cells", Counts { defaults: 22, arms: 0, saturating: 56 }),
     ("tdb-snapshot", Counts { defaults: 8, arms: 0, saturating: 52 }),
     ("tdb-query", Counts { defaults: 42, arms: 5, saturating: 663 }),
-    ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 138 }),
-    ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 114 }),
+    ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 116 }),
+    ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 104 }),
     ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 22 }),
     ("tdb-ballista", Counts { defaults: 1, arms: 1, saturating: 1 }),
 ];

@@ -23,7 +23,6 @@ pub(super) const LARGER: &[Larger] = &[
     ("crates/tdb-query/src/sparse/mod.rs", "stage_into"),
     ("crates/tdb-query/src/sparse/select.rs", "run"),
     ("crates/tdb-query/src/stream/cost.rs", "new"),
-    ("crates/tdb-write/src/write/evolve.rs", "apply"),
 ];
 
 /// A file, and a function of it; an empty name stands for the file itself.

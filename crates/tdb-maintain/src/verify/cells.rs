@@ -14,7 +14,7 @@ use tdb_schema::FieldKind;
 
 use super::Verifier;
 use super::data::Column;
-use super::known::{Case, Values, known};
+use super::known::{Finding, FindingValues, known};
 use super::rectangles::{self, dimensions, leaf};
 use super::report::{Check, Problem};
 use crate::coordinate::show_value;
@@ -28,8 +28,8 @@ use crate::write::{CheckedColumn, GlobalOrder};
 /// Coordinates of a cell, one for each dimension.
 type Point = Vec<Vec<u8>>;
 
-/// What is known about the cells up to the current one.
-struct Walk<'f> {
+/// The cells that the next one is compared with.
+struct OrderCheck<'f> {
     fragment: &'f Fragment,
     /// The file with the coordinates of the first dimension.
     key: String,
@@ -42,14 +42,14 @@ struct Walk<'f> {
 }
 
 /// The decoded coordinates of a tile.
-struct TileOf<'c> {
+struct CoordinateTile<'c> {
     tile: usize,
     cells: usize,
     coordinates: Vec<CheckedColumn<'c>>,
     times: Option<&'c [u8]>,
 }
 
-impl TileOf<'_> {
+impl CoordinateTile<'_> {
     fn point(&self, cell: usize) -> Point {
         self.coordinates.iter().map(|column| column.cell(cell).unwrap_or_default().to_vec()).collect()
     }
@@ -81,7 +81,7 @@ impl Verifier {
         let mut times = times.map(|tiles| self.times(fragment, tiles, slot, "the times of cells"));
         let first = self.context.describe(fragment.folder());
         let file = fragment.file(&self.context, FieldKind::Dimension(0), tdb_fragment::DataFilePart::Fixed);
-        let mut walk = Walk {
+        let mut walk = OrderCheck {
             fragment,
             key: file.map_or(first, |file| self.context.describe(&file.key)),
             order: GlobalOrder::new(fragment.schema()),
@@ -125,7 +125,7 @@ impl Verifier {
                 continue;
             };
             let times = times.as_ref().map(|column| column.decoded.fixed.as_slice()).filter(|_| timed);
-            let tile = TileOf { tile, cells, coordinates, times };
+            let tile = CoordinateTile { tile, cells, coordinates, times };
             self.tile_of_cells(&mut walk, &tile, rtree.as_ref());
         }
         if complete {
@@ -135,7 +135,12 @@ impl Verifier {
         }
     }
 
-    fn tile_of_cells(&mut self, walk: &mut Walk<'_>, tile: &TileOf<'_>, rtree: Option<&Arc<RTree>>) {
+    fn tile_of_cells(
+        &mut self,
+        walk: &mut OrderCheck<'_>,
+        tile: &CoordinateTile<'_>,
+        rtree: Option<&Arc<RTree>>,
+    ) {
         // From here on there is a coordinate of each cell.
         let (Some(found), _) = self.check(walk.order.look(&tile.coordinates, tile.cells)) else { return };
         if let Some(rtree) = rtree {
@@ -156,7 +161,7 @@ impl Verifier {
     }
 
     /// Reports a cell that sorts before the previous one.
-    fn out_of_order(&mut self, walk: &Walk<'_>, tile: &TileOf<'_>, cell: usize) {
+    fn out_of_order(&mut self, walk: &OrderCheck<'_>, tile: &CoordinateTile<'_>, cell: usize) {
         let fragment = walk.fragment;
         let point = tile.point(cell);
         let before = match cell.checked_sub(1) {
@@ -172,8 +177,8 @@ impl Verifier {
         let place =
             |point: &Point| Curve::new(dimensions).place(|index| point.get(index).map_or(&[], Vec::as_slice));
         let tie = hilbert && place(&point) == place(&before);
-        let values = Values { high, tie, ..Values::default() };
-        let known = known(Check::Order, &Case { fragment, field: None, values });
+        let values = FindingValues { high, tie, ..FindingValues::default() };
+        let known = known(Check::Order, &Finding { fragment, field: None, values });
         let (path, tile) = (walk.key.clone(), tile.tile);
         self.findings.add(Check::Order, known, || {
             let (point, before) = (show(fragment, &point), show(fragment, &before));
@@ -187,7 +192,7 @@ impl Verifier {
 
     /// Reports cells that compare equal to the previous ones and have the same coordinates as one
     /// of those.
-    fn repeated(&mut self, walk: &mut Walk<'_>, tile: &TileOf<'_>, equal: &[usize]) {
+    fn repeated(&mut self, walk: &mut OrderCheck<'_>, tile: &CoordinateTile<'_>, equal: &[usize]) {
         let mut next = 0;
         for &cell in equal {
             match cell.checked_sub(1) {
@@ -203,7 +208,7 @@ impl Verifier {
             let (point, time) = (tile.point(cell), tile.time(cell));
             let Some(before) = walk.group.insert(point.clone(), time) else { continue };
             let fragment = walk.fragment;
-            let case = Case { fragment, field: None, values: Values::default() };
+            let case = Finding { fragment, field: None, values: FindingValues::default() };
             let (path, at) = (walk.key.clone(), format!("tile {}, cell {cell}", tile.tile));
             if tile.times.is_none() {
                 self.findings.add(Check::Repeated, known(Check::Repeated, &case), || {
@@ -227,7 +232,7 @@ impl Verifier {
 
     /// Compares a tile's coordinates with its rectangle, and with the area that the fragment states
     /// it covers.
-    fn within(&mut self, fragment: &Fragment, tile: &TileOf<'_>, rtree: &RTree) {
+    fn within(&mut self, fragment: &Fragment, tile: &CoordinateTile<'_>, rtree: &RTree) {
         for (index, field) in dimensions(fragment).enumerate() {
             let leaf = leaf(rtree, tile.tile, index);
             let whole = fragment.non_empty_domain().and_then(|domain| domain.get(index));
@@ -246,8 +251,9 @@ impl Verifier {
                     let path = self.context.describe(fragment.metadata_key());
                     let offset = fragment.footer().sections.get(Section::RTree);
                     let nan = undefined || is_nan(value(cell));
-                    let values = Values { nan, empty: range.low.is_empty(), ..Values::default() };
-                    let known = known(check, &Case { fragment, field: Some(&field), values });
+                    let values =
+                        FindingValues { nan, empty: range.low.is_empty(), ..FindingValues::default() };
+                    let known = known(check, &Finding { fragment, field: Some(&field), values });
                     self.findings.add(check, known, || {
                         let what = format!(
                             "tile {}, cell {cell}, {}: is outside {what}, which is {} in dimension {:?}",

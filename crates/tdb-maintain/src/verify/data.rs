@@ -11,7 +11,7 @@ use tdb_schema::{Field, FieldKind};
 
 use super::Verifier;
 use super::report::Problem;
-use super::statistics::{Claims, Subject, of_fragment};
+use super::statistics::{StoredStatistics, Subject, of_fragment};
 use crate::Error;
 use crate::buffers::VarTile;
 use crate::facts::Rule;
@@ -34,7 +34,7 @@ pub(super) struct Column<'f> {
     pub(super) subject: Subject<'f>,
     pub(super) tiles: FieldTiles,
     pub(super) decoded: DecodedField,
-    pub(super) claims: Option<Claims>,
+    pub(super) claims: Option<StoredStatistics>,
     /// Whether it makes sense to read further tiles.
     readable: bool,
 }
@@ -46,7 +46,7 @@ impl Column<'_> {
         let validity = if self.tiles.is_nullable() { validity.as_slice() } else { &[] };
         let (values, offsets) = match self.subject.cell_size {
             Some(_) => (fixed.as_slice(), &[][..]),
-            // What looks at the cells notices if there are fewer offsets.
+            // The code that looks at the cells returns an error if there are fewer offsets.
             None => (var.values.as_slice(), var.offsets.get(..count).unwrap_or_default()),
         };
         TileCells { count, values, offsets, validity, runs }
@@ -139,7 +139,7 @@ impl Verifier {
             slot: Some(fragment.footer().slots.field(field.kind)),
             field: Some(field),
         };
-        let claims = Claims::load(&self.context, fragment, &subject);
+        let claims = StoredStatistics::load(&self.context, fragment, &subject);
         Some(Column { subject, tiles, decoded: DecodedField::default(), claims, readable: true })
     }
 
@@ -161,7 +161,7 @@ impl Verifier {
             cell_size: Some(datatype.size()),
             slot,
         };
-        let claims = Claims::load(&self.context, fragment, &subject);
+        let claims = StoredStatistics::load(&self.context, fragment, &subject);
         Column { subject, tiles, decoded: DecodedField::default(), claims, readable: true }
     }
 
@@ -255,8 +255,8 @@ impl Verifier {
         let mut complete = true;
         let codes = self.codes_of(fragment, &column);
         for tile in 0..column.tiles.tile_count() {
-            // What the footer says of a dense fragment's last tile is not the number of its cells
-            // where libtiledb counts them in a narrow type.
+            // The footer's number of cells of a dense fragment's last tile is wrong where libtiledb
+            // counts them in a narrow type.
             let (Some(stated), _) = self.check(fragment.tile_cells(&self.context, tile)) else {
                 complete = false;
                 continue;

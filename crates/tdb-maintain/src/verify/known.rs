@@ -1,5 +1,5 @@
-//! Known faults in what releases of libtiledb wrote that are harmless to a reader that knows them:
-//! these are notes.
+//! The faults of files that releases of libtiledb are known to write, and that are harmless to a
+//! reader that knows them: these are notes, not problems.
 //!
 //! Each row states what it excuses and for which versions, types or values; nothing else excuses a
 //! finding. docs/correctness_issues.md has more about each.
@@ -15,16 +15,16 @@ use crate::tiles::counted_cells;
 
 /// The subject of a finding.
 #[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
+pub(super) struct Finding<'a> {
     pub(super) fragment: &'a Fragment,
     /// `None` if it is about all dimensions.
     pub(super) field: Option<&'a Field<'a>>,
-    pub(super) values: Values,
+    pub(super) values: FindingValues,
 }
 
-/// What occurs among the values of a finding.
+/// Properties of the values of a finding.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Values {
+pub(super) struct FindingValues {
     pub(super) nan: bool,
     /// A NUL in a string.
     pub(super) nul: bool,
@@ -47,8 +47,8 @@ pub(super) struct Values {
     pub(super) empty: bool,
 }
 
-impl Values {
-    /// What occurs in either of two sets.
+impl FindingValues {
+    /// The properties that either of two sets of values has.
     pub(super) const fn and(self, other: Self) -> Self {
         Self {
             nan: self.nan || other.nan,
@@ -67,7 +67,7 @@ impl Values {
 
 struct Known {
     checks: &'static [Check],
-    applies: fn(&Case<'_>) -> bool,
+    applies: fn(&Finding<'_>) -> bool,
     why: &'static str,
 }
 
@@ -280,12 +280,12 @@ static TABLE: &[Known] = &[
 ];
 
 /// The reason why a finding is a note; `None` if it is a problem.
-pub(super) fn known(check: Check, case: &Case<'_>) -> Option<&'static str> {
+pub(super) fn known(check: Check, case: &Finding<'_>) -> Option<&'static str> {
     let mut rows = TABLE.iter().filter(|row| row.checks.contains(&check));
     rows.find(|row| (row.applies)(case)).map(|row| row.why)
 }
 
-impl Case<'_> {
+impl Finding<'_> {
     /// Whether the fragment's version is older than a feature.
     fn before(&self, gate: Gate) -> bool {
         !self.fragment.version().has(gate)

@@ -5,7 +5,7 @@ use tdb_fragment::{RTree, Section};
 use tdb_schema::{Field, FieldKind, Range};
 
 use super::Verifier;
-use super::known::{Case, Values, known};
+use super::known::{Finding, FindingValues, known};
 use super::report::{Check, Problem};
 use crate::coordinate::show_value;
 use crate::fragment::Fragment;
@@ -94,8 +94,8 @@ impl Verifier {
         check: Check,
         what: &str,
     ) {
-        let values = Values { empty: range.low.is_empty(), ..Values::default() };
-        let known = known(check, &Case { fragment, field: Some(field), values });
+        let values = FindingValues { empty: range.low.is_empty(), ..FindingValues::default() };
+        let known = known(check, &Finding { fragment, field: Some(field), values });
         let path = self.context.describe(fragment.metadata_key());
         let offset = fragment.footer().sections.get(Section::RTree);
         let what = format!("{what} in dimension {:?}", field.name);

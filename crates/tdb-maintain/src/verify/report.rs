@@ -1,6 +1,7 @@
-//! The results: problems and notes. Of each kind the first few of a fragment are shown, with the
+//! The results: problems and notes. The first few of each kind in a fragment are shown, with the
 //! number of the others.
 
+use crate::thresholds::MAX_SHOWN;
 use tdb_codec::to_u64;
 
 /// A problem with a file, or a fact about it that is worth knowing.
@@ -91,16 +92,13 @@ impl Check {
     }
 }
 
-/// The maximum number of problems of one kind that are shown for a fragment.
-const SHOWN: u64 = 8;
-
 /// The findings in one fragment.
 #[derive(Debug, Default)]
-pub(super) struct Findings(Vec<Kind>);
+pub(super) struct Findings(Vec<FindingGroup>);
 
 /// Findings of one check that have the same explanation, or none.
 #[derive(Debug)]
-struct Kind {
+struct FindingGroup {
     check: Check,
     /// The reason why it is a note.
     known: Option<&'static str>,
@@ -117,15 +115,15 @@ impl Findings {
         known: Option<&'static str>,
         problem: impl FnOnce() -> Problem,
     ) {
-        let place = self.0.iter().position(|kind| kind.check == check && kind.known == known);
-        let place = place.unwrap_or_else(|| {
-            self.0.push(Kind { check, known, shown: Vec::new(), count: 0 });
-            self.0.len().saturating_sub(1)
-        });
+        let same = |kind: &FindingGroup| kind.check == check && kind.known == known;
+        let place = self.0.iter().position(same).unwrap_or(self.0.len());
+        if place == self.0.len() {
+            self.0.push(FindingGroup { check, known, shown: Vec::new(), count: 0 });
+        }
         // It was found there, or just pushed.
         let Some(kind) = self.0.get_mut(place) else { return };
         // A note of the same kind is shown only once.
-        if kind.count < if known.is_some() { 1 } else { SHOWN } {
+        if kind.count < if known.is_some() { 1 } else { MAX_SHOWN } {
             kind.shown.push(problem());
         }
         kind.count = kind.count.saturating_add(1);
@@ -133,7 +131,7 @@ impl Findings {
 
     /// Adds everything to the report of the array.
     pub(super) fn finish(self, report: &mut Verification) {
-        for Kind { check, known, mut shown, count } in self.0 {
+        for FindingGroup { check, known, mut shown, count } in self.0 {
             let more = count.saturating_sub(to_u64(shown.len()));
             let Some(last) = shown.last_mut() else { continue };
             if let Some(known) = known {

@@ -15,7 +15,7 @@ use tdb_fragment::{FieldStatistics, Section, TileValues, parse_fragment_statisti
 use tdb_schema::{Field, Range};
 
 use super::Verifier;
-use super::known::{Case, Values, known};
+use super::known::{Finding, FindingValues, known};
 use super::report::{Check, Problem};
 use crate::Result;
 use crate::context::Context;
@@ -38,9 +38,9 @@ pub(super) struct Subject<'f> {
     pub(super) slot: Option<usize>,
 }
 
-/// What the metadata state about a field's tiles, and the statistics of its cells so far.
+/// The statistics that the metadata state about a field's tiles, and those of its cells so far.
 #[derive(Debug)]
-pub(super) struct Claims {
+pub(super) struct StoredStatistics {
     mins: Option<TileValues>,
     maxes: Option<TileValues>,
     sums: Option<Vec<[u8; 8]>>,
@@ -50,19 +50,19 @@ pub(super) struct Claims {
     around: Fold,
     /// Whether any cell had a value.
     any: bool,
-    size: Size,
-    values: Values,
+    size: Magnitude,
+    values: FindingValues,
 }
 
 /// The magnitude of the floating-point numbers in a sum.
 #[derive(Clone, Copy, Debug, Default)]
-struct Size {
+struct Magnitude {
     count: u64,
     /// Sum of absolute values.
     sum: f64,
 }
 
-impl Claims {
+impl StoredStatistics {
     /// Reads the sections about a field. Those that cannot be read were reported before.
     pub(super) fn load(context: &Context, fragment: &Fragment, subject: &Subject<'_>) -> Option<Self> {
         let (slot, rule) = (subject.slot?, subject.rule);
@@ -85,8 +85,8 @@ impl Claims {
             fold: Fold::default(),
             around: Fold::default(),
             any: false,
-            size: Size::default(),
-            values: Values::default(),
+            size: Magnitude::default(),
+            values: FindingValues::default(),
         })
     }
 }
@@ -104,7 +104,7 @@ impl Verifier {
         &mut self,
         fragment: &Fragment,
         subject: &Subject<'_>,
-        claims: &mut Claims,
+        claims: &mut StoredStatistics,
         tile: usize,
         cells: &TileCells<'_>,
     ) -> Result<TileStatistics> {
@@ -113,14 +113,14 @@ impl Verifier {
         let found = of_tile(rule, datatype, cells, cell_size)?;
         let all = TileCells { runs: None, ..*cells };
         let around = cells.runs.map(|_| of_tile(rule, datatype, &all, cell_size)).transpose()?;
-        let size = Size::of(datatype, cells);
-        let values = Values {
-            nan: Size::of(datatype, &all).sum.is_nan(),
+        let size = Magnitude::of(datatype, cells);
+        let values = FindingValues {
+            nan: Magnitude::of(datatype, &all).sum.is_nan(),
             nul: !rule.is_number() && rule.extremes && has_nul(cells, cell_size),
             only_nulls: rule.nulls && found.extremes.is_none(),
             limit: rule.sum && is_limit(datatype, found.sum),
             filled: cells.runs.is_some_and(|runs| is_filled(cells, runs, cell_size)),
-            ..Values::default()
+            ..FindingValues::default()
         };
         claims.fold.add(rule, datatype, &found);
         claims.around.add(rule, datatype, around.as_ref().unwrap_or(&found));
@@ -140,7 +140,7 @@ impl Verifier {
             (Check::Sum, Section::Sums(slot), sum),
             (Check::Nulls, Section::NullCounts(slot), nulls),
         ];
-        let seen = Seen { values, size, cells: &found, around: around.as_ref() };
+        let seen = ExpectedStatistics { values, size, cells: &found, around: around.as_ref() };
         for (check, section, stored) in claimed {
             let Some(stored) = stored else { continue };
             let of = format!("of tile {tile} of {}", subject.name);
@@ -154,7 +154,7 @@ impl Verifier {
         &mut self,
         fragment: &Fragment,
         subject: &Subject<'_>,
-        claims: &Claims,
+        claims: &StoredStatistics,
         stored: Option<&FieldStatistics>,
     ) {
         let Some(stored) = stored else { return };
@@ -164,7 +164,12 @@ impl Verifier {
             TileStatistics { extremes: claims.any.then_some((min, max)), sum, null_count }
         };
         let (cells, around) = (whole(&claims.fold), whole(&claims.around));
-        let seen = Seen { values: claims.values, size: claims.size, cells: &cells, around: Some(&around) };
+        let seen = ExpectedStatistics {
+            values: claims.values,
+            size: claims.size,
+            cells: &cells,
+            around: Some(&around),
+        };
         let nulls = stored.null_count.to_le_bytes();
         let claimed: [(Check, bool, &[u8]); 4] = [
             (Check::WholeSmallest, rule.extremes, &stored.min),
@@ -185,7 +190,7 @@ impl Verifier {
         subject: &Subject<'_>,
         (check, section, of): (Check, Section, &str),
         stored: Option<&[u8]>,
-        seen: &Seen<'_>,
+        seen: &ExpectedStatistics<'_>,
     ) {
         // If no cell has a value, the stored smallest and largest values have no meaning.
         let Some(cells) = value_of(check, seen.cells) else { return };
@@ -197,8 +202,8 @@ impl Verifier {
         let around =
             seen.around.and_then(|around| value_of(check, around)).is_some_and(|value| agrees(&value));
         let infinite = subject.rule.is_number() && is_infinite(subject.datatype, &cells);
-        let values = Values { around, infinite, ..seen.values };
-        let known = known(check, &Case { fragment, field: subject.field.as_ref(), values });
+        let values = FindingValues { around, infinite, ..seen.values };
+        let known = known(check, &Finding { fragment, field: subject.field.as_ref(), values });
         let (what, datatype, text) = match check {
             Check::Smallest | Check::WholeSmallest => {
                 ("smallest value", subject.datatype, !subject.rule.is_number())
@@ -222,9 +227,9 @@ impl Verifier {
 }
 
 /// The statistics of the cells of a tile or fragment.
-struct Seen<'s> {
-    values: Values,
-    size: Size,
+struct ExpectedStatistics<'s> {
+    values: FindingValues,
+    size: Magnitude,
     cells: &'s TileStatistics,
     /// The same for all cells of dense tiles, including those outside the fragment.
     around: Option<&'s TileStatistics>,
@@ -267,7 +272,7 @@ fn is_filled(cells: &TileCells<'_>, runs: &[Cells<usize>], cell_size: Option<usi
 impl Subject<'_> {
     /// Whether a stored statistic agrees with that of the cells. Zeros of both signs are the same
     /// number.
-    fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Size) -> bool {
+    fn agrees(&self, check: Check, stored: &[u8], cells: &[u8], size: Magnitude) -> bool {
         if stored == cells {
             return true;
         }
@@ -315,7 +320,7 @@ fn is_infinite(datatype: Datatype, value: &[u8]) -> bool {
     datatype.physical().is_float() && datatype.physical().visit(Infinite(value))
 }
 
-fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> bool {
+fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Magnitude) -> bool {
     if stored == found || !datatype.physical().is_float() {
         return stored == found;
     }
@@ -331,14 +336,14 @@ fn same_sum(datatype: Datatype, stored: [u8; 8], found: [u8; 8], size: Size) -> 
     }
 }
 
-impl Size {
+impl Magnitude {
     /// For the valid cells of a tile, if they are floating-point numbers.
     fn of(datatype: Datatype, cells: &TileCells<'_>) -> Self {
         struct Add<'a>(&'a TileCells<'a>);
         impl PhysicalVisitor for Add<'_> {
-            type Output = Size;
-            fn visit<T: Native>(self) -> Size {
-                let mut size = Size::default();
+            type Output = Magnitude;
+            fn visit<T: Native>(self) -> Magnitude {
+                let mut size = Magnitude::default();
                 for run in self.0.written() {
                     let bytes = run.start.saturating_mul(T::SIZE)..run.end.saturating_mul(T::SIZE);
                     let values = self.0.values.get(bytes).unwrap_or_default().chunks_exact(T::SIZE);

@@ -72,7 +72,7 @@ fn question_marks_are_characters_of_names_but_in_urls_of_web_servers() {
 
 #[test]
 fn the_path_in_a_bucket_is_taken_as_it_is_and_that_on_a_web_server_is_decoded() {
-    use tdb_storage::storage::Storage;
+    use tdb_storage::Storage;
     let options = [("aws_region", "eu-west-1"), ("aws_skip_signature", "true")];
     for path in ["a%20b/50%25+x", "a b", "%ff", "%2e%2e/a", "50%", "a%2Fb", "a?b#c%3F", "ü%C3", "a "] {
         let storage = open(&format!("s3://bucket/{path}"), options).unwrap();

@@ -4,7 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
 use std::thread;
 
-use tdb_storage::storage::WriteStorage;
+use tdb_storage::WriteStorage;
 
 use super::*;
 

@@ -1,5 +1,5 @@
 //! Asynchronous queries: steps that are repeated until everything they read has arrived
-//! (`tdb_storage::storage::drive`).
+//! (`tdb_storage::deferred::drive`).
 
 use core::fmt;
 use core::future::{Future, poll_fn};

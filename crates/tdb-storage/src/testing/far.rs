@@ -9,7 +9,7 @@ use std::thread;
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
-use crate::storage::{
+use crate::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
     StoredFile, Tally, WriteStorage, named, range_from,
 };

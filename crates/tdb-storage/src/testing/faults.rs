@@ -1,4 +1,4 @@
-//! Which calls of a storage fail, and how.
+//! A plan of the calls of a storage that fail, and of the way in which they do.
 
 use core::fmt;
 use core::time::Duration;
@@ -73,7 +73,7 @@ impl Call {
     }
 }
 
-/// What happens instead of the normal answer.
+/// The fault that replaces the normal answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Fault {
@@ -92,7 +92,7 @@ pub enum Fault {
     Delay(Duration),
 }
 
-/// Which calls fail: a plan for a [`FaultyStorage`](super::FaultyStorage).
+/// The calls that fail: a plan for a [`FaultyStorage`](super::FaultyStorage).
 ///
 /// ```
 /// use std::io::ErrorKind;

@@ -9,7 +9,7 @@ use std::thread;
 use bytes::Bytes;
 
 use super::{Call, CallKind, Fault, Faults};
-use crate::storage::{
+use crate::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
     StoredFile, Tally, WriteStorage, named,
 };
@@ -90,7 +90,7 @@ impl<S: Storage> FaultyStorage<S> {
         &self.storage
     }
 
-    /// How many calls failed, were cut short or were delayed since the plan was set.
+    /// The number of calls that failed, were cut short or were delayed since the plan was set.
     pub fn faults(&self) -> u64 {
         self.faults.load(Ordering::Relaxed)
     }
@@ -373,7 +373,7 @@ impl<S: WriteStorage> WriteStorage for FaultyStorage<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::MemoryStorage;
+    use crate::MemoryStorage;
 
     fn storage(plan: Faults) -> FaultyStorage<MemoryStorage> {
         FaultyStorage::new(MemoryStorage::new([("a", &b"12345678"[..])])).with(plan)

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::storage::{Durability, Storage, WriteStorage, write_file};
+use crate::{Durability, Storage, WriteStorage, write_file};
 
 /// The result of checking a storage.
 #[derive(Clone, Debug, PartialEq, Eq)]

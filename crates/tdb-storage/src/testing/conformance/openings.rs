@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::versions::versioned;
 use super::writing::{exists, holds_bytes, is_absent};
 use super::{Outcome, SharedRule, done, holds, offered, racing, refused, write};
-use crate::storage::{Durability, WriteStorage};
+use crate::{Durability, WriteStorage};
 
 /// Two openings.
 type Two<S> = [Arc<S>; 2];

@@ -9,7 +9,7 @@ use std::thread;
 use super::versions::versioned;
 use super::writing::holds_bytes;
 use super::{Broken, Outcome, SharedRule, broken, done, holds, offered, shown};
-use crate::storage::{Durability, WriteStorage};
+use crate::{Durability, WriteStorage};
 
 const BUFFERED: Durability = Durability::Buffered;
 
@@ -17,9 +17,9 @@ const BUFFERED: Durability = Durability::Buffered;
 const RACERS: usize = 6;
 /// The number of files, one for each race.
 const RACES: usize = 8;
-/// How often each thread increments a counter.
+/// The number of times that each thread increments a counter.
 const TURNS: usize = 6;
-/// How long a thread must be seen to wait.
+/// The time for which a thread must be seen to wait.
 const WAITS: Duration = Duration::from_millis(150);
 /// The maximum time of anything.
 const LONG: Duration = Duration::from_secs(90);
@@ -181,7 +181,7 @@ fn in_one_piece<S: WriteStorage>(storage: Arc<S>) -> Outcome {
 }
 
 /// Takes the lock; or reports that there is none.
-fn lock<S: WriteStorage>(storage: &S) -> Outcome<crate::storage::StorageLock> {
+fn lock<S: WriteStorage>(storage: &S) -> Outcome<crate::StorageLock> {
     let lock = offered("taking the lock", storage.lock())?;
     if lock.is_none() { Err(Broken::NotOffered) } else { Ok(lock) }
 }

@@ -8,7 +8,7 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::reading::files;
 use super::{Outcome, Rule, broken, done, holds, offered, refused, same};
-use crate::storage::{ByteRange, Reply, Request, Storage};
+use crate::{ByteRange, Reply, Request, Storage};
 
 pub(super) fn rules<S: Storage>() -> Vec<Rule<S>> {
     vec![

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tdb_codec::to_u64;
 
 use super::{Files, Outcome, Rule, broken, done, holds, refused, same};
-use crate::storage::{Entry, Storage};
+use crate::{Entry, Storage};
 
 /// A file of several pages in which no two neighbouring bytes can be confused.
 pub(super) fn large() -> Bytes {

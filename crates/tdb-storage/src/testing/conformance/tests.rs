@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::storage::{
+use crate::testing::{FarStorage, FaultyStorage};
+use crate::{
     Below, ByteRange, Entry, FetchHints, FileVersion, FileWriter, LocalStorage, MemoryStorage, Reply,
     Request, StorageLock, StoredFile,
 };
-use crate::testing::{FarStorage, FaultyStorage};
 
 /// Folders that are removed at the end of the test.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ fn storages_that_stand_before_others_keep_all_rules() {
 fn what_is_read_ahead_keeps_the_rules_of_storages() {
     all_offered(check_storage(|files| {
         let far = FarStorage::new(memory(files), Duration::ZERO);
-        crate::storage::Ahead::before(Arc::new(far)).unwrap()
+        crate::Ahead::before(Arc::new(far)).unwrap()
     }));
     all_offered(check_storage(|files| crate::stats::Counted::new(Box::new(memory(files)), Arc::default())));
 }

@@ -4,7 +4,7 @@ use std::io;
 
 use super::writing::{exists, holds_bytes, is_absent};
 use super::{Outcome, Rule, done, holds, offered, refused, same, write};
-use crate::storage::{Durability, FileVersion, WriteStorage};
+use crate::{Durability, FileVersion, WriteStorage};
 
 const SYNCED: Durability = Durability::Synced;
 

@@ -5,7 +5,7 @@ use std::io;
 
 use super::reading::large;
 use super::{Outcome, Rule, broken, done, holds, offered, refused, same, write};
-use crate::storage::{Durability, Storage, WriteStorage};
+use crate::{Durability, Storage, WriteStorage};
 
 pub(super) fn rules<S: WriteStorage>() -> Vec<Rule<S>> {
     vec![
