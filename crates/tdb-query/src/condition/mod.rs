@@ -1,4 +1,4 @@
-//! Runs conditions: which cells a query wants, according to their values.
+//! Query conditions: selects cells by their values.
 //!
 //! Checked against a schema, a [`QueryCondition`](crate::QueryCondition) becomes a [`Program`]
 //! (`resolve`): negations are pushed down to the comparisons, operands are converted to the bytes
@@ -6,13 +6,13 @@
 //! columns, not on cells (`evaluate`): a mask with a byte per cell starts as ones, and each
 //! comparison clears bytes in one typed loop; `or` continues with the cells that are left. A column
 //! is decoded when the first comparison needs it, and only the chunks in which the mask still has
-//! ones (`tiles`). Strings that are stored once each are tested once each (`strings`).
+//! ones (`tiles`). With dictionary codes, each string is tested once (`strings`).
 //!
 //! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a
 //! comparison that no value can satisfy, or that all values satisfy, needs no column.
 //! `tdb_snapshot::statistics` decides which statistics can be trusted. Delete conditions are
-//! programs too, so there is one evaluator. What depends on the array alone is in
-//! `tdb_cells::operands`. The same statistics tell planners about how many cells match (`share`).
+//! programs too, so there is one evaluator. The conversion of operands
+//! is in `tdb_cells::operands`. The same statistics give planners an estimate of how many cells match (`selectivity`).
 //! Comparisons of the dimensions of sparse arrays become ranges of the query before all this
 //! (`intervals`).
 
@@ -20,7 +20,7 @@ mod evaluate;
 mod intervals;
 mod prune;
 mod resolve;
-mod share;
+mod selectivity;
 mod strings;
 mod tiles;
 mod view;
