@@ -7,6 +7,7 @@
 use tdb_codec::to_usize;
 
 use super::axis::Axis;
+use super::thresholds::{HEAVY, MAX_PLACES, SLACK, SLACK_OF_DENSE};
 use super::weight::Weights;
 use crate::order::Part;
 use crate::stream::{Bounds, whole};
@@ -36,14 +37,6 @@ struct Strip {
     high: u64,
     boxes: usize,
 }
-
-/// A place that weighs more than this many shares is cut by itself.
-const HEAVY: f64 = 1.5;
-/// How far, in shares, a cut may be from its best place, if fewer tiles are then read twice.
-const SLACK: f64 = 0.25;
-const SLACK_OF_DENSE: f64 = 0.5;
-/// The most places that are considered for a cut.
-const MOST_PLACES: usize = 64;
 
 impl Cutting<'_> {
     /// Cuts a box into at most `boxes` boxes, along a part or those after it.
@@ -140,12 +133,12 @@ impl Strips<'_> {
 
     /// The tile or coordinate at a number.
     fn unit(&self, (low, high): (u64, u64), number: u64) -> (u64, u64) {
-        let Some(line) = self.axis.tiled().filter(|_| matches!(self.along, Part::Tile(_))) else {
+        let Some(ordinals) = self.axis.tiled().filter(|_| matches!(self.along, Part::Tile(_))) else {
             return (number, number);
         };
         let before = number.checked_sub(1).filter(|before| *before >= low);
-        let before = before.and_then(|before| line.tile_end(low, before, high));
-        (before.map_or(low, |before| before.saturating_add(1)), line.tile_last(number, high))
+        let before = before.and_then(|before| ordinals.tile_end(low, before, high));
+        (before.map_or(low, |before| before.saturating_add(1)), ordinals.tile_last(number, high))
     }
 
     /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes
@@ -176,8 +169,8 @@ impl Strips<'_> {
     /// The best end of a strip near a number: where the fewest tiles are read by both sides. `None`
     /// if nothing would be left after it.
     fn end(&self, (low, high): (u64, u64), best: u64, (done, share): (f64, f64)) -> Option<u64> {
-        let line = self.axis.tiled();
-        let tile = line.filter(|line| line.has_tiles() || matches!(self.along, Part::Tile(_)));
+        let ordinals = self.axis.tiled();
+        let tile = ordinals.filter(|ordinals| ordinals.has_tiles() || matches!(self.along, Part::Tile(_)));
         let mut places: Vec<u64> = Vec::new();
         if let Some(tile) = tile {
             places.extend(tile.tile_end(low, best, high));
@@ -190,7 +183,7 @@ impl Strips<'_> {
             if !self.dense {
                 let near = |weight: f64| self.weights.reaches(self.axis, (low, high), weight);
                 let (from, to) = (near(done + share - slack), near(done + share + slack));
-                places.extend(self.weights.ends(from, to, MOST_PLACES));
+                places.extend(self.weights.ends(from, to, MAX_PLACES));
                 places.retain(|place| (self.through(*place) - done - share).abs() <= slack);
             }
             places.push(best);
@@ -210,12 +203,12 @@ impl Strips<'_> {
         if !self.dense {
             return self.weights.cut_by(number);
         }
-        let Some(line) = self.axis.tiled().filter(|line| line.has_tiles()) else { return 0.0 };
-        let last = line.tile_last(number, high);
+        let Some(ordinals) = self.axis.tiled().filter(|ordinals| ordinals.has_tiles()) else { return 0.0 };
+        let last = ordinals.tile_last(number, high);
         if last == number {
             return 0.0;
         }
-        let before = line.tile_end(low, number, high).map_or(done, |before| self.through(before));
+        let before = ordinals.tile_end(low, number, high).map_or(done, |before| self.through(before));
         self.through(last) - before
     }
 }
@@ -225,10 +218,10 @@ mod tests {
     use tdb_schema::Dimension;
 
     use super::*;
-    use crate::stream::Line;
+    use crate::stream::OrdinalAxis;
 
     fn axis(extent: u64, last: u64) -> Axis {
-        Axis::dense(Line::new(&Dimension::new("x", 0u64..=9999).with_tile(extent)).unwrap(), 0, last)
+        Axis::dense(OrdinalAxis::new(&Dimension::new("x", 0u64..=9999).with_tile(extent)).unwrap(), 0, last)
     }
 
     fn cut(axes: &[Axis], parts: &[Part], items: &[(Bounds, f64)], boxes: usize, dense: bool) -> Vec<Bounds> {

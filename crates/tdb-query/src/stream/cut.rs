@@ -8,7 +8,7 @@
 
 use core::ops::ControlFlow;
 
-use super::line::{Line, last_where};
+use super::ordinal_axis::{OrdinalAxis, last_where};
 use crate::order::Part;
 
 /// A box as inclusive intervals of the dimensions' numbers.
@@ -17,7 +17,7 @@ pub(crate) type Bounds = Vec<(u64, u64)>;
 /// The boxes that a box is cut into, in order; each is made when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutter {
-    lines: Vec<Line>,
+    axes: Vec<OrdinalAxis>,
     parts: Vec<Part>,
     /// What is left, the next box last, each with the part it may be cut along.
     left: Vec<(Bounds, usize)>,
@@ -28,22 +28,22 @@ pub(crate) struct Cutter {
 
 /// A box that was cut off, and whether it could not be cut any smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct CutBox {
     pub(crate) bounds: Bounds,
     part: usize,
 }
 
 impl Cutter {
-    pub(crate) fn new(lines: Vec<Line>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
-        Self { lines, parts, left: vec![(bounds, 0)], even }
+    pub(crate) fn new(axes: Vec<OrdinalAxis>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
+        Self { axes, parts, left: vec![(bounds, 0)], even }
     }
 
     /// The next box that fits. A box that does not fit is returned only if it is a single cell.
-    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<Piece> {
+    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<CutBox> {
         loop {
             let (bounds, part) = self.left.pop()?;
             if part >= self.parts.len() || fit(&bounds) {
-                return Some(Piece { bounds, part });
+                return Some(CutBox { bounds, part });
             }
             if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit) {
                 return Some(piece);
@@ -63,8 +63,8 @@ impl Cutter {
 
     /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a
     /// single cell.
-    pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
-        let Piece { bounds, mut part } = piece;
+    pub(crate) fn put_back(&mut self, piece: CutBox) -> bool {
+        let CutBox { bounds, mut part } = piece;
         let before = self.left.len();
         while part < self.parts.len() {
             let half = bounds.clone();
@@ -85,7 +85,7 @@ impl Cutter {
 
     /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest
     /// is left for later.
-    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
+    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<CutBox> {
         let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
         let within = |low: u64, high: u64| {
             let mut piece = bounds.clone();
@@ -109,31 +109,31 @@ impl Cutter {
         if end < high {
             self.left.push((within(end.saturating_add(1), high), part));
         }
-        ControlFlow::Break(Piece { bounds: within(low, end), part })
+        ControlFlow::Break(CutBox { bounds: within(low, end), part })
     }
 
     /// The end of a piece that may extend to `max`: the end of a tile, if the piece contains one.
     fn align(&self, part: usize, low: u64, max: u64, high: u64) -> u64 {
         let Some(part) = self.parts.get(part) else { return max };
-        let Some(line) = self.line(part) else { return max };
+        let Some(axis) = self.axis(part) else { return max };
         let whole = matches!(part, Part::Tile(_));
-        if max >= high || !(whole || line.has_tiles()) {
+        if max >= high || !(whole || axis.has_tiles()) {
             return max;
         }
-        if let Some(end) = line.tile_end(low, max, high) {
+        if let Some(end) = axis.tile_end(low, max, high) {
             return end;
         }
         if !self.even {
             return max;
         }
-        let cells = line.tile_last(low, high).saturating_sub(low).saturating_add(1);
+        let cells = axis.tile_last(low, high).saturating_sub(low).saturating_add(1);
         let pieces = cells.div_ceil(max.saturating_sub(low).saturating_add(1));
         low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(max)
     }
 
-    fn line(&self, part: &Part) -> Option<&Line> {
+    fn axis(&self, part: &Part) -> Option<&OrdinalAxis> {
         let dimension = part.dimension();
-        self.lines.get(dimension)
+        self.axes.get(dimension)
     }
 
     fn span(&self, bounds: &Bounds, part: usize) -> Option<(usize, u64, u64)> {
@@ -146,7 +146,7 @@ impl Cutter {
     fn unit(&self, part: usize, low: u64, high: u64) -> u64 {
         match self.parts.get(part) {
             Some(Part::Tile(dimension)) => {
-                self.lines.get(*dimension).map_or(high, |line| line.tile_last(low, high))
+                self.axes.get(*dimension).map_or(high, |axis| axis.tile_last(low, high))
             }
             _ => low,
         }
@@ -168,10 +168,10 @@ mod tests {
         volume(bounds) <= room
     }
 
-    fn lines(extents: (u64, u64)) -> Vec<Line> {
+    fn axes(extents: (u64, u64)) -> Vec<OrdinalAxis> {
         let x = Dimension::new("x", 0u64..=1000).with_tile(extents.0);
         let y = Dimension::new("y", 0u64..=1000).with_tile(extents.1);
-        vec![Line::new(&x).unwrap(), Line::new(&y).unwrap()]
+        vec![OrdinalAxis::new(&x).unwrap(), OrdinalAxis::new(&y).unwrap()]
     }
 
     fn key(parts: &[Part], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
@@ -200,7 +200,7 @@ mod tests {
                 vec![Part::Tile(1), Part::Cell(0), Part::Cell(1)],
             ][order].clone();
             let bounds = vec![(x.0, x.0 + x.1 - 1), (y.0, y.0 + y.1 - 1)];
-            let mut cutter = Cutter::new(lines(extents), parts.clone(), bounds.clone(), even);
+            let mut cutter = Cutter::new(axes(extents), parts.clone(), bounds.clone(), even);
             let mut seen = Vec::new();
             let mut last: Option<Vec<u64>> = None;
             let mut count = 0;
@@ -229,14 +229,14 @@ mod tests {
     #[test]
     fn pieces_end_with_tiles_where_one_fits() {
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(|bounds| within(bounds, 25)) {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(|bounds| within(bounds, 7)) {
             ends.push(piece.bounds[0].1);
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn a_single_cell_cannot_be_put_back() {
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
         let piece = cutter.next(|bounds| within(bounds, 0)).unwrap();
         assert!(!cutter.put_back(piece));
     }

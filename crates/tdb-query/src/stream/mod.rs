@@ -58,17 +58,18 @@
 //! a batch may need more for those, and the error then says how much.
 
 mod boxes;
-mod choose;
 mod cost;
+mod cost_model;
 mod cut;
-mod keyed;
-mod keys;
-mod line;
+mod key_ranges;
+mod key_samples;
+mod ordinal_axis;
 mod partwise;
 mod plan;
 mod progress;
-mod runs;
-mod spread;
+mod thresholds;
+mod tile_runs;
+mod visible_cells;
 mod whole_query;
 
 #[cfg(test)]
@@ -78,19 +79,20 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_usize};
 
-pub(crate) use self::boxes::{bounds_of, lines_of, several, volume};
-pub(crate) use self::choose::Common;
+pub(crate) use self::boxes::{bounds_of, ordinal_axes, several, volume};
 pub(crate) use self::cut::Bounds;
-pub(crate) use self::line::{Line, last_where};
+pub(crate) use self::ordinal_axis::{OrdinalAxis, last_where};
 pub(crate) use self::partwise::{
     Allowance, at_once, dearer, for_each_group, for_each_part, parts_or_at_once, read_within, within,
 };
 pub(crate) use self::plan::order_of;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
-pub(crate) use self::runs::TileSet;
+pub(crate) use self::tile_runs::TileSet;
+pub(crate) use self::visible_cells::Common;
 
 use self::plan::Parts;
+use self::thresholds::MAX_REPEATS;
 use crate::budget::MemoryBudget;
 use crate::chosen::Choice;
 use crate::deferred::Deferred;
@@ -253,7 +255,7 @@ impl Batches {
             return Ok(());
         }
         let memory = Allowance { budget: self.budget, batch: None };
-        let cells = match choose::find(&self.plan, Some(memory)) {
+        let cells = match visible_cells::find(&self.plan, Some(memory)) {
             Ok(cells) => Arc::new(cells),
             Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
                 return Ok(());
@@ -305,10 +307,6 @@ impl Iterator for Batches {
 
 impl core::iter::FusedIterator for Batches {}
 
-/// Boxes that read each tile more often than this, on average, cost more than finding out first
-/// which cells count.
-const MOST_REPEATS: f64 = 1.5;
-
 /// Whether it is better to find out which cells count before any batch is made: not for a caller
 /// who may need the first cells only, and not where tiles come from afar, because coordinates are
 /// then fetched twice.
@@ -317,7 +315,7 @@ fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
         && plan.order == Layout::Unordered
         && plan.contests.any()
         && plan.chosen.is_none();
-    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MOST_REPEATS
+    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
 }
 
 /// What the cells of batches may take while they are made, if the caller has limited it.

@@ -93,9 +93,9 @@ pub(crate) fn parts_or_at_once(
     tiles: &[Candidate],
 ) -> Result<()> {
     let Err(error) = Parts::new(plan, budget, batch) else { return Ok(()) };
-    let beside = whole_query::Beside::of(plan)?;
-    let bytes = cost_of_all(tiles, beside.per_cell());
-    match (error, share::enough(budget, beside.with(bytes))) {
+    let overhead = whole_query::Overhead::of(plan)?;
+    let bytes = cost_of_all(tiles, overhead.per_cell());
+    match (error, share::enough(budget, overhead.with(bytes))) {
         (Error::Query(QueryError::BudgetTooSmall { min, .. }), Err(at_once)) => Err(match at_once {
             QueryError::BudgetTooSmall { min: other, .. } if other < min => at_once.into(),
             _ => QueryError::BudgetTooSmall { budget, min }.into(),
@@ -147,12 +147,12 @@ pub(crate) fn for_each_group(
     tiles: Vec<Candidate>,
     mut run: impl FnMut(&Plan, Vec<Candidate>) -> Result<()>,
 ) -> Result<()> {
-    let beside = whole_query::Beside::of(plan)?;
-    let cost = |tile: &Candidate| cost(tile, beside.per_cell());
+    let overhead = whole_query::Overhead::of(plan)?;
+    let cost = |tile: &Candidate| cost(tile, overhead.per_cell());
     // A group has one tile at least.
     let Some(dearest) = tiles.iter().map(cost).max() else { return Ok(()) };
-    share::enough(budget, beside.with(dearest))?;
-    let mut room = beside.room(budget)?;
+    share::enough(budget, overhead.with(dearest))?;
+    let mut room = overhead.room(budget)?;
     if let Some(max) = batch {
         room = room.at_most(max);
     }

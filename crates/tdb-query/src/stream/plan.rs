@@ -5,13 +5,17 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::{ArraySchema, Range};
 
-use super::boxes::{Boxes, Narrowed, lines_of, narrow};
+use super::boxes::{Boxes, Narrowed, narrow, ordinal_axes};
 use super::cost::CellCost;
-use super::cut::Piece;
-use super::keyed::{self, Keyed};
-use super::keys::Taken;
+use super::cut::CutBox;
+use super::key_ranges::{KeyRanges, notes};
+use super::key_samples::KeyRange;
 use super::progress::Progress;
-use super::runs::{Limit, Run, Runs, TileSet};
+use super::thresholds::{
+    GROWTH, MAX_GROWTH_BY_CONDITION, MAX_LISTINGS, MAX_SAMPLES_PER_TILE, SCALE, SELECTIVITY_MARGIN,
+    TILE_STATISTICS,
+};
+use super::tile_runs::{Limit, TileRun, TileRuns, TileSet};
 use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
 use crate::fragment::Fragment;
@@ -43,12 +47,12 @@ pub(crate) struct Parts {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Boxes(Box<Boxes>),
-    Runs(Runs),
+    Runs(TileRuns),
     /// It is not known yet whether the query must be cut at all.
     Untried(KeyOrder),
     /// The query must be cut.
     Unsorted(KeyOrder),
-    Keys(Box<Keyed>),
+    Keys(Box<KeyRanges>),
     Done,
 }
 
@@ -66,24 +70,14 @@ pub(crate) struct Part {
 
 #[derive(Debug)]
 pub(super) enum What {
-    Box(Piece),
-    Run(Run, Arc<TileSet>),
+    Box(CutBox),
+    Run(TileRun, Arc<TileSet>),
     Whole(KeyOrder),
-    Window(Box<Taken>, BatchScope),
+    KeyRange(Box<KeyRange>, BatchScope),
 }
 
 /// The state of [`Parts`] that changes from part to part.
 pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
-
-const SCALE: u64 = 64;
-/// About the bytes that rectangles and extremes of a tile take.
-const TILE_STATISTICS: u64 = 256;
-/// So many times as many cells may satisfy a condition as estimated.
-const DOUBT: u64 = 4;
-/// The most by which rare matches let parts grow.
-const MOST_RARE: u64 = 16;
-/// How much more than the batch before a batch may take, while batches grow.
-const GROWTH: u64 = 4;
 
 impl Parts {
     pub(crate) fn new(
@@ -96,12 +90,12 @@ impl Parts {
         let sorts = !dense && Sorting::of(plan).sorts;
         let cost = CellCost::new(plan, sorts);
         let order = order_of(plan);
-        let lines = lines_of(plan);
+        let axes = ordinal_axes(plan);
         let mut progress = Progress::default();
-        let kind = match lines {
-            _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if has_boxes(schema, order) && !may_lie_outside(plan) => {
-                match Boxes::new(plan, &cost, lines, order)? {
+        let kind = match axes {
+            _ if !dense && !sorts => Kind::Runs(TileRuns::default()),
+            Some(axes) if has_boxes(schema, order) && !may_lie_outside(plan) => {
+                match Boxes::new(plan, &cost, axes, order)? {
                     Some(boxes) => {
                         (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
                         Kind::Boxes(Box::new(boxes))
@@ -147,7 +141,7 @@ impl Parts {
 
     /// Fails if some tile does not fit a batch with all its cells: tiles are not cut.
     pub(super) fn check_tiles(&self, plan: &Plan) -> Result<()> {
-        let dearest = |threads| Runs::default().dearest(plan, &self.cost, threads);
+        let dearest = |threads| TileRuns::default().dearest(plan, &self.cost, threads);
         let all = dearest(to_u64(plan.array.context().threads))?;
         enough(self.budget, all.saturating_add(self.beside(plan)))?;
         let cells = dearest(0)?;
@@ -242,8 +236,8 @@ impl Parts {
         if let Kind::Unsorted(_) = self.kind {
             let room = self.room(plan, 0)?.bytes();
             if let Kind::Unsorted(order) = core::mem::replace(&mut self.kind, Kind::Done) {
-                let keyed = Keyed::new(plan, &self.cost, order, room, Arc::default())?;
-                self.kind = Kind::Keys(Box::new(keyed));
+                let key_ranges = KeyRanges::new(plan, &self.cost, order, room, Arc::default())?;
+                self.kind = Kind::Keys(Box::new(key_ranges));
             }
         }
         let held = self.held();
@@ -257,9 +251,9 @@ impl Parts {
             Kind::Boxes(boxes) => {
                 boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
             }
-            Kind::Keys(keyed) => {
-                keyed.check_pace(&room, keyed::MOST_LOOKS)?;
-                keyed.next(plan, &self.cost, &room, share)
+            Kind::Keys(key_ranges) => {
+                key_ranges.check_pace(&room, MAX_LISTINGS)?;
+                key_ranges.next(plan, &self.cost, &room, share)
             }
             Kind::Runs(runs) => {
                 // Threads are counted in each run.
@@ -298,7 +292,8 @@ impl Parts {
     /// The error of a budget that is too small for a stream by keys, and for the whole query at
     /// once.
     fn too_small_for_keys(&self, plan: &Plan) -> Error {
-        let of_all = || Runs::default().next(plan, &self.cost, Limit { cells: u64::MAX, all: u64::MAX }, 0);
+        let of_all =
+            || TileRuns::default().next(plan, &self.cost, Limit { cells: u64::MAX, all: u64::MAX }, 0);
         let min = self.min_of_keys(plan).and_then(|keys| {
             // The sizes of values are known now, and with them what threads hold.
             let all = of_all()?.map_or(0, |all| all.bytes);
@@ -322,13 +317,13 @@ impl Parts {
         let overlapping = overlapping(plan);
         let a_cell = self.cost.per_cell().saturating_mul(overlapping);
         let values = values.saturating_mul(3).saturating_mul(overlapping);
-        let room = |stretches: u64| {
-            let notes = keyed::notes(plan).saturating_mul(stretches);
+        let room = |samples: u64| {
+            let notes = notes(plan).saturating_mul(samples);
             // Even with many stretches per tile, each has at least one cell.
-            let cells = cells.div_ceil(stretches.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
+            let cells = cells.div_ceil(samples.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
             cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
-        let min = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
+        let min = (1..=MAX_SAMPLES_PER_TILE).map(room).min().unwrap_or(a_cell);
         Ok(min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside))
     }
 
@@ -337,7 +332,7 @@ impl Parts {
     fn too_small_for_runs(&self, plan: &Plan) -> Error {
         let threads = to_u64(plan.array.context().threads);
         let beside = self.beside(plan);
-        match Runs::default().dearest(plan, &self.cost, threads) {
+        match TileRuns::default().dearest(plan, &self.cost, threads) {
             Ok(min) => too_small(self.budget, min.max(Room::min(0)).saturating_add(beside)).into(),
             Err(error) => error,
         }
@@ -346,7 +341,7 @@ impl Parts {
     /// The whole query in one part, if it fits. Otherwise its keys are listed.
     fn try_whole(&mut self, plan: &Plan) -> Result<Option<Option<Part>>> {
         let room = self.room(plan, 0)?;
-        let mut runs = Runs::default();
+        let mut runs = TileRuns::default();
         let limit = Limit { cells: room.bytes(), all: room.bytes() };
         let all = runs.next(plan, &self.cost, limit, 0)?;
         let Kind::Untried(order) = core::mem::replace(&mut self.kind, Kind::Done) else { return Ok(None) };
@@ -373,8 +368,8 @@ impl Parts {
         match (&mut self.kind, part.what) {
             (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
-            (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
-            (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
+            (Kind::Boxes(boxes), What::KeyRange(key_range, _)) => boxes.put_back_key_range(*key_range),
+            (Kind::Keys(key_ranges), What::KeyRange(key_range, _)) => key_ranges.put_back(*key_range),
             (kind @ Kind::Done, What::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not everything that deletes look
                 // at.
@@ -393,9 +388,9 @@ impl Parts {
         match (&mut self.kind, &part.what) {
             (Kind::Boxes(boxes), _) => gone = boxes.done(part),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
-            (Kind::Keys(keyed), What::Window(taken, _)) => {
-                keyed.advance(taken);
-                gone.retain(|fragment| !keyed.has_fragment(*fragment));
+            (Kind::Keys(key_ranges), What::KeyRange(key_range, _)) => {
+                key_ranges.advance(key_range);
+                gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
             _ => {}
         }
@@ -420,7 +415,7 @@ fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
         Some(_) => rarity(plan, &all_candidates(plan, Filter::All)?)?,
         None => None,
     };
-    Ok(SCALE.saturating_mul((rarity.unwrap_or(1) / DOUBT).clamp(1, MOST_RARE)))
+    Ok(SCALE.saturating_mul((rarity.unwrap_or(1) / SELECTIVITY_MARGIN).clamp(1, MAX_GROWTH_BY_CONDITION)))
 }
 
 /// The greatest number of fragments that overlap along the first dimension.
@@ -447,7 +442,7 @@ impl Part {
         match &self.what {
             What::Box(_) | What::Whole(_) => {}
             What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
-            What::Window(_, share) => plan.share = share.clone(),
+            What::KeyRange(_, share) => plan.share = share.clone(),
         }
         plan.share.room = Some(self.room.clone());
         Ok(plan)

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tdb_codec::{Layout, to_u64};
 
+use super::thresholds::MAX_REMEMBERED;
 use super::{Allowance, TileSet, for_each_part};
 use crate::buffers::index_of;
 use crate::chosen::{Chosen, TILE};
@@ -101,9 +102,6 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
     Ok(older.len())
 }
 
-/// The most ranges and conditions of which it is remembered which cells count.
-const MOST_KNOWN: usize = 2;
-
 /// What the parts of a query have found out together.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
@@ -138,7 +136,7 @@ impl Common {
         if plan.array.context().has_all_answers() {
             let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
             // A plan may be run again and again, with other ranges each time.
-            if found.len() >= MOST_KNOWN {
+            if found.len() >= MAX_REMEMBERED {
                 found.remove(0);
             }
             found.push(Found { ranges, condition, cells: cells.clone() });

@@ -12,13 +12,13 @@ use std::sync::Arc;
 
 use tdb_codec::to_u64;
 
-use super::runs::TileSet;
+use super::tile_runs::TileSet;
 use crate::order::window::{Key, KeyOrder, Window};
 use crate::sparse::select::TileSelection;
 
 /// Cells of a tile between two keys, both included.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct KeySample {
     fragment: usize,
     tile: usize,
     low: Key,
@@ -27,7 +27,7 @@ struct Stretch {
     bytes: u64,
 }
 
-impl Stretch {
+impl KeySample {
     fn held(&self) -> u64 {
         self.low.held().saturating_add(self.high.held()).saturating_add(64)
     }
@@ -35,10 +35,10 @@ impl Stretch {
 
 /// All cells of a query, in stretches, and the windows that have not been taken yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretches {
+pub(crate) struct KeySamples {
     order: Arc<KeyOrder>,
     /// Sorted by low key, then by high key.
-    stretches: Vec<Stretch>,
+    samples: Vec<KeySample>,
     from: Option<Key>,
     /// No cell from this key on is listed.
     horizon: Option<Key>,
@@ -52,7 +52,7 @@ pub(crate) struct Stretches {
 
 /// A batch of stretches.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct KeyRange {
     pub(crate) window: Window,
     pub(crate) tiles: TileSet,
     /// Whether a shorter window is possible.
@@ -60,11 +60,11 @@ pub(crate) struct Taken {
     to: Option<Key>,
 }
 
-impl Stretches {
+impl KeySamples {
     pub(crate) fn new(order: KeyOrder) -> Self {
         Self {
             order: Arc::new(order),
-            stretches: Vec::new(),
+            samples: Vec::new(),
             from: None,
             horizon: None,
             done: false,
@@ -81,11 +81,11 @@ impl Stretches {
 
     /// An empty list with the same settings, for what is left, or for what is left before the end
     /// of a window.
-    pub(super) fn anew(&self, before: Option<&Taken>) -> Self {
+    pub(super) fn anew(&self, before: Option<&KeyRange>) -> Self {
         let from = self.from.clone();
-        let horizon = before.and_then(|taken| taken.to.clone());
+        let horizon = before.and_then(|key_range| key_range.to.clone());
         let order = self.order.clone();
-        Self { order, from, horizon, stretches: Vec::new(), done: false, held: 0, finest: true, ..*self }
+        Self { order, from, horizon, samples: Vec::new(), done: false, held: 0, finest: true, ..*self }
     }
 
     /// Whether the next cells are not listed yet.
@@ -133,18 +133,18 @@ impl Stretches {
         };
         let len = cells.div_ceil(max.max(1)).max(1);
         self.finest &= len == 1;
-        for stretch in sorted.chunks(len) {
-            let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+        for sample in sorted.chunks(len) {
+            let (Some(first), Some(last)) = (sample.first(), sample.last()) else { continue };
             let (low, high) = (key(*first), key(*last));
             if self.horizon.as_ref().is_some_and(|horizon| order.compare_keys(&low, horizon).is_ge()) {
                 continue;
             }
-            let share = u128::from(bytes).saturating_mul(u128::from(to_u64(stretch.len())));
+            let share = u128::from(bytes).saturating_mul(u128::from(to_u64(sample.len())));
             let share = share.checked_div(u128::from(to_u64(cells))).unwrap_or(0);
             let bytes = u64::try_from(share).unwrap_or(u64::MAX);
-            let stretch = Stretch { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
-            self.held = self.held.saturating_add(stretch.held());
-            self.stretches.push(stretch);
+            let sample = KeySample { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
+            self.held = self.held.saturating_add(sample.held());
+            self.samples.push(sample);
         }
         if self.held > self.most_held {
             self.draw_in();
@@ -156,14 +156,14 @@ impl Stretches {
         self.sort();
         let order = self.order.clone();
         while self.held > self.most_held / 4 * 3 {
-            let (Some(first), Some(last)) = (self.stretches.first(), self.stretches.last()) else { return };
+            let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return };
             if order.compare_keys(&first.low, &last.low).is_eq() {
                 return;
             }
             // Other stretches that begin at this key must go too.
             let horizon = last.low.clone();
-            let behind = |stretch: &Stretch| order.compare_keys(&stretch.low, &horizon).is_ge();
-            while let Some(gone) = self.stretches.pop_if(|stretch| behind(stretch)) {
+            let behind = |sample: &KeySample| order.compare_keys(&sample.low, &horizon).is_ge();
+            while let Some(gone) = self.samples.pop_if(|sample| behind(sample)) {
                 self.held = self.held.saturating_sub(gone.held());
             }
             self.horizon = Some(horizon);
@@ -173,7 +173,7 @@ impl Stretches {
     /// Must be called after the last [`Self::add`].
     pub(crate) fn sort(&mut self) {
         let order = self.order.clone();
-        self.stretches.sort_by(|a, b| {
+        self.samples.sort_by(|a, b| {
             order.compare_keys(&a.low, &b.low).then_with(|| order.compare_keys(&a.high, &b.high))
         });
     }
@@ -185,12 +185,12 @@ impl Stretches {
 
     /// Whether cells of a fragment are left.
     pub(crate) fn has_fragment(&self, fragment: usize) -> bool {
-        self.stretches.iter().any(|stretch| stretch.fragment == fragment)
+        self.samples.iter().any(|sample| sample.fragment == fragment)
     }
 
     /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after
     /// the last cell.
-    pub(crate) fn next(&self, room: u64) -> Option<Taken> {
+    pub(crate) fn next(&self, room: u64) -> Option<KeyRange> {
         if self.done {
             return None;
         }
@@ -200,8 +200,8 @@ impl Stretches {
         // later than the window.
         let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
         let mut last: Option<&Key> = None;
-        for stretch in &self.stretches {
-            let low = &stretch.low;
+        for sample in &self.samples {
+            let low = &sample.low;
             let later = last.is_some_and(|last| self.order.compare_keys(last, low).is_lt())
                 && self.from.as_ref().is_none_or(|from| self.order.compare_keys(from, low).is_lt());
             if later {
@@ -212,7 +212,7 @@ impl Stretches {
                     break;
                 }
             }
-            sum = sum.saturating_add(stretch.bytes);
+            sum = sum.saturating_add(sample.bytes);
             if sum > room && end.is_some() {
                 to = end;
                 break;
@@ -223,29 +223,29 @@ impl Stretches {
         let divisible = first_end.is_some() && first_end != to;
         let to = to.cloned();
         let mut tiles: TileSet = BTreeMap::new();
-        for stretch in &self.stretches {
-            if to.as_ref().is_some_and(|to| self.order.compare_keys(&stretch.low, to).is_ge()) {
+        for sample in &self.samples {
+            if to.as_ref().is_some_and(|to| self.order.compare_keys(&sample.low, to).is_ge()) {
                 break;
             }
-            tiles.entry(stretch.fragment).or_default().push(stretch.tile);
+            tiles.entry(sample.fragment).or_default().push(sample.tile);
         }
         for own in tiles.values_mut() {
             own.sort_unstable();
             own.dedup();
         }
         let window = Window { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
-        Some(Taken { window, tiles, divisible, to })
+        Some(KeyRange { window, tiles, divisible, to })
     }
 
     /// Continues after a window.
-    pub(crate) fn advance(&mut self, taken: &Taken) {
-        let Some(to) = &taken.to else {
+    pub(crate) fn advance(&mut self, key_range: &KeyRange) {
+        let Some(to) = &key_range.to else {
             self.done = true;
-            self.stretches.clear();
+            self.samples.clear();
             return;
         };
         let order = self.order.clone();
-        self.stretches.retain(|stretch| order.compare_keys(&stretch.high, to).is_ge());
+        self.samples.retain(|sample| order.compare_keys(&sample.high, to).is_ge());
         self.from = Some(to.clone());
     }
 }
