@@ -1,8 +1,8 @@
 //! Aggregates over dense arrays, one space tile after the other.
 //!
-//! They are over the cells that some fragment has, whichever fields it has: a cell that lacks a field
-//! has its fill value, as in a read. Cells that were never written are counted, too, if there is no
-//! condition.
+//! They are over the cells that some fragment has, whichever fields it has: a cell that lacks a
+//! field has its fill value, as in a read. Cells that were never written are counted, too, if there
+//! is no condition.
 
 use tdb_codec::{to_u64, to_usize};
 
@@ -162,8 +162,8 @@ fn needs(
     Ok(needs)
 }
 
-/// Whether a box of whole tiles lies in the domain: statistics of tiles at the end of the domain may
-/// have counted the padding.
+/// Whether a box of whole tiles lies in the domain: statistics of tiles at the end of the domain
+/// may have counted the padding.
 fn in_domain(space: &Space, bounds: &Box) -> bool {
     let ends = space.dimensions().iter().map(tdb_schema::Dimension::last_ordinal);
     bounds.iter().zip(ends).all(|((_, high), last)| last.is_some_and(|last| *high <= last))

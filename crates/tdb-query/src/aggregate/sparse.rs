@@ -141,7 +141,7 @@ fn take_newest(
     Ok(older)
 }
 
-/// The tiles that must be columns at.
+/// The tiles that must be looked at.
 struct Tiles {
     /// Those whose cells all count, as far as they satisfy the condition.
     free: Vec<Candidate>,
@@ -151,8 +151,8 @@ struct Tiles {
     all_contested: bool,
 }
 
-/// Finds the tiles that must be columns at; the taker takes fragments and tiles whose statistics are
-/// enough.
+/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics
+/// are enough.
 fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
     let array = &plan.array;
     let rivals = plan.rivals();

@@ -114,9 +114,9 @@ impl WantedField {
         Ok(tally)
     }
 
-    /// The tally of `cells` cells from statistics, if these contain everything that is needed. `None`
-    /// for statistics means that the fragment does not have the field: all its cells have the fill
-    /// value.
+    /// The tally of `cells` cells from statistics, if these contain everything that is needed.
+    /// `None` for statistics means that the fragment does not have the field: all its cells have
+    /// the fill value.
     pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Result<Option<Tally>> {
         exact.map_or_else(|| self.of_fill(cells).map(Some), |exact| Ok(self.of_exact(exact, cells)))
     }

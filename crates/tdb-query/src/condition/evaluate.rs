@@ -260,8 +260,8 @@ fn in_list<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mas
     }
 }
 
-/// Cells that columns must be correct for although the present test looks at fewer: other tests will
-/// look at the others.
+/// Cells that columns must be correct for although the present test looks at fewer: other tests
+/// will look at the others.
 struct Base<'b> {
     outer: Option<&'b Self>,
     mask: &'b [u8],

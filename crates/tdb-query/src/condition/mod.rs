@@ -11,8 +11,8 @@
 //! Before that, a program uses the statistics of a tile, or its bounding rectangle (`prune`): a
 //! comparison that no value can satisfy, or that all values satisfy, needs no column.
 //! `tdb_snapshot::statistics` decides which statistics can be trusted. Delete conditions are
-//! programs too, so there is one evaluator. The conversion of operands
-//! is in `tdb_cells::operands`. The same statistics give planners an estimate of how many cells match (`selectivity`).
+//! programs too, so there is one evaluator. The conversion of operands is in `tdb_cells::operands`.
+//! The same statistics give planners an estimate of how many cells match (`selectivity`).
 //! Comparisons of the dimensions of sparse arrays become ranges of the query before all this
 //! (`intervals`).
 

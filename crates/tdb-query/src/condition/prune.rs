@@ -1,5 +1,5 @@
-//! Pruning: judges a condition by statistics, to find tiles in which no cell can match, and tiles in
-//! which all do.
+//! Pruning: judges a condition by statistics, to find tiles in which no cell can match, and tiles
+//! in which all do.
 
 use core::cmp::Ordering;
 

@@ -9,7 +9,8 @@ use super::prune::Verdict;
 use super::resolve::{Node, Program};
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 
-/// The share of cells that satisfy a test if nothing is known of their values; chosen, not measured.
+/// The share of cells that satisfy a test if nothing is known of their values; chosen, not
+/// measured.
 const UNKNOWN: f64 = 0.2;
 /// The share of reals that are equal to a number between their minimum and maximum; chosen, not
 /// measured.

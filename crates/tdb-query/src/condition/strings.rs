@@ -1,5 +1,5 @@
-//! Evaluates comparisons of strings: in one loop over strings back to back, and for dictionary codes
-//! once for each string that a wanted cell has.
+//! Evaluates comparisons of strings: in one loop over strings back to back, and for dictionary
+//! codes once for each string that a wanted cell has.
 
 use core::cmp::Ordering;
 
@@ -116,8 +116,8 @@ impl<'a> StringView<'a> {
         }
     }
 
-    /// Compares the heads of all strings, which are numbers, in loops without branches that depend on
-    /// them. The rest of a string matters only if its head is that of the constant.
+    /// Compares the heads of all strings, which are numbers, in loops without branches that depend
+    /// on them. The rest of a string matters only if its head is that of the constant.
     fn compare_heads(self, comparison: Comparison, operand: &[u8], mask: &mut [u8]) {
         let wanted = head(operand, 0, operand.len());
         let [below, above] =

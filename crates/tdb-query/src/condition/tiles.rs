@@ -63,7 +63,7 @@ impl FieldSource {
     }
 }
 
-/// Where the facts about a field's tiles come from.
+/// The source of the facts about a field's tiles.
 enum TileFacts {
     Nothing,
     Statistics(Box<Statistics>),
@@ -393,7 +393,7 @@ impl Decoded {
         !self.partly.as_ref().is_some_and(lacks)
     }
 
-    /// Where the bytes of a cell's string begin and end.
+    /// The start and end of a cell's string in `values`.
     pub(crate) fn ends(&self, cell: u32) -> Option<(u64, u64)> {
         let at = match &self.codes {
             Some(codes) => index_of(*codes.get(index_of(cell))?),

@@ -1,4 +1,5 @@
-//! A dimension as whole numbers that can be cut anywhere, and the amount of it between two of them.
+//! Axes of a query: dimensions as whole numbers that can be cut anywhere, and the length that is
+//! asked for between two of these.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::{Dimension, Range};
@@ -14,7 +15,7 @@ pub(super) struct Axis {
     kind: Kind,
     /// Disjoint intervals of numbers that the query asks for, ascending.
     asked: Vec<Interval>,
-    /// What is added to the distance between an interval's ends to get its length.
+    /// The difference between the length of an interval and the distance of its ends.
     step: f64,
     /// The first number that is asked for. Positions are measured from here, because `f64` cannot
     /// hold the distances of large integers exactly.
@@ -135,7 +136,7 @@ impl Axis {
         }
     }
 
-    /// The line, if there are space tiles along it.
+    /// The ordinal axis, if space tiles may lie along it.
     pub(super) fn tiled(&self) -> Option<&OrdinalAxis> {
         match &self.kind {
             Kind::Ordinals(ordinals) => Some(ordinals),

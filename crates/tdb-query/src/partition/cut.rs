@@ -1,4 +1,4 @@
-//! Cutting a box into boxes that follow each other in an order, each of about the same weight.
+//! Cuts a box into boxes that follow each other in an order, each of about the same weight.
 //!
 //! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the
 //! first part come before those in the next. So a box is cut along the first part; a single tile or
@@ -51,7 +51,7 @@ impl Cutting<'_> {
             Some((*low, *high, item.weight))
         });
         let strips = Strips { axis, along, dense: self.dense, weights: Weights::new(axis, spans) };
-        for strip in strips.all(span, boxes, part.saturating_add(1) < self.parts.len()) {
+        for strip in strips.all(span, boxes, part + 1 < self.parts.len()) {
             let mut inside = bounds.clone();
             if let Some(span) = inside.get_mut(dimension) {
                 *span = (strip.low, strip.high);
@@ -62,7 +62,7 @@ impl Cutting<'_> {
             }
             let within: Vec<Item> =
                 items.iter().filter_map(|item| clipped(item, axis, dimension, strip)).collect();
-            self.cut(&inside, &within, strip.boxes, part.saturating_add(1));
+            self.cut(&inside, &within, strip.boxes, part + 1);
         }
     }
 }

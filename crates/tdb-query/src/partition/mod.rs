@@ -2,7 +2,7 @@
 //!
 //! Parts are boxes that follow each other in the order of the result, so all versions of a cell are
 //! in the same part. The cost of a box is computed from metadata: the bytes of the tiles it touches
-//! (`tiles.rs`), spread evenly over the area they cover (`weight.rs`) along dimensions as lines of
+//! (`tiles.rs`), spread evenly over the area they cover (`weight.rs`) along dimensions as
 //! whole numbers (`axis.rs`). `cut.rs` chooses where to cut.
 
 mod axis;
@@ -114,6 +114,7 @@ fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
         // Ends of rectangles that are out of order are corrected.
         Some((low.clamp(*first, *last), high.clamp(low.clamp(*first, *last), *last)))
     };
+    // Weights decide where to cut, so that a tile without a place only makes parts less equal.
     let items = tiles.iter().filter_map(|tile| {
         let bounds = axes.iter().zip(tile.bounds.iter().zip(&all)).map(number).collect::<Option<_>>()?;
         Some(Item { bounds, weight: tile.weight })
@@ -143,7 +144,7 @@ fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
     }
 }
 
-/// The ranges of a query in a box.
+/// The ranges of a query in a box; `None` if they cannot be computed, and the query is not cut.
 fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
@@ -179,7 +180,7 @@ fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
     cut.filter(|ends| !empty(ends)).collect()
 }
 
-/// The ranges at some places of the sequences that were asked for.
+/// The ranges at some positions of the sequences that were asked for; `None` as for [`within`].
 fn at_places(plan: &Plan, ordinal_axes: &[OrdinalAxis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
@@ -189,8 +190,11 @@ fn at_places(plan: &Plan, ordinal_axes: &[OrdinalAxis], bounds: &Bounds, all: &B
         }
         let own = dimensions.get(index)?;
         let ends = ordinals.at(span.0, span.1).into_iter();
-        let ends = ends.map(|(low, high)| Ends { low: own.coordinate(low), high: own.coordinate(high) });
-        *ranges.get_mut(index)? = Some(ends.collect());
+        // An end without a coordinate would be open, and cells would be in two parts.
+        let ends = ends.map(|(low, high)| {
+            Some(Ends { low: Some(own.coordinate(low)?), high: Some(own.coordinate(high)?) })
+        });
+        *ranges.get_mut(index)? = Some(ends.collect::<Option<_>>()?);
     }
     Some(ranges)
 }

@@ -2,7 +2,7 @@
 //!
 //! If boxes would be nearly empty (for example, because one value of a real dimension touches more
 //! tiles than a batch has room for), there would be far too many of them: the rest is then divided
-//! by the keys of its cells (`keyed.rs`).
+//! by the keys of its cells (`key_ranges.rs`).
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub(super) struct Boxes {
     axes: Vec<OrdinalAxis>,
     all: Bounds,
     order: CellOrder,
-    /// Whether the lines' numbers are places in the sequence that was asked for.
+    /// Whether the numbers of the axes are positions in the sequence that was asked for.
     places: bool,
     /// The number of space tiles in all boxes of a dense array.
     dense_tiles: Option<f64>,
@@ -130,7 +130,7 @@ impl Boxes {
         self.model.min()
     }
 
-    /// The next box, or a window of one, in a share of the room. `scale` computes the share, and
+    /// The next box, or a key range of one, in a share of the room. `scale` computes the share, and
     /// `times` is its inverse.
     pub(super) fn next(
         &mut self,
@@ -157,7 +157,7 @@ impl Boxes {
             }
         }
         let fit = |bounds: &Bounds| self.model.cost(bounds, times) <= room.bytes();
-        let Some(piece) = self.cutter.next(fit) else { return Ok(None) };
+        let Some(piece) = self.cutter.next(fit)? else { return Ok(None) };
         let model = self.model.touched(&piece.bounds);
         let (touched, mut tiles) = (model.fragments, model.tiles);
         let (fixed, fetched) = if let Some(all) = self.dense_tiles {
@@ -172,7 +172,7 @@ impl Boxes {
         let room = Arc::new(room);
         let over = room.charge(fixed).and_then(|()| room.set_aside(fetched));
         if let Err(error) = over {
-            if self.cutter.put_back(piece) {
+            if self.cutter.put_back(piece)? {
                 return self.next(plan, cost, room.again(), scale, times * 2.0);
             }
             return Err(smallest(error).into());
@@ -188,15 +188,19 @@ impl Boxes {
                 continue;
             }
             let to = if self.places {
-                let ends = axis
-                    .at(span.0, span.1)
-                    .into_iter()
-                    .map(|(low, high)| Ok(Ends { low: own.coordinate(low), high: own.coordinate(high) }));
-                To::Exactly(RangeSet::new(own, ends)?)
+                let end = |number: u64| own.coordinate(number).or_internal(NO_COORDINATE).map(Some);
+                let ends = axis.at(span.0, span.1).into_iter();
+                let ends = ends.map(|(low, high)| Ok(Ends { low: end(low)?, high: end(high)? }));
+                let ends: Vec<Ends> = ends.collect::<Result<_>>()?;
+                To::Exactly(RangeSet::new(own, ends.into_iter().map(Ok))?)
             } else {
                 // Ends of the whole query stay as they were asked for, including open ends.
-                let low = if span.0 == all.0 { None } else { axis.low(span.0) };
-                let high = if span.1 == all.1 { None } else { axis.high(span.1) };
+                let end = |is_open: bool, coordinate: Option<Vec<u8>>| match is_open {
+                    true => Ok(None),
+                    false => coordinate.or_internal(NO_COORDINATE).map(Some),
+                };
+                let low = end(span.0 == all.0, axis.low(span.0))?;
+                let high = end(span.1 == all.1, axis.high(span.1))?;
                 To::Ends(Ends { low, high })
             };
             narrowed.push(Narrowed { dimension, to });
@@ -205,11 +209,11 @@ impl Boxes {
     }
 
     /// Takes a box back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back(&mut self, piece: CutBox) -> bool {
+    pub(super) fn put_back(&mut self, piece: CutBox) -> Result<bool> {
         self.cutter.put_back(piece)
     }
 
-    /// Takes a window of a box back, to be cut smaller. Fails if that is not possible.
+    /// Takes a key range of a box back, to be cut smaller. Fails if that is not possible.
     pub(super) fn put_back_key_range(&mut self, key_range: KeyRange) -> bool {
         self.key_ranges.as_mut().is_some_and(|key_ranges| key_ranges.put_back(key_range))
     }
@@ -253,13 +257,16 @@ pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Result<Plan> {
     Ok(plan)
 }
 
+/// The internal error of a box whose end has no coordinate: an open end would return cells twice.
+const NO_COORDINATE: &str = "the end of a box has no coordinate";
+
 /// Whether some dimension is asked for in several intervals.
 pub(crate) fn several(plan: &Plan) -> bool {
     let dimensions = &plan.array.schema().domain.dimensions;
     plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
 }
 
-/// The dimensions as lines; `None` if one is of strings.
+/// The dimensions as ordinal axes; `None` if one is of strings.
 pub(crate) fn ordinal_axes(plan: &Plan) -> Option<Vec<OrdinalAxis>> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;

@@ -1,4 +1,5 @@
-//! Estimates, from metadata alone, the memory that reading a box of an array takes.
+//! The cost model of boxes: estimates, from metadata alone, the memory that reading a box of an
+//! array takes.
 //!
 //! Each data tile covers a box (its MBR, or its place in a dense grid) and takes some bytes. A
 //! query's box is charged for the share of each tile that is inside it, as if cells were spread
@@ -35,8 +36,8 @@ struct Span {
     values: f64,
 }
 
-/// What a box touches, approximately: fragments, tiles (a part of a tile counts as a fraction), and
-/// stored cells.
+/// The data that a box touches, approximately: fragments, tiles (a part of a tile counts as a
+/// fraction), and stored cells.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub(crate) fragments: Vec<usize>,
@@ -78,7 +79,7 @@ pub(crate) struct CostModel {
 }
 
 impl CostModel {
-    /// The spread of a dense query: its cells, and the values of variable length.
+    /// The model of a dense query: its cells, and the values of variable length.
     pub(crate) fn dense(
         plan: &Plan,
         axes: Vec<OrdinalAxis>,
@@ -144,7 +145,7 @@ impl CostModel {
         Ok(model)
     }
 
-    /// The spread of a dense query with several intervals per dimension: the same for all cells. If
+    /// The model of a dense query with several intervals per dimension: the same for all cells. If
     /// ranges were asked for out of order, the result is held twice while it is put in order.
     pub(crate) fn places(plan: &Plan, axes: Vec<OrdinalAxis>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
@@ -163,7 +164,7 @@ impl CostModel {
         Ok(Self { spans: Vec::new(), axes, volume: each.saturating_add(cost.per_result_cell()), longest })
     }
 
-    /// The spread of the cells of sparse fragments.
+    /// The model of the cells of sparse fragments.
     pub(crate) fn sparse(
         plan: &Plan,
         axes: Vec<OrdinalAxis>,
@@ -267,7 +268,7 @@ impl CostModel {
         super::whole(touch + bytes * times)
     }
 
-    /// What a box touches.
+    /// The fragments, tiles and cells that a box touches.
     pub(crate) fn touched(&self, bounds: &Bounds) -> Touched {
         let ends = self.positions(bounds);
         let mut touched = Touched::default();
@@ -345,7 +346,7 @@ impl CostModel {
         Some(share)
     }
 
-    /// Bytes that the spread itself takes.
+    /// Bytes that the model itself takes.
     pub(crate) fn held(&self) -> u64 {
         let each = to_u64(size_of::<Span>().saturating_add(self.axes.len().saturating_mul(16)));
         to_u64(self.spans.capacity()).saturating_mul(each.saturating_add(16))

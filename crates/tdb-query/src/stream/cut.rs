@@ -10,6 +10,7 @@ use core::ops::ControlFlow;
 
 use super::ordinal_axis::{OrdinalAxis, last_where};
 use crate::order::Part;
+use crate::{OrInternal, Result};
 
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type Bounds = Vec<(u64, u64)>;
@@ -19,10 +20,10 @@ pub(crate) type Bounds = Vec<(u64, u64)>;
 pub(crate) struct Cutter {
     axes: Vec<OrdinalAxis>,
     parts: Vec<Part>,
-    /// What is left, the next box last, each with the part it may be cut along.
+    /// The boxes that are left, the next one last, each with the part of the sort key that it may
+    /// be cut along.
     left: Vec<(Bounds, usize)>,
-    /// Whether pieces of a tile are made equal: the cost of a piece then depends on its cells
-    /// alone.
+    /// Whether a tile is cut into equal boxes: the cost of a box then depends on its cells alone.
     even: bool,
 }
 
@@ -39,14 +40,14 @@ impl Cutter {
     }
 
     /// The next box that fits. A box that does not fit is returned only if it is a single cell.
-    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<CutBox> {
+    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Result<Option<CutBox>> {
         loop {
-            let (bounds, part) = self.left.pop()?;
+            let Some((bounds, part)) = self.left.pop() else { return Ok(None) };
             if part >= self.parts.len() || fit(&bounds) {
-                return Some(CutBox { bounds, part });
+                return Ok(Some(CutBox { bounds, part }));
             }
-            if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit) {
-                return Some(piece);
+            if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit)? {
+                return Ok(Some(piece));
             }
         }
     }
@@ -63,30 +64,35 @@ impl Cutter {
 
     /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a
     /// single cell.
-    pub(crate) fn put_back(&mut self, piece: CutBox) -> bool {
+    pub(crate) fn put_back(&mut self, piece: CutBox) -> Result<bool> {
         let CutBox { bounds, mut part } = piece;
         let before = self.left.len();
         while part < self.parts.len() {
             let half = bounds.clone();
-            let Some((dimension, low, high)) = self.span(&bounds, part) else { return false };
+            let (dimension, low, high) = self.span(&bounds, part)?;
             let unit = self.unit(part, low, high);
             if unit < high {
                 let middle = low.midpoint(high);
                 let fits = |piece: &Bounds| piece.get(dimension).is_some_and(|span| span.1 <= middle);
-                if let ControlFlow::Break(piece) = self.cut(half, part, fits) {
+                if let ControlFlow::Break(piece) = self.cut(half, part, fits)? {
                     self.left.push((piece.bounds, piece.part));
                 }
-                return self.left.len() > before;
+                return Ok(self.left.len() > before);
             }
-            part = part.saturating_add(1);
+            part += 1;
         }
-        false
+        Ok(false)
     }
 
-    /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest
-    /// is left for later.
-    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<CutBox> {
-        let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
+    /// Cuts a box that does not fit: returns the first box cut from it that fits, if there is one;
+    /// the rest is left for later.
+    fn cut(
+        &mut self,
+        bounds: Bounds,
+        part: usize,
+        fits: impl Fn(&Bounds) -> bool,
+    ) -> Result<ControlFlow<CutBox>> {
+        let (dimension, low, high) = self.span(&bounds, part)?;
         let within = |low: u64, high: u64| {
             let mut piece = bounds.clone();
             if let Some(span) = piece.get_mut(dimension) {
@@ -96,23 +102,23 @@ impl Cutter {
         };
         let unit = self.unit(part, low, high);
         if unit >= high {
-            self.left.push((bounds, part.saturating_add(1)));
-            return ControlFlow::Continue(());
+            self.left.push((bounds, part + 1));
+            return Ok(ControlFlow::Continue(()));
         }
         if !fits(&within(low, unit)) {
-            self.left.push((within(unit.saturating_add(1), high), part));
-            self.left.push((within(low, unit), part.saturating_add(1)));
-            return ControlFlow::Continue(());
+            self.left.push((within(unit + 1, high), part));
+            self.left.push((within(low, unit), part + 1));
+            return Ok(ControlFlow::Continue(()));
         }
         let max = last_where(unit, high, |end| fits(&within(low, end)));
         let end = self.align(part, low, max, high);
         if end < high {
-            self.left.push((within(end.saturating_add(1), high), part));
+            self.left.push((within(end + 1, high), part));
         }
-        ControlFlow::Break(CutBox { bounds: within(low, end), part })
+        Ok(ControlFlow::Break(CutBox { bounds: within(low, end), part }))
     }
 
-    /// The end of a piece that may extend to `max`: the end of a tile, if the piece contains one.
+    /// The end of a box that may extend to `max`: the end of a tile, if the box contains one.
     fn align(&self, part: usize, low: u64, max: u64, high: u64) -> u64 {
         let Some(part) = self.parts.get(part) else { return max };
         let Some(axis) = self.axis(part) else { return max };
@@ -136,10 +142,12 @@ impl Cutter {
         self.axes.get(dimension)
     }
 
-    fn span(&self, bounds: &Bounds, part: usize) -> Option<(usize, u64, u64)> {
-        let dimension = self.parts.get(part)?.dimension();
-        let (low, high) = *bounds.get(dimension)?;
-        Some((dimension, low, high))
+    /// The dimension of a part, and the interval of a box along it. Without it, the box would be
+    /// lost.
+    fn span(&self, bounds: &Bounds, part: usize) -> Result<(usize, u64, u64)> {
+        let part = self.parts.get(part).or_internal("a box is cut along a part that its order lacks")?;
+        let span = bounds.get(part.dimension()).or_internal("a box lacks a dimension of its order")?;
+        Ok((part.dimension(), span.0, span.1))
     }
 
     /// The end of the smallest interval starting at `low` that can be cut along the part.
@@ -204,13 +212,13 @@ mod tests {
             let mut seen = Vec::new();
             let mut last: Option<Vec<u64>> = None;
             let mut count = 0;
-            while let Some(piece) = cutter.next(|bounds| within(bounds, room)) {
+            while let Some(piece) = cutter.next(|bounds| within(bounds, room)).unwrap() {
                 count += 1;
                 prop_assert!(volume(&piece.bounds) <= room, "{:?} has more than {room} cells", piece.bounds);
                 if refuse != 0 && count % refuse == 0 && volume(&piece.bounds) > 1 {
                     let before = volume(&piece.bounds);
-                    prop_assert!(cutter.put_back(piece));
-                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap();
+                    prop_assert!(cutter.put_back(piece).unwrap());
+                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap().unwrap();
                     prop_assert!(volume(&again.bounds) < before);
                     cutter.left.push((again.bounds, again.part));
                     continue;
@@ -231,14 +239,14 @@ mod tests {
         let mut cutter =
             Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)) {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)).unwrap() {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
         let mut cutter =
             Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)) {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)).unwrap() {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [4, 9, 14, 19], "a tile that does not fit is cut into equal pieces");
@@ -248,7 +256,14 @@ mod tests {
     fn a_single_cell_cannot_be_put_back() {
         let mut cutter =
             Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
-        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap();
-        assert!(!cutter.put_back(piece));
+        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap().unwrap();
+        assert!(!cutter.put_back(piece).unwrap());
+    }
+
+    #[test]
+    fn a_box_without_a_dimension_of_its_order_is_a_fault_and_not_lost() {
+        let parts = vec![Part::Cell(1), Part::Cell(0)];
+        let mut cutter = Cutter::new(axes((10, 10)), parts, vec![(0, 9)], true);
+        assert!(cutter.next(|_| false).is_err());
     }
 }

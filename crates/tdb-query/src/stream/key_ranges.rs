@@ -1,5 +1,5 @@
-//! Divides a query by the keys of its cells (`keys.rs`): lists the keys, and makes a part of a
-//! window.
+//! Divides a query into ranges of the sort keys of its cells: lists samples of the keys
+//! (`key_samples.rs`), and makes parts of the ranges between them.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::sparse::filter::Filter;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::{Wanted, select};
 
-/// Lists the keys of a query's cells, those of each tile in at most `max` stretches. Returns how
+/// Lists the keys of a query's cells, at most `max` samples for each tile. Returns how
 /// many cells were decoded for this.
 fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
@@ -36,12 +36,12 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
         };
         for selection in select(&part, Wanted::Yes, Filter::All, &Keep::nothing(&part))? {
             let cells = to_u64(selection.len());
-            looked = looked.saturating_add(to_u64(selection.tile_cells));
+            looked += to_u64(selection.tile_cells);
             let whole = run.values(selection.fragment, selection.tile);
             let values =
                 whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
             let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
-            samples.add(&selection, max, bytes);
+            samples.add(&selection, max, bytes)?;
         }
         runs.forget(plan, run.tiles().keys().copied());
     }
@@ -55,9 +55,10 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
 pub(super) struct KeyRanges {
     samples: KeySamples,
     narrowed: Arc<Vec<Narrowed>>,
-    /// Most stretches of a tile.
+    /// The most samples of a tile.
     max: usize,
-    /// A window that must be listed in more stretches, because it has too many cells for one batch.
+    /// A key range that must be listed with more samples, because it has too many cells for one
+    /// batch.
     finer: Option<KeyRange>,
     /// The number of cells that were decoded to list keys: in all, and the first time.
     looked: u64,
@@ -95,7 +96,7 @@ impl KeyRanges {
         self.samples = self.samples.anew(self.finer.take().as_ref());
         plan.share.window = Some(Arc::new(self.samples.left()));
         let looked = note_in(&plan, cost, &mut self.samples, self.max, room)?;
-        self.looked = self.looked.saturating_add(looked);
+        self.looked += looked;
         Ok(())
     }
 
@@ -108,7 +109,8 @@ impl KeyRanges {
         Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
     }
 
-    /// The next window, in the share of the room that `scale` computes; `None` after the last cell.
+    /// The next key range, in the share of the room that `scale` computes; `None` after the last
+    /// cell.
     pub(super) fn next(
         &mut self,
         plan: &Plan,
@@ -124,7 +126,7 @@ impl KeyRanges {
         Ok(next_key_range(&self.samples, cost, room, target, &self.narrowed))
     }
 
-    /// Takes a window back, to be cut smaller. Fails if that is not possible.
+    /// Takes a key range back, to be cut smaller. Fails if that is not possible.
     pub(super) fn put_back(&mut self, key_range: KeyRange) -> bool {
         if key_range.divisible {
             return true;
@@ -134,7 +136,7 @@ impl KeyRanges {
         !finest
     }
 
-    /// Continues after a window.
+    /// Continues after a key range.
     pub(super) fn advance(&mut self, key_range: &KeyRange) {
         self.samples.advance(key_range);
     }
@@ -145,13 +147,13 @@ impl KeyRanges {
     }
 }
 
-/// Bytes of the stretches if every tile of all fragments is one stretch; at least the bytes of one.
+/// Bytes of the samples if every tile of all fragments has one; at least the bytes of one sample.
 pub(super) fn notes(plan: &Plan) -> u64 {
     let counts = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
     counts.fold(1, u64::saturating_add).saturating_mul(SAMPLE_BYTES)
 }
 
-/// The next window, whose cells cost no more than `target`, if there is a window this short.
+/// The next key range, whose cells cost no more than `target`, if there is a range this short.
 pub(super) fn next_key_range(
     samples: &KeySamples,
     cost: &CellCost,

@@ -1,4 +1,4 @@
-//! Batches for orders that boxes cannot be cut along: strings, and the Hilbert curve.
+//! Samples of sort keys, for orders that boxes cannot be cut along: strings, and the Hilbert curve.
 //!
 //! Coordinates are decoded twice. A first pass lists, for each tile, the keys of some of its cells,
 //! evenly spaced; the number of cells between two of them is known. A batch is then an interval of
@@ -15,8 +15,9 @@ use tdb_codec::to_u64;
 use super::tile_runs::TileSet;
 use crate::order::window::{Key, KeyOrder, Window};
 use crate::sparse::select::TileSelection;
+use crate::{Error, Result};
 
-/// Cells of a tile between two keys, both included.
+/// A sample of a tile's keys: the first and the last key of some consecutive cells.
 #[derive(Clone, Debug)]
 struct KeySample {
     fragment: usize,
@@ -33,7 +34,7 @@ impl KeySample {
     }
 }
 
-/// All cells of a query, in stretches, and the windows that have not been taken yet.
+/// The samples of all cells of a query, and the position of the next key range.
 #[derive(Clone, Debug)]
 pub(crate) struct KeySamples {
     order: Arc<KeyOrder>,
@@ -44,18 +45,18 @@ pub(crate) struct KeySamples {
     horizon: Option<Key>,
     done: bool,
     held: u64,
-    /// Bytes that stretches may take; they take more only if they all begin with the same key.
+    /// Bytes that samples may take; they take more only if they all begin with the same key.
     most_held: u64,
-    /// Whether each stretch is one cell.
+    /// Whether each sample is of one cell.
     finest: bool,
 }
 
-/// A batch of stretches.
+/// A range of keys, whose cells are a batch, and the tiles that may have some of them.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRange {
     pub(crate) window: Window,
     pub(crate) tiles: TileSet,
-    /// Whether a shorter window is possible.
+    /// Whether a shorter range is possible.
     pub(crate) divisible: bool,
     to: Option<Key>,
 }
@@ -74,13 +75,13 @@ impl KeySamples {
         }
     }
 
-    /// Limits the bytes that stretches may take.
+    /// Limits the bytes that samples may take.
     pub(super) fn within(self, most_held: u64) -> Self {
         Self { most_held, ..self }
     }
 
     /// An empty list with the same settings, for what is left, or for what is left before the end
-    /// of a window.
+    /// of a key range.
     pub(super) fn anew(&self, before: Option<&KeyRange>) -> Self {
         let from = self.from.clone();
         let horizon = before.and_then(|key_range| key_range.to.clone());
@@ -93,7 +94,7 @@ impl KeySamples {
         self.horizon.is_some() && self.from == self.horizon
     }
 
-    /// Whether each stretch is one cell.
+    /// Whether each sample is of one cell.
     pub(super) const fn is_finest(&self) -> bool {
         self.finest
     }
@@ -103,10 +104,14 @@ impl KeySamples {
         Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
-    /// Lists a tile's cells in `max` stretches; `bytes` is the cost of all its cells.
-    pub(crate) fn add(&mut self, selection: &TileSelection, max: usize, bytes: u64) {
+    /// Lists the keys of a tile in `max` samples; `bytes` is the cost of all its cells.
+    pub(crate) fn add(&mut self, selection: &TileSelection, max: usize, bytes: u64) -> Result<()> {
         let cells = selection.len();
         let order = self.order.clone();
+        // Without them, keys would be wrong, and cells lost.
+        if selection.coordinates.len() != order.dimensions.len() {
+            return Err(Error::internal("a selected cell has no key"));
+        }
         let value = |dimension: usize, at: usize| {
             let own = order.dimensions.get(dimension);
             let values = selection.coordinates.get(dimension).zip(own);
@@ -149,6 +154,7 @@ impl KeySamples {
         if self.held > self.most_held {
             self.draw_in();
         }
+        Ok(())
     }
 
     /// Moves the horizon closer, until the list takes somewhat less than it may.
@@ -160,7 +166,7 @@ impl KeySamples {
             if order.compare_keys(&first.low, &last.low).is_eq() {
                 return;
             }
-            // Other stretches that begin at this key must go too.
+            // Other samples that begin at this key must go too.
             let horizon = last.low.clone();
             let behind = |sample: &KeySample| order.compare_keys(&sample.low, &horizon).is_ge();
             while let Some(gone) = self.samples.pop_if(|sample| behind(sample)) {
@@ -178,7 +184,7 @@ impl KeySamples {
         });
     }
 
-    /// Bytes the stretches themselves hold.
+    /// Bytes that the samples themselves hold.
     pub(crate) const fn held(&self) -> u64 {
         self.held
     }
@@ -188,7 +194,7 @@ impl KeySamples {
         self.samples.iter().any(|sample| sample.fragment == fragment)
     }
 
-    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after
+    /// The next range whose cells cost at most `room`, or the shortest possible one. `None` after
     /// the last cell.
     pub(crate) fn next(&self, room: u64) -> Option<KeyRange> {
         if self.done {
@@ -196,8 +202,8 @@ impl KeySamples {
         }
         let mut sum = 0u64;
         let mut to: Option<&Key> = None;
-        // A window can end before a stretch that begins later than all stretches before it, and
-        // later than the window.
+        // A range can end before a sample that begins later than all samples before it, and later
+        // than the range.
         let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
         let mut last: Option<&Key> = None;
         for sample in &self.samples {
@@ -237,7 +243,7 @@ impl KeySamples {
         Some(KeyRange { window, tiles, divisible, to })
     }
 
-    /// Continues after a window.
+    /// Continues after a key range.
     pub(crate) fn advance(&mut self, key_range: &KeyRange) {
         let Some(to) = &key_range.to else {
             self.done = true;

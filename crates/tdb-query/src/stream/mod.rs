@@ -7,20 +7,20 @@
 //!   dimensions are of fixed size. Boxes follow each other in the order of the result: the query is
 //!   cut along the first part of the sort key (a space tile, or a coordinate along some dimension),
 //!   at the ends of tiles if possible; a single value that does not fit is cut along the next part.
-//!   The size of a box follows from an estimate (`spread`): the cells and value bytes of each tile,
-//!   spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
+//!   The size of a box follows from an estimate (`cost_model`): the cells and value bytes of each
+//!   tile, spread evenly over its MBR, or its place in a dense grid. Dense queries with several
 //!   ranges per dimension are cut by their places in the sequence that was asked for.
-//! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may
+//! - *Runs of tiles* (`tile_runs`), for sparse cells in storage order. Cells of fragments that may
 //!   replace each other's are read so, too, if boxes would read each tile several times: then it is
-//!   found out first which cells count (`choose`).
-//! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of
-//!   ranges, and for Hilbert order. A first pass decodes coordinates and lists up to 16 keys per
-//!   tile; a batch takes the cells between two of them. Nearly empty boxes are replaced by windows:
-//!   after 256 boxes of fewer than 16 cells (1,024 if a condition may be the reason), the rest is
-//!   taken by keys. The list of keys takes at most a quarter of the room. If it does not fit, the
-//!   first keys are kept, up to a horizon, and the cells after it are listed later; a window with
-//!   too many cells for a batch is listed with more keys. A stream that would list all its keys
-//!   more than a few times requests more room instead.
+//!   found out first which cells are visible (`visible_cells`).
+//! - *Key ranges* (`key_samples`, `key_ranges`), for string dimensions, whose order on disk is not
+//!   that of ranges, and for Hilbert order. A first pass decodes coordinates and lists up to 16
+//!   keys per tile; a batch takes the cells between two of them. Nearly empty boxes are replaced by
+//!   key ranges: after 256 boxes of fewer than 16 cells (1,024 if a condition may be the reason),
+//!   the rest is taken by keys. The list of keys takes at most a quarter of the room. If it does
+//!   not fit, the first keys are kept, up to a horizon, and the cells after it are listed later; a
+//!   key range with too many cells for a batch is listed with more keys. A stream that would list
+//!   all its keys more than a few times requests more room instead.
 //!
 //! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
 //! about to take (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they
@@ -41,8 +41,8 @@
 //!   dense array would take more than a quarter of the budget, or more than there is, they are read
 //!   chunk by chunk (`whole_query`): then it is 256 KiB of the file and two chunks, and what is
 //!   looked at counts among the cells. Values of variable length have no such chunks;
-//! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with
-//!   more than 65,536 tiles in a fragment, neighbours share an entry).
+//! - 160 bytes per fragment, and the cost model or the key samples themselves (about 100 bytes per
+//!   tile; with more than 65,536 tiles in a fragment, neighbours share an entry).
 //!
 //! The rest is for cells. Each costs its columns, a second copy of the widest of them, and if cells
 //! are sorted 52 bytes of keys in addition to its coordinates. Statistics that only save work are
@@ -51,7 +51,7 @@
 //!
 //! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is
 //! rejected with the least budget that works (`BudgetTooSmall`), in whole kibibytes; any smaller
-//! one is rejected, except for windows of keys, of which less may be enough. For boxes, the least
+//! one is rejected, except for key ranges, for which less may be enough. For boxes, the least
 //! is computed from the tiles that overlap at one place of a dimension, for the dimension with the
 //! fewest: at least one cell of each tile, with all values of variable length of the tile. Metadata
 //! does not tell how many cells share coordinates (duplicates, histories that consolidation kept):
@@ -118,8 +118,8 @@ pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
-    /// Whether it is to be found out first which cells count, so that no tile is read for several
-    /// parts.
+    /// Whether duplicates are resolved once, before the first batch, so that no tile is read for
+    /// several parts.
     chooses: bool,
     /// Everything was read, or something failed.
     done: bool,
@@ -190,7 +190,7 @@ impl Batches {
         loop {
             let small = self.parts.grows().then(|| self.parts.left());
             match (self.read_one(), small) {
-                // What is too little for a first batch is no error: more is allowed.
+                // Too little memory for a first batch is no error: more is allowed.
                 (
                     Err(Error::Query(QueryError::OverBudget { .. } | QueryError::BudgetTooSmall { .. })),
                     Some(small),
@@ -225,7 +225,7 @@ impl Batches {
             let cells = match run(&part.plan(&self.plan)?) {
                 Ok(cells) => cells,
                 Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
-                    if parts.put_back(part) {
+                    if parts.put_back(part)? {
                         continue;
                     }
                     return Err(share::smallest(error).into());
@@ -242,8 +242,8 @@ impl Batches {
         }
     }
 
-    /// Finds out which cells count; then tiles are read one after the other. If the memory is too
-    /// small for that, or for a tile, nothing changes.
+    /// Resolves duplicates: finds the visible cells, so that tiles are read one after the other. If
+    /// the memory is too small for that, or for a tile, nothing changes.
     fn choose(&mut self) -> Result<()> {
         let mut plan = self.plan.clone();
         plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
@@ -307,9 +307,9 @@ impl Iterator for Batches {
 
 impl core::iter::FusedIterator for Batches {}
 
-/// Whether it is better to find out which cells count before any batch is made: not for a caller
-/// who may need the first cells only, and not where tiles come from afar, because coordinates are
-/// then fetched twice.
+/// Whether to resolve duplicates once, before the first batch. This pays off only if the caller is
+/// likely to read every batch, and only on local storage: on a remote one the coordinates would be
+/// fetched twice.
 fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
     let contested = plan.array.schema().array_type == ArrayType::Sparse
         && plan.order == Layout::Unordered
@@ -318,7 +318,7 @@ fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
     contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
 }
 
-/// What the cells of batches may take while they are made, if the caller has limited it.
+/// The limits of the memory of a batch's cells while they are made, if the caller has set any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchSizes {
     /// The most of any batch.

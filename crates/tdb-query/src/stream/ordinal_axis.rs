@@ -1,4 +1,4 @@
-//! A dimension as a line of whole numbers, so that it can be cut anywhere.
+//! Ordinal axes: dimensions as whole numbers, which can be cut anywhere.
 
 use core::cmp::Ordering;
 
@@ -130,8 +130,8 @@ impl OrdinalAxis {
         self.dimension.datatype.physical().visit(ToF64(&value))
     }
 
-    /// How much longer an interval is than the distance between its ends: for integers there is a
-    /// cell at each end.
+    /// The difference between the length of an interval and the distance of its ends: for integers
+    /// there is a cell at each end.
     pub(crate) const fn step(&self) -> f64 {
         if self.real { f64::MIN_POSITIVE } else { 1.0 }
     }

@@ -37,7 +37,7 @@ impl Allowance {
 
 /// Runs a query without a result part by part, each with a share of the memory. If a part turns out
 /// to be too large and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again
-/// for its pieces.
+/// for the smaller parts.
 pub(crate) fn for_each_part(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -48,7 +48,7 @@ pub(crate) fn for_each_part(
         match run(&part.plan(plan)?) {
             Ok(()) => parts.done(plan, &part),
             Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
-                if !parts.put_back(part) {
+                if !parts.put_back(part)? {
                     return Err(share::smallest(error).into());
                 }
             }
@@ -67,7 +67,7 @@ pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
     if !plan.is_spared() || plan.share.tiles.is_some() {
         return plan;
     }
-    // What tiles take is in metadata, which may be far away.
+    // The sizes of tiles are in metadata, which may be far away.
     let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
     if plan.array.context().is_near() && fits().is_ok() { plan } else { plan.searching() }
 }
@@ -129,13 +129,13 @@ pub(crate) fn at_once(
     Ok(Some(part))
 }
 
-/// What tiles take together when all of their cells are selected.
+/// Bytes of tiles together when all of their cells are selected.
 fn cost_of_all(tiles: &[Candidate], per_cell: u64) -> u64 {
     tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
 }
 
-/// What a tile takes when all of its cells are selected: besides what cells cost then, a number, a
-/// timestamp and a flag per cell, what deletes look at, and the header of a list.
+/// Bytes of a tile when all of its cells are selected: besides those of the cells themselves, a
+/// number, a timestamp and a flag per cell, the columns of deletes, and the header of a list.
 fn cost(tile: &Candidate, per_cell: u64) -> u64 {
     to_u64(tile.tile_cells).saturating_mul(per_cell.saturating_add(4 + 8 + 1)).saturating_add(512)
 }

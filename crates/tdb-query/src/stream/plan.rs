@@ -1,4 +1,4 @@
-//! Plans the parts in which a query is read.
+//! Plans the parts in which a query is read, each small enough for the memory budget.
 
 use std::sync::Arc;
 
@@ -127,8 +127,8 @@ impl Parts {
         }
     }
 
-    /// What the least box takes, with all that is held beside it: a cell of each tile that there is
-    /// at one place, or some cells.
+    /// The bytes of the least box, with all that is held beside it: a cell of each tile that there
+    /// is at one place, or some cells.
     fn min_of_boxes(&self, plan: &Plan, boxes: &Boxes) -> u64 {
         let fixed = self.threads(plan).saturating_add(self.beside(plan)).saturating_add(boxes.held());
         Room::min(fixed).max(fixed.saturating_add(boxes.min()))
@@ -221,7 +221,7 @@ impl Parts {
         self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context().threads))
     }
 
-    /// What is held in addition to the room, whatever the batch is.
+    /// The bytes that are held in addition to the room, whatever the batch is.
     fn beside(&self, plan: &Plan) -> u64 {
         self.cost.per_batch(plan.array.fragments()).saturating_add(plan.share.beside)
     }
@@ -303,8 +303,8 @@ impl Parts {
         min.map_or_else(|error| error, |min| too_small(self.budget, min).into())
     }
 
-    /// What is enough for a stream by keys, which lists keys in a quarter of its room; less often
-    /// is, too.
+    /// A budget that is enough for a stream by key ranges, which lists keys in a quarter of its
+    /// room; less is often enough, too.
     fn min_of_keys(&self, plan: &Plan) -> Result<u64> {
         for fragment in plan.array.fragments() {
             // Records the size of its values.
@@ -312,14 +312,14 @@ impl Parts {
         }
         let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
         let (threads, beside) = (self.threads(plan), self.beside(plan));
-        // The shortest window has a stretch of each overlapping fragment, and one cell may contain
-        // all values of its tile.
+        // The shortest key range has a sample of each overlapping fragment, and one cell may
+        // contain all values of its tile.
         let overlapping = overlapping(plan);
         let a_cell = self.cost.per_cell().saturating_mul(overlapping);
         let values = values.saturating_mul(3).saturating_mul(overlapping);
         let room = |samples: u64| {
             let notes = notes(plan).saturating_mul(samples);
-            // Even with many stretches per tile, each has at least one cell.
+            // Even with many samples per tile, each has at least one cell.
             let cells = cells.div_ceil(samples.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
             cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
@@ -362,11 +362,11 @@ impl Parts {
 
     /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not
     /// possible.
-    pub(crate) fn put_back(&mut self, part: Part) -> bool {
+    pub(crate) fn put_back(&mut self, part: Part) -> Result<bool> {
         // Eventually this is 0, which gives the smallest possible part.
         self.scale /= 2;
-        match (&mut self.kind, part.what) {
-            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
+        Ok(match (&mut self.kind, part.what) {
+            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece)?,
             (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
             (Kind::Boxes(boxes), What::KeyRange(key_range, _)) => boxes.put_back_key_range(*key_range),
             (Kind::Keys(key_ranges), What::KeyRange(key_range, _)) => key_ranges.put_back(*key_range),
@@ -376,8 +376,8 @@ impl Parts {
                 *kind = Kind::Unsorted(order);
                 true
             }
-            _ => false,
-        }
+            _ => return Err(Error::internal("a part is put back that was not taken")),
+        })
     }
 
     /// Continues after a part that was read.
@@ -392,6 +392,7 @@ impl Parts {
                 key_ranges.advance(key_range);
                 gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
+            // A whole query is the only part, and other pairs do not occur.
             _ => {}
         }
         for fragment in gone.into_iter().filter_map(|number| plan.array.fragments().get(number)) {

@@ -41,6 +41,6 @@ pub(super) const GROWTH: u64 = 4;
 /// Entries of the cost model for each fragment: with more tiles, consecutive ones share an entry.
 pub(super) const MAX_SPANS: usize = 1 << 16;
 
-/// The inverse of the share of a budget that whole tiles may take. Where they would take more, tiles
-/// are read by chunk; these are decoded again for each part that has cells of them.
+/// The inverse of the share of a budget that whole tiles may take. Where they would take more,
+/// tiles are read by chunk; these are decoded again for each part that has cells of them.
 pub(super) const MAX_TILES_INVERSE: u64 = 4;

@@ -20,7 +20,7 @@ pub(crate) fn by_chunk(plan: Plan, budget: MemoryBudget, fits: impl Fn(&Plan) ->
         return plan;
     }
     let by_chunk = Plan { array: plan.array.by_chunk(), ..plan.clone() };
-    // Of small tiles, the sizes of values need not be read.
+    // If tiles are small, the sizes of their values need not be read.
     let cost = CellCost::new(&plan, false);
     let least = Room::min(cost.per_cell_looked_at());
     let without_values = |plan: &Plan| Overhead::threads(plan, &CellCost::new(plan, false));
@@ -33,7 +33,7 @@ pub(crate) fn by_chunk(plan: Plan, budget: MemoryBudget, fits: impl Fn(&Plan) ->
     if is_better { by_chunk } else { plan }
 }
 
-/// What a query that is run whole holds beside its cells.
+/// The memory that a query which is run whole holds beside its cells.
 #[derive(Debug)]
 pub(crate) struct Overhead {
     cost: CellCost,
@@ -58,7 +58,7 @@ impl Overhead {
         thread.saturating_mul(to_u64(plan.array.context().threads))
     }
 
-    /// What is held together with cells that take this much.
+    /// The memory that is held, with cells that take this much.
     pub(crate) fn with(&self, cells: u64) -> u64 {
         Room::min(self.bytes).max(self.bytes.saturating_add(cells))
     }

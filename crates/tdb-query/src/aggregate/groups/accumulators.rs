@@ -1,5 +1,5 @@
-//! Accumulators of grouped aggregates: the null counts, sums, minima and maxima of a field, for each
-//! group.
+//! Accumulators of grouped aggregates: the null counts, sums, minima and maxima of a field, for
+//! each group.
 
 use std::borrow::Cow;
 
@@ -401,7 +401,7 @@ impl Accumulators {
     fn push_extreme(&self, field: &WantedField, group: usize, min: bool, data: &mut Vec<u8>) -> Result<()> {
         match if min { &self.minima } else { &self.maxima } {
             Extremes::None => {
-                return Err(Error::internal("extremes are asked for that were not columns for"));
+                return Err(Error::internal("extremes are asked for that were not looked for"));
             }
             Extremes::Numbers(all) => {
                 let none = if min { u64::MAX } else { 0 };

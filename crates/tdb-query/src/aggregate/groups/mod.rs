@@ -4,8 +4,8 @@
 //! distinct values of each key get ids in the order in which they appear (`key_values`), with
 //! several keys pairs of these ids do (`composite_keys`), so that a group is an id, and the
 //! accumulators of all groups are lists by that id (`accumulators`). A thread adds up runs of tiles
-//! that have about 2^17 cells (`run_groups`); the runs are merged in their order (`group_table`), so
-//! that neither the order of the groups nor sums of reals depend on the number of threads. Where
+//! that have about 2^17 cells (`run_groups`); the runs are merged in their order (`group_table`),
+//! so that neither the order of the groups nor sums of reals depend on the number of threads. Where
 //! groups turn out to be many, the cells are partitioned by their keys instead (`partitioned`).
 
 mod accumulators;
@@ -186,8 +186,8 @@ impl Taker for Grouping<'_> {
 }
 
 impl Grouping<'_> {
-    /// Adds the cells of some runs of tiles to `groups`. If their tiles cannot be read, or memory is
-    /// too small for them, `groups` are as before.
+    /// Adds the cells of some runs of tiles to `groups`. If their tiles cannot be read, or memory
+    /// is too small for them, `groups` are as before.
     fn add(
         &self,
         groups: &mut Groups,
@@ -234,7 +234,7 @@ impl Grouping<'_> {
             let mut groups = RunGroups::new(self.query, state);
             for selection in run {
                 groups.add(self.query, self.sources, selection, keep, state)?;
-                // So many runs wait to be merged.
+                // At most this many runs wait to be merged.
                 let waiting = groups.held().saturating_mul(parallel::HELD);
                 check(state.ids.groups(), to_u64(state.ids.held().saturating_add(waiting)))?;
             }

@@ -139,7 +139,8 @@ impl StringKeys {
         }
         let id = self.push(string);
         let Self { table, hashes, bytes, places, .. } = self;
-        // The table has only ids of strings that are here; a wrong hash would only hide one of them.
+        // The table has only ids of strings that are here; a wrong hash would only hide one of
+        // them.
         let hash_of = |(digest, id): &(StringDigest, u32)| {
             hashes.of(*digest, || string_of(places, bytes, *id).unwrap_or_default())
         };

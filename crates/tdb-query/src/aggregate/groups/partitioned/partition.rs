@@ -17,8 +17,8 @@ use crate::{Error, Result};
 pub(super) struct Partition {
     /// The words of the groups' keys: for each word, that of each group.
     words: Vec<Vec<u64>>,
-    /// The ids of the groups, each beside a tag that decides nearly all comparisons: the only word of
-    /// the key, or a hash of all words.
+    /// The ids of the groups, each beside a tag that decides nearly all comparisons: the only word
+    /// of the key, or a hash of all words.
     table: HashTable<(u64, u32)>,
     hasher: RandomState,
     pub(super) counts: Vec<u64>,

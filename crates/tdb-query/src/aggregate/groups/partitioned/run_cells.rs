@@ -310,8 +310,8 @@ impl<'a> PartitionCells<'a> {
     }
 }
 
-/// The partition of each cell, or group, by a hash of its key's words. Another process finds the same,
-/// so that the order of groups is the same.
+/// The partition of each cell, or group, by a hash of its key's words. Another process finds the
+/// same, so that the order of groups is the same.
 pub(super) fn partitions_of(words: &[Vec<u64>]) -> Vec<u8> {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hashes = vec![0u64; words.first().map_or(0, Vec::len)];
