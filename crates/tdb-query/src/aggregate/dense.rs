@@ -21,6 +21,14 @@ use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{OrInternal, Result, parallel};
 
+/// The fields of the aggregates, and whether each is still open: the tallies of the others are
+/// known from statistics.
+#[derive(Clone, Copy)]
+struct OpenFields<'a> {
+    wanted: &'a [WantedField],
+    open: &'a [bool],
+}
+
 /// Some cells: how many there are, and the tally of each wanted field.
 struct Tallies {
     cells: u64,
@@ -77,11 +85,11 @@ pub(super) fn run(
         }
     }
     match memory {
-        None => scan(plan, program, (wanted, &open), &mut |more| total.add(wanted, more))?,
+        None => scan(plan, program, OpenFields { wanted, open: &open }, &mut |more| total.add(wanted, more))?,
         Some(memory) => stream::for_each_part(plan, memory, |part| {
             // If a part turns out too large, what it has added so far must be dropped.
             let mut found = Vec::new();
-            scan(part, program, (wanted, &open), &mut |more| {
+            scan(part, program, OpenFields { wanted, open: &open }, &mut |more| {
                 found.push(more);
                 Ok(())
             })?;
@@ -95,7 +103,7 @@ pub(super) fn run(
 fn scan(
     plan: &Plan,
     program: &Program,
-    (wanted, open): (&[WantedField], &[bool]),
+    OpenFields { wanted, open }: OpenFields<'_>,
     add: &mut dyn FnMut(Tallies) -> Result<()>,
 ) -> Result<()> {
     let context = plan.array.context();
@@ -114,13 +122,22 @@ fn scan(
     });
     let parts: Vec<(Vec<u64>, Region)> = parts.collect();
     if let Some(ahead) = &context.ahead {
-        let needs = needs(&space, &matcher, condition.as_ref(), (wanted, open), &parts, context)?;
+        let needs =
+            needs(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
         plan.fetch_if_it_fits(ahead, &needs);
     }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         let mut mask = vec![0u8; part.cells()];
         written.paint(&part, &mut mask);
-        of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), mask, worker)
+        of_part(
+            &space,
+            &matcher,
+            condition.as_ref(),
+            OpenFields { wanted, open },
+            (&index, &part),
+            mask,
+            worker,
+        )
     };
     let workers = Worker::sharing(context.threads, parts.len());
     parallel::run(context.threads, parts, workers, of_part)?.into_iter().try_for_each(add)
@@ -131,7 +148,7 @@ fn needs(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
-    (wanted, open): (&[WantedField], &[bool]),
+    OpenFields { wanted, open }: OpenFields<'_>,
     parts: &[(Vec<u64>, Region)],
     context: &Context,
 ) -> Result<Needs> {
@@ -235,7 +252,7 @@ fn of_part(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
-    (wanted, open): (&[WantedField], &[bool]),
+    OpenFields { wanted, open }: OpenFields<'_>,
     (index, part): (&[u64], &Region),
     mut mask: Vec<u8>,
     worker: &mut Worker,

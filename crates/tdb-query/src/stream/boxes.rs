@@ -14,7 +14,7 @@ use super::cost_model::CostModel;
 use super::cut::{Bounds, CutBox, Cutter};
 use super::key_ranges::KeyRanges;
 use super::key_samples::KeyRange;
-use super::ordinal_axis::OrdinalAxis;
+use super::ordinal_axis::{OrdinalAxis, interval_len};
 use super::plan::{Part, What};
 use super::thresholds::{
     MAX_BARREN_BOXES, MAX_BARREN_BOXES_WITH_CONDITION, MAX_LISTINGS_OF_BOX, MIN_CELLS_OF_BOX,
@@ -319,13 +319,13 @@ fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
         let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
         let (first, last) =
             if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
-        last.saturating_sub(first).saturating_add(1) as f64
+        interval_len(first, last) as f64
     });
     tiles.product()
 }
 
-/// Number of cells of a box.
+/// Number of cells of a box; `u64::MAX` if there are more.
 pub(crate) fn volume(bounds: &Bounds) -> u64 {
-    let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
+    let counts = bounds.iter().map(|(low, high)| interval_len(*low, *high));
     counts.fold(1, u64::saturating_mul)
 }

@@ -9,9 +9,10 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::RTree;
 use tdb_schema::Range;
 
+use super::boxes::volume;
 use super::cost::{CellCost, VarSizes};
 use super::cut::Bounds;
-use super::ordinal_axis::OrdinalAxis;
+use super::ordinal_axis::{OrdinalAxis, interval_len};
 use super::thresholds::MAX_SPANS;
 use crate::dense::sources::tile_strides;
 use crate::plan::Plan;
@@ -126,7 +127,7 @@ impl CostModel {
             let tile_box = |tile: usize| -> Bounds {
                 let axes = grid.iter().zip(&strides).zip(&extents).zip(&domain);
                 axes.map(|(((span, stride), extent), domain)| {
-                    let count = span.1.saturating_sub(span.0).saturating_add(1);
+                    let count = interval_len(span.0, span.1);
                     let place = to_u64(tile).checked_div(*stride).and_then(|at| at.checked_rem(count));
                     let index = span.0.saturating_add(place.unwrap_or(0));
                     let Some(extent) = extent else { return *domain };
@@ -254,10 +255,7 @@ impl CostModel {
 
     /// The cost of a box, if there are `times` as many cells as estimated.
     pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> u64 {
-        let cells = bounds.iter().fold(1u64, |product, (low, high)| {
-            product.saturating_mul(high.saturating_sub(*low).saturating_add(1))
-        });
-        let (mut touch, mut bytes) = (0.0, cells.saturating_mul(self.volume) as f64);
+        let (mut touch, mut bytes) = (0.0, volume(bounds).saturating_mul(self.volume) as f64);
         let ends: Vec<(f64, f64)> = self.positions(bounds);
         for span in &self.spans {
             if let Some(share) = self.share(span, &ends) {

@@ -8,7 +8,7 @@
 
 use core::ops::ControlFlow;
 
-use super::ordinal_axis::{OrdinalAxis, last_where};
+use super::ordinal_axis::{OrdinalAxis, interval_len, last_where};
 use crate::order::Part;
 use crate::{OrInternal, Result};
 
@@ -132,8 +132,8 @@ impl Cutter {
         if !self.even {
             return max;
         }
-        let cells = axis.tile_last(low, high).saturating_sub(low).saturating_add(1);
-        let pieces = cells.div_ceil(max.saturating_sub(low).saturating_add(1));
+        let cells = interval_len(low, axis.tile_last(low, high));
+        let pieces = cells.div_ceil(interval_len(low, max));
         low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(max)
     }
 

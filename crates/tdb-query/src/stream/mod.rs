@@ -174,8 +174,9 @@ impl Batches {
         }
         let sets = self.plan.ranges.iter().zip(&schema.domain.dimensions);
         let count = |intervals: Vec<(u64, u64)>| {
-            let counts = intervals.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
-            to_usize(counts.fold(0, u64::saturating_add))
+            let add =
+                |sum: u64, (low, high): (u64, u64)| sum.checked_add(high.checked_sub(low)?.checked_add(1)?);
+            to_usize(intervals.into_iter().try_fold(0, add)?)
         };
         sets.map(|(set, dimension)| count(set.ordinals(dimension)?)).collect()
     }

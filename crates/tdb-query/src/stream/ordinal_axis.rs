@@ -44,16 +44,14 @@ impl OrdinalAxis {
         let mut asked = Vec::with_capacity(intervals.len());
         for (low, high) in intervals {
             asked.push((at, *low, *high));
-            at = at.saturating_add(high.saturating_sub(*low)).saturating_add(1);
+            at = at.saturating_add(interval_len(*low, *high));
         }
         Self { asked, ..self }
     }
 
     /// Number of places.
     pub(crate) fn places(&self) -> u64 {
-        self.asked
-            .iter()
-            .fold(0, |sum, (_, low, high)| sum.saturating_add(high.saturating_sub(*low)).saturating_add(1))
+        self.asked.iter().fold(0, |sum, (_, low, high)| sum.saturating_add(interval_len(*low, *high)))
     }
 
     /// The integers at places `from..=to`, as intervals in the order they were asked for.
@@ -185,6 +183,11 @@ impl OrdinalAxis {
     }
 }
 
+/// The number of integers in `low..=high`; one less for all of the 2^64.
+pub(crate) const fn interval_len(low: u64, high: u64) -> u64 {
+    high.saturating_sub(low).saturating_add(1)
+}
+
 /// The last number of `low..=high` for which `holds` is true. It must be true for `low`, and never
 /// true again after it was false.
 pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
@@ -192,7 +195,7 @@ pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool
     if low >= high || holds(high) {
         return high.max(low);
     }
-    while high.saturating_sub(low) > 1 {
+    while high - low > 1 {
         let middle = low.midpoint(high);
         if holds(middle) { low = middle } else { high = middle }
     }
