@@ -16,6 +16,7 @@
 //! Comparisons of the dimensions of sparse arrays become ranges of the query before all this
 //! (`intervals`).
 
+mod decoded;
 mod evaluate;
 mod intervals;
 mod prune;
@@ -28,10 +29,11 @@ mod view;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use self::decoded::Decoded;
 pub use self::evaluate::Columns;
 pub(crate) use self::prune::Verdict;
 pub use self::resolve::{Program, ProgramField};
 pub(crate) use self::strings::{StringView, string_at, word_at};
-pub(crate) use self::tiles::{Decoded, Sources, TileColumns, fragment_of};
+pub(crate) use self::tiles::{Sources, TileColumns, fragment_of};
 pub use self::view::{ColumnView, typed};
 pub(crate) use self::view::{numbered, picked};
