@@ -23,7 +23,7 @@ pub(super) struct Counts {
 pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-cells", Counts { defaults: 34, arms: 1, saturating: 165 }),
     ("tdb-snapshot", Counts { defaults: 18, arms: 2, saturating: 97 }),
-    ("tdb-query", Counts { defaults: 42, arms: 5, saturating: 663 }),
+    ("tdb-query", Counts { defaults: 41, arms: 4, saturating: 556 }),
     ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 138 }),
     ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 114 }),
     ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 61 }),

@@ -152,7 +152,7 @@ impl WantedField {
             Sum::Integer(sum) => Sum::Integer(sum.saturating_mul(i128::from(times))),
             Sum::Real(sum) => Sum::Real(sum * times as f64),
         };
-        let (valid, nulls) = (one.valid.saturating_mul(times), one.nulls.saturating_mul(times));
+        let (valid, nulls) = (one.valid * times, one.nulls * times);
         let extremes = one.extremes.filter(|_| cells > 0);
         Ok(Tally { valid, nulls, total, extremes, has_nan: one.has_nan && cells > 0 })
     }

@@ -200,7 +200,7 @@ impl Texts {
     /// second.
     fn value(&self, number: u64) -> Vec<u8> {
         let (at, part) = (number / Self::ONE, number % Self::ONE);
-        let (low, high) = (self.end(at), self.end(at.saturating_add(1)));
+        let (low, high) = (self.end(at), self.end(at + 1));
         let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
         let word = |value: &[u8]| {
             let mut word = [0; 8];

@@ -109,17 +109,17 @@ impl Strips<'_> {
                 let before = heavy.low.checked_sub(1).filter(|before| *before >= at);
                 strips.extend(before.map(|before| Strip { low: at, high: before, boxes: 1 }));
                 strips.push(heavy);
-                left = left.saturating_sub(heavy.boxes).saturating_sub(usize::from(before.is_some()));
+                left -= heavy.boxes + usize::from(before.is_some());
                 done = self.through(heavy.high);
                 if heavy.high >= high {
                     return strips;
                 }
-                at = heavy.high.saturating_add(1);
+                at = heavy.high + 1;
                 continue;
             }
             let Some(end) = self.end((at, high), best, (done, share)) else { break };
             strips.push(Strip { low: at, high: end, boxes: 1 });
-            (at, done, left) = (end.saturating_add(1), self.through(end), left.saturating_sub(1));
+            (at, done, left) = (end + 1, self.through(end), left - 1);
         }
         // A single place that is left may be cut further, several may not.
         let single = self.unit((at, high), at).1 >= high;
@@ -138,7 +138,7 @@ impl Strips<'_> {
         };
         let before = number.checked_sub(1).filter(|before| *before >= low);
         let before = before.and_then(|before| ordinals.tile_end(low, before, high));
-        (before.map_or(low, |before| before.saturating_add(1)), ordinals.tile_last(number, high))
+        (before.map_or(low, |before| before + 1), ordinals.tile_last(number, high))
     }
 
     /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes
@@ -151,15 +151,15 @@ impl Strips<'_> {
         left: usize,
     ) -> Option<Strip> {
         let (first, last) = self.unit((low, high), number);
-        let below = if first > low { self.through(first.saturating_sub(1)) } else { done };
+        let below = if first > low { self.through(first - 1) } else { done };
         let weight = self.through(last) - below;
         if weight <= HEAVY * share {
             return None;
         }
         // Without tiles before or after it, the strip extends to that end.
-        let before = first > low && self.weights.has_some(low, first.saturating_sub(1));
-        let behind = last < high && self.weights.has_some(last.saturating_add(1), high);
-        let others = usize::from(before).saturating_add(usize::from(behind));
+        let before = first > low && self.weights.has_some(low, first - 1);
+        let behind = last < high && self.weights.has_some(last + 1, high);
+        let others = usize::from(before) + usize::from(behind);
         let max = left.checked_sub(others).filter(|max| *max > 1)?;
         let shares = to_usize(whole(weight / share - 0.5)).unwrap_or(max).clamp(2, max);
         let (low, high) = (if before { first } else { low }, if behind { last } else { high });

@@ -15,7 +15,7 @@ use super::cut::{Bounds, CutBox, Cutter};
 use super::key_ranges::KeyRanges;
 use super::key_samples::KeyRange;
 use super::ordinal_axis::{OrdinalAxis, interval_len};
-use super::plan::{Part, What};
+use super::plan::{Part, PartSource};
 use super::thresholds::{
     MAX_BARREN_BOXES, MAX_BARREN_BOXES_WITH_CONDITION, MAX_LISTINGS_OF_BOX, MIN_CELLS_OF_BOX,
 };
@@ -177,7 +177,7 @@ impl Boxes {
             }
             return Err(smallest(error).into());
         }
-        Ok(Some(Part { what: What::Box(piece), narrowed, room, tiles, touched }))
+        Ok(Some(Part { source: PartSource::Box(piece), narrowed, room, tiles, touched }))
     }
 
     fn narrowed(&self, plan: &Plan, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
@@ -222,8 +222,8 @@ impl Boxes {
     pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
         let touched = &part.touched;
         let mut gone = core::mem::replace(&mut self.touched, touched.clone());
-        let key_range = match &part.what {
-            What::KeyRange(key_range, _) => Some(key_range),
+        let key_range = match &part.source {
+            PartSource::KeyRange(key_range, _) => Some(key_range),
             _ => None,
         };
         if key_range.is_none() && self.dense_tiles.is_none() {

@@ -8,7 +8,7 @@ use tdb_codec::{to_u64, to_usize};
 use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
 use super::key_samples::{KeyRange, KeySamples};
-use super::plan::{Part, What};
+use super::plan::{Part, PartSource};
 use super::thresholds::{FINER, MAX_SAMPLES_PER_TILE, SAMPLE_BYTES};
 use super::tile_runs::{Limit, TileRuns};
 use crate::Result;
@@ -172,5 +172,5 @@ pub(super) fn next_key_range(
     let counted = BatchScope { room: Some(room.clone()), ..BatchScope::default() };
     let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
     let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
-    Some(Part { what: What::KeyRange(Box::new(key_range), share), narrowed, room, tiles, touched })
+    Some(Part { source: PartSource::KeyRange(Box::new(key_range), share), narrowed, room, tiles, touched })
 }

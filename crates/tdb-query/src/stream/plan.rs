@@ -59,7 +59,7 @@ pub(super) enum Kind {
 /// One part.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(super) what: What,
+    pub(super) source: PartSource,
     /// Dimensions in which it covers less than the whole query.
     pub(super) narrowed: Arc<Vec<Narrowed>>,
     pub(super) room: Arc<Room>,
@@ -69,7 +69,7 @@ pub(crate) struct Part {
 }
 
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum PartSource {
     Box(CutBox),
     Run(TileRun, Arc<TileSet>),
     Whole(KeyOrder),
@@ -77,7 +77,7 @@ pub(super) enum What {
 }
 
 /// The state of [`Parts`] that changes from part to part.
-pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
+pub(super) type PartsState = (u64, Kind, Option<MemoryBudget>);
 
 impl Parts {
     pub(crate) fn new(
@@ -148,12 +148,12 @@ impl Parts {
     }
 
     /// A copy of the state, for [`Self::go_back`].
-    pub(super) fn left(&self) -> Left {
+    pub(super) fn left(&self) -> PartsState {
         (self.scale, self.kind.clone(), self.growing)
     }
 
     /// Restores an earlier state.
-    pub(super) fn go_back(&mut self, (scale, kind, growing): Left) {
+    pub(super) fn go_back(&mut self, (scale, kind, growing): PartsState) {
         (self.scale, self.kind, self.growing) = (scale, kind, growing);
     }
 
@@ -254,8 +254,8 @@ impl Parts {
                 };
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
-                let (what, room) = (What::Run(run, set), Arc::new(room));
-                Ok(Some(Part { what, narrowed: Arc::default(), room, tiles, touched }))
+                let (source, room) = (PartSource::Run(run, set), Arc::new(room));
+                Ok(Some(Part { source, narrowed: Arc::default(), room, tiles, touched }))
             }
             Kind::Untried(_) | Kind::Unsorted(_) | Kind::Done => Ok(None),
         }
@@ -284,8 +284,8 @@ impl Parts {
                 return Ok(None);
             };
             let tiles = to_u64(all.len()) as f64;
-            let (what, narrowed, touched) = (What::Whole(order), Arc::default(), Vec::new());
-            return Ok(Some(Some(Part { what, narrowed, room, tiles, touched })));
+            let (source, narrowed, touched) = (PartSource::Whole(order), Arc::default(), Vec::new());
+            return Ok(Some(Some(Part { source, narrowed, room, tiles, touched })));
         }
         self.kind = Kind::Unsorted(order);
         Ok(None)
@@ -296,12 +296,12 @@ impl Parts {
     pub(crate) fn put_back(&mut self, part: Part) -> Result<bool> {
         // Eventually this is 0, which gives the smallest possible part.
         self.scale /= 2;
-        Ok(match (&mut self.kind, part.what) {
-            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece)?,
-            (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
-            (Kind::Boxes(boxes), What::KeyRange(key_range, _)) => boxes.put_back_key_range(*key_range),
-            (Kind::Keys(key_ranges), What::KeyRange(key_range, _)) => key_ranges.put_back(*key_range),
-            (kind @ Kind::Done, What::Whole(order)) => {
+        Ok(match (&mut self.kind, part.source) {
+            (Kind::Boxes(boxes), PartSource::Box(piece)) => boxes.put_back(piece)?,
+            (Kind::Runs(runs), PartSource::Run(run, _)) => runs.put_back(run),
+            (Kind::Boxes(boxes), PartSource::KeyRange(key_range, _)) => boxes.put_back_key_range(*key_range),
+            (Kind::Keys(key_ranges), PartSource::KeyRange(key_range, _)) => key_ranges.put_back(*key_range),
+            (kind @ Kind::Done, PartSource::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not everything that deletes look
                 // at.
                 *kind = Kind::Unsorted(order);
@@ -316,10 +316,10 @@ impl Parts {
         self.grow();
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(self.most);
         let mut gone: Vec<usize> = part.touched.clone();
-        match (&mut self.kind, &part.what) {
+        match (&mut self.kind, &part.source) {
             (Kind::Boxes(boxes), _) => gone = boxes.done(part),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
-            (Kind::Keys(key_ranges), What::KeyRange(key_range, _)) => {
+            (Kind::Keys(key_ranges), PartSource::KeyRange(key_range, _)) => {
                 key_ranges.advance(key_range);
                 gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
@@ -354,10 +354,10 @@ impl Part {
     /// The part as a query.
     pub(crate) fn plan(&self, whole: &Plan) -> Result<Plan> {
         let mut plan = narrow(whole, &self.narrowed)?;
-        match &self.what {
-            What::Box(_) | What::Whole(_) => {}
-            What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
-            What::KeyRange(_, share) => plan.share = share.clone(),
+        match &self.source {
+            PartSource::Box(_) | PartSource::Whole(_) => {}
+            PartSource::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
+            PartSource::KeyRange(_, share) => plan.share = share.clone(),
         }
         plan.share.room = Some(self.room.clone());
         Ok(plan)

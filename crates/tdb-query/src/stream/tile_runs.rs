@@ -145,7 +145,7 @@ impl TileRuns {
         while self.waiting.is_empty() {
             let number = self.fragment;
             let Some(fragment) = plan.array.fragments().get(number) else { return Ok(None) };
-            self.fragment = number.saturating_add(1);
+            self.fragment = number + 1;
             let tiles = candidates(plan, number, fragment)?;
             if tiles.is_empty() {
                 fragment.forget();

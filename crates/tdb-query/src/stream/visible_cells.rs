@@ -110,12 +110,12 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
 /// The visible cells that the parts of a query have found together.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
-    found: Mutex<Vec<Found>>,
+    found: Mutex<Vec<Remembered>>,
 }
 
 /// The cells that count of a query with these ranges and this condition.
 #[derive(Debug)]
-struct Found {
+struct Remembered {
     ranges: Vec<RangeSet>,
     condition: Option<QueryCondition>,
     cells: Arc<Chosen>,
@@ -144,7 +144,7 @@ impl Common {
             if found.len() >= MAX_REMEMBERED {
                 found.remove(0);
             }
-            found.push(Found { ranges, condition, cells: cells.clone() });
+            found.push(Remembered { ranges, condition, cells: cells.clone() });
         }
         Ok(cells)
     }
