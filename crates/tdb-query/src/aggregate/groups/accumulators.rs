@@ -150,9 +150,9 @@ pub(super) fn each_group<S: Copy, V>(
     values: impl IntoIterator<Item = V>,
     mut run: impl FnMut(S, V) -> S,
 ) -> Result<()> {
+    let Some((first, others)) = groups.split_first() else { return Ok(()) };
     let values = values.into_iter();
     check_count(groups, &values)?;
-    let Some((first, others)) = groups.split_first() else { return Ok(()) };
     let changes = groups.iter().zip(others).filter(|(group, next)| group != next).count();
     if changes > groups.len() / 4 {
         return each(slots, groups, values, |slot, value| *slot = run(*slot, value));
@@ -435,6 +435,16 @@ mod tests {
             assert!(each(&mut sums[..1], &groups, 1.., |sum, value: u64| *sum += value).is_err());
         }
         assert!(each_group(&mut [0u64; 0], &[], [1u64], |sum, value| sum + value).is_ok());
+    }
+
+    #[test]
+    fn a_cell_without_a_value_is_a_fault_and_not_left_out() {
+        let mut sums = [0u64; 2];
+        for groups in [[0u32, 1, 0], [0, 0, 0]] {
+            assert!(each_group(&mut sums, &groups, [1u64, 2], |sum, value| sum + value).is_err());
+            assert!(each(&mut sums, &groups, [1u64, 2], |sum, value| *sum += value).is_err());
+        }
+        assert_eq!(sums, [0, 0]);
     }
 
     #[test]
