@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use tdb_storage::{TEMPORARY, join};
 use tdb_storage::{Durability, LocalStorage, Storage, WriteStorage};
+use tdb_storage::{TEMPORARY, join};
 
 use crate::entry;
 use crate::origin::FileId;

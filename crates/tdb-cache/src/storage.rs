@@ -4,11 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tdb_storage::{other_answer, range_from};
 use tdb_storage::{
     ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
     StoredFile, Tally, WriteStorage,
 };
+use tdb_storage::{other_answer, range_from};
 
 use crate::front::Front;
 

@@ -1,8 +1,8 @@
 //! Aggregates over dense arrays, one space tile after the other.
 //!
-//! They are over the cells that some fragment has, whichever fields it has: what lacks a field is
-//! its fill value, as in a read. The cells that nobody wrote are counted, too, if there is no
-//! condition.
+//! They are over the cells that some fragment has, whichever fields it has: a cell that lacks a
+//! field has its fill value, as in a read. Cells that were never written are counted, too, if there
+//! is no condition.
 
 use tdb_codec::{to_u64, to_usize};
 
@@ -21,19 +21,27 @@ use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{OrInternal, Result, parallel};
 
+/// The fields of the aggregates, and whether each is still open: the tallies of the others are
+/// known from statistics.
+#[derive(Clone, Copy)]
+struct OpenFields<'a> {
+    wanted: &'a [WantedField],
+    open: &'a [bool],
+}
+
 /// Some cells: how many there are, and the tally of each wanted field.
-struct Found {
+struct Tallies {
     cells: u64,
     tallies: Vec<Tally>,
 }
 
-impl Found {
+impl Tallies {
     fn nothing(wanted: &[WantedField]) -> Self {
         Self { cells: 0, tallies: wanted.iter().map(WantedField::nothing).collect() }
     }
 
     fn add(&mut self, wanted: &[WantedField], more: Self) -> Result<()> {
-        self.cells = self.cells.saturating_add(more.cells);
+        self.cells += more.cells;
         for ((field, tally), more) in wanted.iter().zip(&mut self.tallies).zip(more.tallies) {
             field.add(tally, more)?;
         }
@@ -53,7 +61,7 @@ pub(super) fn run(
     // Unwritten cells count, too, if there is no condition.
     let all =
         plan.condition.is_none().then(|| Space::new(plan)).transpose()?.map(|space| to_u64(space.cells()));
-    let mut total = Found::nothing(wanted);
+    let mut total = Tallies::nothing(wanted);
     let looks = !wanted.is_empty() || all.is_none();
     let Some(written) = array.bounds().filter(|_| looks) else {
         return Ok((all.unwrap_or(0), total.tallies));
@@ -77,11 +85,11 @@ pub(super) fn run(
         }
     }
     match memory {
-        None => scan(plan, program, (wanted, &open), &mut |more| total.add(wanted, more))?,
+        None => scan(plan, program, OpenFields { wanted, open: &open }, &mut |more| total.add(wanted, more))?,
         Some(memory) => stream::for_each_part(plan, memory, |part| {
             // If a part turns out too large, what it has added so far must be dropped.
             let mut found = Vec::new();
-            scan(part, program, (wanted, &open), &mut |more| {
+            scan(part, program, OpenFields { wanted, open: &open }, &mut |more| {
                 found.push(more);
                 Ok(())
             })?;
@@ -95,8 +103,8 @@ pub(super) fn run(
 fn scan(
     plan: &Plan,
     program: &Program,
-    (wanted, open): (&[WantedField], &[bool]),
-    add: &mut dyn FnMut(Found) -> Result<()>,
+    OpenFields { wanted, open }: OpenFields<'_>,
+    add: &mut dyn FnMut(Tallies) -> Result<()>,
 ) -> Result<()> {
     let context = plan.array.context();
     let space = Space::new(plan)?;
@@ -114,24 +122,33 @@ fn scan(
     });
     let parts: Vec<(Vec<u64>, Region)> = parts.collect();
     if let Some(ahead) = &context.ahead {
-        let needs = needs(&space, &matcher, condition.as_ref(), (wanted, open), &parts, context)?;
+        let needs =
+            needs(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
         plan.fetch_if_it_fits(ahead, &needs);
     }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
         let mut mask = vec![0u8; part.cells()];
         written.paint(&part, &mut mask)?;
-        of_part(&space, &matcher, condition.as_ref(), (wanted, open), (&index, &part), mask, worker)
+        of_part(
+            &space,
+            &matcher,
+            condition.as_ref(),
+            OpenFields { wanted, open },
+            (&index, &part),
+            mask,
+            worker,
+        )
     };
     let workers = Worker::sharing(context.threads, parts.len());
     parallel::run(context.threads, parts, workers, of_part)?.into_iter().try_for_each(add)
 }
 
-/// What looking at the parts reads, as far as statistics do not answer.
+/// The byte ranges that looking at the parts reads, as far as statistics are not enough.
 fn needs(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
-    (wanted, open): (&[WantedField], &[bool]),
+    OpenFields { wanted, open }: OpenFields<'_>,
     parts: &[(Vec<u64>, Region)],
     context: &Context,
 ) -> Result<Needs> {
@@ -146,14 +163,14 @@ fn needs(
             let facts = |field: usize| columns.facts(field);
             verdict = condition.program.verdict(0, &facts);
             for field in condition.program.undecided(0, &facts) {
-                condition.fields.get(field).map_or(Ok(()), &mut add)?;
+                add(condition.fields.get(field).or_internal("a program has no field with this number")?)?;
             }
         }
         for ((own, field), open) in matcher.fields.iter().zip(wanted).zip(open) {
             if !*open || verdict == Verdict::None {
                 continue;
             }
-            // What is known of the whole part is not read.
+            // Parts whose statistics are enough are not read.
             if verdict != Verdict::All || of_statistics(space, own, field, index, part)?.is_none() {
                 add(own)?;
             }
@@ -162,8 +179,8 @@ fn needs(
     Ok(needs)
 }
 
-/// Whether a box of whole tiles lies in the domain: statistics of tiles at its end may have counted
-/// the padding.
+/// Whether a box of whole tiles lies in the domain: statistics of tiles at the end of the domain
+/// may have counted the padding.
 fn in_domain(space: &Space, bounds: &Box) -> bool {
     let ends = space.dimensions().iter().map(tdb_schema::Dimension::last_ordinal);
     bounds.iter().zip(ends).all(|((_, high), last)| last.is_some_and(|last| *high <= last))
@@ -173,7 +190,7 @@ fn in_domain(space: &Space, bounds: &Box) -> bool {
 /// overlaps another, all lie in the query, and all consist of whole tiles.
 fn whole_fragments(plan: &Plan, program: &Program, wanted: &[WantedField]) -> Result<Vec<Option<Tally>>> {
     let array = &plan.array;
-    let Some(fragments) = whole_and_apart(plan)? else { return Ok(Vec::new()) };
+    let Some(fragments) = whole_and_disjoint(plan)? else { return Ok(Vec::new()) };
     let sources = Sources::new(array.context(), program, array.fragments());
     let mut tallies: Vec<_> = wanted.iter().map(|field| Some(field.nothing())).collect();
     for number in fragments {
@@ -195,7 +212,7 @@ fn whole_fragments(plan: &Plan, program: &Program, wanted: &[WantedField]) -> Re
 }
 
 /// The numbers of the fragments that reach into a query, if all cells of each count.
-fn whole_and_apart(plan: &Plan) -> Result<Option<Vec<usize>>> {
+fn whole_and_disjoint(plan: &Plan) -> Result<Option<Vec<usize>>> {
     let space = Space::new(plan)?;
     let mut domains: Vec<(Box, usize)> = Vec::new();
     for (number, fragment) in plan.array.fragments().iter().enumerate() {
@@ -217,16 +234,16 @@ fn whole_and_apart(plan: &Plan) -> Result<Option<Vec<usize>>> {
     }
     domains.sort_unstable();
     // Only neighbours along the first dimension can overlap.
-    let apart = domains.iter().enumerate().all(|(at, (domain, _))| {
+    let disjoint = domains.iter().enumerate().all(|(at, (domain, _))| {
         let end = domain.first().map_or(0, |span| span.1);
-        let near = domains.iter().skip(at.saturating_add(1));
+        let near = domains.iter().skip(at + 1);
         near.take_while(|(other, _)| other.first().is_some_and(|span| span.0 <= end))
             .all(|(other, _)| intersect(domain, other).is_none())
     });
     // Sums of reals are added in the order of the fragments.
     let mut numbers: Vec<usize> = domains.into_iter().map(|(_, number)| number).collect();
     numbers.sort_unstable();
-    Ok(apart.then_some(numbers))
+    Ok(disjoint.then_some(numbers))
 }
 
 /// Adds up the cells of a part of a space tile that are 1 in `mask`, as far as they satisfy the
@@ -235,12 +252,12 @@ fn of_part(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
-    (wanted, open): (&[WantedField], &[bool]),
+    OpenFields { wanted, open }: OpenFields<'_>,
     (index, part): (&[u64], &Region),
     mut mask: Vec<u8>,
     worker: &mut Worker,
-) -> Result<Found> {
-    let mut found = Found::nothing(wanted);
+) -> Result<Tallies> {
+    let mut found = Tallies::nothing(wanted);
     if !mask.contains(&1) {
         return Ok(found);
     }
@@ -291,7 +308,9 @@ fn of_statistics(
     let Some(only) = own.sources.single_tile(space, index, part).filter(|only| only.all) else {
         return Ok(None);
     };
-    let Some(statistics) = own.statistics.get(only.source).and_then(Option::as_ref) else { return Ok(None) };
+    let statistics =
+        own.statistics.get(only.source).or_internal("a source has no place for its statistics")?;
+    let Some(statistics) = statistics else { return Ok(None) };
     // The statistics of a consolidated fragment's tile include the fill values outside the
     // fragment's domain.
     if !in_domain(space, &space.tile_box(index)) || only.cells != space.tile_cells {

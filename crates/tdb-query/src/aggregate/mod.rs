@@ -30,7 +30,7 @@ use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
-use crate::{QueryError, Result};
+use crate::{OrInternal, QueryError, Result};
 
 /// The value of an aggregate.
 #[derive(Clone, Debug, PartialEq)]
@@ -111,7 +111,7 @@ pub(crate) fn run(
     aggregates: Vec<Aggregate>,
     memory: Option<Allowance>,
 ) -> Result<Vec<AggregateValue>> {
-    let (program, wanted, places) = resolve(&plan, &aggregates)?;
+    let (program, wanted, field_positions) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory)?;
     if let Some(ahead) = &plan.array.context().ahead {
@@ -121,53 +121,57 @@ pub(crate) fn run(
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
         ArrayType::Sparse => sparse::run(&plan, &program, &wanted, memory)?,
     };
-    let values = aggregates.into_iter().zip(places).map(|(aggregate, place)| {
-        let field = place.and_then(|place| Some((wanted.get(place)?, tallies.get(place)?)));
-        value(aggregate, count, field)
+    let values = aggregates.into_iter().zip(field_positions).map(|(aggregate, position)| {
+        let field = |position: usize| {
+            wanted.get(position).zip(tallies.get(position)).or_internal("an aggregate has no field")
+        };
+        Ok(value(aggregate, count, position.map(field).transpose()?))
     });
-    Ok(values.collect())
+    values.collect()
 }
 
 /// The fields of the aggregates, each once, and for each aggregate the position of its field.
 type Resolved = (Program, Vec<WantedField>, Vec<Option<usize>>);
 
-fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved, QueryError> {
+fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved> {
     let schema = plan.array.schema();
     let mut program = Program::default();
     let mut wanted: Vec<WantedField> = Vec::new();
-    let mut places = Vec::with_capacity(aggregates.len());
+    let mut field_positions = Vec::with_capacity(aggregates.len());
     for aggregate in aggregates {
         let Some(name) = aggregate.field() else {
-            places.push(None);
+            field_positions.push(None);
             continue;
         };
         let field = schema.field(name).ok_or_else(|| unknown_field(schema, name))?;
-        let place = program.field(schema, &field);
-        if place == wanted.len() {
+        let position = program.field(schema, &field);
+        if position == wanted.len() {
             wanted.push(WantedField::new(ColumnSpec::new(schema, &field)));
         }
-        let Some(slot) = wanted.get_mut(place) else { continue };
+        let slot = wanted.get_mut(position).or_internal("a field of the program is not wanted")?;
         let cells = || slot.cells();
         let aggregate = || aggregate.clone();
         if schema.array_type == ArrayType::Dense && matches!(field.kind, FieldKind::Dimension(_)) {
-            return Err(QueryError::Aggregate(AggregateError::DenseDimension { aggregate: aggregate() }));
+            return Err(
+                QueryError::Aggregate(AggregateError::DenseDimension { aggregate: aggregate() }).into()
+            );
         }
         match aggregate().function() {
             AggregateFunction::Sum | AggregateFunction::Mean if !slot.is_number() => {
                 let error = AggregateError::NotNumbers { aggregate: aggregate(), cells: cells() };
-                return Err(QueryError::Aggregate(error));
+                return Err(QueryError::Aggregate(error).into());
             }
             AggregateFunction::Min | AggregateFunction::Max if !slot.is_number() && !slot.is_text() => {
                 let error = AggregateError::NotOrdered { aggregate: aggregate(), cells: cells() };
-                return Err(QueryError::Aggregate(error));
+                return Err(QueryError::Aggregate(error).into());
             }
             AggregateFunction::Sum | AggregateFunction::Mean => slot.needs.sum = true,
             AggregateFunction::Min | AggregateFunction::Max => slot.needs.extremes = true,
             AggregateFunction::Count | AggregateFunction::NullCount => {}
         }
-        places.push(Some(place));
+        field_positions.push(Some(position));
     }
-    Ok((program, wanted, places))
+    Ok((program, wanted, field_positions))
 }
 
 fn unknown_field(schema: &ArraySchema, name: &str) -> QueryError {
@@ -193,8 +197,8 @@ fn value(aggregate: Aggregate, count: u64, field: Option<(&WantedField, &Tally)>
         (AggregateFunction::Min | AggregateFunction::Max, Some((field, tally))) => {
             cell_val_num = field.spec.cell_val_num;
             let min = aggregate.function() == AggregateFunction::Min;
-            let ends = tally.extremes.clone();
-            (field.spec.datatype, ends.map(|(low, high)| if min { low } else { high }), false)
+            let extremes = tally.extremes.clone();
+            (field.spec.datatype, extremes.map(|(low, high)| if min { low } else { high }), false)
         }
     };
     let has_nan = match (aggregate.function(), field) {

@@ -1,4 +1,5 @@
-//! Aggregates over sparse arrays.
+//! Aggregates over sparse arrays: from statistics where all cells of a fragment or tile count, else
+//! from decoded tiles.
 //!
 //! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells
 //! count. The other tiles are *contested*: only the newest version of each of their cells counts.
@@ -41,7 +42,7 @@ pub(super) fn run(
     Ok((totals.count, totals.tallies))
 }
 
-/// What takes the cells that count.
+/// Takes the cells of a query that count.
 pub(super) trait Taker {
     /// Takes all cells of a fragment, if its statistics are enough for that.
     fn whole_fragment(&mut self, index: usize, fragment: &Fragment) -> Result<bool>;
@@ -134,7 +135,7 @@ fn take_newest(
     }
     let mut older = 0usize;
     stream::for_each_part(plan, memory, |part| {
-        older = older.saturating_add(take(part, all_candidates(part, Filter::All)?)?);
+        older += take(part, all_candidates(part, Filter::All)?)?;
         Ok(())
     })?;
     Ok(older)
@@ -150,8 +151,8 @@ struct Tiles {
     all_contested: bool,
 }
 
-/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics are
-/// enough.
+/// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics
+/// are enough.
 fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
     let array = &plan.array;
     let rivals = plan.rivals()?;
@@ -170,7 +171,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
         };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
-        // Of a part that is made of tiles, the statistics of a fragment say too much.
+        // The statistics of a fragment do not describe a part that is made of some of its tiles.
         let all = plan.share.tiles.is_none();
         all_contested &= !alone;
         if alone && all && inside && !deletes && !filters_time(plan, fragment) {
@@ -198,7 +199,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
                 {
                     continue;
                 }
-                _ => {}
+                Verdict::All | Verdict::Some => {}
             }
             free.push(candidate);
         }
@@ -206,7 +207,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
     Ok(Tiles { free, contested, all_contested })
 }
 
-/// Adds up fields.
+/// Counts cells, and tallies their fields.
 struct Totals<'s> {
     threads: usize,
     sources: &'s Sources<'s>,
@@ -217,7 +218,7 @@ struct Totals<'s> {
 
 impl Totals<'_> {
     fn add(&mut self, cells: u64, more: Vec<Tally>) -> Result<()> {
-        self.count = self.count.saturating_add(cells);
+        self.count += cells;
         for ((field, tally), more) in self.wanted.iter().zip(&mut self.tallies).zip(more) {
             field.add(tally, more)?;
         }
@@ -238,6 +239,7 @@ impl Taker for Totals<'_> {
 
     fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
         let (sources, wanted) = (self.sources, self.wanted);
+        // An estimate of the work.
         let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
         let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
         let threads = parallel::worth(self.threads, bytes);
@@ -324,7 +326,7 @@ fn of_selection(
     worker: &mut Worker,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;
-    let mut looked = Looked::new(sources, selection, keep, worker)?;
+    let mut columns = SelectedColumns::new(sources, selection, keep, worker)?;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
         // For a whole tile, statistics may be enough for one field and not for another.
@@ -335,14 +337,14 @@ fn of_selection(
                 continue;
             }
         }
-        let tally = looked.look(index, |view, cells, chosen| field.of_column(view, cells, chosen))?;
+        let tally = columns.with(index, |view, cells, chosen| field.of_column(view, cells, chosen))?;
         tallies.push(tally.unwrap_or_else(|| field.of_fill(selection.len()))?);
     }
     Ok(tallies)
 }
 
 /// The selected cells of a tile, field by field.
-pub(super) struct Looked<'s> {
+pub(super) struct SelectedColumns<'s> {
     program: &'s Program,
     selection: &'s TileSelection,
     keep: &'s Keep<'s>,
@@ -350,7 +352,7 @@ pub(super) struct Looked<'s> {
     columns: TileColumns<'s>,
 }
 
-impl<'s> Looked<'s> {
+impl<'s> SelectedColumns<'s> {
     pub(super) fn new(
         sources: &'s Sources<'_>,
         selection: &'s TileSelection,
@@ -371,18 +373,19 @@ impl<'s> Looked<'s> {
         self.selection.len()
     }
 
-    /// Runs a function on a column of the field and the numbers of the selected cells in it: `None`
-    /// for all of as many as the function is told. `None` if the fragment does not have the field,
-    /// and its cells the fill value.
-    pub(super) fn look<R>(
+    /// Runs a function on a column of a field, its number of cells, and the numbers of the selected
+    /// ones (`None` for all). Returns `None` if the fragment does not have the field, so that its
+    /// cells have the fill value.
+    pub(super) fn with<R>(
         &mut self,
         field: usize,
         run: impl FnOnce(ColumnView<'_>, usize, Option<&[u32]>) -> R,
     ) -> Result<Option<R>> {
         let selection = self.selection;
-        let kept = self.program.fields.get(field);
-        let size = kept.and_then(|program| program.spec.cell_size);
-        if let Some(kept) = kept.and_then(|program| self.keep.take_selected(selection, program.kind)) {
+        let program =
+            self.program.fields.get(field).or_internal("a program has no field with this number")?;
+        let size = program.spec.cell_size;
+        if let Some(kept) = self.keep.take_selected(selection, program.kind) {
             return Ok(Some(run(kept.view().complete(selection.len(), size)?, selection.len(), None)));
         }
         let Some(view) = self.columns.column(field, &self.mask)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! The counts, sum and extremes of some cells of a field.
+//! Tallies: the counts, sum, minimum and maximum of some cells of a field.
 
 use core::cmp::Ordering;
 
@@ -18,21 +18,21 @@ pub(super) struct WantedField {
     pub(super) needs: Needs,
 }
 
-/// What must be computed for a field's cells, in addition to the number of nulls.
+/// The parts of a field's tally that its aggregates need, in addition to the number of nulls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
     pub(super) sum: bool,
     pub(super) extremes: bool,
 }
 
-/// The counts, sum and extremes of some cells of a field.
+/// The counts, sum, minimum and maximum of some cells of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tally {
     /// Cells with a value.
     pub(super) valid: u64,
     pub(super) nulls: u64,
-    pub(super) total: Total,
-    /// Smallest and largest value.
+    pub(super) total: Sum,
+    /// Minimum and maximum.
     pub(super) extremes: Option<(Vec<u8>, Vec<u8>)>,
     /// Whether NaNs are among the values of which these are the extremes.
     pub(super) has_nan: bool,
@@ -40,7 +40,7 @@ pub(super) struct Tally {
 
 /// A sum.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Total {
+pub(super) enum Sum {
     /// Exact: the sum of 2^64 values of 64 bits fits.
     Integer(i128),
     Real(f64),
@@ -78,7 +78,7 @@ impl WantedField {
     /// The tally of no cells.
     pub(super) fn nothing(&self) -> Tally {
         let real = self.spec.datatype.physical().is_float();
-        let total = if real { Total::Real(0.0) } else { Total::Integer(0) };
+        let total = if real { Sum::Real(0.0) } else { Sum::Integer(0) };
         Tally { valid: 0, nulls: 0, total, extremes: None, has_nan: false }
     }
 
@@ -95,28 +95,28 @@ impl WantedField {
         let all = chosen.map_or(cells, <[u32]>::len);
         let count = some.map_or(cells, <[u32]>::len);
         tally.valid = to_u64(count);
-        tally.nulls = to_u64(all.saturating_sub(count));
+        tally.nulls = to_u64(all - count);
         let Needs { sum, extremes } = self.needs;
         if count == 0 || !(sum || extremes) {
             return Ok(tally);
         }
         if self.is_number() {
-            let visitor = Numbers { view, cells, some, needs: self.needs };
+            let visitor = TallyNumbers { view, cells, some, needs: self.needs };
             (tally.total, tally.extremes, tally.has_nan) = self.spec.datatype.physical().visit(visitor)?;
             return Ok(tally);
         }
         let cell = |cell: usize| view.cell(cell, self.spec.cell_size).or_internal("a cell has no bytes");
-        let ends = match some {
-            Some(some) => text_ends(some.iter().map(|number| cell(index_of(*number)))),
-            None => text_ends((0..cells).map(cell)),
+        let extremes = match some {
+            Some(some) => text_extremes(some.iter().map(|number| cell(index_of(*number)))),
+            None => text_extremes((0..cells).map(cell)),
         };
-        tally.extremes = ends?.map(|(low, high)| (low.to_vec(), high.to_vec()));
+        tally.extremes = extremes?.map(|(low, high)| (low.to_vec(), high.to_vec()));
         Ok(tally)
     }
 
     /// The tally of `cells` cells from statistics, if these contain everything that is needed.
-    /// Without statistics the fragment does not have the field, and all its cells have the fill
-    /// value.
+    /// `None` for statistics means that the fragment does not have the field: all its cells have
+    /// the fill value.
     pub(super) fn of_statistics(&self, exact: Option<&Exact>, cells: usize) -> Result<Option<Tally>> {
         exact.map_or_else(|| self.of_fill(cells).map(Some), |exact| Ok(self.of_exact(exact, cells)))
     }
@@ -126,7 +126,7 @@ impl WantedField {
         let mut tally = self.nothing();
         (tally.nulls, tally.valid) = (nulls, to_u64(cells).checked_sub(nulls)?);
         if self.needs.sum {
-            tally.total = Total::Integer(exact.sum.filter(|_| matches!(tally.total, Total::Integer(_)))?);
+            tally.total = Sum::Integer(exact.sum.filter(|_| matches!(tally.total, Sum::Integer(_)))?);
         }
         if self.needs.extremes && tally.valid > 0 {
             tally.extremes = exact.extremes.clone()?;
@@ -149,22 +149,22 @@ impl WantedField {
         let one = self.of_column(view, 1, None)?;
         let times = to_u64(cells);
         let total = match one.total {
-            Total::Integer(sum) => Total::Integer(sum.saturating_mul(i128::from(times))),
-            Total::Real(sum) => Total::Real(sum * times as f64),
+            Sum::Integer(sum) => Sum::Integer(sum.saturating_mul(i128::from(times))),
+            Sum::Real(sum) => Sum::Real(sum * times as f64),
         };
-        let (valid, nulls) = (one.valid.saturating_mul(times), one.nulls.saturating_mul(times));
+        let (valid, nulls) = (one.valid * times, one.nulls * times);
         let extremes = one.extremes.filter(|_| cells > 0);
         Ok(Tally { valid, nulls, total, extremes, has_nan: one.has_nan && cells > 0 })
     }
 
     /// Adds the tally of more cells.
     pub(super) fn add(&self, into: &mut Tally, more: Tally) -> Result<()> {
-        into.valid = into.valid.saturating_add(more.valid);
-        into.nulls = into.nulls.saturating_add(more.nulls);
+        into.valid += more.valid;
+        into.nulls += more.nulls;
         into.has_nan |= more.has_nan;
         into.total = match (into.total, more.total) {
-            (Total::Integer(a), Total::Integer(b)) => Total::Integer(a.saturating_add(b)),
-            (Total::Real(a), Total::Real(b)) => Total::Real(a + b),
+            (Sum::Integer(a), Sum::Integer(b)) => Sum::Integer(a.saturating_add(b)),
+            (Sum::Real(a), Sum::Real(b)) => Sum::Real(a + b),
             _ => return Err(Error::internal("two tallies of a field have sums of two kinds")),
         };
         let physical = self.is_number().then(|| self.spec.datatype.physical());
@@ -175,13 +175,13 @@ impl WantedField {
                     if replaces(physical, Ordering::Greater, &other_high, &high) { other_high } else { high };
                 Some((low, high))
             }
-            (ends, None) | (None, ends) => ends,
+            (own, None) | (None, own) => own,
         };
         Ok(())
     }
 }
 
-/// Whether a new value replaces the old one as the least (`Less`) or greatest (`Greater`). Any
+/// Whether a new value replaces the old one as the minimum (`Less`) or maximum (`Greater`). Any
 /// number replaces a NaN, and a NaN replaces nothing.
 fn replaces(physical: Option<Physical>, order: Ordering, new: &[u8], old: &[u8]) -> bool {
     struct Compare<'a>(Ordering, &'a [u8], &'a [u8]);
@@ -208,7 +208,10 @@ fn is_number<T: Native>(value: &T) -> bool {
     value.partial_cmp(value) == Some(Ordering::Equal)
 }
 
-fn text_ends<'v>(mut values: impl Iterator<Item = Result<&'v [u8]>>) -> Result<Option<(&'v [u8], &'v [u8])>> {
+/// Minimum and maximum of strings.
+fn text_extremes<'v>(
+    mut values: impl Iterator<Item = Result<&'v [u8]>>,
+) -> Result<Option<(&'v [u8], &'v [u8])>> {
     let Some(first) = values.next().transpose()? else { return Ok(None) };
     let wider = |(low, high): (&'v [u8], &'v [u8]), value: Result<&'v [u8]>| {
         value.map(|value| (low.min(value), high.max(value)))
@@ -216,7 +219,7 @@ fn text_ends<'v>(mut values: impl Iterator<Item = Result<&'v [u8]>>) -> Result<O
     values.try_fold((first, first), wider).map(Some)
 }
 
-impl Total {
+impl Sum {
     /// The mean of as many values; `None` if there are none.
     pub(super) fn mean(self, values: u64) -> Option<f64> {
         let sum = match self {
@@ -243,7 +246,8 @@ impl Total {
     }
 }
 
-struct Numbers<'a> {
+/// Tallies cells that are single numbers.
+struct TallyNumbers<'a> {
     view: ColumnView<'a>,
     cells: usize,
     /// The numbers of the cells that count; `None` for all.
@@ -251,8 +255,8 @@ struct Numbers<'a> {
     needs: Needs,
 }
 
-impl PhysicalVisitor for Numbers<'_> {
-    type Output = Result<(Total, Option<(Vec<u8>, Vec<u8>)>, bool)>;
+impl PhysicalVisitor for TallyNumbers<'_> {
+    type Output = Result<(Sum, Option<(Vec<u8>, Vec<u8>)>, bool)>;
 
     fn visit<T: Native>(self) -> Self::Output {
         let values = self.view.numbers::<T>(self.cells, self.some)?;
@@ -266,11 +270,11 @@ impl PhysicalVisitor for Numbers<'_> {
     }
 }
 
-const fn nothing<T: Native>() -> Total {
-    if T::PHYSICAL.is_float() { Total::Real(0.0) } else { Total::Integer(0) }
+const fn nothing<T: Native>() -> Sum {
+    if T::PHYSICAL.is_float() { Sum::Real(0.0) } else { Sum::Integer(0) }
 }
 
-/// Smallest and largest value. NaNs are ignored, unless there is nothing else.
+/// Minimum and maximum. NaNs are ignored, unless there is nothing else.
 fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
     let first = values.iter().find(|value| is_number(*value)).or(values.first())?;
     // Comparisons with a NaN are false, so it never replaces anything. The compiler vectorises the
@@ -290,13 +294,13 @@ fn extremes<T: Native>(values: &[T]) -> Option<(Vec<u8>, Vec<u8>)> {
 /// 64-bit values, do not overflow.
 const STRIDE: usize = 1 << 16;
 
-fn total<T: Native>(values: &[T]) -> Result<Total> {
+fn total<T: Native>(values: &[T]) -> Result<Sum> {
     let bytes: &[u8] = bytemuck::cast_slice(values);
-    fn small<T: Native, W: From<T> + core::iter::Sum + Into<i128>>(bytes: &[u8]) -> Result<Total> {
+    fn small<T: Native, W: From<T> + core::iter::Sum + Into<i128>>(bytes: &[u8]) -> Result<Sum> {
         let values: &[T] = typed(bytes)?;
         let sums =
             values.chunks(STRIDE).map(|chunk| chunk.iter().map(|value| W::from(*value)).sum::<W>().into());
-        Ok(Total::Integer(sums.sum()))
+        Ok(Sum::Integer(sums.sum()))
     }
     match T::PHYSICAL {
         Physical::I8 => small::<i8, i64>(bytes),
@@ -307,28 +311,28 @@ fn total<T: Native>(values: &[T]) -> Result<Total> {
         Physical::U32 => small::<u32, u64>(bytes),
         Physical::I64 => Ok(signed(typed(bytes)?)),
         Physical::U64 => Ok(unsigned(typed(bytes)?)),
-        Physical::F32 => Ok(Total::Real(typed::<f32>(bytes)?.iter().map(|value| f64::from(*value)).sum())),
-        Physical::F64 => Ok(Total::Real(typed::<f64>(bytes)?.iter().sum())),
+        Physical::F32 => Ok(Sum::Real(typed::<f32>(bytes)?.iter().map(|value| f64::from(*value)).sum())),
+        Physical::F64 => Ok(Sum::Real(typed::<f64>(bytes)?.iter().sum())),
     }
 }
 
 /// The lower half of a word.
 const LOW: u64 = u32::MAX as u64;
 
-fn signed(values: &[i64]) -> Total {
+fn signed(values: &[i64]) -> Sum {
     let halves = values.chunks(STRIDE).map(|chunk| {
         let high: i64 = chunk.iter().map(|value| value >> 32).sum();
         let low: u64 = chunk.iter().map(|value| value.cast_unsigned() & LOW).sum();
         (i128::from(high) << 32) + i128::from(low)
     });
-    Total::Integer(halves.sum())
+    Sum::Integer(halves.sum())
 }
 
-fn unsigned(values: &[u64]) -> Total {
+fn unsigned(values: &[u64]) -> Sum {
     let halves = values.chunks(STRIDE).map(|chunk| {
         let high: u64 = chunk.iter().map(|value| value >> 32).sum();
         let low: u64 = chunk.iter().map(|value| value & LOW).sum();
         (i128::from(high) << 32) + i128::from(low)
     });
-    Total::Integer(halves.sum())
+    Sum::Integer(halves.sum())
 }

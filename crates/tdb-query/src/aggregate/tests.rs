@@ -1,7 +1,7 @@
 use tdb_codec::{ArrayType, Layout};
 
 use super::*;
-use crate::aggregate::tally::Total;
+use crate::aggregate::tally::Sum;
 use crate::budget::MemoryBudget;
 use crate::expression::{Operand, field};
 use crate::tests::fixture;
@@ -29,7 +29,7 @@ fn aggregates_that_a_field_does_not_have_are_refused() {
 
 #[test]
 fn sums_that_do_not_fit_stay_at_their_limit_and_say_so() {
-    let sum = |total: i128, unsigned| Total::Integer(total).value(unsigned);
+    let sum = |total: i128, unsigned| Sum::Integer(total).value(unsigned);
     assert_eq!(sum(i128::from(i64::MAX), false), (Datatype::Int64, i64::MAX.to_le_bytes(), false));
     assert_eq!(sum(i128::from(i64::MAX) + 1, false), (Datatype::Int64, i64::MAX.to_le_bytes(), true));
     assert_eq!(sum(i128::from(i64::MIN) - 1, false), (Datatype::Int64, i64::MIN.to_le_bytes(), true));

@@ -1,4 +1,5 @@
-//! Runs programs over columns. The mask has a byte per cell, which is cleared if the cell fails.
+//! Evaluates conditions over columns. The mask has a byte per cell, which is cleared if the cell
+//! fails.
 
 use core::cmp::Ordering;
 
@@ -17,7 +18,7 @@ pub trait Columns {
     /// whose `mask` is not 0 must be correct, now and in later calls.
     fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>>;
 
-    /// What is known of the field's cells without reading them.
+    /// The facts about the field's cells that need no reading.
     fn facts(&self, field: usize) -> FieldFacts<'_>;
 }
 
@@ -58,6 +59,7 @@ impl Test {
                 Comparison::NotEqual => return Self::Null(false),
                 Comparison::AlwaysTrue => return Self::Always(true),
                 _ if !string => return Self::Always(false),
+                // Other comparisons of text go on.
                 _ => {}
             }
         }
@@ -116,13 +118,18 @@ impl Test {
         }
         match self {
             Self::Number { comparison, operand, physical } => {
-                physical.visit(Numbers { comparison: *comparison, operand, values: view.values, mask })?;
+                physical.visit(CompareNumbers {
+                    comparison: *comparison,
+                    operand,
+                    values: view.values,
+                    mask,
+                })?;
             }
             Self::Bytes { comparison, operand, .. } => {
                 let (operand, comparison) = (operand.as_slice(), *comparison);
                 match view.offsets {
                     Some(_) => {
-                        view.test_strings(mask, |strings, mask| strings.compare(comparison, operand, mask));
+                        view.test_strings(mask, |strings, mask| strings.compare(comparison, operand, mask))?;
                     }
                     None => {
                         each_cell(view, cell_size, mask, |cell| holds(comparison, Some(cell.cmp(operand))));
@@ -130,21 +137,21 @@ impl Test {
                 }
             }
             Self::List { is_in, operands, .. } => match (view.offsets, cell_size) {
-                (None, Some(1)) => words::<1>(view.values, operands, *is_in, mask),
-                (None, Some(2)) => words::<2>(view.values, operands, *is_in, mask),
-                (None, Some(4)) => words::<4>(view.values, operands, *is_in, mask),
-                (None, Some(8)) => words::<8>(view.values, operands, *is_in, mask),
+                (None, Some(1)) => in_list::<1>(view.values, operands, *is_in, mask),
+                (None, Some(2)) => in_list::<2>(view.values, operands, *is_in, mask),
+                (None, Some(4)) => in_list::<4>(view.values, operands, *is_in, mask),
+                (None, Some(8)) => in_list::<8>(view.values, operands, *is_in, mask),
                 _ => {
                     let keep = |cell: &[u8]| {
                         operands.binary_search_by(|operand| operand.as_slice().cmp(cell)).is_ok() == *is_in
                     };
                     match view.offsets {
-                        Some(_) => view.test_strings(mask, |strings, mask| strings.each(mask, keep)),
+                        Some(_) => view.test_strings(mask, |strings, mask| strings.each(mask, keep))?,
                         None => each_cell(view, cell_size, mask, keep),
                     }
                 }
             },
-            Self::Nan { is, physical } => physical.visit(Nans { is: *is, values: view.values, mask })?,
+            Self::Nan { is, physical } => physical.visit(FindNans { is: *is, values: view.values, mask })?,
             Self::Always(_) | Self::Null(_) => {}
         }
         Ok(())
@@ -187,14 +194,15 @@ fn each_cell(view: ColumnView<'_>, cell_size: Option<usize>, mask: &mut [u8], ke
     }
 }
 
-struct Numbers<'a> {
+/// A comparison of numbers with a number.
+struct CompareNumbers<'a> {
     comparison: Comparison,
     operand: &'a [u8],
     values: &'a [u8],
     mask: &'a mut [u8],
 }
 
-impl PhysicalVisitor for Numbers<'_> {
+impl PhysicalVisitor for CompareNumbers<'_> {
     type Output = Result<()>;
 
     fn visit<T: Native>(self) -> Result<()> {
@@ -216,13 +224,14 @@ impl PhysicalVisitor for Numbers<'_> {
     }
 }
 
-struct Nans<'a> {
+/// A test for NaN.
+struct FindNans<'a> {
     is: bool,
     values: &'a [u8],
     mask: &'a mut [u8],
 }
 
-impl PhysicalVisitor for Nans<'_> {
+impl PhysicalVisitor for FindNans<'_> {
     type Output = Result<()>;
 
     fn visit<T: Native>(self) -> Result<()> {
@@ -232,15 +241,17 @@ impl PhysicalVisitor for Nans<'_> {
     }
 }
 
-/// Lists up to this long are compared one by one: that vectorises.
-const SHORT_LIST: usize = 8;
+/// The length of lists up to which operands are compared one by one, in a loop that vectorises;
+/// chosen, not measured.
+const MAX_COMPARED_ONE_BY_ONE: usize = 8;
 
-fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask: &mut [u8]) {
+/// A test for membership in a list, of cells with `N` bytes.
+fn in_list<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask: &mut [u8]) {
     // An operand of another size cannot equal any cell.
     let operands: Vec<[u8; N]> =
         operands.iter().filter_map(|operand| operand.as_slice().try_into().ok()).collect();
     let values = values.as_chunks::<N>().0;
-    if operands.len() <= SHORT_LIST {
+    if operands.len() <= MAX_COMPARED_ONE_BY_ONE {
         each(values, mask, |value| {
             operands.iter().fold(false, |found, operand| found | (*operand == value)) == is_in
         });
@@ -249,8 +260,8 @@ fn words<const N: usize>(values: &[u8], operands: &[Vec<u8>], is_in: bool, mask:
     }
 }
 
-/// Cells that columns must be correct for although a test looks at fewer: other tests will look at
-/// the others.
+/// Cells that columns must be correct for although the present test looks at fewer: other tests
+/// will look at the others.
 struct Base<'b> {
     outer: Option<&'b Self>,
     mask: &'b [u8],
@@ -297,10 +308,7 @@ impl Program {
     /// Clears `mask` where the condition fails. Columns that facts or earlier tests make
     /// unnecessary are not requested.
     pub fn apply(&self, root: usize, columns: &mut dyn Columns, mask: &mut [u8]) -> Result<()> {
-        match self.roots.get(root) {
-            Some(node) => self.run(node, columns, None, mask),
-            None => Ok(()),
-        }
+        self.run(self.root(root)?, columns, None, mask)
     }
 
     /// As [`Self::apply`], if the same columns will be used again for other cells: those of `base`.
@@ -312,10 +320,11 @@ impl Program {
         mask: &mut [u8],
     ) -> Result<()> {
         let base = Base { outer: None, mask: base, fields: None };
-        match self.roots.get(root) {
-            Some(node) => self.run(node, columns, Some(&base), mask),
-            None => Ok(()),
-        }
+        self.run(self.root(root)?, columns, Some(&base), mask)
+    }
+
+    fn root(&self, root: usize) -> Result<&Node> {
+        self.roots.get(root).or_internal("a program has no condition with this number")
     }
 
     /// A column is requested for the cells of its base, or if it has none, for those of `mask`:
@@ -337,8 +346,8 @@ impl Program {
         }
         match node {
             Node::All(nodes) => {
-                // Of a disjunction, the later parts are asked about fewer cells than what follows
-                // it.
+                // The later parts of a disjunction are asked about fewer cells than the tests after
+                // the disjunction.
                 let plain = nodes.iter().all(|node| matches!(node, Node::Test { .. }));
                 let before = if plain { Vec::new() } else { mask.to_vec() };
                 let own = Base { outer: base, mask: &before, fields: Some(shared(nodes)) };
@@ -370,7 +379,7 @@ impl Program {
             Node::Not(node) => {
                 let before = mask.to_vec();
                 let mut held = mask.to_vec();
-                // Cells that fail inside of it are those that are left.
+                // The cells that fail the negated node are left.
                 let mut fields = Vec::new();
                 node.add_fields(&mut fields);
                 let own = Base { outer: base, mask: &before, fields: Some(fields) };

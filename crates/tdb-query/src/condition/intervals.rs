@@ -1,5 +1,5 @@
-//! Comparisons of dimensions as ranges: a tile whose rectangle lies inside is taken whole, and of
-//! one that lies outside nothing is read.
+//! Turns comparisons of dimensions into ranges of the query: a tile whose MBR lies inside is taken
+//! whole, and a tile outside is not read.
 //!
 //! All versions of a cell have the same coordinates, so it makes no difference whether a range or a
 //! condition leaves them out. This is not so for NaN and for zeros with different signs, so only
@@ -30,8 +30,7 @@ impl Program {
     }
 }
 
-/// Takes comparisons out of a node; one of which nothing is left becomes a conjunction without
-/// parts.
+/// Takes comparisons out of a node. A node without the rest becomes a conjunction without parts.
 fn take(node: &mut Node, fields: &[ProgramField], taken: &mut Vec<(usize, Ends)>) {
     if let Some(own) = interval(node, fields) {
         taken.push(own);

@@ -1,5 +1,5 @@
-//! Uses statistics to judge a condition: tiles in which no cell can match, and tiles in which all
-//! do.
+//! Pruning: judges a condition by statistics, to find tiles in which no cell can match, and tiles
+//! in which all do.
 
 use core::cmp::Ordering;
 
@@ -45,7 +45,8 @@ impl Verdict {
 impl Program {
     /// How many of the cells that `facts` describes satisfy a condition.
     pub(crate) fn verdict<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
-        self.roots.get(root).map_or(Verdict::All, |node| self.verdict_of(node, facts))
+        // If there were no such condition, the evaluation would say so.
+        self.roots.get(root).map_or(Verdict::Some, |node| self.verdict_of(node, facts))
     }
 
     /// The fields used by tests that `facts` cannot decide, ascending.
@@ -100,7 +101,7 @@ impl Program {
             Node::Not(node) => self.verdict_of(node, facts).negated(),
             Node::Test { field, test } => match facts(*field) {
                 FieldFacts::Missing => Verdict::LACKING,
-                // What holds for all cells that have the field may not hold for the others.
+                // A test that all cells with the field pass may fail for the others.
                 FieldFacts::Perhaps => match test.verdict(&Facts::UNKNOWN) {
                     Verdict::All => Verdict::Some,
                     verdict => verdict,
@@ -132,7 +133,7 @@ impl Test {
                     Extremes::Numbers(low, high) => (low, high, true),
                     Extremes::Unknown | Extremes::Nothing => return Verdict::Some,
                 };
-                let ends = physical.visit(Ends { low, high, operand });
+                let ends = physical.visit(CompareEnds { low, high, operand });
                 let verdict = ends.map_or(Verdict::Some, |ends| compare(*comparison, ends, no_nulls));
                 // A NaN satisfies only `!=`.
                 match (nan, verdict, comparison) {
@@ -154,7 +155,7 @@ impl Test {
                 // extremes, compared as a number, is in no cell.
                 let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
                     (Extremes::Within(low, high) | Extremes::Numbers(low, high), Some(physical)) => {
-                        let ends = physical.visit(Ends { low, high, operand });
+                        let ends = physical.visit(CompareEnds { low, high, operand });
                         ends.is_some_and(|(low, high)| low.is_gt() || high.is_lt())
                     }
                     (Extremes::Within(low, high), None) => {
@@ -190,13 +191,14 @@ fn compare(comparison: Comparison, (low, high): (Ordering, Ordering), no_nulls: 
     Verdict::of(all && no_nulls, none)
 }
 
-struct Ends<'a> {
+/// Compares the ends of a range with an operand.
+struct CompareEnds<'a> {
     low: &'a [u8],
     high: &'a [u8],
     operand: &'a [u8],
 }
 
-impl PhysicalVisitor for Ends<'_> {
+impl PhysicalVisitor for CompareEnds<'_> {
     type Output = Option<(Ordering, Ordering)>;
 
     fn visit<T: Native>(self) -> Self::Output {

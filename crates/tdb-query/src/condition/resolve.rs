@@ -91,14 +91,14 @@ impl Program {
         known.unwrap_or_else(|| {
             let spec = ColumnSpec::new(schema, field);
             self.fields.push(ProgramField { kind: field.kind, spec, is_current: true });
-            self.fields.len().saturating_sub(1)
+            self.fields.len() - 1
         })
     }
 
-    /// A test of a stored condition; `None` if neither the array nor a fragment has the field.
-    /// Where fragments have the attribute with other types, and the operands fit these, each
-    /// fragment's cells are tested with its own: a fragment has one of the fields at most, and what
-    /// it does not have satisfies no test.
+    /// A test of a stored condition; `None` if neither the array nor a fragment has the field. If
+    /// fragments have the attribute with other types, and the operands fit these, each fragment's
+    /// cells are tested with its own type: a fragment has at most one of the fields, and its cells
+    /// fail the tests of the others.
     fn stored_test(
         &mut self,
         name: &str,
@@ -148,7 +148,7 @@ impl Program {
         let known = self.fields.iter().position(|known| of(known) == of(&field));
         known.unwrap_or_else(|| {
             self.fields.push(field);
-            self.fields.len().saturating_sub(1)
+            self.fields.len() - 1
         })
     }
 

@@ -1,5 +1,5 @@
-//! Tests of strings: in one loop for strings back to back, and once a string where strings are
-//! stored once each.
+//! Evaluates comparisons of strings: in one loop over strings back to back, and for dictionary
+//! codes once for each string that a wanted cell has.
 
 use core::cmp::Ordering;
 
@@ -9,6 +9,7 @@ use tdb_fragment::Comparison;
 use super::evaluate::holds;
 use super::view::ColumnView;
 use crate::buffers::index_of;
+use crate::{Error, OrInternal, Result};
 
 /// Strings back to back, and one more offset than strings.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +21,19 @@ pub(crate) struct StringView<'a> {
 impl ColumnView<'_> {
     /// Clears `mask` where `test` clears it for a cell's string. If cells have codes, each string
     /// that a wanted cell has is tested once, however many cells have it.
-    pub(super) fn test_strings(&self, mask: &mut [u8], test: impl FnOnce(StringView<'_>, &mut [u8])) {
-        let strings = StringView { values: self.values, offsets: self.offsets.unwrap_or_default() };
+    pub(super) fn test_strings(
+        &self,
+        mask: &mut [u8],
+        test: impl FnOnce(StringView<'_>, &mut [u8]),
+    ) -> Result<()> {
+        let offsets = self.offsets.or_internal("a column of strings has no offsets")?;
+        let strings = StringView { values: self.values, offsets };
         match self.codes {
-            Some(codes) => strings.test_coded(codes, mask, test),
+            Some(codes) => strings.test_coded(codes, mask, test)?,
+            None if offsets.len() <= mask.len() => return Err(Error::internal("a cell has no string")),
             None => test(strings, mask),
         }
+        Ok(())
     }
 }
 
@@ -36,30 +44,34 @@ impl<'a> StringView<'a> {
         codes: &[u32],
         mask: &mut [u8],
         test: impl FnOnce(StringView<'_>, &mut [u8]),
-    ) {
-        let mut holding = vec![0u8; self.offsets.len().saturating_sub(1)];
-        let mut hold = |code: u32, wanted: u8| {
-            holding.get_mut(index_of(code)).into_iter().for_each(|holds| *holds |= wanted);
+    ) -> Result<()> {
+        let codes = codes.get(..mask.len()).or_internal("a cell has no code")?;
+        let Some(first) = codes.first() else { return Ok(()) };
+        let mut wanted_strings = vec![0u8; self.offsets.len().saturating_sub(1)];
+        let mut want = |code: u32, wanted: u8| -> Result<()> {
+            *wanted_strings.get_mut(index_of(code)).or_internal(NO_STRING)? |= wanted;
+            Ok(())
         };
         if is_in_runs(codes) {
-            // What was just written is slow to be read again: it is written down once for all cells
-            // of a run.
-            let (mut run, mut any) = (codes.first().copied().unwrap_or(0), 0);
+            // A byte that was just written is slow to be read again: it is written once for all
+            // cells of a run.
+            let (mut run, mut any) = (*first, 0);
             for (wanted, code) in mask.iter().zip(codes) {
                 if *code != run {
-                    hold(run, any);
+                    want(run, any)?;
                     (run, any) = (*code, 0);
                 }
                 any |= wanted;
             }
-            hold(run, any);
+            want(run, any)?;
         } else {
-            mask.iter().zip(codes).for_each(|(wanted, code)| hold(*code, *wanted));
+            mask.iter().zip(codes).try_for_each(|(wanted, code)| want(*code, *wanted))?;
         }
-        test(self, &mut holding);
+        test(self, &mut wanted_strings);
         for (slot, code) in mask.iter_mut().zip(codes) {
-            *slot &= holding.get(index_of(*code)).copied().unwrap_or(0);
+            *slot &= wanted_strings.get(index_of(*code)).copied().or_internal(NO_STRING)?;
         }
+        Ok(())
     }
 
     /// Tests the strings that are still wanted.
@@ -104,8 +116,8 @@ impl<'a> StringView<'a> {
         }
     }
 
-    /// Compares the heads, which are numbers, of all strings, in loops without branches that depend
-    /// on them. What a string has after its head matters only if its head is that of the constant.
+    /// Compares the heads of all strings, which are numbers, in loops without branches that depend
+    /// on them. The rest of a string matters only if its head is that of the constant.
     fn compare_heads(self, comparison: Comparison, operand: &[u8], mask: &mut [u8]) {
         let wanted = head(operand, 0, operand.len());
         let [below, above] =
@@ -138,14 +150,17 @@ impl<'a> StringView<'a> {
     }
 }
 
+/// The internal error of a code that stands for no string.
+const NO_STRING: &str = "a cell has a code that stands for no string";
+
 /// Strings whose heads are compared together.
 const BLOCK: usize = 64;
 
-/// Whether neighbours mostly have the same code, as far as the first ones tell.
+/// Whether neighbours mostly have the same code, judged by the first 65.
 fn is_in_runs(codes: &[u32]) -> bool {
     let some = codes.get(..codes.len().min(65)).unwrap_or_default();
     let same = some.windows(2).filter(|pair| matches!(pair, [a, b] if a == b)).count();
-    same.saturating_mul(2) > some.len()
+    same > some.len() / 2
 }
 
 /// The bytes of a string; none if it does not lie in the values.
@@ -242,14 +257,27 @@ mod tests {
         for codes in [scattered.collect::<Vec<u32>>(), runs.collect(), vec![3], Vec::new()] {
             let wanted: Vec<u8> = (0..codes.len()).map(|cell| u8::from(cell / 40 % 3 != 1)).collect();
             let mut mask = wanted.clone();
-            strings.test_coded(&codes, &mut mask, |strings, mask| {
+            let test = |strings: StringView<'_>, mask: &mut [u8]| {
                 strings.each(mask, |own| own > b"ab".as_slice());
-            });
+            };
+            strings.test_coded(&codes, &mut mask, test).unwrap();
             let holds = |code: &u32| u8::from(STRINGS[index_of(*code)] > b"ab".as_slice());
             let expected: Vec<u8> =
                 codes.iter().zip(&wanted).map(|(code, wanted)| wanted & holds(code)).collect();
             assert_eq!(mask, expected);
         }
+    }
+
+    #[test]
+    fn a_cell_without_a_string_is_a_fault_and_not_a_cell_that_fails() {
+        let (values, offsets) = joined(&STRINGS);
+        let strings = StringView { values: &values, offsets: &offsets };
+        let test = |codes: &[u32]| strings.test_coded(codes, &mut [1; 4], |_, _| {}).is_err();
+        assert!(!test(&[0, 3, 11, 0]));
+        assert!(test(&[0, 3, 12, 0]) && test(&[12, 12, 12, 12]), "there are 12 strings");
+        assert!(test(&[0, 3, 11]), "a cell has no code");
+        let view = ColumnView { values: &values, offsets: None, codes: None, validity: None, present: None };
+        assert!(view.test_strings(&mut [1], |_, _| {}).is_err(), "strings without offsets");
     }
 
     #[test]
@@ -269,7 +297,8 @@ mod tests {
                 tested.borrow_mut().push(string.to_vec());
                 string == b"a"
             });
-        });
+        })
+        .unwrap();
         assert_eq!((mask, tested.into_inner()), ([1, 0, 1, 0, 0, 0], vec![b"a".to_vec(), b"ab".to_vec()]));
     }
 }

@@ -1,19 +1,19 @@
-//! The columns of a program in the tiles of fragments: decoded when a test needs them, if
+//! Decodes the columns of a condition in the tiles of fragments, when a test needs them because
 //! statistics are not enough.
 
 use core::cell::Cell;
 use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use tdb_codec::{Buffer, Datatype, to_u64};
+use tdb_codec::{Datatype, to_u64};
 use tdb_fragment::RTree;
 use tdb_schema::FieldKind;
 
+use super::decoded::Decoded;
 use super::evaluate::Columns;
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use super::view::ColumnView;
-use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
@@ -23,6 +23,9 @@ use crate::storage::Needs;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{OrInternal, Result};
+
+/// The internal error of a field that the program does not have.
+const NO_FIELD: &str = "a program has no field with this number";
 
 /// A fragment by its number. Numbers of fragments do not come from files.
 pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
@@ -46,7 +49,7 @@ struct FieldSource {
     /// Whether nulls are possible: the array's schema may be stricter than the fragment's.
     nullable: bool,
     tiles: OnceLock<FieldTiles>,
-    known: Known,
+    facts: TileFacts,
 }
 
 impl FieldSource {
@@ -60,7 +63,8 @@ impl FieldSource {
     }
 }
 
-enum Known {
+/// The source of the facts about a field's tiles.
+enum TileFacts {
     Nothing,
     Statistics(Box<Statistics>),
     /// The rectangles, the number of the dimension in them, and its type.
@@ -73,7 +77,7 @@ impl<'a> Sources<'a> {
         Self { context, program, fragments, opened, share: BatchScope::default() }
     }
 
-    /// Charges what it holds of fragments to a read's memory.
+    /// Charges the statistics of fragments that it holds to a read's memory.
     pub(crate) fn within(mut self, share: &BatchScope) -> Self {
         self.share = share.clone();
         self
@@ -82,15 +86,15 @@ impl<'a> Sources<'a> {
     /// Bytes of the statistics it has opened so far.
     pub(crate) fn held(&self) -> u64 {
         let opened = self.opened.iter().filter_map(OnceLock::get).flatten();
-        let held = opened.map(|source| match &source.known {
-            Known::Statistics(statistics) => statistics.held(),
-            Known::Nothing | Known::Tree(..) => 0,
+        let held = opened.map(|source| match &source.facts {
+            TileFacts::Statistics(statistics) => statistics.held(),
+            TileFacts::Nothing | TileFacts::Tree(..) => 0,
         });
         held.fold(0, u64::saturating_add)
     }
 
-    /// How many cells of a fragment can satisfy a condition, according to what is known of the
-    /// whole fragment.
+    /// How many cells of a fragment can satisfy a condition, according to the statistics and the
+    /// domain of the whole fragment.
     pub(crate) fn fragment_verdict(&self, root: usize, fragment: usize) -> Result<Verdict> {
         let fragment = fragment_of(self.fragments, fragment)?;
         let all = Whole::load(self.context, fragment)?;
@@ -134,13 +138,14 @@ impl<'a> Sources<'a> {
         tile: usize,
         cells: usize,
     ) -> Result<Option<Exact>> {
-        let Some(source) = self.open(fragment)?.get(field).filter(|source| source.own.is_some()) else {
+        let source = self.open(fragment)?.get(field).or_internal(NO_FIELD)?;
+        if source.own.is_none() {
             return Ok(None);
-        };
-        Ok(Some(match &source.known {
-            Known::Nothing => Exact::default(),
-            Known::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
-            Known::Tree(tree, dimension, _) => {
+        }
+        Ok(Some(match &source.facts {
+            TileFacts::Nothing => Exact::default(),
+            TileFacts::Statistics(statistics) => statistics.exact(tile, to_u64(cells)),
+            TileFacts::Tree(tree, dimension, _) => {
                 let own = fragment_of(self.fragments, fragment)?;
                 let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
                 let range = range.filter(|(low, _)| own.ends_at_cells(*dimension, low));
@@ -210,8 +215,7 @@ impl<'a> Sources<'a> {
         (fragment, tile): (usize, usize),
         needs: &mut Needs,
     ) -> Result<()> {
-        let source =
-            self.open(fragment)?.get(field).or_internal("a program has no field with this number")?;
+        let source = self.open(fragment)?.get(field).or_internal(NO_FIELD)?;
         let fragment = fragment_of(self.fragments, fragment)?;
         let Some(own) = source.own else { return Ok(()) };
         source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut needs.ranges)
@@ -227,7 +231,7 @@ impl<'a> Sources<'a> {
     ) -> Result<TileColumns<'s>> {
         let sources = self.open(fragment)?;
         let decoded = sources.iter().map(|_| None).collect();
-        let fragment = self.fragments.get(fragment).map(Arc::as_ref);
+        let fragment = fragment_of(self.fragments, fragment)?;
         let (context, fields) = (self.context, self.program.fields.as_slice());
         let whole = false;
         Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, worker, decoded })
@@ -245,7 +249,7 @@ impl<'a> Sources<'a> {
                 own,
                 nullable: field.spec.nullable,
                 tiles: OnceLock::new(),
-                known: Known::Nothing,
+                facts: TileFacts::Nothing,
             };
             match own.and_then(|own| fragment.schema().field_of(own)) {
                 // Extremes ignore nulls; if the cells cannot be null for the array, the extremes
@@ -256,12 +260,12 @@ impl<'a> Sources<'a> {
                 {
                     let statistics = Statistics::load(self.context, fragment, &own)?;
                     if self.share.spare(statistics.held()) {
-                        source.known = Known::Statistics(Box::new(statistics));
+                        source.facts = TileFacts::Statistics(Box::new(statistics));
                     }
                 }
                 Some(own) if !fragment.is_dense() && !own.filters.changes_values() => {
                     if let FieldKind::Dimension(index) = own.kind {
-                        source.known = Known::Tree(fragment.rtree(self.context)?, index, own.datatype);
+                        source.facts = TileFacts::Tree(fragment.rtree(self.context)?, index, own.datatype);
                     }
                 }
                 _ => {}
@@ -279,16 +283,20 @@ fn keeps_values(fragment: &Fragment, own: FieldKind) -> bool {
 }
 
 fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
-    let Some(source) = sources.get(field).filter(|source| source.own.is_some()) else {
-        return FieldFacts::Missing;
+    let Some(source) = sources.get(field) else {
+        // Decoding the column will say that the program has no such field.
+        return FieldFacts::Known(Facts::UNKNOWN);
     };
-    FieldFacts::Known(match &source.known {
-        Known::Nothing => Facts::UNKNOWN,
-        Known::Statistics(statistics) => {
+    if source.own.is_none() {
+        return FieldFacts::Missing;
+    }
+    FieldFacts::Known(match &source.facts {
+        TileFacts::Nothing => Facts::UNKNOWN,
+        TileFacts::Statistics(statistics) => {
             let facts = statistics.facts(tile, to_u64(cells));
             if source.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } }
         }
-        Known::Tree(tree, dimension, datatype) => {
+        TileFacts::Tree(tree, dimension, datatype) => {
             let range = tree.leaf(tile).and_then(|mbr| mbr.range(*dimension));
             range.map_or(Facts::UNKNOWN, |(low, high)| Facts {
                 extremes: Extremes::of_coordinates(*datatype, low, high),
@@ -302,7 +310,7 @@ fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> Fi
 pub(crate) struct TileColumns<'s> {
     context: &'s Context,
     fields: &'s [ProgramField],
-    fragment: Option<&'s Fragment>,
+    fragment: &'s Fragment,
     sources: &'s [FieldSource],
     tile: usize,
     cells: usize,
@@ -313,89 +321,6 @@ pub(crate) struct TileColumns<'s> {
     decoded: Vec<Option<Decoded>>,
 }
 
-/// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer
-/// before.
-#[derive(Debug, Default)]
-pub(crate) struct Decoded {
-    /// Its number of cells.
-    pub(crate) cells: usize,
-    pub(crate) values: Buffer,
-    /// For var-length fields, one more offset than cells, or with `codes` than strings.
-    pub(crate) offsets: Option<Vec<u64>>,
-    /// For nullable fields, a byte per cell: 0 is null.
-    pub(crate) validity: Option<Vec<u8>>,
-    /// For strings that are stored once each, or once a run: which string each cell has.
-    pub(crate) codes: Option<Vec<u32>>,
-    /// If chunks without some cells were left out: a byte per cell, 0 for those.
-    pub(crate) partly: Option<Vec<u8>>,
-}
-
-impl Decoded {
-    /// The strings of a tile of `cells` cells: if `coded`, each once where they are stored so;
-    /// otherwise those in the chunks that `wanted` accepts.
-    pub(crate) fn strings(
-        context: &Context,
-        tiles: &FieldTiles,
-        (tile, cells): (usize, usize),
-        coded: bool,
-        wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
-    ) -> Result<Self> {
-        if coded && tiles.may_have_codes() {
-            let mut coded = core::mem::take(&mut worker.coded);
-            if tiles.decode_codes(context, tile, cells, &mut coded, worker)? {
-                let mut values = worker.room(coded.values.len())?;
-                values.as_mut_slice().copy_from_slice(&coded.values);
-                context.counters.copied(coded.values.len());
-                let (mut offsets, codes) =
-                    (core::mem::take(&mut coded.starts), core::mem::take(&mut coded.codes));
-                offsets.push(to_u64(coded.values.len()));
-                worker.coded = coded;
-                return Ok(Self {
-                    cells,
-                    values,
-                    offsets: Some(offsets),
-                    codes: Some(codes),
-                    ..Self::default()
-                });
-            }
-            worker.coded = coded;
-        }
-        let mut var = core::mem::take(&mut worker.strings);
-        tiles.decode_var_where(context, (tile, cells), &mut var, wanted, worker)?;
-        Ok(Self { cells, values: var.values, offsets: Some(var.offsets), ..Self::default() })
-    }
-
-    /// Gives the memory to the worker, for later tiles.
-    pub(crate) fn give_back(self, worker: &mut Worker) {
-        match (self.offsets, self.codes) {
-            (None, _) => worker.give_back(self.values),
-            (Some(offsets), None) => worker.strings = VarTile { offsets, values: self.values },
-            (Some(starts), Some(codes)) => {
-                worker.give_back(self.values);
-                (worker.coded.starts, worker.coded.codes) = (starts, codes);
-            }
-        }
-    }
-
-    /// Whether all of these cells were decoded.
-    pub(crate) fn has(&self, wanted: &[u8]) -> bool {
-        let lacks =
-            |partly: &Vec<u8>| partly.iter().zip(wanted).any(|(has, wanted)| *wanted & !*has & 1 != 0);
-        !self.partly.as_ref().is_some_and(lacks)
-    }
-
-    /// Where the bytes of a cell's string begin and end.
-    pub(crate) fn ends(&self, cell: u32) -> Option<(u64, u64)> {
-        let at = match &self.codes {
-            Some(codes) => index_of(*codes.get(index_of(cell))?),
-            None => index_of(cell),
-        };
-        let offsets = self.offsets.as_ref()?;
-        Some((*offsets.get(at)?, *offsets.get(at.checked_add(1)?)?))
-    }
-}
-
 impl TileColumns<'_> {
     /// Decodes all chunks of coordinates, if it decodes any.
     pub(crate) const fn whole_coordinates(mut self, whole: bool) -> Self {
@@ -403,7 +328,7 @@ impl TileColumns<'_> {
         self
     }
 
-    /// What was decoded so far, by field of the program.
+    /// The columns that were decoded so far, by field of the program.
     pub(crate) fn into_decoded(mut self) -> Vec<Option<Decoded>> {
         core::mem::take(&mut self.decoded)
     }
@@ -417,12 +342,12 @@ impl Drop for TileColumns<'_> {
 
 impl Columns for TileColumns<'_> {
     fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>> {
-        let (Some(source), Some(program)) = (self.sources.get(field), self.fields.get(field)) else {
-            return Ok(None);
-        };
-        let (Some(own), Some(fragment)) = (source.own, self.fragment) else { return Ok(None) };
+        let source = self.sources.get(field).or_internal(NO_FIELD)?;
+        let program = self.fields.get(field).or_internal(NO_FIELD)?;
+        let Some(own) = source.own else { return Ok(None) };
+        let fragment = self.fragment;
         let tiles = source.tiles(self.context, fragment, own)?;
-        let Some(slot) = self.decoded.get_mut(field) else { return Ok(None) };
+        let slot = self.decoded.get_mut(field).or_internal(NO_FIELD)?;
         if slot.is_none() {
             let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
             let mut decoded = Decoded { cells, ..Decoded::default() };

@@ -1,4 +1,4 @@
-//! Some cells of a field, as they were decoded.
+//! Views of decoded columns: some cells of a field.
 
 use std::borrow::Cow;
 
@@ -88,8 +88,8 @@ impl<'a> ColumnView<'a> {
         (values && flags).then_some(self).or_internal("a column has fewer cells than its tile")
     }
 
-    /// Where the bytes of a cell are, or with `codes` those of a string. `size` is that of each
-    /// cell, if they have the same.
+    /// The place of a cell's bytes, or with `codes` that of a string's. `size` is that of each
+    /// cell, if all have the same.
     pub(crate) fn place(&self, at: usize, size: Option<usize>) -> Option<(usize, usize)> {
         let next = at.checked_add(1)?;
         match (self.offsets, size) {

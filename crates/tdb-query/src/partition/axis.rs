@@ -1,11 +1,12 @@
-//! A dimension as whole numbers that can be cut anywhere, and the amount of it between two of them.
+//! Axes of a query: dimensions as whole numbers that can be cut anywhere, and the length that is
+//! asked for between two of these.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::{Dimension, Range};
 
 use crate::asked::Ends;
 use crate::ranges::RangeSet;
-use crate::stream::{Line, last_where};
+use crate::stream::{OrdinalAxis, last_where};
 
 /// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered
 /// like the values.
@@ -14,8 +15,8 @@ pub(super) struct Axis {
     kind: Kind,
     /// Disjoint intervals of numbers that the query asks for, ascending.
     asked: Vec<Interval>,
-    /// What is added to the distance between an interval's ends to get its length.
-    grain: f64,
+    /// The difference between the length of an interval and the distance of its ends.
+    step: f64,
     /// The first number that is asked for. Positions are measured from here, because `f64` cannot
     /// hold the distances of large integers exactly.
     base: u64,
@@ -23,7 +24,7 @@ pub(super) struct Axis {
 
 #[derive(Debug)]
 enum Kind {
-    Line(Line),
+    Ordinals(OrdinalAxis),
     Texts(Texts),
 }
 
@@ -43,12 +44,12 @@ impl Axis {
         set: &RangeSet,
         tiles: impl Iterator<Item = &'t Range> + Clone,
     ) -> Option<Self> {
-        let kind = match Line::new(dimension) {
-            Some(line) => Kind::Line(line),
+        let kind = match OrdinalAxis::new(dimension) {
+            Some(ordinals) => Kind::Ordinals(ordinals),
             None => Kind::Texts(Texts::new(set.iter(dimension), dimension, tiles.clone())),
         };
-        let grain = if matches!(&kind, Kind::Line(line) if !line.is_real()) { 1.0 } else { 0.0 };
-        let mut axis = Self { kind, asked: Vec::new(), grain, base: 0 };
+        let step = if matches!(&kind, Kind::Ordinals(ordinals) if !ordinals.is_real()) { 1.0 } else { 0.0 };
+        let mut axis = Self { kind, asked: Vec::new(), step, base: 0 };
         let (mut first, mut last) = (u64::MAX, 0);
         for tile in tiles {
             first = first.min(axis.number(&tile.low)?);
@@ -68,8 +69,8 @@ impl Axis {
 
     /// The intervals that were asked for in a dense dimension, in that order. Numbers are places in
     /// this sequence, or ordinals if there is only one interval.
-    pub(super) fn dense(line: Line, low: u64, high: u64) -> Self {
-        let mut axis = Self { kind: Kind::Line(line), asked: Vec::new(), grain: 1.0, base: 0 };
+    pub(super) fn dense(ordinals: OrdinalAxis, low: u64, high: u64) -> Self {
+        let mut axis = Self { kind: Kind::Ordinals(ordinals), asked: Vec::new(), step: 1.0, base: 0 };
         axis.ask(&[(low, high)]);
         axis
     }
@@ -78,15 +79,15 @@ impl Axis {
         self.base = asked.first().map_or(0, |interval| interval.0);
         let length = |(low, high): (u64, u64)| self.position(high) - self.position(low);
         // Points of reals and texts have no length: each then counts as much as the others.
-        if self.grain == 0.0 && asked.len() > 1 {
+        if self.step == 0.0 && asked.len() > 1 {
             let all: f64 = asked.iter().copied().map(length).sum();
-            self.grain = if all > 0.0 && !matches!(self.kind, Kind::Texts(_)) { 0.0 } else { 1.0 };
+            self.step = if all > 0.0 && !matches!(self.kind, Kind::Texts(_)) { 0.0 } else { 1.0 };
         }
         let mut before = 0.0;
         let mut intervals = Vec::with_capacity(asked.len());
         for (low, high) in asked.iter().copied() {
             intervals.push(Interval { low, high, before });
-            before += self.position(high) - self.position(low) + self.grain;
+            before += self.position(high) - self.position(low) + self.step;
         }
         self.asked = intervals;
     }
@@ -100,7 +101,7 @@ impl Axis {
     /// The number of a value.
     pub(super) fn number(&self, value: &[u8]) -> Option<u64> {
         match &self.kind {
-            Kind::Line(line) => line.number(value),
+            Kind::Ordinals(ordinals) => ordinals.number(value),
             Kind::Texts(texts) => Some(texts.number(value)),
         }
     }
@@ -110,7 +111,7 @@ impl Axis {
         let at = self.asked.partition_point(|interval| interval.low <= number);
         let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
         let inside = self.position(number.min(interval.high)) - self.position(interval.low);
-        interval.before + inside + self.grain
+        interval.before + inside + self.step
     }
 
     /// The length of what is asked for below a number.
@@ -118,7 +119,7 @@ impl Axis {
         let at = self.asked.partition_point(|interval| interval.low < number);
         let Some(interval) = at.checked_sub(1).and_then(|at| self.asked.get(at)) else { return 0.0 };
         if number > interval.high {
-            return interval.before + self.position(interval.high) - self.position(interval.low) + self.grain;
+            return interval.before + self.position(interval.high) - self.position(interval.low) + self.step;
         }
         // For integers, this is up to the number before; for others there is nothing between the
         // two.
@@ -129,16 +130,16 @@ impl Axis {
     /// would overflow.
     fn position(&self, number: u64) -> f64 {
         match &self.kind {
-            Kind::Line(line) if line.is_real() => line.position(number) / 4.0,
-            Kind::Line(_) => number.saturating_sub(self.base) as f64,
+            Kind::Ordinals(ordinals) if ordinals.is_real() => ordinals.position(number) / 4.0,
+            Kind::Ordinals(_) => number.saturating_sub(self.base) as f64,
             Kind::Texts(_) => number as f64 / (Texts::ONE as f64),
         }
     }
 
-    /// The line, if there are space tiles along it.
-    pub(super) fn tiled(&self) -> Option<&Line> {
+    /// The ordinal axis, if space tiles may lie along it.
+    pub(super) fn tiled(&self) -> Option<&OrdinalAxis> {
         match &self.kind {
-            Kind::Line(line) => Some(line),
+            Kind::Ordinals(ordinals) => Some(ordinals),
             Kind::Texts(_) => None,
         }
     }
@@ -146,7 +147,7 @@ impl Axis {
     /// The greatest value of a part that ends at a number.
     pub(super) fn high(&self, number: u64) -> Option<Vec<u8>> {
         match &self.kind {
-            Kind::Line(line) => line.high(number),
+            Kind::Ordinals(ordinals) => ordinals.high(number),
             Kind::Texts(texts) => Some(texts.value(number)),
         }
     }
@@ -154,7 +155,7 @@ impl Axis {
     /// The least value of a part that begins at a number.
     pub(super) fn low(&self, number: u64) -> Option<Vec<u8>> {
         match &self.kind {
-            Kind::Line(line) => line.low(number),
+            Kind::Ordinals(ordinals) => ordinals.low(number),
             // The next string after the end of the previous part.
             Kind::Texts(texts) => Some([&*texts.value(number.saturating_sub(1)), &[0]].concat()),
         }
@@ -199,7 +200,7 @@ impl Texts {
     /// second.
     fn value(&self, number: u64) -> Vec<u8> {
         let (at, part) = (number / Self::ONE, number % Self::ONE);
-        let (low, high) = (self.end(at), self.end(at.saturating_add(1)));
+        let (low, high) = (self.end(at), self.end(at + 1));
         let same = low.iter().zip(high).take_while(|(a, b)| a == b).count();
         let word = |value: &[u8]| {
             let mut word = [0; 8];

@@ -1,4 +1,4 @@
-//! Cutting a box into boxes that follow each other in an order, each of about the same weight.
+//! Cuts a box into boxes that follow each other in an order, each of about the same weight.
 //!
 //! As in `stream::cut`, an order's sort key is a list of parts: all cells in one interval of the
 //! first part come before those in the next. So a box is cut along the first part; a single tile or
@@ -7,6 +7,7 @@
 use tdb_codec::to_usize;
 
 use super::axis::Axis;
+use super::thresholds::{HEAVY, MAX_PLACES, SLACK, SLACK_OF_DENSE};
 use super::weight::Weights;
 use crate::order::Part;
 use crate::stream::{Bounds, whole};
@@ -37,14 +38,6 @@ struct Strip {
     boxes: usize,
 }
 
-/// A place that weighs more than this many shares is cut by itself.
-const HEAVY: f64 = 1.5;
-/// How far, in shares, a cut may be from its best place, if fewer tiles are then read twice.
-const SLACK: f64 = 0.25;
-const SLACK_OF_DENSE: f64 = 0.5;
-/// The most places that are considered for a cut.
-const MOST_PLACES: usize = 64;
-
 impl Cutting<'_> {
     /// Cuts a box into at most `boxes` boxes, along a part or those after it.
     pub(super) fn cut(&mut self, bounds: &Bounds, items: &[Item], boxes: usize, part: usize) {
@@ -58,7 +51,7 @@ impl Cutting<'_> {
             Some((*low, *high, item.weight))
         });
         let strips = Strips { axis, along, dense: self.dense, weights: Weights::new(axis, spans) };
-        for strip in strips.all(span, boxes, part.saturating_add(1) < self.parts.len()) {
+        for strip in strips.all(span, boxes, part + 1 < self.parts.len()) {
             let mut inside = bounds.clone();
             if let Some(span) = inside.get_mut(dimension) {
                 *span = (strip.low, strip.high);
@@ -69,7 +62,7 @@ impl Cutting<'_> {
             }
             let within: Vec<Item> =
                 items.iter().filter_map(|item| clipped(item, axis, dimension, strip)).collect();
-            self.cut(&inside, &within, strip.boxes, part.saturating_add(1));
+            self.cut(&inside, &within, strip.boxes, part + 1);
         }
     }
 }
@@ -116,17 +109,17 @@ impl Strips<'_> {
                 let before = heavy.low.checked_sub(1).filter(|before| *before >= at);
                 strips.extend(before.map(|before| Strip { low: at, high: before, boxes: 1 }));
                 strips.push(heavy);
-                left = left.saturating_sub(heavy.boxes).saturating_sub(usize::from(before.is_some()));
+                left -= heavy.boxes + usize::from(before.is_some());
                 done = self.through(heavy.high);
                 if heavy.high >= high {
                     return strips;
                 }
-                at = heavy.high.saturating_add(1);
+                at = heavy.high + 1;
                 continue;
             }
             let Some(end) = self.end((at, high), best, (done, share)) else { break };
             strips.push(Strip { low: at, high: end, boxes: 1 });
-            (at, done, left) = (end.saturating_add(1), self.through(end), left.saturating_sub(1));
+            (at, done, left) = (end + 1, self.through(end), left - 1);
         }
         // A single place that is left may be cut further, several may not.
         let single = self.unit((at, high), at).1 >= high;
@@ -140,12 +133,12 @@ impl Strips<'_> {
 
     /// The tile or coordinate at a number.
     fn unit(&self, (low, high): (u64, u64), number: u64) -> (u64, u64) {
-        let Some(line) = self.axis.tiled().filter(|_| matches!(self.along, Part::Tile(_))) else {
+        let Some(ordinals) = self.axis.tiled().filter(|_| matches!(self.along, Part::Tile(_))) else {
             return (number, number);
         };
         let before = number.checked_sub(1).filter(|before| *before >= low);
-        let before = before.and_then(|before| line.tile_end(low, before, high));
-        (before.map_or(low, |before| before.saturating_add(1)), line.tile_last(number, high))
+        let before = before.and_then(|before| ordinals.tile_end(low, before, high));
+        (before.map_or(low, |before| before + 1), ordinals.tile_last(number, high))
     }
 
     /// The tile or coordinate at a number, if it is too heavy for one box, with the number of boxes
@@ -158,15 +151,15 @@ impl Strips<'_> {
         left: usize,
     ) -> Option<Strip> {
         let (first, last) = self.unit((low, high), number);
-        let below = if first > low { self.through(first.saturating_sub(1)) } else { done };
+        let below = if first > low { self.through(first - 1) } else { done };
         let weight = self.through(last) - below;
         if weight <= HEAVY * share {
             return None;
         }
         // Without tiles before or after it, the strip extends to that end.
-        let before = first > low && self.weights.has_some(low, first.saturating_sub(1));
-        let behind = last < high && self.weights.has_some(last.saturating_add(1), high);
-        let others = usize::from(before).saturating_add(usize::from(behind));
+        let before = first > low && self.weights.has_some(low, first - 1);
+        let behind = last < high && self.weights.has_some(last + 1, high);
+        let others = usize::from(before) + usize::from(behind);
         let max = left.checked_sub(others).filter(|max| *max > 1)?;
         let shares = to_usize(whole(weight / share - 0.5)).unwrap_or(max).clamp(2, max);
         let (low, high) = (if before { first } else { low }, if behind { last } else { high });
@@ -176,8 +169,8 @@ impl Strips<'_> {
     /// The best end of a strip near a number: where the fewest tiles are read by both sides. `None`
     /// if nothing would be left after it.
     fn end(&self, (low, high): (u64, u64), best: u64, (done, share): (f64, f64)) -> Option<u64> {
-        let line = self.axis.tiled();
-        let tile = line.filter(|line| line.has_tiles() || matches!(self.along, Part::Tile(_)));
+        let ordinals = self.axis.tiled();
+        let tile = ordinals.filter(|ordinals| ordinals.has_tiles() || matches!(self.along, Part::Tile(_)));
         let mut places: Vec<u64> = Vec::new();
         if let Some(tile) = tile {
             places.extend(tile.tile_end(low, best, high));
@@ -190,7 +183,7 @@ impl Strips<'_> {
             if !self.dense {
                 let near = |weight: f64| self.weights.reaches(self.axis, (low, high), weight);
                 let (from, to) = (near(done + share - slack), near(done + share + slack));
-                places.extend(self.weights.ends(from, to, MOST_PLACES));
+                places.extend(self.weights.ends(from, to, MAX_PLACES));
                 places.retain(|place| (self.through(*place) - done - share).abs() <= slack);
             }
             places.push(best);
@@ -210,12 +203,12 @@ impl Strips<'_> {
         if !self.dense {
             return self.weights.cut_by(number);
         }
-        let Some(line) = self.axis.tiled().filter(|line| line.has_tiles()) else { return 0.0 };
-        let last = line.tile_last(number, high);
+        let Some(ordinals) = self.axis.tiled().filter(|ordinals| ordinals.has_tiles()) else { return 0.0 };
+        let last = ordinals.tile_last(number, high);
         if last == number {
             return 0.0;
         }
-        let before = line.tile_end(low, number, high).map_or(done, |before| self.through(before));
+        let before = ordinals.tile_end(low, number, high).map_or(done, |before| self.through(before));
         self.through(last) - before
     }
 }
@@ -225,10 +218,10 @@ mod tests {
     use tdb_schema::Dimension;
 
     use super::*;
-    use crate::stream::Line;
+    use crate::stream::OrdinalAxis;
 
     fn axis(extent: u64, last: u64) -> Axis {
-        Axis::dense(Line::new(&Dimension::new("x", 0u64..=9999).with_tile(extent)).unwrap(), 0, last)
+        Axis::dense(OrdinalAxis::new(&Dimension::new("x", 0u64..=9999).with_tile(extent)).unwrap(), 0, last)
     }
 
     fn cut(axes: &[Axis], parts: &[Part], items: &[(Bounds, f64)], boxes: usize, dense: bool) -> Vec<Bounds> {

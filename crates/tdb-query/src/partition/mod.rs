@@ -2,11 +2,12 @@
 //!
 //! Parts are boxes that follow each other in the order of the result, so all versions of a cell are
 //! in the same part. The cost of a box is computed from metadata: the bytes of the tiles it touches
-//! (`tiles.rs`), spread evenly over the area they cover (`weight.rs`) along dimensions as lines of
+//! (`tiles.rs`), spread evenly over the area they cover (`weight.rs`) along dimensions as
 //! whole numbers (`axis.rs`). `cut.rs` chooses where to cut.
 
 mod axis;
 mod cut;
+mod thresholds;
 mod tiles;
 mod weight;
 
@@ -22,7 +23,7 @@ use crate::order::{Part, parts, reals};
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::ranges::RangeSet;
-use crate::stream::{Bounds, Line, bounds_of, lines_of, order_of, several, volume};
+use crate::stream::{Bounds, OrdinalAxis, bounds_of, order_of, ordinal_axes, several, volume};
 
 /// The intervals that a query asks for in each dimension, in the order they are asked for; `None`
 /// for the whole dimension.
@@ -58,33 +59,36 @@ pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
 /// Parts of a dense query. Its cells weigh what they take in the result, and in addition the bytes
 /// that fragments store of them, spread evenly.
 fn dense(plan: &Plan, max: usize) -> Option<Vec<Ranges>> {
-    let lines = lines_of(plan)?;
-    let all = bounds_of(plan, &lines)?;
+    let ordinal_axes = ordinal_axes(plan)?;
+    let all = bounds_of(plan, &ordinal_axes)?;
     let weight = volume(&all).saturating_mul(tiles::bytes_of_cell(plan)) as f64;
     let mut items = vec![Item { bounds: all.clone(), weight }];
     let places = several(plan);
     for fragment in plan.array.fragments().iter().filter(|_| !places) {
         let stored = tiles::stored_bytes(plan, fragment) as f64;
-        items.extend(fragment.bounds().and_then(|domain| in_query(domain, &lines, &all, stored)));
+        items.extend(fragment.bounds().and_then(|domain| in_query(domain, &ordinal_axes, &all, stored)));
     }
-    let axes: Vec<Axis> =
-        lines.iter().zip(&all).map(|(line, (low, high))| Axis::dense(line.clone(), *low, *high)).collect();
+    let axes: Vec<Axis> = ordinal_axes
+        .iter()
+        .zip(&all)
+        .map(|(ordinals, (low, high))| Axis::dense(ordinals.clone(), *low, *high))
+        .collect();
     let parts = parts(plan.array.schema(), order_of(plan));
     let mut cutting = Cutting { axes: &axes, parts: &parts, dense: true, done: Vec::new() };
     cutting.cut(&all, &items, max, 0);
     let boxes = cutting.done.iter();
     if places {
-        return boxes.map(|bounds| at_places(plan, &lines, bounds, &all)).collect();
+        return boxes.map(|bounds| at_places(plan, &ordinal_axes, bounds, &all)).collect();
     }
     boxes.map(|bounds| within(plan, &axes, bounds, &all)).collect()
 }
 
 /// The part of a fragment's box that a query asks for, with its share of the bytes that the
 /// fragment stores.
-fn in_query(domain: &[Range], lines: &[Line], all: &Bounds, stored: f64) -> Option<Item> {
-    let mut item = Item { bounds: Vec::with_capacity(lines.len()), weight: stored };
-    for ((range, line), (first, last)) in domain.iter().zip(lines).zip(all) {
-        let (low, high) = (line.number(&range.low)?, line.number(&range.high)?);
+fn in_query(domain: &[Range], ordinal_axes: &[OrdinalAxis], all: &Bounds, stored: f64) -> Option<Item> {
+    let mut item = Item { bounds: Vec::with_capacity(ordinal_axes.len()), weight: stored };
+    for ((range, ordinals), (first, last)) in domain.iter().zip(ordinal_axes).zip(all) {
+        let (low, high) = (ordinals.number(&range.low)?, ordinals.number(&range.high)?);
         let (from, to) = (low.max(*first), high.min(*last));
         let cells =
             |low: u64, high: u64| high.checked_sub(low).map(|last| to_u64(1).saturating_add(last) as f64);
@@ -110,6 +114,7 @@ fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
         // Ends of rectangles that are out of order are corrected.
         Some((low.clamp(*first, *last), high.clamp(low.clamp(*first, *last), *last)))
     };
+    // Weights decide where to cut, so that a tile without a place only makes parts less equal.
     let items = tiles.iter().filter_map(|tile| {
         let bounds = axes.iter().zip(tile.bounds.iter().zip(&all)).map(number).collect::<Option<_>>()?;
         Some(Item { bounds, weight: tile.weight })
@@ -139,7 +144,7 @@ fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
     }
 }
 
-/// The ranges of a query in a box.
+/// The ranges of a query in a box; `None` if they cannot be computed, and the query is not cut.
 fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
@@ -175,18 +180,21 @@ fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
     cut.filter(|ends| !empty(ends)).collect()
 }
 
-/// The ranges at some places of the sequences that were asked for.
-fn at_places(plan: &Plan, lines: &[Line], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
+/// The ranges at some positions of the sequences that were asked for; `None` as for [`within`].
+fn at_places(plan: &Plan, ordinal_axes: &[OrdinalAxis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
-    for (index, (line, (span, whole))) in lines.iter().zip(bounds.iter().zip(all)).enumerate() {
+    for (index, (ordinals, (span, whole))) in ordinal_axes.iter().zip(bounds.iter().zip(all)).enumerate() {
         if span == whole {
             continue;
         }
         let own = dimensions.get(index)?;
-        let ends = line.at(span.0, span.1).into_iter();
-        let ends = ends.map(|(low, high)| Ends { low: own.coordinate(low), high: own.coordinate(high) });
-        *ranges.get_mut(index)? = Some(ends.collect());
+        let ends = ordinals.at(span.0, span.1).into_iter();
+        // An end without a coordinate would be open, and cells would be in two parts.
+        let ends = ends.map(|(low, high)| {
+            Some(Ends { low: Some(own.coordinate(low)?), high: Some(own.coordinate(high)?) })
+        });
+        *ranges.get_mut(index)? = Some(ends.collect::<Option<_>>()?);
     }
     Some(ranges)
 }

@@ -6,6 +6,7 @@ use tdb_codec::to_u64;
 use tdb_fragment::RTree;
 use tdb_schema::{Dimension, FieldKind, Range};
 
+use super::thresholds::MAX_TILES;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::ranges::{RangeSet, is_value};
@@ -30,9 +31,6 @@ pub(super) struct Touched {
     /// their rectangles.
     pub(super) unordered: Vec<bool>,
 }
-
-/// The most entries per fragment: with more tiles than this, consecutive ones are combined.
-const MOST_TILES: usize = 1 << 16;
 
 /// The tiles that a query of a sparse array touches. Each weighs the bytes that are stored of it in
 /// the files that the query looks at, plus the bytes of its values of fixed size in the result.
@@ -74,7 +72,7 @@ fn of_fragment(plan: &Plan, fragment: &Fragment) -> Result<Touched> {
     // Without ranges all tiles are wanted, and a fragment with one tile needs no tree.
     let found = tree.search(wanted);
     let mut tiles = Vec::new();
-    for group in found.chunks(found.len().div_ceil(MOST_TILES).max(1)) {
+    for group in found.chunks(found.len().div_ceil(MAX_TILES).max(1)) {
         let mut sum: Option<Tile> = None;
         for tile in group {
             let leaf = tree.leaf(*tile);

@@ -138,11 +138,11 @@ mod tests {
 
     use super::*;
     use crate::ranges::RangeSet;
-    use crate::stream::Line;
+    use crate::stream::OrdinalAxis;
 
     fn axis(low: u64, high: u64) -> Axis {
-        let line = Line::new(&Dimension::new("x", 0u64..=1000)).unwrap();
-        Axis::dense(line, low, high)
+        let ordinals = OrdinalAxis::new(&Dimension::new("x", 0u64..=1000)).unwrap();
+        Axis::dense(ordinals, low, high)
     }
 
     #[test]

@@ -510,7 +510,7 @@ fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: 
             let mut kept = Ok(());
             strings.test_coded(codes, wanted, |strings, wanted| {
                 kept = set.keep_strings(strings.iter(), wanted);
-            });
+            })?;
             kept
         }
     }

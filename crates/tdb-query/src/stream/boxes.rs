@@ -2,7 +2,7 @@
 //!
 //! If boxes would be nearly empty (for example, because one value of a real dimension touches more
 //! tiles than a batch has room for), there would be far too many of them: the rest is then divided
-//! by the keys of its cells (`keyed.rs`).
+//! by the keys of its cells (`key_ranges.rs`).
 
 use std::sync::Arc;
 
@@ -10,12 +10,15 @@ use tdb_codec::{ArrayType, to_u64};
 use tdb_schema::Dimension;
 
 use super::cost::CellCost;
-use super::cut::{Bounds, Cutter, Piece};
-use super::keyed::{Keyed, MOST_LOOKS_AT_BOX};
-use super::keys::Taken;
-use super::line::Line;
-use super::plan::{Part, What};
-use super::spread::Spread;
+use super::cost_model::CostModel;
+use super::cut::{Bounds, CutBox, Cutter};
+use super::key_ranges::KeyRanges;
+use super::key_samples::KeyRange;
+use super::ordinal_axis::{OrdinalAxis, interval_len};
+use super::plan::{Part, PartSource};
+use super::thresholds::{
+    MAX_BARREN_BOXES, MAX_BARREN_BOXES_WITH_CONDITION, MAX_LISTINGS_OF_BOX, MIN_CELLS_OF_BOX,
+};
 use crate::asked::Ends;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, parts};
@@ -28,11 +31,11 @@ use crate::{OrInternal, Result};
 #[derive(Clone, Debug)]
 pub(super) struct Boxes {
     cutter: Cutter,
-    spread: Spread,
-    lines: Vec<Line>,
+    model: CostModel,
+    axes: Vec<OrdinalAxis>,
     all: Bounds,
     order: CellOrder,
-    /// Whether the lines' numbers are places in the sequence that was asked for.
+    /// Whether the numbers of the axes are positions in the sequence that was asked for.
     places: bool,
     /// The number of space tiles in all boxes of a dense array.
     dense_tiles: Option<f64>,
@@ -43,7 +46,7 @@ pub(super) struct Boxes {
     /// Estimated cells of the last box.
     cells: u64,
     /// The box that is currently divided by keys.
-    keyed: Option<Keyed>,
+    key_ranges: Option<KeyRanges>,
 }
 
 /// A dimension in which a part covers less than the whole query.
@@ -60,42 +63,34 @@ enum To {
     Exactly(RangeSet),
 }
 
-/// A box is barren if it has fewer cells than this, by estimate or as read.
-const FEW_CELLS: u64 = 16;
-/// This many barren boxes are read before cells are taken by keys, for which their coordinates are
-/// decoded a second time.
-const MOST_BARREN: u64 = 256;
-/// The same if a condition may be the reason for empty boxes.
-const MOST_BARREN_OF_CONDITION: u64 = 1024;
-
 impl Boxes {
     /// The boxes of a query; `None` if it has no cells.
     pub(super) fn new(
         plan: &Plan,
         cost: &CellCost,
-        lines: Vec<Line>,
+        axes: Vec<OrdinalAxis>,
         order: CellOrder,
     ) -> Result<Option<Self>> {
-        let Some(all) = bounds_of(plan, &lines) else { return Ok(None) };
+        let Some(all) = bounds_of(plan, &axes) else { return Ok(None) };
         let schema = plan.array.schema();
         let dense = schema.array_type == ArrayType::Dense;
         let places = dense && several(plan);
-        let spread = if places {
-            Spread::places(plan, lines.clone(), cost)?
+        let model = if places {
+            CostModel::places(plan, axes.clone(), cost)?
         } else if dense {
-            Spread::dense(plan, lines.clone(), cost, &all)?
+            CostModel::dense(plan, axes.clone(), cost, &all)?
         } else {
-            Spread::sparse(plan, lines.clone(), cost, &all)?
+            CostModel::sparse(plan, axes.clone(), cost, &all)?
         };
-        let cutter = Cutter::new(lines.clone(), parts(schema, order), all.clone(), dense);
+        let cutter = Cutter::new(axes.clone(), parts(schema, order), all.clone(), dense);
         // Tiles of dense arrays are counted by their cells, whether or not fragments have them.
         let dense_tiles = dense.then(|| space_tiles(plan, &all, places));
-        let (touched, barren, keyed) = (Vec::new(), 0, None);
+        let (touched, barren, key_ranges) = (Vec::new(), 0, None);
         let cells = 0;
         Ok(Some(Self {
             cutter,
-            spread,
-            lines,
+            model,
+            axes,
             all,
             order,
             places,
@@ -103,13 +98,13 @@ impl Boxes {
             touched,
             barren,
             cells,
-            keyed,
+            key_ranges,
         }))
     }
 
     /// Approximate number of tiles and cells of all boxes.
     pub(super) fn totals(&self) -> (u64, u64) {
-        let (tiles, cells) = self.spread.totals();
+        let (tiles, cells) = self.model.totals();
         match self.dense_tiles {
             Some(tiles) => (super::whole(tiles), volume(&self.all)),
             None => (super::whole(tiles), super::whole(cells)),
@@ -118,24 +113,24 @@ impl Boxes {
 
     /// About how often a tile is read, on average, if boxes have this room.
     pub(super) fn repeats(&self, room: u64) -> f64 {
-        let boxes = self.spread.cost(&self.all, 1.0) as f64 / room.max(1) as f64;
+        let boxes = self.model.cost(&self.all, 1.0) as f64 / room.max(1) as f64;
         let along = self.cutter.first_dimension().zip(Some(boxes)).filter(|(_, boxes)| *boxes > 1.0);
         along.map_or(1.0, |(dimension, boxes)| {
-            1.0 + (boxes - 1.0) * self.spread.covered(dimension, self.all.get(dimension).copied())
+            1.0 + (boxes - 1.0) * self.model.covered(dimension, self.all.get(dimension).copied())
         })
     }
 
     /// Bytes that the plan itself takes, without what is taken by keys.
     pub(super) fn held(&self) -> u64 {
-        self.spread.held()
+        self.model.held()
     }
 
     /// Approximate bytes of the most expensive of the smallest boxes.
     pub(super) fn min(&self) -> u64 {
-        self.spread.min()
+        self.model.min()
     }
 
-    /// The next box, or a window of one, in a share of the room. `scale` computes the share, and
+    /// The next box, or a key range of one, in a share of the room. `scale` computes the share, and
     /// `times` is its inverse.
     pub(super) fn next(
         &mut self,
@@ -145,26 +140,26 @@ impl Boxes {
         scale: impl Fn(u64) -> u64,
         times: f64,
     ) -> Result<Option<Part>> {
-        let max = if plan.condition.is_some() { MOST_BARREN_OF_CONDITION } else { MOST_BARREN };
-        while self.keyed.is_some() || self.barren >= max {
-            if let Some(keyed) = &mut self.keyed {
-                keyed.check_pace(&room, MOST_LOOKS_AT_BOX)?;
-                if let Some(part) = keyed.next(plan, cost, &room, &scale)? {
+        let max = if plan.condition.is_some() { MAX_BARREN_BOXES_WITH_CONDITION } else { MAX_BARREN_BOXES };
+        while self.key_ranges.is_some() || self.barren >= max {
+            if let Some(key_ranges) = &mut self.key_ranges {
+                key_ranges.check_pace(&room, MAX_LISTINGS_OF_BOX)?;
+                if let Some(part) = key_ranges.next(plan, cost, &room, &scale)? {
                     return Ok(Some(part));
                 }
-                self.keyed = None;
+                self.key_ranges = None;
             }
             if self.barren >= max {
                 let Some(bounds) = self.cutter.take() else { return Ok(None) };
                 let narrowed = self.narrowed(plan, &bounds)?;
                 let order = KeyOrder::new(plan.array.schema(), self.order);
-                self.keyed = Some(Keyed::new(plan, cost, order, room.bytes(), narrowed)?);
+                self.key_ranges = Some(KeyRanges::new(plan, cost, order, room.bytes(), narrowed)?);
             }
         }
-        let fit = |bounds: &Bounds| self.spread.cost(bounds, times) <= room.bytes();
-        let Some(piece) = self.cutter.next(fit) else { return Ok(None) };
-        let spread = self.spread.touched(&piece.bounds);
-        let (touched, mut tiles) = (spread.fragments, spread.tiles);
+        let fit = |bounds: &Bounds| self.model.cost(bounds, times) <= room.bytes();
+        let Some(piece) = self.cutter.next(fit)? else { return Ok(None) };
+        let model = self.model.touched(&piece.bounds);
+        let (touched, mut tiles) = (model.fragments, model.tiles);
         let (fixed, fetched) = if let Some(all) = self.dense_tiles {
             let cells = volume(&piece.bounds);
             tiles = all * cells as f64 / volume(&self.all).max(1) as f64;
@@ -172,36 +167,40 @@ impl Boxes {
         } else {
             (super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())), 0)
         };
-        self.cells = super::whole(spread.cells);
+        self.cells = super::whole(model.cells);
         let narrowed = self.narrowed(plan, &piece.bounds)?;
         let room = Arc::new(room);
         let over = room.charge(fixed).and_then(|()| room.set_aside(fetched));
         if let Err(error) = over {
-            if self.cutter.put_back(piece) {
+            if self.cutter.put_back(piece)? {
                 return self.next(plan, cost, room.again(), scale, times * 2.0);
             }
             return Err(smallest(error).into());
         }
-        Ok(Some(Part { what: What::Box(piece), narrowed, room, tiles, touched }))
+        Ok(Some(Part { source: PartSource::Box(piece), narrowed, room, tiles, touched }))
     }
 
     fn narrowed(&self, plan: &Plan, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
         let mut narrowed = Vec::new();
-        let dimensions = self.lines.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
-        for ((dimension, (line, own)), (span, all)) in dimensions.zip(bounds.iter().zip(&self.all)) {
+        let dimensions = self.axes.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
+        for ((dimension, (axis, own)), (span, all)) in dimensions.zip(bounds.iter().zip(&self.all)) {
             if span == all {
                 continue;
             }
             let to = if self.places {
-                let ends = line
-                    .at(span.0, span.1)
-                    .into_iter()
-                    .map(|(low, high)| Ok(Ends { low: own.coordinate(low), high: own.coordinate(high) }));
-                To::Exactly(RangeSet::new(own, ends)?)
+                let end = |number: u64| own.coordinate(number).or_internal(NO_COORDINATE).map(Some);
+                let ends = axis.at(span.0, span.1).into_iter();
+                let ends = ends.map(|(low, high)| Ok(Ends { low: end(low)?, high: end(high)? }));
+                let ends: Vec<Ends> = ends.collect::<Result<_>>()?;
+                To::Exactly(RangeSet::new(own, ends.into_iter().map(Ok))?)
             } else {
                 // Ends of the whole query stay as they were asked for, including open ends.
-                let low = if span.0 == all.0 { None } else { line.low(span.0) };
-                let high = if span.1 == all.1 { None } else { line.high(span.1) };
+                let end = |is_open: bool, coordinate: Option<Vec<u8>>| match is_open {
+                    true => Ok(None),
+                    false => coordinate.or_internal(NO_COORDINATE).map(Some),
+                };
+                let low = end(span.0 == all.0, axis.low(span.0))?;
+                let high = end(span.1 == all.1, axis.high(span.1))?;
                 To::Ends(Ends { low, high })
             };
             narrowed.push(Narrowed { dimension, to });
@@ -210,32 +209,32 @@ impl Boxes {
     }
 
     /// Takes a box back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back(&mut self, piece: Piece) -> bool {
+    pub(super) fn put_back(&mut self, piece: CutBox) -> Result<bool> {
         self.cutter.put_back(piece)
     }
 
-    /// Takes a window of a box back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back_window(&mut self, taken: Taken) -> bool {
-        self.keyed.as_mut().is_some_and(|keyed| keyed.put_back(taken))
+    /// Takes a key range of a box back, to be cut smaller. Fails if that is not possible.
+    pub(super) fn put_back_key_range(&mut self, key_range: KeyRange) -> bool {
+        self.key_ranges.as_mut().is_some_and(|key_ranges| key_ranges.put_back(key_range))
     }
 
     /// Continues after a part. Returns the fragments that are done.
     pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
         let touched = &part.touched;
         let mut gone = core::mem::replace(&mut self.touched, touched.clone());
-        let taken = match &part.what {
-            What::Window(taken, _) => Some(taken),
+        let key_range = match &part.source {
+            PartSource::KeyRange(key_range, _) => Some(key_range),
             _ => None,
         };
-        if taken.is_none() && self.dense_tiles.is_none() {
-            let barren = self.cells.min(part.room.cells()) < FEW_CELLS;
+        if key_range.is_none() && self.dense_tiles.is_none() {
+            let barren = self.cells.min(part.room.cells()) < MIN_CELLS_OF_BOX;
             self.barren = if barren { self.barren.saturating_add(1) } else { self.barren.saturating_sub(1) };
         }
-        match (taken, &mut self.keyed) {
-            (Some(taken), Some(keyed)) => {
+        match (key_range, &mut self.key_ranges) {
+            (Some(key_range), Some(key_ranges)) => {
                 gone.extend(touched);
-                keyed.advance(taken);
-                gone.retain(|fragment| !keyed.has_fragment(*fragment));
+                key_ranges.advance(key_range);
+                gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
             _ => gone.retain(|fragment| touched.binary_search(fragment).is_err()),
         }
@@ -258,48 +257,51 @@ pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Result<Plan> {
     Ok(plan)
 }
 
+/// The internal error of a box whose end has no coordinate: an open end would return cells twice.
+const NO_COORDINATE: &str = "the end of a box has no coordinate";
+
 /// Whether some dimension is asked for in several intervals.
 pub(crate) fn several(plan: &Plan) -> bool {
     let dimensions = &plan.array.schema().domain.dimensions;
     plan.ranges.iter().zip(dimensions).any(|(set, dimension)| set.len(dimension).is_some_and(|len| len != 1))
 }
 
-/// The dimensions as lines; `None` if one is of strings.
-pub(crate) fn lines_of(plan: &Plan) -> Option<Vec<Line>> {
+/// The dimensions as ordinal axes; `None` if one is of strings.
+pub(crate) fn ordinal_axes(plan: &Plan) -> Option<Vec<OrdinalAxis>> {
     let schema = plan.array.schema();
     let dense = schema.array_type == ArrayType::Dense;
     let places = dense && several(plan);
-    let lines = schema.domain.dimensions.iter().zip(&plan.ranges).map(|(dimension, set)| {
-        let line = Line::new(dimension)?;
-        Some(if places { line.asked(&set.ordinals(dimension)?) } else { line })
+    let axes = schema.domain.dimensions.iter().zip(&plan.ranges).map(|(dimension, set)| {
+        let axis = OrdinalAxis::new(dimension)?;
+        Some(if places { axis.asked(&set.ordinals(dimension)?) } else { axis })
     });
-    lines.collect()
+    axes.collect()
 }
 
 /// The box that contains all of a query's cells; `None` if it has none. For sparse arrays it is
 /// limited to the domains of the fragments.
-pub(crate) fn bounds_of(plan: &Plan, lines: &[Line]) -> Option<Bounds> {
+pub(crate) fn bounds_of(plan: &Plan, axes: &[OrdinalAxis]) -> Option<Bounds> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {
-        return lines.iter().map(|line| Some((0, line.places().checked_sub(1)?))).collect();
+        return axes.iter().map(|axis| Some((0, axis.places().checked_sub(1)?))).collect();
     }
     let stored = match schema.array_type {
         ArrayType::Dense => None,
         ArrayType::Sparse => Some(plan.array.bounds()?),
     };
-    let mut bounds = Vec::with_capacity(lines.len());
-    for (index, (line, dimension)) in lines.iter().zip(&schema.domain.dimensions).enumerate() {
+    let mut bounds = Vec::with_capacity(axes.len());
+    for (index, (axis, dimension)) in axes.iter().zip(&schema.domain.dimensions).enumerate() {
         let (first, last) = match (&stored, &dimension.domain) {
             (Some(stored), _) => stored.get(index).map(|range| (&range.low, &range.high))?,
             (None, domain) => domain.as_ref().map(|(first, last)| (first, last))?,
         };
-        let (mut low, mut high) = (line.number(first)?, line.number(last)?);
+        let (mut low, mut high) = (axis.number(first)?, axis.number(last)?);
         // The first and last interval of a sorted set; all sets are sorted here.
         let set = plan.ranges.get(index)?;
         let ends = set.iter(dimension).next().zip(set.iter(dimension).last());
         let (begin, end) = ends?;
-        low = low.max(begin.low.and_then(|value| line.number(&value)).unwrap_or(0));
-        high = high.min(end.high.and_then(|value| line.number(&value)).unwrap_or(u64::MAX));
+        low = low.max(begin.low.and_then(|value| axis.number(&value)).unwrap_or(0));
+        high = high.min(end.high.and_then(|value| axis.number(&value)).unwrap_or(u64::MAX));
         if low > high {
             return None;
         }
@@ -317,13 +319,13 @@ fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
         let tile = |number: u64| number.checked_div(extent).unwrap_or(0);
         let (first, last) =
             if places { (0, tile(high.saturating_sub(*low))) } else { (tile(*low), tile(*high)) };
-        last.saturating_sub(first).saturating_add(1) as f64
+        interval_len(first, last) as f64
     });
     tiles.product()
 }
 
-/// Number of cells of a box.
+/// Number of cells of a box; `u64::MAX` if there are more.
 pub(crate) fn volume(bounds: &Bounds) -> u64 {
-    let counts = bounds.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
+    let counts = bounds.iter().map(|(low, high)| interval_len(*low, *high));
     counts.fold(1, u64::saturating_mul)
 }

@@ -1,5 +1,5 @@
 //! The memory that cells take while a query works on them: a few numbers per cell, computed from
-//! the schema.
+//! the schema. All of them are estimates, so that sums that saturate mean "too much".
 
 use core::cell::Cell;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ use crate::tiles::Chunks;
 /// are held.
 pub(crate) type VarSizes = Vec<(u64, Arc<Vec<u64>>)>;
 
-/// What a thread holds in addition to tiles: its stack and codec states (32 KiB for gzip, 160 KiB
-/// for zstd, 60 KiB for the planes of a bit shuffle), and the memory that an allocator retains.
+/// Bytes that a thread holds in addition to tiles: its stack and codec states (32 KiB for gzip, 160
+/// KiB for zstd, 60 KiB for the planes of a bit shuffle), and the memory that an allocator retains.
 const THREAD: u64 = 384 << 10;
-/// What decoding bzip2 takes for its largest blocks: 4 bytes for each of 900,000, and tables.
+/// Bytes that decoding bzip2 takes for its largest blocks: 4 bytes for each of 900,000, and tables.
 const BZIP2: u64 = 4 << 20;
-/// An open field of a fragment: decoders, names, the header of a list.
+/// Bytes of an open field of a fragment: decoders, names, the header of a list.
 const OPEN_FIELD: u64 = 1536;
-/// What a read stores for each fragment, whether or not it takes part.
+/// Bytes that a read holds for each fragment, whether or not it takes part.
 const FRAGMENT: u64 = 160;
-/// A tile that was selected from.
+/// Bytes of the selection of a tile.
 const SELECTION: u64 = 256;
-/// A space tile that is processed by itself.
+/// Bytes of a space tile that is processed by itself.
 const TILE: u64 = 512;
 
 /// The cost of a query's cells.
@@ -61,13 +61,13 @@ pub(crate) struct CellCost {
     widest: u64,
     coordinates: u64,
     codecs: Codecs,
-    /// What threads hold of tiles that are read chunk by chunk, if the query does so.
+    /// The memory of threads, if the query reads tiles by chunk.
     by_chunk: Option<ByChunk>,
     /// Largest value tile that was seen.
     largest: Cell<u64>,
 }
 
-/// What a thread holds where tiles of dense arrays are read chunk by chunk.
+/// The memory of a thread that reads tiles of dense arrays by chunk.
 #[derive(Clone, Copy, Debug, Default)]
 struct ByChunk {
     /// Bytes of chunks.
@@ -263,8 +263,8 @@ impl CellCost {
         self.scanned.0
     }
 
-    /// What [`Self::per_decoded_cell`] counts too much if these cells are read at once: each thread
-    /// looks at the cells of a tile.
+    /// The bytes that [`Self::per_decoded_cell`] counts too much if these cells are read at once:
+    /// each thread looks at the cells of a tile.
     pub(crate) fn not_looked_at_at_once(&self, cells: u64, tile: u64, threads: u64) -> u64 {
         let more = cells.saturating_sub(tile.saturating_mul(threads));
         self.by_chunk.map_or(0, |_| more.saturating_mul(self.scanned.0))
@@ -328,7 +328,7 @@ impl CellCost {
     }
 }
 
-/// What the plan's fields take where tiles are read chunk by chunk; `all` and `coordinates` are the
+/// The memory of a thread that reads the plan's fields by chunk; `all` and `coordinates` are the
 /// bytes of the widest cell, and of the coordinates of one.
 fn by_chunk(plan: &Plan, all: u64, coordinates: u64) -> ByChunk {
     let schema = plan.array.schema();
@@ -361,7 +361,7 @@ fn by_chunk(plan: &Plan, all: u64, coordinates: u64) -> ByChunk {
     found
 }
 
-/// What decoders of a thread hold beside the cells.
+/// The memory of a thread's decoders, in addition to cells.
 #[derive(Clone, Copy, Debug)]
 struct Codecs {
     bytes: u64,
@@ -369,7 +369,7 @@ struct Codecs {
     take_tiles: bool,
 }
 
-/// What decoders of all these fragments' fields hold.
+/// The memory of a thread's decoders for the fields of all these fragments.
 fn codecs(schema: &ArraySchema, fragments: &[Arc<Fragment>]) -> Codecs {
     let mut found = Codecs { bytes: THREAD, take_tiles: false };
     let mut schemas: Vec<&ArraySchema> = vec![schema];

@@ -8,8 +8,9 @@
 
 use core::ops::ControlFlow;
 
-use super::line::{Line, last_where};
+use super::ordinal_axis::{OrdinalAxis, interval_len, last_where};
 use crate::order::Part;
+use crate::{OrInternal, Result};
 
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type Bounds = Vec<(u64, u64)>;
@@ -17,36 +18,36 @@ pub(crate) type Bounds = Vec<(u64, u64)>;
 /// The boxes that a box is cut into, in order; each is made when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutter {
-    lines: Vec<Line>,
+    axes: Vec<OrdinalAxis>,
     parts: Vec<Part>,
-    /// What is left, the next box last, each with the part it may be cut along.
+    /// The boxes that are left, the next one last, each with the part of the sort key that it may
+    /// be cut along.
     left: Vec<(Bounds, usize)>,
-    /// Whether pieces of a tile are made equal: the cost of a piece then depends on its cells
-    /// alone.
+    /// Whether a tile is cut into equal boxes: the cost of a box then depends on its cells alone.
     even: bool,
 }
 
 /// A box that was cut off, and whether it could not be cut any smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
+pub(crate) struct CutBox {
     pub(crate) bounds: Bounds,
     part: usize,
 }
 
 impl Cutter {
-    pub(crate) fn new(lines: Vec<Line>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
-        Self { lines, parts, left: vec![(bounds, 0)], even }
+    pub(crate) fn new(axes: Vec<OrdinalAxis>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
+        Self { axes, parts, left: vec![(bounds, 0)], even }
     }
 
     /// The next box that fits. A box that does not fit is returned only if it is a single cell.
-    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Option<Piece> {
+    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Result<Option<CutBox>> {
         loop {
-            let (bounds, part) = self.left.pop()?;
+            let Some((bounds, part)) = self.left.pop() else { return Ok(None) };
             if part >= self.parts.len() || fit(&bounds) {
-                return Some(Piece { bounds, part });
+                return Ok(Some(CutBox { bounds, part }));
             }
-            if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit) {
-                return Some(piece);
+            if let ControlFlow::Break(piece) = self.cut(bounds, part, &fit)? {
+                return Ok(Some(piece));
             }
         }
     }
@@ -63,30 +64,35 @@ impl Cutter {
 
     /// Puts a box back that turned out to be too expensive, cut into at least two. Fails if it is a
     /// single cell.
-    pub(crate) fn put_back(&mut self, piece: Piece) -> bool {
-        let Piece { bounds, mut part } = piece;
+    pub(crate) fn put_back(&mut self, piece: CutBox) -> Result<bool> {
+        let CutBox { bounds, mut part } = piece;
         let before = self.left.len();
         while part < self.parts.len() {
             let half = bounds.clone();
-            let Some((dimension, low, high)) = self.span(&bounds, part) else { return false };
+            let (dimension, low, high) = self.span(&bounds, part)?;
             let unit = self.unit(part, low, high);
             if unit < high {
                 let middle = low.midpoint(high);
                 let fits = |piece: &Bounds| piece.get(dimension).is_some_and(|span| span.1 <= middle);
-                if let ControlFlow::Break(piece) = self.cut(half, part, fits) {
+                if let ControlFlow::Break(piece) = self.cut(half, part, fits)? {
                     self.left.push((piece.bounds, piece.part));
                 }
-                return self.left.len() > before;
+                return Ok(self.left.len() > before);
             }
-            part = part.saturating_add(1);
+            part += 1;
         }
-        false
+        Ok(false)
     }
 
-    /// Cuts a box that does not fit: returns the first piece that fits, if there is one; the rest
-    /// is left for later.
-    fn cut(&mut self, bounds: Bounds, part: usize, fits: impl Fn(&Bounds) -> bool) -> ControlFlow<Piece> {
-        let Some((dimension, low, high)) = self.span(&bounds, part) else { return ControlFlow::Continue(()) };
+    /// Cuts a box that does not fit: returns the first box cut from it that fits, if there is one;
+    /// the rest is left for later.
+    fn cut(
+        &mut self,
+        bounds: Bounds,
+        part: usize,
+        fits: impl Fn(&Bounds) -> bool,
+    ) -> Result<ControlFlow<CutBox>> {
+        let (dimension, low, high) = self.span(&bounds, part)?;
         let within = |low: u64, high: u64| {
             let mut piece = bounds.clone();
             if let Some(span) = piece.get_mut(dimension) {
@@ -96,57 +102,59 @@ impl Cutter {
         };
         let unit = self.unit(part, low, high);
         if unit >= high {
-            self.left.push((bounds, part.saturating_add(1)));
-            return ControlFlow::Continue(());
+            self.left.push((bounds, part + 1));
+            return Ok(ControlFlow::Continue(()));
         }
         if !fits(&within(low, unit)) {
-            self.left.push((within(unit.saturating_add(1), high), part));
-            self.left.push((within(low, unit), part.saturating_add(1)));
-            return ControlFlow::Continue(());
+            self.left.push((within(unit + 1, high), part));
+            self.left.push((within(low, unit), part + 1));
+            return Ok(ControlFlow::Continue(()));
         }
         let max = last_where(unit, high, |end| fits(&within(low, end)));
         let end = self.align(part, low, max, high);
         if end < high {
-            self.left.push((within(end.saturating_add(1), high), part));
+            self.left.push((within(end + 1, high), part));
         }
-        ControlFlow::Break(Piece { bounds: within(low, end), part })
+        Ok(ControlFlow::Break(CutBox { bounds: within(low, end), part }))
     }
 
-    /// The end of a piece that may extend to `max`: the end of a tile, if the piece contains one.
+    /// The end of a box that may extend to `max`: the end of a tile, if the box contains one.
     fn align(&self, part: usize, low: u64, max: u64, high: u64) -> u64 {
         let Some(part) = self.parts.get(part) else { return max };
-        let Some(line) = self.line(part) else { return max };
+        let Some(axis) = self.axis(part) else { return max };
         let whole = matches!(part, Part::Tile(_));
-        if max >= high || !(whole || line.has_tiles()) {
+        if max >= high || !(whole || axis.has_tiles()) {
             return max;
         }
-        if let Some(end) = line.tile_end(low, max, high) {
+        if let Some(end) = axis.tile_end(low, max, high) {
             return end;
         }
         if !self.even {
             return max;
         }
-        let cells = line.tile_last(low, high).saturating_sub(low).saturating_add(1);
-        let pieces = cells.div_ceil(max.saturating_sub(low).saturating_add(1));
+        let cells = interval_len(low, axis.tile_last(low, high));
+        let pieces = cells.div_ceil(interval_len(low, max));
         low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(max)
     }
 
-    fn line(&self, part: &Part) -> Option<&Line> {
+    fn axis(&self, part: &Part) -> Option<&OrdinalAxis> {
         let dimension = part.dimension();
-        self.lines.get(dimension)
+        self.axes.get(dimension)
     }
 
-    fn span(&self, bounds: &Bounds, part: usize) -> Option<(usize, u64, u64)> {
-        let dimension = self.parts.get(part)?.dimension();
-        let (low, high) = *bounds.get(dimension)?;
-        Some((dimension, low, high))
+    /// The dimension of a part, and the interval of a box along it. Without it, the box would be
+    /// lost.
+    fn span(&self, bounds: &Bounds, part: usize) -> Result<(usize, u64, u64)> {
+        let part = self.parts.get(part).or_internal("a box is cut along a part that its order lacks")?;
+        let span = bounds.get(part.dimension()).or_internal("a box lacks a dimension of its order")?;
+        Ok((part.dimension(), span.0, span.1))
     }
 
     /// The end of the smallest interval starting at `low` that can be cut along the part.
     fn unit(&self, part: usize, low: u64, high: u64) -> u64 {
         match self.parts.get(part) {
             Some(Part::Tile(dimension)) => {
-                self.lines.get(*dimension).map_or(high, |line| line.tile_last(low, high))
+                self.axes.get(*dimension).map_or(high, |axis| axis.tile_last(low, high))
             }
             _ => low,
         }
@@ -168,10 +176,10 @@ mod tests {
         volume(bounds) <= room
     }
 
-    fn lines(extents: (u64, u64)) -> Vec<Line> {
+    fn axes(extents: (u64, u64)) -> Vec<OrdinalAxis> {
         let x = Dimension::new("x", 0u64..=1000).with_tile(extents.0);
         let y = Dimension::new("y", 0u64..=1000).with_tile(extents.1);
-        vec![Line::new(&x).unwrap(), Line::new(&y).unwrap()]
+        vec![OrdinalAxis::new(&x).unwrap(), OrdinalAxis::new(&y).unwrap()]
     }
 
     fn key(parts: &[Part], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
@@ -200,17 +208,17 @@ mod tests {
                 vec![Part::Tile(1), Part::Cell(0), Part::Cell(1)],
             ][order].clone();
             let bounds = vec![(x.0, x.0 + x.1 - 1), (y.0, y.0 + y.1 - 1)];
-            let mut cutter = Cutter::new(lines(extents), parts.clone(), bounds.clone(), even);
+            let mut cutter = Cutter::new(axes(extents), parts.clone(), bounds.clone(), even);
             let mut seen = Vec::new();
             let mut last: Option<Vec<u64>> = None;
             let mut count = 0;
-            while let Some(piece) = cutter.next(|bounds| within(bounds, room)) {
+            while let Some(piece) = cutter.next(|bounds| within(bounds, room)).unwrap() {
                 count += 1;
                 prop_assert!(volume(&piece.bounds) <= room, "{:?} has more than {room} cells", piece.bounds);
                 if refuse != 0 && count % refuse == 0 && volume(&piece.bounds) > 1 {
                     let before = volume(&piece.bounds);
-                    prop_assert!(cutter.put_back(piece));
-                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap();
+                    prop_assert!(cutter.put_back(piece).unwrap());
+                    let again = cutter.next(|bounds| within(bounds, u64::MAX)).unwrap().unwrap();
                     prop_assert!(volume(&again.bounds) < before);
                     cutter.left.push((again.bounds, again.part));
                     continue;
@@ -229,16 +237,16 @@ mod tests {
     #[test]
     fn pieces_end_with_tiles_where_one_fits() {
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)) {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 25)).unwrap() {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
         let mut ends = Vec::new();
-        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)) {
+        while let Some(piece) = cutter.next(|bounds| within(bounds, 7)).unwrap() {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [4, 9, 14, 19], "a tile that does not fit is cut into equal pieces");
@@ -247,8 +255,15 @@ mod tests {
     #[test]
     fn a_single_cell_cannot_be_put_back() {
         let mut cutter =
-            Cutter::new(lines((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
-        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap();
-        assert!(!cutter.put_back(piece));
+            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
+        let piece = cutter.next(|bounds| within(bounds, 0)).unwrap().unwrap();
+        assert!(!cutter.put_back(piece).unwrap());
+    }
+
+    #[test]
+    fn a_box_without_a_dimension_of_its_order_is_a_fault_and_not_lost() {
+        let parts = vec![Part::Cell(1), Part::Cell(0)];
+        let mut cutter = Cutter::new(axes((10, 10)), parts, vec![(0, 9)], true);
+        assert!(cutter.next(|_| false).is_err());
     }
 }

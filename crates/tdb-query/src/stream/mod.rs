@@ -7,20 +7,20 @@
 //!   dimensions are of fixed size. Boxes follow each other in the order of the result: the query is
 //!   cut along the first part of the sort key (a space tile, or a coordinate along some dimension),
 //!   at the ends of tiles if possible; a single value that does not fit is cut along the next part.
-//!   The size of a box follows from an estimate (`spread`): the cells and value bytes of each tile,
-//!   spread evenly over its rectangle, or its place in a dense grid. Dense queries with several
+//!   The size of a box follows from an estimate (`cost_model`): the cells and value bytes of each
+//!   tile, spread evenly over its MBR, or its place in a dense grid. Dense queries with several
 //!   ranges per dimension are cut by their places in the sequence that was asked for.
-//! - *Runs of tiles* (`runs`), for sparse cells in storage order. Cells of fragments that may
+//! - *Runs of tiles* (`tile_runs`), for sparse cells in storage order. Cells of fragments that may
 //!   replace each other's are read so, too, if boxes would read each tile several times: then it is
-//!   found out first which cells count (`choose`).
-//! - *Windows of keys* (`keys`, `keyed`), for string dimensions, whose order on disk is not that of
-//!   ranges, and for Hilbert order. A first pass decodes coordinates and lists up to 16 keys per
-//!   tile; a batch takes the cells between two of them. Nearly empty boxes are replaced by windows:
-//!   after 256 boxes of fewer than 16 cells (1,024 if a condition may be the reason), the rest is
-//!   taken by keys. The list of keys takes at most a quarter of the room. If it does not fit, the
-//!   first keys are kept, up to a horizon, and the cells after it are listed later; a window with
-//!   too many cells for a batch is listed with more keys. A stream that would list all its keys
-//!   more than a few times requests more room instead.
+//!   found out first which cells are visible (`visible_cells`).
+//! - *Key ranges* (`key_samples`, `key_ranges`), for string dimensions, whose order on disk is not
+//!   that of ranges, and for Hilbert order. A first pass decodes coordinates and lists up to 16
+//!   keys per tile; a batch takes the cells between two of them. Nearly empty boxes are replaced by
+//!   key ranges: after 256 boxes of fewer than 16 cells (1,024 if a condition may be the reason),
+//!   the rest is taken by keys. The list of keys takes at most a quarter of the room. If it does
+//!   not fit, the first keys are kept, up to a horizon, and the cells after it are listed later; a
+//!   key range with too many cells for a batch is listed with more keys. A stream that would list
+//!   all its keys more than a few times requests more room instead.
 //!
 //! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
 //! about to take (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they
@@ -41,8 +41,8 @@
 //!   dense array would take more than a quarter of the budget, or more than there is, they are read
 //!   chunk by chunk (`whole_query`): then it is 256 KiB of the file and two chunks, and what is
 //!   looked at counts among the cells. Values of variable length have no such chunks;
-//! - 160 bytes per fragment, and the spread or the keys themselves (about 100 bytes per tile; with
-//!   more than 65,536 tiles in a fragment, neighbours share an entry).
+//! - 160 bytes per fragment, and the cost model or the key samples themselves (about 100 bytes per
+//!   tile; with more than 65,536 tiles in a fragment, neighbours share an entry).
 //!
 //! The rest is for cells. Each costs its columns, a second copy of the widest of them, and if cells
 //! are sorted 52 bytes of keys in addition to its coordinates. Statistics that only save work are
@@ -51,23 +51,25 @@
 //!
 //! A budget that leaves less than 64 KiB, or that a single cell or tile does not fit in, is
 //! rejected with the least budget that works (`BudgetTooSmall`), in whole kibibytes; any smaller
-//! one is rejected, except for windows of keys, of which less may be enough. For boxes, the least
+//! one is rejected, except for key ranges, for which less may be enough. For boxes, the least
 //! is computed from the tiles that overlap at one place of a dimension, for the dimension with the
 //! fewest: at least one cell of each tile, with all values of variable length of the tile. Metadata
 //! does not tell how many cells share coordinates (duplicates, histories that consolidation kept):
 //! a batch may need more for those, and the error then says how much.
 
 mod boxes;
-mod choose;
 mod cost;
+mod cost_model;
 mod cut;
-mod keyed;
-mod keys;
-mod line;
+mod key_ranges;
+mod key_samples;
+mod ordinal_axis;
+mod partwise;
 mod plan;
 mod progress;
-mod runs;
-mod spread;
+mod thresholds;
+mod tile_runs;
+mod visible_cells;
 mod whole_query;
 
 #[cfg(test)]
@@ -75,18 +77,22 @@ mod tests;
 
 use std::sync::Arc;
 
-use tdb_codec::{ArrayType, Layout, to_u64, to_usize};
+use tdb_codec::{ArrayType, Layout, to_usize};
 
-pub(crate) use self::boxes::{bounds_of, lines_of, several, volume};
-pub(crate) use self::choose::Common;
+pub(crate) use self::boxes::{bounds_of, ordinal_axes, several, volume};
 pub(crate) use self::cut::Bounds;
-pub(crate) use self::line::{Line, last_where};
+pub(crate) use self::ordinal_axis::{OrdinalAxis, last_where};
+pub(crate) use self::partwise::{
+    Allowance, at_once, dearer, for_each_group, for_each_part, parts_or_at_once, read_within, within,
+};
 pub(crate) use self::plan::order_of;
 pub(crate) use self::progress::OnProgress;
 pub use self::progress::Progress;
-pub(crate) use self::runs::TileSet;
+pub(crate) use self::tile_runs::TileSet;
+pub(crate) use self::visible_cells::Common;
 
 use self::plan::Parts;
+use self::thresholds::MAX_REPEATS;
 use crate::budget::MemoryBudget;
 use crate::chosen::Choice;
 use crate::deferred::Deferred;
@@ -95,7 +101,6 @@ use crate::engine::run;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::share;
-use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream without an explicit one.
@@ -113,8 +118,8 @@ pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
-    /// Whether it is to be found out first which cells count, so that no tile is read for several
-    /// parts.
+    /// Whether duplicates are resolved once, before the first batch, so that no tile is read for
+    /// several parts.
     chooses: bool,
     /// Everything was read, or something failed.
     done: bool,
@@ -169,8 +174,9 @@ impl Batches {
         }
         let sets = self.plan.ranges.iter().zip(&schema.domain.dimensions);
         let count = |intervals: Vec<(u64, u64)>| {
-            let counts = intervals.iter().map(|(low, high)| high.saturating_sub(*low).saturating_add(1));
-            to_usize(counts.fold(0, u64::saturating_add))
+            let add =
+                |sum: u64, (low, high): (u64, u64)| sum.checked_add(high.checked_sub(low)?.checked_add(1)?);
+            to_usize(intervals.into_iter().try_fold(0, add)?)
         };
         sets.map(|(set, dimension)| count(set.ordinals(dimension)?)).collect()
     }
@@ -185,7 +191,7 @@ impl Batches {
         loop {
             let small = self.parts.grows().then(|| self.parts.left());
             match (self.read_one(), small) {
-                // What is too little for a first batch is no error: more is allowed.
+                // Too little memory for a first batch is no error: more is allowed.
                 (
                     Err(Error::Query(QueryError::OverBudget { .. } | QueryError::BudgetTooSmall { .. })),
                     Some(small),
@@ -220,7 +226,7 @@ impl Batches {
             let cells = match run(&part.plan(&self.plan)?) {
                 Ok(cells) => cells,
                 Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
-                    if parts.put_back(part) {
+                    if parts.put_back(part)? {
                         continue;
                     }
                     return Err(share::smallest(error).into());
@@ -237,8 +243,8 @@ impl Batches {
         }
     }
 
-    /// Finds out which cells count; then tiles are read one after the other. If the memory is too
-    /// small for that, or for a tile, nothing changes.
+    /// Resolves duplicates: finds the visible cells, so that tiles are read one after the other. If
+    /// the memory is too small for that, or for a tile, nothing changes.
     fn choose(&mut self) -> Result<()> {
         let mut plan = self.plan.clone();
         plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
@@ -250,7 +256,7 @@ impl Batches {
             return Ok(());
         }
         let memory = Allowance { budget: self.budget, batch: None };
-        let cells = match choose::find(&self.plan, Some(memory)) {
+        let cells = match visible_cells::find(&self.plan, Some(memory)) {
             Ok(cells) => Arc::new(cells),
             Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
                 return Ok(());
@@ -302,194 +308,24 @@ impl Iterator for Batches {
 
 impl core::iter::FusedIterator for Batches {}
 
-/// Boxes that read each tile more often than this, on average, cost more than finding out first
-/// which cells count.
-const MOST_REPEATS: f64 = 1.5;
-
-/// Whether it is better to find out which cells count before any batch is made: not for a caller
-/// who may need the first cells only, and not where tiles come from afar, because coordinates are
-/// then fetched twice.
+/// Whether to resolve duplicates once, before the first batch. This pays off only if the caller is
+/// likely to read every batch, and only on local storage: on a remote one the coordinates would be
+/// fetched twice.
 fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
     let contested = plan.array.schema().array_type == ArrayType::Sparse
         && plan.order == Layout::Unordered
         && plan.contests.any()
         && plan.chosen.is_none();
-    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MOST_REPEATS
+    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
 }
 
-/// What the cells of batches may take while they are made, if the caller has limited it.
+/// The limits of the memory of a batch's cells while they are made, if the caller has set any.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BatchSizes {
     /// The most of any batch.
     pub(crate) max: Option<MemoryBudget>,
     /// The most of the first batch; those after it grow.
     pub(crate) first: Option<MemoryBudget>,
-}
-
-/// The memory of a query without a result: for everything, and for the cells that are looked at
-/// together.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
-    budget: MemoryBudget,
-    batch: Option<MemoryBudget>,
-}
-
-impl Allowance {
-    /// `None` if no memory limit was set.
-    pub(crate) fn new(budget: Option<MemoryBudget>, batch: Option<MemoryBudget>) -> Option<Self> {
-        budget.or(batch)?;
-        Some(Self { budget: budget.unwrap_or(DEFAULT_BUDGET), batch })
-    }
-
-    /// The budget of the query.
-    pub(crate) const fn budget(self) -> MemoryBudget {
-        self.budget
-    }
-}
-
-/// Runs a query without a result part by part, each with a share of the memory. If a part turns out
-/// to be too large and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again
-/// for its pieces.
-pub(crate) fn for_each_part(
-    plan: &Plan,
-    Allowance { budget, batch }: Allowance,
-    mut run: impl FnMut(&Plan) -> Result<()>,
-) -> Result<()> {
-    let (mut parts, _) = Parts::new(plan, budget, batch)?;
-    while let Some(part) = parts.next(plan)? {
-        match run(&part.plan(plan)?) {
-            Ok(()) => parts.done(plan, &part),
-            Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
-                if !parts.put_back(part) {
-                    return Err(share::smallest(error).into());
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more
-/// memory than one that looks for older versions of cells: such a query is cut inside tiles. One
-/// that was spared the search reads whole tiles, if they fit.
-pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Result<Plan> {
-    let Some(Allowance { budget, batch }) = memory else { return Ok(plan) };
-    let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
-    if !plan.is_spared() || plan.share.tiles.is_some() {
-        return Ok(plan);
-    }
-    // What tiles take is in metadata, which may be far away.
-    let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
-    if plan.array.context().is_near() && fits().is_ok() { Ok(plan) } else { plan.searching() }
-}
-
-/// The error of a budget that was too small: this one, or the one of a plan for some tiles whose
-/// parts need more.
-pub(crate) fn dearer(error: Error, plan: &Plan, memory: Allowance, tiles: &[Candidate]) -> Error {
-    let min = |error: &Error| match error {
-        Error::Query(QueryError::BudgetTooSmall { min, .. }) => Some(*min),
-        _ => None,
-    };
-    match (min(&error), parts_or_at_once(plan, memory, tiles)) {
-        (Some(own), Err(other)) if min(&other).is_some_and(|other| other > own) => other,
-        _ => error,
-    }
-}
-
-/// Fails if a budget is too small both for the parts of a plan and for all cells of its tiles at
-/// once.
-pub(crate) fn parts_or_at_once(
-    plan: &Plan,
-    Allowance { budget, batch }: Allowance,
-    tiles: &[Candidate],
-) -> Result<()> {
-    let Err(error) = Parts::new(plan, budget, batch) else { return Ok(()) };
-    let beside = whole_query::Beside::of(plan)?;
-    let bytes = cost_of_all(tiles, beside.per_cell());
-    match (error, share::enough(budget, beside.with(bytes))) {
-        (Error::Query(QueryError::BudgetTooSmall { min, .. }), Err(at_once)) => Err(match at_once {
-            QueryError::BudgetTooSmall { min: other, .. } if other < min => at_once.into(),
-            _ => QueryError::BudgetTooSmall { budget, min }.into(),
-        }),
-        (error, _) => Err(error),
-    }
-}
-
-/// The plan with memory for some tiles at once, if that is enough for all of their cells.
-pub(crate) fn at_once(
-    plan: &Plan,
-    Allowance { budget, batch }: Allowance,
-    tiles: &[Candidate],
-) -> Result<Option<Plan>> {
-    let mut room = match whole_query::room_of_all(plan, budget) {
-        Ok(room) => room,
-        // Parts may need less.
-        Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
-    if let Some(max) = batch {
-        room = room.at_most(max);
-    }
-    if cost_of_all(tiles, room.per_cell()) > room.bytes() {
-        return Ok(None);
-    }
-    let mut part = plan.clone();
-    part.share.room = Some(Arc::new(room));
-    Ok(Some(part))
-}
-
-/// What tiles take together when all of their cells are selected.
-fn cost_of_all(tiles: &[Candidate], per_cell: u64) -> u64 {
-    tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
-}
-
-/// What a tile takes when all of its cells are selected: besides what cells cost then, a number, a
-/// timestamp and a flag per cell, what deletes look at, and the header of a list.
-fn cost(tile: &Candidate, per_cell: u64) -> u64 {
-    to_u64(tile.tile_cells).saturating_mul(per_cell.saturating_add(4 + 8 + 1)).saturating_add(512)
-}
-
-/// Runs a query on groups of tiles that fit the memory, in their order.
-pub(crate) fn for_each_group(
-    plan: &Plan,
-    Allowance { budget, batch }: Allowance,
-    tiles: Vec<Candidate>,
-    mut run: impl FnMut(&Plan, Vec<Candidate>) -> Result<()>,
-) -> Result<()> {
-    let beside = whole_query::Beside::of(plan)?;
-    let cost = |tile: &Candidate| cost(tile, beside.per_cell());
-    // A group has one tile at least.
-    let Some(dearest) = tiles.iter().map(cost).max() else { return Ok(()) };
-    share::enough(budget, beside.with(dearest))?;
-    let mut room = beside.room(budget)?;
-    if let Some(max) = batch {
-        room = room.at_most(max);
-    }
-    let mut tiles = tiles.into_iter().peekable();
-    while let Some(first) = tiles.next() {
-        let (mut bytes, mut group) = (cost(&first), vec![first]);
-        while let Some(next) = tiles.next_if(|next| bytes.saturating_add(cost(next)) <= room.bytes()) {
-            bytes = bytes.saturating_add(cost(&next));
-            group.push(next);
-        }
-        let mut part = plan.clone();
-        part.share.room = Some(Arc::new(room.again()));
-        match run(&part, group) {
-            Err(Error::Query(error)) => return Err(share::smallest(error).into()),
-            other => other?,
-        }
-    }
-    Ok(())
-}
-
-/// Reads a plan whole, if that can be done within a budget.
-pub(crate) fn read_within(plan: Plan, budget: MemoryBudget) -> Result<Cells> {
-    let mut plan = whole_query::by_chunk(plan, budget, |plan| whole_query::room_of_all(plan, budget).is_ok());
-    plan.share.room = Some(Arc::new(whole_query::room_of_all(&plan, budget)?));
-    run(&plan)
 }
 
 /// A result without cells: that of a read without tiles.

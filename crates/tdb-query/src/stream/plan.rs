@@ -1,24 +1,28 @@
-//! Plans the parts in which a query is read.
+//! Plans the parts in which a query is read, each small enough for the memory budget.
+
+mod min_budget;
 
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
-use tdb_schema::{ArraySchema, Range};
+use tdb_schema::ArraySchema;
 
-use super::boxes::{Boxes, Narrowed, lines_of, narrow};
+use super::boxes::{Boxes, Narrowed, narrow, ordinal_axes};
 use super::cost::CellCost;
-use super::cut::Piece;
-use super::keyed::{self, Keyed};
-use super::keys::Taken;
+use super::cut::CutBox;
+use super::key_ranges::KeyRanges;
+use super::key_samples::KeyRange;
 use super::progress::Progress;
-use super::runs::{Limit, Run, Runs, TileSet};
+use super::thresholds::{
+    GROWTH, MAX_GROWTH_BY_CONDITION, MAX_LISTINGS, SCALE, SELECTIVITY_MARGIN, TILE_STATISTICS,
+};
+use super::tile_runs::{Limit, TileRun, TileRuns, TileSet};
 use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
-use crate::fragment::Fragment;
 use crate::order::window::KeyOrder;
 use crate::order::{CellOrder, Part as OrderPart, parts, reals};
 use crate::plan::Plan;
-use crate::share::{BatchScope, Room, enough, too_small};
+use crate::share::{BatchScope, Room, enough};
 use crate::sparse::Sorting;
 use crate::sparse::candidate::{all_candidates, rarity, rounds};
 use crate::sparse::filter::Filter;
@@ -43,19 +47,19 @@ pub(crate) struct Parts {
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     Boxes(Box<Boxes>),
-    Runs(Runs),
+    Runs(TileRuns),
     /// It is not known yet whether the query must be cut at all.
     Untried(KeyOrder),
     /// The query must be cut.
     Unsorted(KeyOrder),
-    Keys(Box<Keyed>),
+    Keys(Box<KeyRanges>),
     Done,
 }
 
 /// One part.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(super) what: What,
+    pub(super) source: PartSource,
     /// Dimensions in which it covers less than the whole query.
     pub(super) narrowed: Arc<Vec<Narrowed>>,
     pub(super) room: Arc<Room>,
@@ -65,25 +69,15 @@ pub(crate) struct Part {
 }
 
 #[derive(Debug)]
-pub(super) enum What {
-    Box(Piece),
-    Run(Run, Arc<TileSet>),
+pub(super) enum PartSource {
+    Box(CutBox),
+    Run(TileRun, Arc<TileSet>),
     Whole(KeyOrder),
-    Window(Box<Taken>, BatchScope),
+    KeyRange(Box<KeyRange>, BatchScope),
 }
 
 /// The state of [`Parts`] that changes from part to part.
-pub(super) type Left = (u64, Kind, Option<MemoryBudget>);
-
-const SCALE: u64 = 64;
-/// About the bytes that rectangles and extremes of a tile take.
-const TILE_STATISTICS: u64 = 256;
-/// So many times as many cells may satisfy a condition as estimated.
-const DOUBT: u64 = 4;
-/// The most by which rare matches let parts grow.
-const MOST_RARE: u64 = 16;
-/// How much more than the batch before a batch may take, while batches grow.
-const GROWTH: u64 = 4;
+pub(super) type PartsState = (u64, Kind, Option<MemoryBudget>);
 
 impl Parts {
     pub(crate) fn new(
@@ -96,12 +90,12 @@ impl Parts {
         let sorts = !dense && Sorting::of(plan).sorts;
         let cost = CellCost::new(plan, sorts);
         let order = order_of(plan);
-        let lines = lines_of(plan);
+        let axes = ordinal_axes(plan);
         let mut progress = Progress::default();
-        let kind = match lines {
-            _ if !dense && !sorts => Kind::Runs(Runs::default()),
-            Some(lines) if has_boxes(schema, order) && !may_lie_outside(plan) => {
-                match Boxes::new(plan, &cost, lines, order)? {
+        let kind = match axes {
+            _ if !dense && !sorts => Kind::Runs(TileRuns::default()),
+            Some(axes) if has_boxes(schema, order) && !may_lie_outside(plan) => {
+                match Boxes::new(plan, &cost, axes, order)? {
                     Some(boxes) => {
                         (progress.tiles_estimate, progress.cells_estimate) = boxes.totals();
                         Kind::Boxes(Box::new(boxes))
@@ -133,29 +127,9 @@ impl Parts {
         }
     }
 
-    /// What the least box takes, with all that is held beside it: a cell of each tile that there is
-    /// at one place, or some cells.
-    fn min_of_boxes(&self, plan: &Plan, boxes: &Boxes) -> u64 {
-        let fixed = self.threads(plan).saturating_add(self.beside(plan)).saturating_add(boxes.held());
-        Room::min(fixed).max(fixed.saturating_add(boxes.min()))
-    }
-
     /// The most that the cells of a batch may take, if the caller has limited it.
     pub(super) const fn batch(&self) -> Option<MemoryBudget> {
         self.batch
-    }
-
-    /// Fails if some tile does not fit a batch with all its cells: tiles are not cut.
-    pub(super) fn check_tiles(&self, plan: &Plan) -> Result<()> {
-        let dearest = |threads| Runs::default().dearest(plan, &self.cost, threads);
-        let all = dearest(to_u64(plan.array.context().threads))?;
-        enough(self.budget, all.saturating_add(self.beside(plan)))?;
-        let cells = dearest(0)?;
-        // A batch may always take a little.
-        match self.batch.filter(|batch| batch.bytes().max(Room::min(0)) < cells) {
-            Some(batch) => Err(too_small(batch, cells).into()),
-            None => Ok(()),
-        }
     }
 
     /// How often a tile is read, on average, if nothing needs more memory than estimated.
@@ -174,12 +148,12 @@ impl Parts {
     }
 
     /// A copy of the state, for [`Self::go_back`].
-    pub(super) fn left(&self) -> Left {
+    pub(super) fn left(&self) -> PartsState {
         (self.scale, self.kind.clone(), self.growing)
     }
 
     /// Restores an earlier state.
-    pub(super) fn go_back(&mut self, (scale, kind, growing): Left) {
+    pub(super) fn go_back(&mut self, (scale, kind, growing): PartsState) {
         (self.scale, self.kind, self.growing) = (scale, kind, growing);
     }
 
@@ -227,7 +201,7 @@ impl Parts {
         self.cost.thread(cells, values).saturating_mul(to_u64(plan.array.context().threads))
     }
 
-    /// What is held in addition to the room, whatever the batch is.
+    /// The bytes that are held in addition to the room, whatever the batch is.
     fn beside(&self, plan: &Plan) -> u64 {
         self.cost.per_batch(plan.array.fragments()).saturating_add(plan.share.beside)
     }
@@ -242,8 +216,8 @@ impl Parts {
         if let Kind::Unsorted(_) = self.kind {
             let room = self.room(plan, 0)?.bytes();
             if let Kind::Unsorted(order) = core::mem::replace(&mut self.kind, Kind::Done) {
-                let keyed = Keyed::new(plan, &self.cost, order, room, Arc::default())?;
-                self.kind = Kind::Keys(Box::new(keyed));
+                let key_ranges = KeyRanges::new(plan, &self.cost, order, room, Arc::default())?;
+                self.kind = Kind::Keys(Box::new(key_ranges));
             }
         }
         let held = self.held();
@@ -257,9 +231,9 @@ impl Parts {
             Kind::Boxes(boxes) => {
                 boxes.next(plan, &self.cost, room, share, SCALE as f64 / scale.max(1) as f64)
             }
-            Kind::Keys(keyed) => {
-                keyed.check_pace(&room, keyed::MOST_LOOKS)?;
-                keyed.next(plan, &self.cost, &room, share)
+            Kind::Keys(key_ranges) => {
+                key_ranges.check_pace(&room, MAX_LISTINGS)?;
+                key_ranges.next(plan, &self.cost, &room, share)
             }
             Kind::Runs(runs) => {
                 // Threads are counted in each run.
@@ -280,8 +254,8 @@ impl Parts {
                 };
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
-                let (what, room) = (What::Run(run, set), Arc::new(room));
-                Ok(Some(Part { what, narrowed: Arc::default(), room, tiles, touched }))
+                let (source, room) = (PartSource::Run(run, set), Arc::new(room));
+                Ok(Some(Part { source, narrowed: Arc::default(), room, tiles, touched }))
             }
             Kind::Untried(_) | Kind::Unsorted(_) | Kind::Done => Ok(None),
         }
@@ -295,58 +269,10 @@ impl Parts {
         }
     }
 
-    /// The error of a budget that is too small for a stream by keys, and for the whole query at
-    /// once.
-    fn too_small_for_keys(&self, plan: &Plan) -> Error {
-        let of_all = || Runs::default().next(plan, &self.cost, Limit { cells: u64::MAX, all: u64::MAX }, 0);
-        let min = self.min_of_keys(plan).and_then(|keys| {
-            // The sizes of values are known now, and with them what threads hold.
-            let all = of_all()?.map_or(0, |all| all.bytes);
-            let fixed = self.threads(plan).saturating_add(self.beside(plan));
-            Ok(keys.min(Room::min(fixed).max(fixed.saturating_add(all))))
-        });
-        min.map_or_else(|error| error, |min| too_small(self.budget, min).into())
-    }
-
-    /// What is enough for a stream by keys, which lists keys in a quarter of its room; less often
-    /// is, too.
-    fn min_of_keys(&self, plan: &Plan) -> Result<u64> {
-        for fragment in plan.array.fragments() {
-            // Records the size of its values.
-            self.cost.var_sizes(plan.array.context(), fragment)?;
-        }
-        let (cells, values) = (largest_tile(plan, &self.cost), self.cost.largest_value_tile());
-        let (threads, beside) = (self.threads(plan), self.beside(plan));
-        // The shortest window has a stretch of each overlapping fragment, and one cell may contain
-        // all values of its tile.
-        let overlapping = overlapping(plan);
-        let a_cell = self.cost.per_cell().saturating_mul(overlapping);
-        let values = values.saturating_mul(3).saturating_mul(overlapping);
-        let room = |stretches: u64| {
-            let notes = keyed::notes(plan).saturating_mul(stretches);
-            // Even with many stretches per tile, each has at least one cell.
-            let cells = cells.div_ceil(stretches.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
-            cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
-        };
-        let min = (1..=keyed::MOST_STRETCHES).map(room).min().unwrap_or(a_cell);
-        Ok(min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside))
-    }
-
-    /// The error of a budget that is too small for some tile: it contains what the most expensive
-    /// tile takes.
-    fn too_small_for_runs(&self, plan: &Plan) -> Error {
-        let threads = to_u64(plan.array.context().threads);
-        let beside = self.beside(plan);
-        match Runs::default().dearest(plan, &self.cost, threads) {
-            Ok(min) => too_small(self.budget, min.max(Room::min(0)).saturating_add(beside)).into(),
-            Err(error) => error,
-        }
-    }
-
     /// The whole query in one part, if it fits. Otherwise its keys are listed.
     fn try_whole(&mut self, plan: &Plan) -> Result<Option<Option<Part>>> {
         let room = self.room(plan, 0)?;
-        let mut runs = Runs::default();
+        let mut runs = TileRuns::default();
         let limit = Limit { cells: room.bytes(), all: room.bytes() };
         let all = runs.next(plan, &self.cost, limit, 0)?;
         let Kind::Untried(order) = core::mem::replace(&mut self.kind, Kind::Done) else { return Ok(None) };
@@ -358,8 +284,8 @@ impl Parts {
                 return Ok(None);
             };
             let tiles = to_u64(all.len()) as f64;
-            let (what, narrowed, touched) = (What::Whole(order), Arc::default(), Vec::new());
-            return Ok(Some(Some(Part { what, narrowed, room, tiles, touched })));
+            let (source, narrowed, touched) = (PartSource::Whole(order), Arc::default(), Vec::new());
+            return Ok(Some(Some(Part { source, narrowed, room, tiles, touched })));
         }
         self.kind = Kind::Unsorted(order);
         Ok(None)
@@ -367,22 +293,22 @@ impl Parts {
 
     /// Takes a part back that needed more than its room, to be cut smaller. Fails if that is not
     /// possible.
-    pub(crate) fn put_back(&mut self, part: Part) -> bool {
+    pub(crate) fn put_back(&mut self, part: Part) -> Result<bool> {
         // Eventually this is 0, which gives the smallest possible part.
         self.scale /= 2;
-        match (&mut self.kind, part.what) {
-            (Kind::Boxes(boxes), What::Box(piece)) => boxes.put_back(piece),
-            (Kind::Runs(runs), What::Run(run, _)) => runs.put_back(run),
-            (Kind::Boxes(boxes), What::Window(taken, _)) => boxes.put_back_window(*taken),
-            (Kind::Keys(keyed), What::Window(taken, _)) => keyed.put_back(*taken),
-            (kind @ Kind::Done, What::Whole(order)) => {
+        Ok(match (&mut self.kind, part.source) {
+            (Kind::Boxes(boxes), PartSource::Box(piece)) => boxes.put_back(piece)?,
+            (Kind::Runs(runs), PartSource::Run(run, _)) => runs.put_back(run),
+            (Kind::Boxes(boxes), PartSource::KeyRange(key_range, _)) => boxes.put_back_key_range(*key_range),
+            (Kind::Keys(key_ranges), PartSource::KeyRange(key_range, _)) => key_ranges.put_back(*key_range),
+            (kind @ Kind::Done, PartSource::Whole(order)) => {
                 // Estimates of whole queries count every cell, but not everything that deletes look
                 // at.
                 *kind = Kind::Unsorted(order);
                 true
             }
-            _ => false,
-        }
+            _ => return Err(Error::internal("a part is put back that was not taken")),
+        })
     }
 
     /// Continues after a part that was read.
@@ -390,13 +316,14 @@ impl Parts {
         self.grow();
         self.scale = self.scale.saturating_add(self.scale / 8).saturating_add(1).min(self.most);
         let mut gone: Vec<usize> = part.touched.clone();
-        match (&mut self.kind, &part.what) {
+        match (&mut self.kind, &part.source) {
             (Kind::Boxes(boxes), _) => gone = boxes.done(part),
             (Kind::Runs(runs), _) => return runs.forget(plan, gone.into_iter()),
-            (Kind::Keys(keyed), What::Window(taken, _)) => {
-                keyed.advance(taken);
-                gone.retain(|fragment| !keyed.has_fragment(*fragment));
+            (Kind::Keys(key_ranges), PartSource::KeyRange(key_range, _)) => {
+                key_ranges.advance(key_range);
+                gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
+            // A whole query is the only part, and other pairs do not occur.
             _ => {}
         }
         for fragment in gone.into_iter().filter_map(|number| plan.array.fragments().get(number)) {
@@ -420,34 +347,17 @@ fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
         Some(_) => rarity(plan, &all_candidates(plan, Filter::All)?)?,
         None => None,
     };
-    Ok(SCALE.saturating_mul((rarity.unwrap_or(1) / DOUBT).clamp(1, MOST_RARE)))
-}
-
-/// The greatest number of fragments that overlap along the first dimension.
-fn overlapping(plan: &Plan) -> u64 {
-    let Some(dimension) = plan.array.schema().domain.dimensions.first() else { return 1 };
-    let first = |fragment: &Arc<Fragment>| fragment.bounds().and_then(<[_]>::first).cloned();
-    let domains: Vec<Range> = plan.array.fragments().iter().filter_map(first).collect();
-    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    let (mut lows, mut highs): (Vec<&[u8]>, Vec<&[u8]>) =
-        domains.iter().map(|range| (range.low.as_slice(), range.high.as_slice())).unzip();
-    lows.sort_by(|a, b| compare(a, b));
-    highs.sort_by(|a, b| compare(a, b));
-    // For each start, the number of fragments that have begun and not ended.
-    let open = (1u64..).zip(&lows).map(|(begun, low)| {
-        begun.saturating_sub(to_u64(highs.partition_point(|high| compare(high, low).is_lt())))
-    });
-    open.max().unwrap_or(1)
+    Ok(SCALE.saturating_mul((rarity.unwrap_or(1) / SELECTIVITY_MARGIN).clamp(1, MAX_GROWTH_BY_CONDITION)))
 }
 
 impl Part {
     /// The part as a query.
     pub(crate) fn plan(&self, whole: &Plan) -> Result<Plan> {
         let mut plan = narrow(whole, &self.narrowed)?;
-        match &self.what {
-            What::Box(_) | What::Whole(_) => {}
-            What::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
-            What::Window(_, share) => plan.share = share.clone(),
+        match &self.source {
+            PartSource::Box(_) | PartSource::Whole(_) => {}
+            PartSource::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
+            PartSource::KeyRange(_, share) => plan.share = share.clone(),
         }
         plan.share.room = Some(self.room.clone());
         Ok(plan)

@@ -47,16 +47,12 @@ impl Progress {
     }
 
     pub(super) fn add(&mut self, cells: &Cells, tiles: f64) {
-        self.cells = self.cells.saturating_add(to_u64(cells.len()));
+        self.cells += to_u64(cells.len());
         let bytes = cells.columns().iter().map(|column| {
-            let offsets = column.offsets().map_or(0, |offsets| offsets.len().saturating_mul(8));
-            column
-                .bytes()
-                .len()
-                .saturating_add(offsets)
-                .saturating_add(column.validity().map_or(0, <[u8]>::len))
+            let offsets = column.offsets().map_or(0, size_of_val);
+            column.bytes().len() + offsets + column.validity().map_or(0, <[u8]>::len)
         });
-        self.bytes = self.bytes.saturating_add(to_u64(bytes.sum()));
+        self.bytes += to_u64(bytes.sum());
         self.parts_of_tiles += tiles;
         // Sums of fractions may be a little below whole tiles.
         self.tiles = super::whole((self.parts_of_tiles + 1e-6).floor()).min(self.tiles_estimate);

@@ -3,17 +3,14 @@
 
 use tdb_codec::{ArrayType, to_u64};
 
-use super::boxes::{bounds_of, lines_of, volume};
+use super::boxes::{bounds_of, ordinal_axes, volume};
 use super::cost::CellCost;
+use super::thresholds::MAX_TILES_INVERSE;
 use crate::Result;
 use crate::budget::MemoryBudget;
 use crate::plan::Plan;
 use crate::share::Room;
 use crate::sparse::Sorting;
-
-/// The share of a budget up to which whole tiles take more than chunks: these are decoded again for
-/// each part that has cells of them.
-const MOST_OF_TILES: u64 = 4;
 
 /// The same query, which reads tiles of dense arrays chunk by chunk, if whole ones would take a
 /// good part of a budget, or `fits` says that the query does not fit it with whole ones.
@@ -23,27 +20,27 @@ pub(crate) fn by_chunk(plan: Plan, budget: MemoryBudget, fits: impl Fn(&Plan) ->
         return plan;
     }
     let by_chunk = Plan { array: plan.array.by_chunk(), ..plan.clone() };
-    // Of small tiles, the sizes of values need not be read.
+    // If tiles are small, the sizes of their values need not be read.
     let cost = CellCost::new(&plan, false);
     let least = Room::min(cost.per_cell_looked_at());
-    let without_values = |plan: &Plan| Beside::threads(plan, &CellCost::new(plan, false));
+    let without_values = |plan: &Plan| Overhead::threads(plan, &CellCost::new(plan, false));
     if without_values(&plan).saturating_sub(without_values(&by_chunk)) <= least {
         return plan;
     }
-    let (Ok(whole), Ok(chunks)) = (Beside::of(&plan), Beside::of(&by_chunk)) else { return plan };
+    let (Ok(whole), Ok(chunks)) = (Overhead::of(&plan), Overhead::of(&by_chunk)) else { return plan };
     let saved = whole.bytes.saturating_sub(chunks.bytes);
-    let is_better = saved > least && (saved > budget.bytes() / MOST_OF_TILES || !fits(&plan));
+    let is_better = saved > least && (saved > budget.bytes() / MAX_TILES_INVERSE || !fits(&plan));
     if is_better { by_chunk } else { plan }
 }
 
-/// What a query that is run whole holds beside its cells.
+/// The memory that a query which is run whole holds beside its cells.
 #[derive(Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Overhead {
     cost: CellCost,
     bytes: u64,
 }
 
-impl Beside {
+impl Overhead {
     pub(crate) fn of(plan: &Plan) -> Result<Self> {
         let dense = plan.array.schema().array_type == ArrayType::Dense;
         let cost = CellCost::new(plan, !dense && Sorting::of(plan).sorts);
@@ -61,7 +58,7 @@ impl Beside {
         thread.saturating_mul(to_u64(plan.array.context().threads))
     }
 
-    /// What is held together with cells that take this much.
+    /// The memory that is held, with cells that take this much.
     pub(crate) fn with(&self, cells: u64) -> u64 {
         Room::min(self.bytes).max(self.bytes.saturating_add(cells))
     }
@@ -79,11 +76,11 @@ impl Beside {
 
 /// The room for the whole query at once.
 pub(crate) fn room_of_all(plan: &Plan, budget: MemoryBudget) -> Result<Room> {
-    let beside = Beside::of(plan)?;
-    let room = beside.room(budget)?;
-    let lines = lines_of(plan).filter(|_| plan.array.schema().array_type == ArrayType::Dense);
-    if let Some(all) = lines.and_then(|lines| bounds_of(plan, &lines)) {
-        let (cost, cells) = (&beside.cost, volume(&all));
+    let overhead = Overhead::of(plan)?;
+    let room = overhead.room(budget)?;
+    let axes = ordinal_axes(plan).filter(|_| plan.array.schema().array_type == ArrayType::Dense);
+    if let Some(all) = axes.and_then(|axes| bounds_of(plan, &axes)) {
+        let (cost, cells) = (&overhead.cost, volume(&all));
         let tile = cost.largest_tile(plan.array.fragments());
         let less = cost.not_looked_at_at_once(cells, tile, to_u64(plan.array.context().threads));
         room.charge(cells.saturating_mul(cost.per_decoded_cell()).saturating_sub(less))?;

@@ -1,42 +1,43 @@
-//! Groups: the cells of a query that have the same values of some fields, and aggregates of each
-//! group.
+//! Queries that group cells: aggregates of each group of cells with the same values of some fields.
 //!
 //! Tiles are looked at as in other aggregates (`super::sparse`), but no statistics are used. The
-//! values of each key are numbered as they appear (`keys`), with several keys pairs of these
-//! numbers (`pairs`), so that a group is a number, and what is added up is a list by that number
-//! (`fold`). A thread adds up runs of tiles that have about 2^17 cells; the runs are put together
-//! in their order, so that neither the order of the groups nor sums of reals depend on the number
-//! of threads. Where groups turn out to be many, the cells are divided by their keys instead
-//! (`wide`).
+//! distinct values of each key get ids in the order in which they appear (`key_values`), with
+//! several keys pairs of these ids do (`composite_keys`), so that a group is an id, and the
+//! accumulators of all groups are lists by that id (`accumulators`). A thread adds up runs of tiles
+//! that have about 2^17 cells (`run_groups`); the runs are merged in their order (`group_table`),
+//! so that neither the order of the groups nor sums of reals depend on the number of threads. Where
+//! groups turn out to be many, the cells are partitioned by their keys instead (`partitioned`).
 
-mod fold;
-mod keys;
-mod pairs;
-mod part;
+mod accumulators;
+mod composite_keys;
+mod group_ids;
+mod group_table;
+mod key_values;
+mod numeric_keys;
+mod ordered_bits;
+mod partitioned;
 mod result;
-mod strings;
-mod table;
+mod run_groups;
+mod string_keys;
 #[cfg(test)]
 mod tests;
-mod total;
-mod wide;
-mod word;
-mod words;
+mod thresholds;
 
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tdb_codec::{ArrayType, to_u64};
 
-use self::fold::Fold;
-use self::part::{Part, Scratch};
+use self::accumulators::Accumulators;
+use self::group_table::GroupTable;
+use self::partitioned::{Input, PartitionedGroups};
 pub use self::result::{Grouped, GroupedValues};
-use self::total::Total;
-use self::wide::Wide;
+use self::run_groups::{RunGroups, ThreadState};
+pub(crate) use self::thresholds::MAX_GROUPS_OF_ONE_TABLE as FEW;
+use self::thresholds::{MAX_GROUPS, MAX_RUN_CELLS};
 use super::sparse::{Taker, visit};
 use super::tally::WantedField;
 use super::{Resolved, resolve};
 use crate::budget::MemoryBudget;
-use crate::buffers::index_of;
 use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::expression::{Aggregate, AggregateError};
@@ -50,12 +51,6 @@ use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
 use crate::{Error, OrInternal, QueryError, Result, parallel};
 
-/// The cells that a thread adds up before they are put together with others.
-const RUN: usize = if cfg!(test) { 64 } else { 1 << 17 };
-
-/// With more groups than this, the cells are divided by their keys.
-pub(crate) const FEW: usize = 1 << 16;
-
 /// A field whose values make groups.
 struct Key {
     /// Its number in the program.
@@ -64,50 +59,51 @@ struct Key {
 }
 
 impl Key {
-    /// Whether each value is one number, which a word can hold.
-    fn is_word(&self) -> bool {
-        keys::are_words(&self.spec)
+    /// Whether each value is one number, so that 64 bits can hold it.
+    fn is_numeric(&self) -> bool {
+        key_values::is_numeric(&self.spec)
     }
 
-    /// Whether there are words, some of which may stand for null.
-    fn has_null_words(&self) -> bool {
-        self.is_word() && self.spec.nullable
+    /// Whether values are numbers, some of which may be null, so that a bit has to say which.
+    fn has_null_bit(&self) -> bool {
+        self.is_numeric() && self.spec.nullable
     }
 }
 
-/// What is computed.
-struct Asked {
+/// A query that groups cells, resolved against the schema.
+struct GroupQuery {
     program: Program,
     wanted: Vec<WantedField>,
     keys: Vec<Key>,
     aggregates: Vec<Aggregate>,
-    /// For each aggregate the position of its field.
-    places: Vec<Option<usize>>,
-    /// The number of groups that is not exceeded.
-    most: usize,
-    /// With more groups than this, the cells are divided by their keys.
-    few: usize,
+    /// For each aggregate the position of its field in `wanted`.
+    field_positions: Vec<Option<usize>>,
+    /// With more groups, the query fails.
+    max_groups: usize,
+    /// With more groups, the cells are partitioned by their keys.
+    max_of_one_table: usize,
 }
 
-impl Asked {
-    fn folds(&self) -> Vec<Fold> {
-        self.wanted.iter().map(|field| Fold::new(field, &self.aggregates)).collect()
+impl GroupQuery {
+    fn accumulators(&self) -> Vec<Accumulators> {
+        self.wanted.iter().map(|field| Accumulators::new(field, &self.aggregates)).collect()
     }
 }
 
-/// Groups the cells of a query.
+/// Groups the cells of a query. With more than `max_groups` it fails, and with more than
+/// `max_of_one_table` the cells are partitioned by their keys.
 pub(crate) fn run(
     mut plan: Plan,
     keys: &[String],
     aggregates: Vec<Aggregate>,
-    (most, few): (Option<usize>, usize),
+    (max_groups, max_of_one_table): (Option<usize>, usize),
     memory: Option<Allowance>,
 ) -> Result<Grouped> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense {
         return Err(QueryError::Aggregate(AggregateError::DenseGroups).into());
     }
-    let (mut program, wanted, places): Resolved = resolve(&plan, &aggregates)?;
+    let (mut program, wanted, field_positions): Resolved = resolve(&plan, &aggregates)?;
     let mut own = Vec::with_capacity(keys.len());
     for name in keys {
         let field = schema.field(name).ok_or_else(|| super::unknown_field(schema, name))?;
@@ -118,18 +114,19 @@ pub(crate) fn run(
     if let Some(ahead) = &plan.array.context().ahead {
         prefetch_sections(&plan, ahead);
     }
-    let most = most.unwrap_or(usize::MAX).min(index_of(u32::MAX) / 2);
-    let mut asked = Asked { program, wanted, keys: own, aggregates, places, most, few };
-    if asked.folds().iter().any(Fold::has_strings) {
-        // Strings have no fixed size, so that their extremes cannot be sorted by shards: such a
-        // query keeps one table.
-        asked.few = usize::MAX;
+    let max_groups = max_groups.unwrap_or(usize::MAX).min(MAX_GROUPS);
+    let mut query =
+        GroupQuery { program, wanted, keys: own, aggregates, field_positions, max_groups, max_of_one_table };
+    if query.accumulators().iter().any(Accumulators::has_strings) {
+        // Strings have no fixed size, so that they cannot be sorted by partition: a query for their
+        // extremes keeps one table.
+        query.max_of_one_table = usize::MAX;
     }
-    let sources = Sources::new(plan.array.context(), &asked.program, plan.array.fragments());
+    let sources = Sources::new(plan.array.context(), &query.program, plan.array.fragments());
     let context = plan.array.context();
     let budget = memory.map(Allowance::budget);
-    let mut grouping =
-        Grouping { asked: &asked, sources: &sources, context, budget, found: Found::Few(Total::new(&asked)) };
+    let groups = Groups::OneTable(GroupTable::new(&query));
+    let mut grouping = Grouping { query: &query, sources: &sources, context, budget, groups };
     let held = sources.held().saturating_add(budget.map_or(0, for_groups));
     visit(&plan, held, &mut grouping, memory).map_err(|error| match (error, budget) {
         // A limit of batches has nothing for groups.
@@ -138,7 +135,7 @@ pub(crate) fn run(
         }
         (error, _) => error,
     })?;
-    grouping.found.result(&asked, context.threads)
+    grouping.groups.result(&query, context.threads)
 }
 
 /// The part of a budget that the groups may take.
@@ -156,14 +153,14 @@ fn with_groups(budget: MemoryBudget, min: MemoryBudget) -> MemoryBudget {
     MemoryBudget::from_bytes(bytes.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX)).max(min)
 }
 
-/// Takes the cells of tiles.
+/// Takes the cells of tiles, and adds them to their groups.
 struct Grouping<'a> {
-    asked: &'a Asked,
+    query: &'a GroupQuery,
     sources: &'a Sources<'a>,
     context: &'a Context,
     /// The memory of the query, of which the groups take a part.
     budget: Option<MemoryBudget>,
-    found: Found,
+    groups: Groups,
 }
 
 impl Taker for Grouping<'_> {
@@ -176,54 +173,56 @@ impl Taker for Grouping<'_> {
     }
 
     fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
+        // An estimate of the work.
         let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
-        let columns = self.asked.program.fields.len();
+        let columns = self.query.program.fields.len();
         let bytes = cells.saturating_mul(columns).saturating_mul(size_of::<u64>());
         let threads = parallel::worth(self.context.threads, bytes);
-        let mut found = core::mem::replace(&mut self.found, Found::Few(Total::new(self.asked)));
-        let result = self.add(&mut found, &runs(&selections), keep, threads);
-        self.found = found;
+        let mut groups = core::mem::replace(&mut self.groups, Groups::OneTable(GroupTable::new(self.query)));
+        let result = self.add(&mut groups, &runs(&selections), keep, threads);
+        self.groups = groups;
         result
     }
 }
 
 impl Grouping<'_> {
-    /// Adds the cells of some runs of tiles to what was found. If their tiles cannot be read, or
-    /// memory is too small for them, that is as before.
+    /// Adds the cells of some runs of tiles to `groups`. If their tiles cannot be read, or memory
+    /// is too small for them, `groups` are as before.
     fn add(
         &self,
-        found: &mut Found,
+        groups: &mut Groups,
         runs: &[&[TileSelection]],
         keep: &Keep<'_>,
         threads: usize,
     ) -> Result<()> {
-        match found {
-            Found::Many(wide) => self.many(wide, runs, keep, threads)?,
-            Found::Few(_) => match self.few(runs, keep, threads)? {
-                (fresh, []) => found.merge(self.asked, fresh)?,
+        match groups {
+            Groups::Partitioned(partitioned) => self.add_to_partitions(partitioned, runs, keep, threads)?,
+            Groups::OneTable(_) => match self.table_of(runs, keep, threads)? {
+                (fresh, []) => groups.merge_table(self.query, fresh)?,
                 (fresh, rest) => {
-                    let mut wide = Wide::new(self.asked);
-                    wide.add(fresh)?;
-                    self.many(&mut wide, rest, keep, threads)?;
-                    found.join(self.asked, wide)?;
+                    let mut partitioned = PartitionedGroups::new(self.query);
+                    partitioned.add_table(fresh)?;
+                    self.add_to_partitions(&mut partitioned, rest, keep, threads)?;
+                    groups.replace_by(self.query, partitioned)?;
                 }
             },
         }
-        self.check(found.groups(), found.held())
+        self.check(groups.len(), groups.held())
     }
 
-    /// The groups of the cells of some runs of tiles, and the runs that are left when these are
-    /// more than few: which these are depends on the cells alone, not on what threads do. If memory
-    /// is too small for few groups, some runs are left too: the tables of threads take more than
-    /// shards.
-    fn few<'r>(
+    /// The groups of the cells of some runs of tiles, and the runs that are left when there are too
+    /// many groups for one table: which these are depends on the cells alone, not on the timing of
+    /// threads. Some runs are also left if memory is too small for one table: the tables of all
+    /// threads take more than partitions.
+    fn table_of<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],
         keep: &Keep<'_>,
         threads: usize,
-    ) -> Result<(Total, &'r [&'r [TileSelection]])> {
+    ) -> Result<(GroupTable, &'r [&'r [TileSelection]])> {
+        let max_of_one_table = self.query.max_of_one_table;
         let (thread, memory_is_small) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let start = || Scratch::new(self.asked, thread.fetch_add(1, Ordering::Relaxed));
+        let start = || ThreadState::new(self.query, thread.fetch_add(1, Ordering::Relaxed));
         let check = |groups: usize, held: u64| {
             let result = self.check(groups, held);
             if let Err(Error::Query(QueryError::BudgetTooSmall { .. })) = &result {
@@ -231,53 +230,54 @@ impl Grouping<'_> {
             }
             result
         };
-        let add = |run: &[TileSelection], scratch: &mut Scratch| {
-            let mut part = Part::new(self.asked, scratch);
+        let add = |run: &[TileSelection], state: &mut ThreadState| {
+            let mut groups = RunGroups::new(self.query, state);
             for selection in run {
-                part.add(self.asked, self.sources, selection, keep, scratch)?;
-                // So many parts wait to be put together.
-                let parts = part.held().saturating_mul(parallel::HELD);
-                check(scratch.table.groups(), to_u64(scratch.table.held().saturating_add(parts)))?;
+                groups.add(self.query, self.sources, selection, keep, state)?;
+                // At most this many runs wait to be merged.
+                let waiting = groups.held().saturating_mul(parallel::HELD);
+                check(state.ids.groups(), to_u64(state.ids.held().saturating_add(waiting)))?;
             }
-            part.end(scratch)
+            groups.end(state)
         };
-        let (mut fresh, mut merged, mut are_many) = (Total::new(self.asked), 0usize, false);
-        let merge = |part: Part| {
-            fresh.merge(part)?;
-            merged = merged.saturating_add(1);
-            if fresh.groups() > self.asked.few {
+        let (mut fresh, mut merged, mut are_many) = (GroupTable::new(self.query), 0usize, false);
+        let merge = |groups: RunGroups| {
+            fresh.merge_run(groups)?;
+            merged += 1;
+            if fresh.groups() > max_of_one_table {
                 are_many = true;
                 // Ends the work.
-                return Err(QueryError::TooManyGroups { most: self.asked.few }.into());
+                return Err(QueryError::TooManyGroups { most: max_of_one_table }.into());
             }
-            // Each thread has numbers of its own.
+            // Each thread has ids of its own.
             check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
         };
         let result = parallel::run_in_order(threads, runs.iter().copied(), start, add, merge);
-        let memory_is_small = memory_is_small.into_inner() && self.asked.few < usize::MAX;
+        let memory_is_small = memory_is_small.into_inner() && max_of_one_table < usize::MAX;
         match result {
             Err(error) if !are_many && !memory_is_small => Err(error),
             _ => Ok((fresh, runs.get(merged..).or_internal("more runs were merged than there are")?)),
         }
     }
 
-    /// Adds the cells of some runs of tiles to many groups. If this fails, they are as before.
-    fn many(
+    /// Adds the cells of some runs of tiles to partitions. If this fails, they are as before.
+    fn add_to_partitions(
         &self,
-        wide: &mut Wide,
+        partitioned: &mut PartitionedGroups,
         runs: &[&[TileSelection]],
         keep: &Keep<'_>,
         threads: usize,
     ) -> Result<()> {
         let memory = self.budget.map(|budget| for_groups(budget) / 4);
         let check = |groups: usize, held: u64| self.check(groups, held);
-        wide.take((self.asked, self.sources), runs, keep, (threads, memory), check)
+        let input = Input { query: self.query, sources: self.sources, keep, threads };
+        partitioned.add_runs(input, runs, memory, check)
     }
 
-    /// Whether there are no more groups than are allowed, and they take no more memory.
+    /// Fails if there are more groups than are allowed, or if they take more memory.
     fn check(&self, groups: usize, held: u64) -> Result<()> {
-        if groups > self.asked.most {
-            return Err(QueryError::TooManyGroups { most: self.asked.most }.into());
+        if groups > self.query.max_groups {
+            return Err(QueryError::TooManyGroups { most: self.query.max_groups }.into());
         }
         let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
         let min = MemoryBudget::from_bytes(held.saturating_mul(6));
@@ -285,64 +285,66 @@ impl Grouping<'_> {
     }
 }
 
-/// The groups that were found.
-enum Found {
-    Few(Total),
-    Many(Wide),
+/// The groups that were found so far.
+enum Groups {
+    OneTable(GroupTable),
+    Partitioned(PartitionedGroups),
 }
 
-impl Found {
-    fn groups(&self) -> usize {
+impl Groups {
+    fn len(&self) -> usize {
         match self {
-            Self::Few(total) => total.groups(),
-            Self::Many(wide) => wide.groups(),
+            Self::OneTable(table) => table.groups(),
+            Self::Partitioned(partitioned) => partitioned.groups(),
         }
     }
 
     /// Approximate bytes that they take.
     fn held(&self) -> u64 {
         match self {
-            Self::Few(total) => total.held(),
-            Self::Many(wide) => wide.held(),
+            Self::OneTable(table) => table.held(),
+            Self::Partitioned(partitioned) => partitioned.held(),
         }
     }
 
-    /// Adds few groups, with which they may become many.
-    fn merge(&mut self, asked: &Asked, fresh: Total) -> Result<()> {
-        let Self::Few(total) = self else { return Err(Error::internal("few groups are added to many")) };
-        total.merge_all(fresh)?;
-        if total.groups() > asked.few {
-            self.join(asked, Wide::new(asked))?;
+    /// Adds a table to the one that there is, which may then have too many groups for one table.
+    fn merge_table(&mut self, query: &GroupQuery, fresh: GroupTable) -> Result<()> {
+        let Self::OneTable(table) = self else { return Err(Error::internal("few groups are added to many")) };
+        table.merge_table(fresh)?;
+        if table.groups() > query.max_of_one_table {
+            self.replace_by(query, PartitionedGroups::new(query))?;
         }
         Ok(())
     }
 
-    /// Adds few groups, which were found before, to many.
-    fn join(&mut self, asked: &Asked, mut wide: Wide) -> Result<()> {
-        let Self::Few(total) = self else { return Err(Error::internal("many groups are added to many")) };
-        wide.add(core::mem::replace(total, Total::new(asked)))?;
-        *self = Self::Many(wide);
+    /// Replaces the table that there is by partitions, to which its groups are added.
+    fn replace_by(&mut self, query: &GroupQuery, mut partitioned: PartitionedGroups) -> Result<()> {
+        let Self::OneTable(table) = self else {
+            return Err(Error::internal("many groups are added to many"));
+        };
+        partitioned.add_table(core::mem::replace(table, GroupTable::new(query)))?;
+        *self = Self::Partitioned(partitioned);
         Ok(())
     }
 
-    fn result(self, asked: &Asked, threads: usize) -> Result<Grouped> {
+    fn result(self, query: &GroupQuery, threads: usize) -> Result<Grouped> {
         match self {
-            Self::Few(total) => total.result(asked),
-            Self::Many(wide) => wide.result(asked, threads),
+            Self::OneTable(table) => table.result(query),
+            Self::Partitioned(partitioned) => partitioned.result(query, threads),
         }
     }
 }
 
-/// Tiles that follow each other, until they have many cells.
+/// Divides tiles into runs of consecutive ones, which have many cells each.
 fn runs(selections: &[TileSelection]) -> Vec<&[TileSelection]> {
     let (mut runs, mut first, mut cells) = (Vec::new(), 0, 0usize);
     for (at, selection) in selections.iter().enumerate() {
         let own = selection.len();
-        if at > first && cells.saturating_add(own) > RUN {
+        if at > first && cells + own > MAX_RUN_CELLS {
             runs.extend(selections.get(first..at));
             (first, cells) = (at, 0);
         }
-        cells = cells.saturating_add(own);
+        cells += own;
     }
     runs.extend(selections.get(first..).filter(|run| !run.is_empty()));
     runs

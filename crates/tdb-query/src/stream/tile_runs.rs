@@ -13,7 +13,7 @@ use crate::sparse::candidates;
 
 /// The position of a query in the storage.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct TileRuns {
     /// The next fragment to open.
     fragment: usize,
     /// Tiles of opened fragments that were not taken yet.
@@ -49,7 +49,7 @@ pub(crate) type TileSet = BTreeMap<usize, Vec<usize>>;
 
 /// A run of tiles.
 #[derive(Debug, Default)]
-pub(crate) struct Run {
+pub(crate) struct TileRun {
     tiles: Vec<Tile>,
     /// Its cost, including working memory.
     pub(crate) bytes: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Run {
     pub(crate) threads: u64,
 }
 
-impl Run {
+impl TileRun {
     /// Number of tiles.
     pub(crate) const fn len(&self) -> usize {
         self.tiles.len()
@@ -78,7 +78,7 @@ impl Run {
     }
 }
 
-impl Runs {
+impl TileRuns {
     /// The next tiles that fit the limit with this many threads; one tile if even that costs more.
     /// `None` after the last tile.
     pub(crate) fn next(
@@ -87,9 +87,9 @@ impl Runs {
         cost: &CellCost,
         limit: Limit,
         threads: u64,
-    ) -> Result<Option<Run>> {
+    ) -> Result<Option<TileRun>> {
         let max = self.max.take().unwrap_or(usize::MAX);
-        let mut run = Run::default();
+        let mut run = TileRun::default();
         let (mut bytes, mut largest, mut values) = (0u64, 0u64, 0u64);
         while let Some(tile) = self.peek(plan, cost)? {
             let new = run.tiles.last().is_none_or(|last| last.fragment != tile.fragment);
@@ -122,7 +122,7 @@ impl Runs {
     }
 
     /// Takes a run back that was too long. Fails if it is a single tile.
-    pub(crate) fn put_back(&mut self, run: Run) -> bool {
+    pub(crate) fn put_back(&mut self, run: TileRun) -> bool {
         self.max = Some((run.tiles.len() / 2).max(1));
         let divisible = run.tiles.len() > 1;
         for tile in run.tiles.into_iter().rev() {
@@ -145,7 +145,7 @@ impl Runs {
         while self.waiting.is_empty() {
             let number = self.fragment;
             let Some(fragment) = plan.array.fragments().get(number) else { return Ok(None) };
-            self.fragment = number.saturating_add(1);
+            self.fragment = number + 1;
             let tiles = candidates(plan, number, fragment)?;
             if tiles.is_empty() {
                 fragment.forget();

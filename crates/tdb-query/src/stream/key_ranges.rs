@@ -1,5 +1,5 @@
-//! Divides a query by the keys of its cells (`keys.rs`): lists the keys, and makes a part of a
-//! window.
+//! Divides a query into ranges of the sort keys of its cells: lists samples of the keys
+//! (`key_samples.rs`), and makes parts of the ranges between them.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
-use super::keys::{Stretches, Taken};
-use super::plan::{Part, What};
-use super::runs::{Limit, Runs};
+use super::key_samples::{KeyRange, KeySamples};
+use super::plan::{Part, PartSource};
+use super::thresholds::{FINER, MAX_SAMPLES_PER_TILE, SAMPLE_BYTES};
+use super::tile_runs::{Limit, TileRuns};
 use crate::Result;
 use crate::order::window::KeyOrder;
 use crate::plan::Plan;
@@ -18,23 +19,11 @@ use crate::sparse::filter::Filter;
 use crate::sparse::keep::Keep;
 use crate::sparse::select::{Wanted, select};
 
-/// Approximate bytes of a stretch.
-const STRETCH: u64 = 400;
-/// If a stretch contains more cells than a batch, this many times more stretches are listed.
-const FINER: usize = 8;
-/// How often the keys of a query that is divided by keys from the beginning may be listed, before
-/// more room is requested.
-pub(super) const MOST_LOOKS: u64 = 32;
-/// The same for the rest of a query in boxes, whose least room is computed without looking at keys.
-pub(super) const MOST_LOOKS_AT_BOX: u64 = 256;
-/// The most stretches that a tile's cells are listed in.
-pub(super) const MOST_STRETCHES: u64 = 16;
-
-/// Lists the keys of a query's cells, those of each tile in at most `max` stretches. Returns how
+/// Lists the keys of a query's cells, at most `max` samples for each tile. Returns how
 /// many cells were decoded for this.
-fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, max: usize, room: u64) -> Result<u64> {
+fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, room: u64) -> Result<u64> {
     let mut looked = 0u64;
-    let mut runs = Runs::default();
+    let mut runs = TileRuns::default();
     let target = room.saturating_mul(3) / 4;
     let limit = Limit { cells: target, all: target };
     let window = plan.share.window.clone();
@@ -47,35 +36,36 @@ fn note_in(plan: &Plan, cost: &CellCost, stretches: &mut Stretches, max: usize, 
         };
         for selection in select(&part, Wanted::Yes, Filter::All, &Keep::nothing(&part))? {
             let cells = to_u64(selection.len());
-            looked = looked.saturating_add(to_u64(selection.tile_cells));
+            looked += to_u64(selection.tile_cells);
             let whole = run.values(selection.fragment, selection.tile);
             let values =
                 whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
             let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
-            stretches.add(&selection, max, bytes);
+            samples.add(&selection, max, bytes)?;
         }
         runs.forget(plan, run.tiles().keys().copied());
     }
-    stretches.sort();
+    samples.sort();
     Ok(looked)
 }
 
 /// A query, or a box of one, divided by the keys of its cells. As many keys are listed as there is
 /// room for.
 #[derive(Clone, Debug)]
-pub(super) struct Keyed {
-    stretches: Stretches,
+pub(super) struct KeyRanges {
+    samples: KeySamples,
     narrowed: Arc<Vec<Narrowed>>,
-    /// Most stretches of a tile.
+    /// The most samples of a tile.
     max: usize,
-    /// A window that must be listed in more stretches, because it has too many cells for one batch.
-    finer: Option<Taken>,
+    /// A key range that must be listed with more samples, because it has too many cells for one
+    /// batch.
+    finer: Option<KeyRange>,
     /// The number of cells that were decoded to list keys: in all, and the first time.
     looked: u64,
     first: u64,
 }
 
-impl Keyed {
+impl KeyRanges {
     /// Lists the first keys, in a quarter of the room.
     pub(super) fn new(
         plan: &Plan,
@@ -84,8 +74,8 @@ impl Keyed {
         room: u64,
         narrowed: Arc<Vec<Narrowed>>,
     ) -> Result<Self> {
-        let stretches = Stretches::new(order).within(room / 4);
-        let mut this = Self { stretches, narrowed, max: 1, finer: None, looked: 0, first: 0 };
+        let samples = KeySamples::new(order).within(room / 4);
+        let mut this = Self { samples, narrowed, max: 1, finer: None, looked: 0, first: 0 };
         this.note_on(plan, cost, room)?;
         this.first = this.looked;
         Ok(this)
@@ -94,19 +84,19 @@ impl Keyed {
     fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
         let mut plan = narrow(plan, &self.narrowed)?;
         self.max = match &self.finer {
-            Some(taken) => {
-                plan.share.tiles = Some(Arc::new(taken.tiles.clone()));
+            Some(key_range) => {
+                plan.share.tiles = Some(Arc::new(key_range.tiles.clone()));
                 self.max.saturating_mul(FINER)
             }
             None => {
-                let max = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MOST_STRETCHES);
+                let max = (room / 8).checked_div(notes(&plan)).unwrap_or(1).clamp(1, MAX_SAMPLES_PER_TILE);
                 to_usize(max).unwrap_or(1)
             }
         };
-        self.stretches = self.stretches.anew(self.finer.take().as_ref());
-        plan.share.window = Some(Arc::new(self.stretches.left()));
-        let looked = note_in(&plan, cost, &mut self.stretches, self.max, room)?;
-        self.looked = self.looked.saturating_add(looked);
+        self.samples = self.samples.anew(self.finer.take().as_ref());
+        plan.share.window = Some(Arc::new(self.samples.left()));
+        let looked = note_in(&plan, cost, &mut self.samples, self.max, room)?;
+        self.looked += looked;
         Ok(())
     }
 
@@ -119,7 +109,8 @@ impl Keyed {
         Err(smallest(room.over(room.bytes().saturating_mul(2))).into())
     }
 
-    /// The next window, in the share of the room that `scale` computes; `None` after the last cell.
+    /// The next key range, in the share of the room that `scale` computes; `None` after the last
+    /// cell.
     pub(super) fn next(
         &mut self,
         plan: &Plan,
@@ -127,59 +118,59 @@ impl Keyed {
         room: &Room,
         scale: impl Fn(u64) -> u64,
     ) -> Result<Option<Part>> {
-        if self.finer.is_some() || self.stretches.is_at_horizon() {
+        if self.finer.is_some() || self.samples.is_at_horizon() {
             self.note_on(plan, cost, room.bytes())?;
         }
-        let room = room.again().beside(self.stretches.held());
+        let room = room.again().beside(self.samples.held());
         let target = scale(room.bytes());
-        Ok(next_window(&self.stretches, cost, room, target, &self.narrowed))
+        Ok(next_key_range(&self.samples, cost, room, target, &self.narrowed))
     }
 
-    /// Takes a window back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back(&mut self, taken: Taken) -> bool {
-        if taken.divisible {
+    /// Takes a key range back, to be cut smaller. Fails if that is not possible.
+    pub(super) fn put_back(&mut self, key_range: KeyRange) -> bool {
+        if key_range.divisible {
             return true;
         }
-        let finest = self.stretches.is_finest();
-        self.finer = (!finest).then_some(taken);
+        let finest = self.samples.is_finest();
+        self.finer = (!finest).then_some(key_range);
         !finest
     }
 
-    /// Continues after a window.
-    pub(super) fn advance(&mut self, taken: &Taken) {
-        self.stretches.advance(taken);
+    /// Continues after a key range.
+    pub(super) fn advance(&mut self, key_range: &KeyRange) {
+        self.samples.advance(key_range);
     }
 
     /// Whether cells of a fragment are left.
     pub(super) fn has_fragment(&self, fragment: usize) -> bool {
-        self.stretches.has_fragment(fragment)
+        self.samples.has_fragment(fragment)
     }
 }
 
-/// Bytes of the stretches if every tile of all fragments is one stretch; at least the bytes of one.
+/// Bytes of the samples if every tile of all fragments has one; at least the bytes of one sample.
 pub(super) fn notes(plan: &Plan) -> u64 {
     let counts = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
-    counts.fold(1, u64::saturating_add).saturating_mul(STRETCH)
+    counts.fold(1, u64::saturating_add).saturating_mul(SAMPLE_BYTES)
 }
 
-/// The next window, whose cells cost no more than `target`, if there is a window this short.
-pub(super) fn next_window(
-    stretches: &Stretches,
+/// The next key range, whose cells cost no more than `target`, if there is a range this short.
+pub(super) fn next_key_range(
+    samples: &KeySamples,
     cost: &CellCost,
     room: Room,
     target: u64,
     narrowed: &Arc<Vec<Narrowed>>,
 ) -> Option<Part> {
-    let taken = stretches.next(target)?;
-    let tiles = Arc::new(taken.tiles.clone());
+    let key_range = samples.next(target)?;
+    let tiles = Arc::new(key_range.tiles.clone());
     let touched: Vec<usize> = tiles.keys().copied().collect();
     let count: usize = tiles.values().map(Vec::len).sum();
-    let window = Some(Arc::new(taken.window.clone()));
+    let window = Some(Arc::new(key_range.window.clone()));
     let share = BatchScope { tiles: Some(tiles), window, ..BatchScope::default() };
     // If this is too much, reading the part will show it.
     let room = Arc::new(room);
     let counted = BatchScope { room: Some(room.clone()), ..BatchScope::default() };
     let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
     let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
-    Some(Part { what: What::Window(Box::new(taken), share), narrowed, room, tiles, touched })
+    Some(Part { source: PartSource::KeyRange(Box::new(key_range), share), narrowed, room, tiles, touched })
 }

@@ -1,4 +1,4 @@
-//! A dimension as a line of whole numbers, so that it can be cut anywhere.
+//! Ordinal axes: dimensions as whole numbers, which can be cut anywhere.
 
 use core::cmp::Ordering;
 
@@ -11,7 +11,7 @@ use crate::order::{Part, compare_part};
 /// represented by bits with the same order. If several intervals of integers were asked for,
 /// numbers are places in their sequence.
 #[derive(Clone, Debug)]
-pub(crate) struct Line {
+pub(crate) struct OrdinalAxis {
     dimension: Dimension,
     /// The intervals that were asked for, each with the place of its first integer; empty if
     /// numbers are not places.
@@ -21,7 +21,7 @@ pub(crate) struct Line {
     zero: u64,
 }
 
-impl Line {
+impl OrdinalAxis {
     /// `None` for strings.
     pub(crate) fn new(dimension: &Dimension) -> Option<Self> {
         if dimension.is_var() {
@@ -44,16 +44,14 @@ impl Line {
         let mut asked = Vec::with_capacity(intervals.len());
         for (low, high) in intervals {
             asked.push((at, *low, *high));
-            at = at.saturating_add(high.saturating_sub(*low)).saturating_add(1);
+            at = at.saturating_add(interval_len(*low, *high));
         }
         Self { asked, ..self }
     }
 
     /// Number of places.
     pub(crate) fn places(&self) -> u64 {
-        self.asked
-            .iter()
-            .fold(0, |sum, (_, low, high)| sum.saturating_add(high.saturating_sub(*low)).saturating_add(1))
+        self.asked.iter().fold(0, |sum, (_, low, high)| sum.saturating_add(interval_len(*low, *high)))
     }
 
     /// The integers at places `from..=to`, as intervals in the order they were asked for.
@@ -130,9 +128,9 @@ impl Line {
         self.dimension.datatype.physical().visit(ToF64(&value))
     }
 
-    /// How much longer an interval is than the distance between its ends: for integers there is a
-    /// cell at each end.
-    pub(crate) const fn grain(&self) -> f64 {
+    /// The difference between the length of an interval and the distance of its ends: for integers
+    /// there is a cell at each end.
+    pub(crate) const fn step(&self) -> f64 {
         if self.real { f64::MIN_POSITIVE } else { 1.0 }
     }
 
@@ -185,6 +183,11 @@ impl Line {
     }
 }
 
+/// The number of integers in `low..=high`; one less for all of the 2^64.
+pub(crate) const fn interval_len(low: u64, high: u64) -> u64 {
+    high.saturating_sub(low).saturating_add(1)
+}
+
 /// The last number of `low..=high` for which `holds` is true. It must be true for `low`, and never
 /// true again after it was false.
 pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool) -> u64 {
@@ -192,7 +195,7 @@ pub(crate) fn last_where(low: u64, high: u64, mut holds: impl FnMut(u64) -> bool
     if low >= high || holds(high) {
         return high.max(low);
     }
-    while high.saturating_sub(low) > 1 {
+    while high - low > 1 {
         let middle = low.midpoint(high);
         if holds(middle) { low = middle } else { high = middle }
     }
@@ -219,68 +222,70 @@ mod tests {
 
     #[test]
     fn zeros_stand_at_one_number_and_are_never_cut_apart() {
-        let line = Line::new(&real()).unwrap();
-        let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+        let axis = OrdinalAxis::new(&real()).unwrap();
+        let number = |value: f64| axis.number(&value.to_le_bytes()).unwrap();
         assert_eq!(number(0.0), number(-0.0));
         let value = |bytes: Option<Vec<u8>>| f64::from_le_bytes(bytes.unwrap().try_into().unwrap());
-        let low = value(line.low(number(0.0)));
+        let low = value(axis.low(number(0.0)));
         assert!(low == 0.0 && low.is_sign_negative());
-        let high = value(line.high(number(0.0)));
+        let high = value(axis.high(number(0.0)));
         assert!(high == 0.0 && high.is_sign_positive());
-        assert!(value(line.high(number(0.0) - 1)) < 0.0);
-        assert!(value(line.low(number(0.0) + 1)) > 0.0);
+        assert!(value(axis.high(number(0.0) - 1)) < 0.0);
+        assert!(value(axis.low(number(0.0) + 1)) > 0.0);
     }
 
     #[test]
     fn integers_count_from_the_low_end() {
-        let line = Line::new(&Dimension::new("i", -5i16..=100).with_tile(10i16)).unwrap();
-        assert_eq!(line.number(&(-5i16).to_le_bytes()), Some(0));
-        assert_eq!(line.number(&(-6i16).to_le_bytes()), Some(0), "outside the domain is at its end");
-        assert_eq!(line.number(&i16::MAX.to_le_bytes()), Some(105));
-        assert_eq!(line.low(7), Some(2i16.to_le_bytes().to_vec()));
-        assert_eq!(line.tile_last(7, 105), 9);
-        assert_eq!(line.tile_last(103, 105), 105);
-        assert_eq!(line.tile_end(0, 25, 105), Some(19));
-        assert_eq!(line.tile_end(0, 8, 105), None);
-        assert_eq!(line.tile_end(0, 9, 105), Some(9));
+        let axis = OrdinalAxis::new(&Dimension::new("i", -5i16..=100).with_tile(10i16)).unwrap();
+        assert_eq!(axis.number(&(-5i16).to_le_bytes()), Some(0));
+        assert_eq!(axis.number(&(-6i16).to_le_bytes()), Some(0), "outside the domain is at its end");
+        assert_eq!(axis.number(&i16::MAX.to_le_bytes()), Some(105));
+        assert_eq!(axis.low(7), Some(2i16.to_le_bytes().to_vec()));
+        assert_eq!(axis.tile_last(7, 105), 9);
+        assert_eq!(axis.tile_last(103, 105), 105);
+        assert_eq!(axis.tile_end(0, 25, 105), Some(19));
+        assert_eq!(axis.tile_end(0, 8, 105), None);
+        assert_eq!(axis.tile_end(0, 9, 105), Some(9));
     }
 
     #[test]
     fn places_are_those_of_the_sequence_asked_for() {
-        let line =
-            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(6, 6), (2, 14)]);
-        assert_eq!(line.places(), 14);
-        assert_eq!(line.at(0, 13), [(6, 6), (2, 14)]);
-        assert_eq!(line.at(1, 3), [(2, 4)]);
-        assert_eq!(line.at(0, 1), [(6, 6), (2, 2)]);
-        assert!(!line.has_tiles());
-        let line =
-            Line::new(&Dimension::new("i", 0u8..=99).with_tile(10u8)).unwrap().asked(&[(2, 14), (40, 41)]);
-        assert!(line.has_tiles());
-        assert_eq!(line.tile_last(0, 14), 7);
-        assert_eq!(line.tile_last(8, 14), 12);
+        let axis = OrdinalAxis::new(&Dimension::new("i", 0u8..=99).with_tile(10u8))
+            .unwrap()
+            .asked(&[(6, 6), (2, 14)]);
+        assert_eq!(axis.places(), 14);
+        assert_eq!(axis.at(0, 13), [(6, 6), (2, 14)]);
+        assert_eq!(axis.at(1, 3), [(2, 4)]);
+        assert_eq!(axis.at(0, 1), [(6, 6), (2, 2)]);
+        assert!(!axis.has_tiles());
+        let axis = OrdinalAxis::new(&Dimension::new("i", 0u8..=99).with_tile(10u8))
+            .unwrap()
+            .asked(&[(2, 14), (40, 41)]);
+        assert!(axis.has_tiles());
+        assert_eq!(axis.tile_last(0, 14), 7);
+        assert_eq!(axis.tile_last(8, 14), 12);
     }
 
     proptest! {
         #[test]
         fn numbers_order_as_values_do(a in -10.0f64..10.0, b in -10.0f64..10.0) {
-            let line = Line::new(&real()).unwrap();
-            let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+            let axis = OrdinalAxis::new(&real()).unwrap();
+            let number = |value: f64| axis.number(&value.to_le_bytes()).unwrap();
             prop_assert_eq!(number(a).cmp(&number(b)), a.partial_cmp(&b).unwrap());
-            prop_assert_eq!(line.position(number(a)), a);
-            let bytes = line.low(number(a)).unwrap();
+            prop_assert_eq!(axis.position(number(a)), a);
+            let bytes = axis.low(number(a)).unwrap();
             prop_assert_eq!(f64::from_le_bytes(bytes.try_into().unwrap()), a);
         }
 
         #[test]
         fn tiles_of_reals_end_where_their_index_changes(at in -10.0f64..10.0) {
             let dimension = real();
-            let line = Line::new(&dimension).unwrap();
-            let number = |value: f64| line.number(&value.to_le_bytes()).unwrap();
+            let axis = OrdinalAxis::new(&dimension).unwrap();
+            let number = |value: f64| axis.number(&value.to_le_bytes()).unwrap();
             let max = number(10.0);
-            let last = line.tile_last(number(at), max);
+            let last = axis.tile_last(number(at), max);
             let tile = |number: u64| {
-                let value = line.high(number).unwrap();
+                let value = axis.high(number).unwrap();
                 compare_part(Part::Tile(0), &dimension, &at.to_le_bytes(), &value)
             };
             prop_assert_eq!(tile(last), Ordering::Equal);

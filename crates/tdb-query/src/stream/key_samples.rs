@@ -1,4 +1,4 @@
-//! Batches for orders that boxes cannot be cut along: strings, and the Hilbert curve.
+//! Samples of sort keys, for orders that boxes cannot be cut along: strings, and the Hilbert curve.
 //!
 //! Coordinates are decoded twice. A first pass lists, for each tile, the keys of some of its cells,
 //! evenly spaced; the number of cells between two of them is known. A batch is then an interval of
@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use tdb_codec::to_u64;
 
-use super::runs::TileSet;
+use super::tile_runs::TileSet;
 use crate::order::window::{Key, KeyOrder, Window};
 use crate::sparse::select::TileSelection;
+use crate::{Error, Result};
 
-/// Cells of a tile between two keys, both included.
+/// A sample of a tile's keys: the first and the last key of some consecutive cells.
 #[derive(Clone, Debug)]
-struct Stretch {
+struct KeySample {
     fragment: usize,
     tile: usize,
     low: Key,
@@ -27,44 +28,44 @@ struct Stretch {
     bytes: u64,
 }
 
-impl Stretch {
+impl KeySample {
     fn held(&self) -> u64 {
         self.low.held().saturating_add(self.high.held()).saturating_add(64)
     }
 }
 
-/// All cells of a query, in stretches, and the windows that have not been taken yet.
+/// The samples of all cells of a query, and the position of the next key range.
 #[derive(Clone, Debug)]
-pub(crate) struct Stretches {
+pub(crate) struct KeySamples {
     order: Arc<KeyOrder>,
     /// Sorted by low key, then by high key.
-    stretches: Vec<Stretch>,
+    samples: Vec<KeySample>,
     from: Option<Key>,
     /// No cell from this key on is listed.
     horizon: Option<Key>,
     done: bool,
     held: u64,
-    /// Bytes that stretches may take; they take more only if they all begin with the same key.
+    /// Bytes that samples may take; they take more only if they all begin with the same key.
     most_held: u64,
-    /// Whether each stretch is one cell.
+    /// Whether each sample is of one cell.
     finest: bool,
 }
 
-/// A batch of stretches.
+/// A range of keys, whose cells are a batch, and the tiles that may have some of them.
 #[derive(Clone, Debug)]
-pub(crate) struct Taken {
+pub(crate) struct KeyRange {
     pub(crate) window: Window,
     pub(crate) tiles: TileSet,
-    /// Whether a shorter window is possible.
+    /// Whether a shorter range is possible.
     pub(crate) divisible: bool,
     to: Option<Key>,
 }
 
-impl Stretches {
+impl KeySamples {
     pub(crate) fn new(order: KeyOrder) -> Self {
         Self {
             order: Arc::new(order),
-            stretches: Vec::new(),
+            samples: Vec::new(),
             from: None,
             horizon: None,
             done: false,
@@ -74,18 +75,18 @@ impl Stretches {
         }
     }
 
-    /// Limits the bytes that stretches may take.
+    /// Limits the bytes that samples may take.
     pub(super) fn within(self, most_held: u64) -> Self {
         Self { most_held, ..self }
     }
 
     /// An empty list with the same settings, for what is left, or for what is left before the end
-    /// of a window.
-    pub(super) fn anew(&self, before: Option<&Taken>) -> Self {
+    /// of a key range.
+    pub(super) fn anew(&self, before: Option<&KeyRange>) -> Self {
         let from = self.from.clone();
-        let horizon = before.and_then(|taken| taken.to.clone());
+        let horizon = before.and_then(|key_range| key_range.to.clone());
         let order = self.order.clone();
-        Self { order, from, horizon, stretches: Vec::new(), done: false, held: 0, finest: true, ..*self }
+        Self { order, from, horizon, samples: Vec::new(), done: false, held: 0, finest: true, ..*self }
     }
 
     /// Whether the next cells are not listed yet.
@@ -93,7 +94,7 @@ impl Stretches {
         self.horizon.is_some() && self.from == self.horizon
     }
 
-    /// Whether each stretch is one cell.
+    /// Whether each sample is of one cell.
     pub(super) const fn is_finest(&self) -> bool {
         self.finest
     }
@@ -103,10 +104,14 @@ impl Stretches {
         Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
-    /// Lists a tile's cells in `max` stretches; `bytes` is the cost of all its cells.
-    pub(crate) fn add(&mut self, selection: &TileSelection, max: usize, bytes: u64) {
+    /// Lists the keys of a tile in `max` samples; `bytes` is the cost of all its cells.
+    pub(crate) fn add(&mut self, selection: &TileSelection, max: usize, bytes: u64) -> Result<()> {
         let cells = selection.len();
         let order = self.order.clone();
+        // Without them, keys would be wrong, and cells lost.
+        if selection.coordinates.len() != order.dimensions.len() {
+            return Err(Error::internal("a selected cell has no key"));
+        }
         let value = |dimension: usize, at: usize| {
             let own = order.dimensions.get(dimension);
             let values = selection.coordinates.get(dimension).zip(own);
@@ -133,22 +138,23 @@ impl Stretches {
         };
         let len = cells.div_ceil(max.max(1)).max(1);
         self.finest &= len == 1;
-        for stretch in sorted.chunks(len) {
-            let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { continue };
+        for sample in sorted.chunks(len) {
+            let (Some(first), Some(last)) = (sample.first(), sample.last()) else { continue };
             let (low, high) = (key(*first), key(*last));
             if self.horizon.as_ref().is_some_and(|horizon| order.compare_keys(&low, horizon).is_ge()) {
                 continue;
             }
-            let share = u128::from(bytes).saturating_mul(u128::from(to_u64(stretch.len())));
+            let share = u128::from(bytes).saturating_mul(u128::from(to_u64(sample.len())));
             let share = share.checked_div(u128::from(to_u64(cells))).unwrap_or(0);
             let bytes = u64::try_from(share).unwrap_or(u64::MAX);
-            let stretch = Stretch { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
-            self.held = self.held.saturating_add(stretch.held());
-            self.stretches.push(stretch);
+            let sample = KeySample { fragment: selection.fragment, tile: selection.tile, low, high, bytes };
+            self.held = self.held.saturating_add(sample.held());
+            self.samples.push(sample);
         }
         if self.held > self.most_held {
             self.draw_in();
         }
+        Ok(())
     }
 
     /// Moves the horizon closer, until the list takes somewhat less than it may.
@@ -156,14 +162,14 @@ impl Stretches {
         self.sort();
         let order = self.order.clone();
         while self.held > self.most_held / 4 * 3 {
-            let (Some(first), Some(last)) = (self.stretches.first(), self.stretches.last()) else { return };
+            let (Some(first), Some(last)) = (self.samples.first(), self.samples.last()) else { return };
             if order.compare_keys(&first.low, &last.low).is_eq() {
                 return;
             }
-            // Other stretches that begin at this key must go too.
+            // Other samples that begin at this key must go too.
             let horizon = last.low.clone();
-            let behind = |stretch: &Stretch| order.compare_keys(&stretch.low, &horizon).is_ge();
-            while let Some(gone) = self.stretches.pop_if(|stretch| behind(stretch)) {
+            let behind = |sample: &KeySample| order.compare_keys(&sample.low, &horizon).is_ge();
+            while let Some(gone) = self.samples.pop_if(|sample| behind(sample)) {
                 self.held = self.held.saturating_sub(gone.held());
             }
             self.horizon = Some(horizon);
@@ -173,35 +179,35 @@ impl Stretches {
     /// Must be called after the last [`Self::add`].
     pub(crate) fn sort(&mut self) {
         let order = self.order.clone();
-        self.stretches.sort_by(|a, b| {
+        self.samples.sort_by(|a, b| {
             order.compare_keys(&a.low, &b.low).then_with(|| order.compare_keys(&a.high, &b.high))
         });
     }
 
-    /// Bytes the stretches themselves hold.
+    /// Bytes that the samples themselves hold.
     pub(crate) const fn held(&self) -> u64 {
         self.held
     }
 
     /// Whether cells of a fragment are left.
     pub(crate) fn has_fragment(&self, fragment: usize) -> bool {
-        self.stretches.iter().any(|stretch| stretch.fragment == fragment)
+        self.samples.iter().any(|sample| sample.fragment == fragment)
     }
 
-    /// The next window whose cells cost at most `room`, or the shortest possible one. `None` after
+    /// The next range whose cells cost at most `room`, or the shortest possible one. `None` after
     /// the last cell.
-    pub(crate) fn next(&self, room: u64) -> Option<Taken> {
+    pub(crate) fn next(&self, room: u64) -> Option<KeyRange> {
         if self.done {
             return None;
         }
         let mut sum = 0u64;
         let mut to: Option<&Key> = None;
-        // A window can end before a stretch that begins later than all stretches before it, and
-        // later than the window.
+        // A range can end before a sample that begins later than all samples before it, and later
+        // than the range.
         let (mut first_end, mut end): (Option<&Key>, Option<&Key>) = (None, None);
         let mut last: Option<&Key> = None;
-        for stretch in &self.stretches {
-            let low = &stretch.low;
+        for sample in &self.samples {
+            let low = &sample.low;
             let later = last.is_some_and(|last| self.order.compare_keys(last, low).is_lt())
                 && self.from.as_ref().is_none_or(|from| self.order.compare_keys(from, low).is_lt());
             if later {
@@ -212,7 +218,7 @@ impl Stretches {
                     break;
                 }
             }
-            sum = sum.saturating_add(stretch.bytes);
+            sum = sum.saturating_add(sample.bytes);
             if sum > room && end.is_some() {
                 to = end;
                 break;
@@ -223,29 +229,29 @@ impl Stretches {
         let divisible = first_end.is_some() && first_end != to;
         let to = to.cloned();
         let mut tiles: TileSet = BTreeMap::new();
-        for stretch in &self.stretches {
-            if to.as_ref().is_some_and(|to| self.order.compare_keys(&stretch.low, to).is_ge()) {
+        for sample in &self.samples {
+            if to.as_ref().is_some_and(|to| self.order.compare_keys(&sample.low, to).is_ge()) {
                 break;
             }
-            tiles.entry(stretch.fragment).or_default().push(stretch.tile);
+            tiles.entry(sample.fragment).or_default().push(sample.tile);
         }
         for own in tiles.values_mut() {
             own.sort_unstable();
             own.dedup();
         }
         let window = Window { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
-        Some(Taken { window, tiles, divisible, to })
+        Some(KeyRange { window, tiles, divisible, to })
     }
 
-    /// Continues after a window.
-    pub(crate) fn advance(&mut self, taken: &Taken) {
-        let Some(to) = &taken.to else {
+    /// Continues after a key range.
+    pub(crate) fn advance(&mut self, key_range: &KeyRange) {
+        let Some(to) = &key_range.to else {
             self.done = true;
-            self.stretches.clear();
+            self.samples.clear();
             return;
         };
         let order = self.order.clone();
-        self.stretches.retain(|stretch| order.compare_keys(&stretch.high, to).is_ge());
+        self.samples.retain(|sample| order.compare_keys(&sample.high, to).is_ge());
         self.from = Some(to.clone());
     }
 }

@@ -1,4 +1,5 @@
-//! Estimates, from metadata alone, the memory that reading a box of an array takes.
+//! The cost model of boxes: estimates, from metadata alone, the memory that reading a box of an
+//! array takes.
 //!
 //! Each data tile covers a box (its MBR, or its place in a dense grid) and takes some bytes. A
 //! query's box is charged for the share of each tile that is inside it, as if cells were spread
@@ -8,9 +9,11 @@ use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::RTree;
 use tdb_schema::Range;
 
+use super::boxes::volume;
 use super::cost::{CellCost, VarSizes};
 use super::cut::Bounds;
-use super::line::Line;
+use super::ordinal_axis::{OrdinalAxis, interval_len};
+use super::thresholds::MAX_SPANS;
 use crate::dense::sources::tile_strides;
 use crate::plan::Plan;
 use crate::{Error, Result};
@@ -34,8 +37,8 @@ struct Span {
     values: f64,
 }
 
-/// What a box touches, approximately: fragments, tiles (a part of a tile counts as a fraction), and
-/// stored cells.
+/// The data that a box touches, approximately: fragments, tiles (a part of a tile counts as a
+/// fraction), and stored cells.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
     pub(crate) fragments: Vec<usize>,
@@ -67,25 +70,27 @@ impl Weight {
 
 /// All spans that a query may touch.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Spread {
+pub(crate) struct CostModel {
     spans: Vec<Span>,
-    lines: Vec<Line>,
+    axes: Vec<OrdinalAxis>,
     /// Bytes that every cell of a box takes, stored or not, as in dense results.
     volume: u64,
     /// Bytes that one cell's values of variable length may take, if no span contains them.
     longest: f64,
 }
 
-/// The most spans: with more tiles, consecutive ones share a span.
-const MOST_SPANS: usize = 1 << 16;
-
-impl Spread {
-    /// The spread of a dense query: its cells, and the values of variable length.
-    pub(crate) fn dense(plan: &Plan, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
-        let mut spread = Self { lines, volume: cost.per_cell(), ..Self::default() };
+impl CostModel {
+    /// The model of a dense query: its cells, and the values of variable length.
+    pub(crate) fn dense(
+        plan: &Plan,
+        axes: Vec<OrdinalAxis>,
+        cost: &CellCost,
+        query: &Bounds,
+    ) -> Result<Self> {
+        let mut model = Self { axes, volume: cost.per_cell(), ..Self::default() };
         let context = plan.array.context();
         for (number, fragment) in plan.array.fragments().iter().enumerate() {
-            let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
+            let Some(domain) = fragment.bounds().and_then(|domain| model.box_of(domain)) else {
                 continue;
             };
             if !overlap(&domain, query) {
@@ -95,7 +100,7 @@ impl Spread {
                 // Cells of sparse fragments are held together with their ordinals.
                 let each = to_u64(domain.len()).saturating_mul(8).saturating_add(64);
                 let bytes = fragment.cell_count().saturating_mul(each) as f64;
-                spread.push(Weight { bytes, ..Weight::default() }, &domain, number);
+                model.push(Weight { bytes, ..Weight::default() }, &domain, number);
             }
             let sizes = cost.var_sizes(context, fragment)?;
             if sizes.is_empty() {
@@ -106,7 +111,7 @@ impl Spread {
                 let bytes: u64 =
                     sizes.iter().flat_map(|(_, list)| list.iter()).fold(0, |a, b| a.saturating_add(*b));
                 let bytes = bytes as f64 * 2.0;
-                spread.push(Weight { bytes, values: bytes, ..Weight::default() }, &domain, number);
+                model.push(Weight { bytes, values: bytes, ..Weight::default() }, &domain, number);
                 fragment.forget();
                 continue;
             }
@@ -122,7 +127,7 @@ impl Spread {
             let tile_box = |tile: usize| -> Bounds {
                 let axes = grid.iter().zip(&strides).zip(&extents).zip(&domain);
                 axes.map(|(((span, stride), extent), domain)| {
-                    let count = span.1.saturating_sub(span.0).saturating_add(1);
+                    let count = interval_len(span.0, span.1);
                     let place = to_u64(tile).checked_div(*stride).and_then(|at| at.checked_rem(count));
                     let index = span.0.saturating_add(place.unwrap_or(0));
                     let Some(extent) = extent else { return *domain };
@@ -135,15 +140,15 @@ impl Spread {
                 let bytes = weigh(&sizes, tile);
                 Weight { bytes, values: bytes, ..Weight::default() }
             };
-            spread.push_tiles(tiles, number, weight, tile_box, query);
+            model.push_tiles(tiles, number, weight, tile_box, query);
             fragment.forget();
         }
-        Ok(spread)
+        Ok(model)
     }
 
-    /// The spread of a dense query with several intervals per dimension: the same for all cells. If
+    /// The model of a dense query with several intervals per dimension: the same for all cells. If
     /// ranges were asked for out of order, the result is held twice while it is put in order.
-    pub(crate) fn places(plan: &Plan, lines: Vec<Line>, cost: &CellCost) -> Result<Self> {
+    pub(crate) fn places(plan: &Plan, axes: Vec<OrdinalAxis>, cost: &CellCost) -> Result<Self> {
         let (mut values, mut cells, mut longest) = (0u64, 1u64, 0.0);
         for fragment in plan.array.fragments() {
             let sizes = cost.var_sizes(plan.array.context(), fragment)?;
@@ -157,15 +162,20 @@ impl Spread {
             fragment.forget();
         }
         let each = values.div_ceil(cells).saturating_add(cost.per_cell());
-        Ok(Self { spans: Vec::new(), lines, volume: each.saturating_add(cost.per_result_cell()), longest })
+        Ok(Self { spans: Vec::new(), axes, volume: each.saturating_add(cost.per_result_cell()), longest })
     }
 
-    /// The spread of the cells of sparse fragments.
-    pub(crate) fn sparse(plan: &Plan, lines: Vec<Line>, cost: &CellCost, query: &Bounds) -> Result<Self> {
-        let mut spread = Self { lines, ..Self::default() };
+    /// The model of the cells of sparse fragments.
+    pub(crate) fn sparse(
+        plan: &Plan,
+        axes: Vec<OrdinalAxis>,
+        cost: &CellCost,
+        query: &Bounds,
+    ) -> Result<Self> {
+        let mut model = Self { axes, ..Self::default() };
         let context = plan.array.context();
         for (number, fragment) in plan.array.fragments().iter().enumerate() {
-            let Some(domain) = fragment.bounds().and_then(|domain| spread.box_of(domain)) else {
+            let Some(domain) = fragment.bounds().and_then(|domain| model.box_of(domain)) else {
                 continue;
             };
             if !overlap(&domain, query) {
@@ -190,20 +200,20 @@ impl Spread {
                 Weight { bytes, touch, tiles: 1.0, cells: cells as f64, values }
             };
             if tiles == 1 {
-                spread.push(weight(0), &domain, number);
+                model.push(weight(0), &domain, number);
             } else {
                 let tree = fragment.rtree(context)?;
                 let mbr =
-                    |tile: usize| spread_box(&spread.lines, &tree, tile).unwrap_or_else(|| domain.clone());
+                    |tile: usize| spread_box(&model.axes, &tree, tile).unwrap_or_else(|| domain.clone());
                 let found = tree.search(wanted);
                 let boxes: Vec<Bounds> = found.iter().map(|tile| mbr(*tile)).collect();
                 let tile_box = |at: usize| boxes.get(at).cloned().unwrap_or_default();
                 let weight = |at: usize| found.get(at).map_or_else(Weight::default, |tile| weight(*tile));
-                spread.push_tiles(found.len(), number, weight, tile_box, query);
+                model.push_tiles(found.len(), number, weight, tile_box, query);
             }
             fragment.forget();
         }
-        Ok(spread)
+        Ok(model)
     }
 
     fn push_tiles(
@@ -214,7 +224,7 @@ impl Spread {
         bounds: impl Fn(usize) -> Bounds,
         query: &Bounds,
     ) {
-        let together = tiles.div_ceil(MOST_SPANS).max(1);
+        let together = tiles.div_ceil(MAX_SPANS).max(1);
         for first in (0..tiles).step_by(together) {
             let mut union: Option<Bounds> = None;
             let mut sum = Weight::default();
@@ -245,10 +255,7 @@ impl Spread {
 
     /// The cost of a box, if there are `times` as many cells as estimated.
     pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> u64 {
-        let cells = bounds.iter().fold(1u64, |product, (low, high)| {
-            product.saturating_mul(high.saturating_sub(*low).saturating_add(1))
-        });
-        let (mut touch, mut bytes) = (0.0, cells.saturating_mul(self.volume) as f64);
+        let (mut touch, mut bytes) = (0.0, volume(bounds).saturating_mul(self.volume) as f64);
         let ends: Vec<(f64, f64)> = self.positions(bounds);
         for span in &self.spans {
             if let Some(share) = self.share(span, &ends) {
@@ -259,7 +266,7 @@ impl Spread {
         super::whole(touch + bytes * times)
     }
 
-    /// What a box touches.
+    /// The fragments, tiles and cells that a box touches.
     pub(crate) fn touched(&self, bounds: &Bounds) -> Touched {
         let ends = self.positions(bounds);
         let mut touched = Touched::default();
@@ -276,14 +283,14 @@ impl Spread {
 
     /// The part of a query along a dimension that a tile covers, on average.
     pub(crate) fn covered(&self, dimension: usize, query: Option<(u64, u64)>) -> f64 {
-        let Some((line, (low, high))) = self.lines.get(dimension).zip(query) else { return 0.0 };
-        let (first, last) = (line.position(low), line.position(high));
-        let all = half(first, last, line);
+        let Some((axis, (low, high))) = self.axes.get(dimension).zip(query) else { return 0.0 };
+        let (first, last) = (axis.position(low), axis.position(high));
+        let all = half(first, last, axis);
         let (mut tiles, mut covered) = (0.0, 0.0);
         for span in &self.spans {
             let Some((low, high)) = span.bounds.get(dimension) else { continue };
             let (from, to) = (low.max(first), high.min(last));
-            let share = if from > to { 0.0 } else { half(from, to, line) / all };
+            let share = if from > to { 0.0 } else { half(from, to, axis) / all };
             covered += span.tiles * share.clamp(0.0, 1.0);
             tiles += span.tiles;
         }
@@ -298,11 +305,11 @@ impl Spread {
     /// Approximate maximum of the bytes of a box of one cell. Along each dimension there is a place
     /// where most spans overlap; no cell is in more spans than the smallest of these numbers.
     pub(crate) fn min(&self) -> u64 {
-        let along = |(dimension, line): (usize, &Line)| {
+        let along = |(dimension, axis): (usize, &OrdinalAxis)| {
             let mut ends = Vec::with_capacity(self.spans.len().saturating_mul(2));
             for span in &self.spans {
                 let (low, high) = span.bounds.get(dimension).copied().unwrap_or_default();
-                let share = (line.grain() / 2.0 / half(low, high, line)).min(1.0);
+                let share = (axis.step() / 2.0 / half(low, high, axis)).min(1.0);
                 // The box has a cell of the span, or it is not read.
                 let cell = if span.cells > 0.0 { (span.bytes - span.values) / span.cells } else { 0.0 };
                 let bytes = span.touch + (span.bytes * share).max(cell + span.values);
@@ -317,19 +324,19 @@ impl Spread {
             }
             max
         };
-        let dimensions = self.lines.iter().enumerate().map(along);
+        let dimensions = self.axes.iter().enumerate().map(along);
         super::whole(dimensions.reduce(f64::min).unwrap_or(0.0) + self.longest).saturating_add(self.volume)
     }
 
     /// The share of a span that is in a box; `None` if they do not overlap.
     fn share(&self, span: &Span, ends: &[(f64, f64)]) -> Option<f64> {
         let mut share = 1.0;
-        for (line, ((low, high), (first, last))) in self.lines.iter().zip(span.bounds.iter().zip(ends)) {
+        for (axis, ((low, high), (first, last))) in self.axes.iter().zip(span.bounds.iter().zip(ends)) {
             let (from, to) = (low.max(*first), high.min(*last));
             if from > to {
                 return None;
             }
-            let part = half(from, to, line) / half(*low, *high, line);
+            let part = half(from, to, axis) / half(*low, *high, axis);
             if part < 1.0 {
                 share *= part;
             }
@@ -337,33 +344,33 @@ impl Spread {
         Some(share)
     }
 
-    /// Bytes that the spread itself takes.
+    /// Bytes that the model itself takes.
     pub(crate) fn held(&self) -> u64 {
-        let each = to_u64(size_of::<Span>().saturating_add(self.lines.len().saturating_mul(16)));
+        let each = to_u64(size_of::<Span>().saturating_add(self.axes.len().saturating_mul(16)));
         to_u64(self.spans.capacity()).saturating_mul(each.saturating_add(16))
     }
 
     fn positions(&self, bounds: &Bounds) -> Vec<(f64, f64)> {
-        let lines = self.lines.iter().zip(bounds);
-        lines.map(|(line, span)| (line.position(span.0), line.position(span.1))).collect()
+        let axes = self.axes.iter().zip(bounds);
+        axes.map(|(axis, span)| (axis.position(span.0), axis.position(span.1))).collect()
     }
 
     fn box_of(&self, domain: &[Range]) -> Option<Bounds> {
-        let lines = self.lines.iter().zip(domain);
-        lines.map(|(line, range)| Some((line.number(&range.low)?, line.number(&range.high)?))).collect()
+        let axes = self.axes.iter().zip(domain);
+        axes.map(|(axis, range)| Some((axis.number(&range.low)?, axis.number(&range.high)?))).collect()
     }
 }
 
-fn spread_box(lines: &[Line], tree: &RTree, tile: usize) -> Option<Bounds> {
+fn spread_box(axes: &[OrdinalAxis], tree: &RTree, tile: usize) -> Option<Bounds> {
     let mbr = tree.leaf(tile)?;
-    let lines = lines.iter().zip(mbr.ranges());
-    lines.map(|(line, (low, high))| Some((line.number(low)?, line.number(high)?))).collect()
+    let axes = axes.iter().zip(mbr.ranges());
+    axes.map(|(axis, (low, high))| Some((axis.number(low)?, axis.number(high)?))).collect()
 }
 
 /// Half the length of an interval, where the length of an integer interval includes both ends. The
 /// full length of a real interval may exceed the largest number.
-fn half(low: f64, high: f64, line: &Line) -> f64 {
-    (high / 2.0 - low / 2.0) + line.grain() / 2.0
+fn half(low: f64, high: f64, axis: &OrdinalAxis) -> f64 {
+    (high / 2.0 - low / 2.0) + axis.step() / 2.0
 }
 
 /// Bytes that a tile's values of variable length take.

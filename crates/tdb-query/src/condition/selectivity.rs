@@ -1,5 +1,5 @@
-//! About how many of some cells satisfy a condition, for those who plan with it: judged by the
-//! least and the greatest value alone.
+//! Selectivity: estimates the share of cells that satisfy a condition, from their minimum and
+//! maximum alone.
 
 use tdb_codec::{Native, Physical, PhysicalVisitor};
 use tdb_fragment::Comparison;
@@ -9,9 +9,11 @@ use super::prune::Verdict;
 use super::resolve::{Node, Program};
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 
-/// The share of cells that satisfy a test of which nothing is known.
+/// The share of cells that satisfy a test if nothing is known of their values; chosen, not
+/// measured.
 const UNKNOWN: f64 = 0.2;
-/// The share of reals that are equal to a number between the least and the greatest of them.
+/// The share of reals that are equal to a number between their minimum and maximum; chosen, not
+/// measured.
 const EQUAL_REALS: f64 = 0.01;
 
 /// Estimates, and whether statistics contributed to them.
@@ -69,10 +71,10 @@ impl Test {
             return None;
         };
         let valid = if facts.nulls == Nulls::None { 1.0 } else { 1.0 - UNKNOWN };
-        let place = |physical: &Physical, operand: &[u8]| physical.visit(Place { low, high, operand });
+        let place = |physical: &Physical, operand: &[u8]| physical.visit(FindRank { low, high, operand });
         let among = match self {
             Self::Number { comparison, operand, physical } => {
-                let Placed { below, equal } = place(physical, operand)?;
+                let Rank { below, equal } = place(physical, operand)?;
                 match comparison {
                     Comparison::Less => below,
                     Comparison::LessOrEqual => below + equal,
@@ -94,22 +96,23 @@ impl Test {
     }
 }
 
-/// Where a number lies among others.
-struct Placed {
+/// The place of a number among values that are spread evenly.
+struct Rank {
     /// The share of smaller ones.
     below: f64,
     /// The share of equal ones.
     equal: f64,
 }
 
-struct Place<'a> {
+/// Finds the place of an operand between a minimum and a maximum.
+struct FindRank<'a> {
     low: &'a [u8],
     high: &'a [u8],
     operand: &'a [u8],
 }
 
-impl PhysicalVisitor for Place<'_> {
-    type Output = Option<Placed>;
+impl PhysicalVisitor for FindRank<'_> {
+    type Output = Option<Rank>;
 
     fn visit<T: Native>(self) -> Self::Output {
         let [low, high, operand] =
@@ -127,7 +130,7 @@ impl PhysicalVisitor for Place<'_> {
             (true, true) => one / width,
             (true, false) => EQUAL_REALS,
         };
-        Some(Placed { below: ((operand - low) / width).clamp(0.0, 1.0), equal })
+        Some(Rank { below: ((operand - low) / width).clamp(0.0, 1.0), equal })
     }
 }
 

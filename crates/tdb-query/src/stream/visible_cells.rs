@@ -1,5 +1,5 @@
-//! Which cells of an unordered query count: of several with the same coordinates the newest, and of
-//! these the ones that satisfy the condition. Found once, for all parts of the query.
+//! Finds the visible cells of an unordered query, once for all its parts: of several cells with the
+//! same coordinates the newest, if it satisfies the condition.
 //!
 //! A query is usually cut into boxes, because all versions of a cell lie in the same box. But a
 //! tile that many boxes meet is decoded for each of them, and tiles of fragments that were written
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tdb_codec::{Layout, to_u64};
 
+use super::thresholds::MAX_REMEMBERED;
 use super::{Allowance, TileSet, for_each_part};
 use crate::buffers::index_of;
 use crate::chosen::{Chosen, TILE};
@@ -24,7 +25,7 @@ use crate::sparse::filter::{Filter, Selected, selected_in};
 use crate::sparse::keep::Keep;
 use crate::sparse::select::TileSelection;
 use crate::sparse::{Candidate, all_candidates, replaced_among};
-use crate::{QueryCondition, Result};
+use crate::{Error, OrInternal, QueryCondition, Result};
 
 /// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever
 /// fields it asks for. With a memory limit this is done box by box.
@@ -64,7 +65,7 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
     let mut older = 0usize;
     let mut part = |part: &Plan| {
-        older = older.saturating_add(add(&mut chosen, part, condition.as_ref())?);
+        older += add(&mut chosen, part, condition.as_ref())?;
         Ok(())
     };
     match memory {
@@ -89,30 +90,32 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
     let (mut left, mut flags) = (older.as_slice(), matches.as_deref());
     let mut first = 0usize;
     for selection in &selections {
-        let end = first.saturating_add(selection.len());
+        let end = first + selection.len();
         let (own, rest) = left.split_at(left.partition_point(|cell| index_of(*cell) < end));
-        let gone = own.iter().map(|cell| index_of(*cell).saturating_sub(first)).collect::<Vec<_>>();
+        let gone = own.iter().map(|cell| index_of(*cell).checked_sub(first)).collect::<Option<Vec<_>>>();
+        let gone = gone.or_internal("older versions of cells are not in the order of the cells")?;
         (left, first) = (rest, end);
-        let matching = flags.and_then(|flags| flags.split_at_checked(selection.len()));
+        let matching = flags.map(|flags| flags.split_at_checked(selection.len()));
+        let matching = matching.map(|own| own.or_internal("a selected cell has no flag")).transpose()?;
         flags = matching.map(|(_, rest)| rest);
         let cells = chosen.cells((selection.fragment, selection.tile));
         cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own))?;
     }
+    if !left.is_empty() {
+        return Err(Error::internal("older versions of cells were not selected"));
+    }
     Ok(older.len())
 }
 
-/// The most ranges and conditions of which it is remembered which cells count.
-const MOST_KNOWN: usize = 2;
-
-/// What the parts of a query have found out together.
+/// The visible cells that the parts of a query have found together.
 #[derive(Debug, Default)]
 pub(crate) struct Common {
-    found: Mutex<Vec<Found>>,
+    found: Mutex<Vec<Remembered>>,
 }
 
 /// The cells that count of a query with these ranges and this condition.
 #[derive(Debug)]
-struct Found {
+struct Remembered {
     ranges: Vec<RangeSet>,
     condition: Option<QueryCondition>,
     cells: Arc<Chosen>,
@@ -134,14 +137,14 @@ impl Common {
             return Ok(known.cells.clone());
         }
         let cells = Arc::new(find(plan, memory)?);
-        // What is still on its way was not looked at.
+        // Data that has not arrived yet was not looked at.
         if plan.array.context().has_all_answers() {
             let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
             // A plan may be run again and again, with other ranges each time.
-            if found.len() >= MOST_KNOWN {
+            if found.len() >= MAX_REMEMBERED {
                 found.remove(0);
             }
-            found.push(Found { ranges, condition, cells: cells.clone() });
+            found.push(Remembered { ranges, condition, cells: cells.clone() });
         }
         Ok(cells)
     }
