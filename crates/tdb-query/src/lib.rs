@@ -31,14 +31,13 @@
 mod aggregate;
 mod array;
 mod awaited;
-mod chosen;
 pub mod condition;
-mod contests;
 mod deletion;
 mod dense;
 mod engine;
 mod enumerations;
 mod explain;
+mod overlap;
 mod partition;
 mod plan;
 mod prefetch;
@@ -48,6 +47,7 @@ pub mod sparse;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod visible_cells;
 
 use tdb_cells::{
     Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, OrInternal, QueryCondition,

@@ -7,20 +7,20 @@ use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use crate::asked::{Ends, Wanted};
-use crate::chosen::Choice;
 use crate::condition::{Program, fragment_of};
-use crate::contests::{Contests, Rivals};
 use crate::fragment::Fragment;
+use crate::overlap::{FragmentOverlap, OverlappingFragments};
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
 use crate::storage::{Ahead, Needs};
+use crate::visible_cells::Visibility;
 use crate::{OrInternal, QueryError, Result, Snapshot};
 
 /// A read without a memory budget keeps at most this much of what it has decoded and may need
 /// again.
-pub(crate) const MOST_KEPT: u64 = 256 << 20;
-/// Overhead of keeping a piece, in addition to its bytes.
-pub(crate) const PIECE: u64 = 192;
+pub(crate) const MAX_CACHED_BYTES: u64 = 256 << 20;
+/// Bytes that a cached column takes in addition to its cells.
+pub(crate) const CACHED_COLUMN_BYTES: u64 = 192;
 
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
@@ -49,11 +49,11 @@ pub(crate) struct Plan {
     pub(crate) labels: Vec<(usize, usize)>,
     /// Which of the fragments in the ranges may have cells with the same coordinates; none if an
     /// earlier query found out that no cell is there twice. The parts that are cut from a plan have
-    /// its contests.
-    pub(crate) contests: Arc<Contests>,
+    /// its overlaps.
+    pub(crate) overlap: Arc<FragmentOverlap>,
     /// Which cells count of those tiles that may hold cells of other fragments, if it was found
     /// before.
-    pub(crate) chosen: Option<Choice>,
+    pub(crate) visibility: Option<Visibility>,
     /// The part of the query that a read covers; all of it by default.
     pub(crate) share: BatchScope,
 }
@@ -81,14 +81,14 @@ impl Plan {
 
     /// Whether a tile must be looked at.
     pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
-        let chosen = self.chosen.as_ref();
-        self.share.has_tile(fragment, tile) && chosen.is_none_or(|chosen| chosen.has_tile(fragment, tile))
+        let visible = self.visibility.as_ref();
+        self.share.has_tile(fragment, tile) && visible.is_none_or(|visible| visible.has_tile(fragment, tile))
     }
 
     /// Whether it is known which cells of a tile are wanted.
     pub(crate) fn is_decided(&self, fragment: usize, tile: usize) -> bool {
         self.share.window.is_none()
-            && self.chosen.as_ref().is_some_and(|chosen| chosen.is_decided(fragment, tile))
+            && self.visibility.as_ref().is_some_and(|visible| visible.is_decided(fragment, tile))
     }
 
     /// Whether a fragment may have cells in the ranges, according to its footer. If it has none,
@@ -98,11 +98,13 @@ impl Plan {
     }
 
     /// Which fragments may have cells with the coordinates of which.
-    pub(crate) fn rivals(&self) -> Result<Rivals> {
-        if !self.contests.any() {
-            return Ok(Rivals::default());
+    pub(crate) fn overlapping(&self) -> Result<OverlappingFragments> {
+        if !self.overlap.any() {
+            return Ok(OverlappingFragments::default());
         }
-        Rivals::new(self.array.schema(), self.array.fragments(), |fragment| self.meets(fragment))
+        OverlappingFragments::new(self.array.schema(), self.array.fragments(), |fragment| {
+            self.meets(fragment)
+        })
     }
 
     /// Whether it looks at all cells of the array, and does not know yet which of them count.
@@ -110,28 +112,28 @@ impl Plan {
         let is_a_part = self.share.tiles.is_some() || self.share.window.is_some();
         !is_a_part
             && self.condition.is_none()
-            && self.chosen.is_none()
+            && self.visibility.is_none()
             && self.ranges.iter().all(RangeSet::is_all)
     }
 
     /// Remembers for later queries that no cell of the array is there twice, if this query compared
     /// all cells with each other, and found so many that are `older` versions of others: none.
     pub(crate) fn note_older(&self, older: usize) {
-        let compares = self.contests.any() && self.is_of_all_cells();
+        let compares = self.overlap.any() && self.is_of_all_cells();
         if older == 0 && compares && self.array.context().has_all_answers() {
             self.array.known().note_no_cell_twice();
         }
     }
 
     /// Whether it looks for no older versions of cells because an earlier query found none.
-    pub(crate) fn is_spared(&self) -> bool {
-        !self.contests.any() && self.chosen.is_none() && self.array.known().has_no_cell_twice()
+    pub(crate) fn skips_deduplication(&self) -> bool {
+        !self.overlap.any() && self.visibility.is_none() && self.array.known().has_no_cell_twice()
     }
 
     /// The same query, which looks for older versions of cells although there are none.
-    pub(crate) fn searching(self) -> Result<Self> {
-        let contests = contests(&self.array, &self.ranges)?;
-        Ok(Self { contests: Arc::new(contests), ..self })
+    pub(crate) fn with_deduplication(self) -> Result<Self> {
+        let overlap = overlap(&self.array, &self.ranges)?;
+        Ok(Self { overlap: Arc::new(overlap), ..self })
     }
 
     /// A query for these fields of the cells in some ranges: for each dimension those that were
@@ -153,15 +155,15 @@ impl Plan {
         let ranges =
             ranges.map(|(set, dimension)| if in_order_asked { Ok(set) } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect::<Result<_>>()?;
-        let contests = match array.known().has_no_cell_twice() {
-            true => Contests::default(),
-            false => contests(array, &ranges)?,
+        let overlap = match array.known().has_no_cell_twice() {
+            true => FragmentOverlap::default(),
+            false => overlap(array, &ranges)?,
         };
         Ok(Self {
             array: array.clone(),
             fields,
             ranges,
-            contests: Arc::new(contests),
+            overlap: Arc::new(overlap),
             order,
             condition: None,
             marks: false,
@@ -169,7 +171,7 @@ impl Plan {
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),
-            chosen: None,
+            visibility: None,
             share: BatchScope::default(),
         })
     }
@@ -200,15 +202,15 @@ impl Plan {
         let own = plan.ranges.get_mut(dimension).zip(self.array.schema().domain.dimensions.get(dimension));
         let (set, of) = own.or_internal("an interval without its dimension")?;
         *set = set.narrowed(of, to)?;
-        plan.chosen.iter_mut().for_each(|chosen| chosen.exact = false);
+        plan.visibility.iter_mut().for_each(|visible| visible.exact = false);
         Ok(plan)
     }
 }
 
-/// The contests among the fragments that may have cells in the ranges.
-fn contests(array: &Snapshot, ranges: &[RangeSet]) -> Result<Contests> {
+/// The overlaps among the fragments that may have cells in the ranges.
+fn overlap(array: &Snapshot, ranges: &[RangeSet]) -> Result<FragmentOverlap> {
     let dimensions = &array.schema().domain.dimensions;
-    Contests::new(array.schema(), array.fragments(), |fragment| meets(ranges, dimensions, fragment))
+    FragmentOverlap::new(array.schema(), array.fragments(), |fragment| meets(ranges, dimensions, fragment))
 }
 
 /// Whether a fragment may have cells in the ranges.

@@ -11,9 +11,10 @@ use tdb_codec::{Gate, Reader, to_usize};
 use tdb_fragment::{CommitKind, TimestampedName, parse_consolidated_footers};
 
 use crate::context::Context;
-use crate::directory::{Directory, last_part};
+use crate::directory::Directory;
 use crate::paths::FRAGMENT_META;
 use crate::storage::join;
+use crate::timed::last_part;
 
 /// Footers of fragments, by the names of their folders.
 #[derive(Debug, Default)]

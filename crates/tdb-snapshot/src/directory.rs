@@ -19,7 +19,7 @@ use crate::paths::{
 };
 use crate::storage::{Ahead, Entry, Needs, Reply, Request, Storage, join};
 use crate::thresholds::MAX_ATTEMPTS;
-use crate::timed::TimedFiles;
+use crate::timed::{TimedFiles, last_part};
 use crate::{Error, Result, TimeWindow};
 
 /// A committed fragment, before its metadata is read.
@@ -261,11 +261,6 @@ fn schema_time(storage: &dyn Storage, key: &str) -> Result<u64> {
     let parsed =
         TimestampedName::parse(name).map_err(|error| Error::corrupt(storage.describe(key), error))?;
     Ok(parsed.timestamps.1)
-}
-
-/// The part of a key after the last slash: the name of a file or folder.
-pub(crate) fn last_part(key: &str) -> &str {
-    key.rsplit_once('/').map_or(key, |(_, name)| name)
 }
 
 /// Repeats a read that failed because a file no longer exists: a vacuum may have removed what was

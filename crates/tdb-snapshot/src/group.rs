@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tdb_schema::{ArrayMetadata, GroupDetails, GroupMember, GroupMembers, GroupVersion, ObjectType};
 
 use crate::context::Context;
-use crate::directory::last_part;
 use crate::object::{list_root, object_type};
 use crate::paths::{GROUP_FOLDER, METADATA};
 use crate::storage::{LocalPlaces, Places, Storage, location_without_secrets, split_query};
 use crate::timed::TimedFiles;
+use crate::timed::last_part;
 use crate::{Error, Result, SnapshotOptions, TimeWindow};
 
 mod walk;

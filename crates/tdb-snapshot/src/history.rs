@@ -12,7 +12,7 @@ use tdb_schema::ArraySchema;
 
 use crate::context::Context;
 use crate::deletes::Delete;
-use crate::directory::{DeleteEntry, Directory, FragmentEntry, fragment_folders, last_part};
+use crate::directory::{DeleteEntry, Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, METADATA, OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
@@ -20,6 +20,7 @@ use crate::paths::{
 use crate::schemas::Schemas;
 use crate::storage::{Entry, Storage, join};
 use crate::timed::TimedFiles;
+use crate::timed::last_part;
 use crate::{Error, OrInternal, Result, SnapshotOptions, TimeWindow};
 
 mod event;

@@ -7,7 +7,6 @@ use tdb_fragment::{CommitKind, TimestampedName, is_hidden_name, parse_path_lines
 use tdb_schema::{ArrayMetadata, MetadataEntry};
 
 use crate::context::Context;
-use crate::directory::last_part;
 use crate::paths::PARTIAL;
 use crate::storage::{Entry, Storage, join};
 use crate::{Error, Result, TimeWindow};
@@ -85,4 +84,9 @@ impl TimedFiles {
         }
         Ok(metadata)
     }
+}
+
+/// The part of a key after the last slash: the name of a file or folder.
+pub(crate) fn last_part(key: &str) -> &str {
+    key.rsplit_once('/').map_or(key, |(_, name)| name)
 }

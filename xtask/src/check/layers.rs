@@ -78,6 +78,7 @@ const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-cells",
         modules: &[
+            "thresholds",
             // Options of callers, errors, threads: every module may use them.
             "coordinate",
             "expression",
@@ -132,10 +133,11 @@ const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-snapshot",
         modules: &[
+            "thresholds",
             // Data that an open array and its threads keep.
             "context",
             "worker",
-            "known",
+            "memo",
             // Which files exist, and which of them are visible.
             "object",
             "timed",
@@ -159,8 +161,8 @@ const LAYERS: &[Layers] = &[
         modules: &[
             // Code that all engines run.
             "condition",
-            "chosen",
-            "contests",
+            "visible_cells",
+            "overlap",
             "plan",
             // The engines, what they read and what is fetched for it, and which of them is used.
             "dense",

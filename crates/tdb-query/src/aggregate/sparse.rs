@@ -1,8 +1,9 @@
 //! Aggregates over sparse arrays: from statistics where all cells of a fragment or tile count, else
 //! from decoded tiles.
 //!
-//! A tile is *alone* if no other fragment can have cells with its coordinates: then all its cells
-//! count. The other tiles are *contested*: only the newest version of each of their cells counts.
+//! A tile is *disjoint* if no other fragment can have cells with its coordinates: then all its
+//! cells count. The other tiles are *overlapping*: only the newest version of each of their cells
+//! counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,19 +16,20 @@ use crate::condition::{ColumnView, Columns, Program, Sources, TileColumns, Verdi
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::sparse::candidate::{
-    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_alone,
+    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_disjoint,
 };
+use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::deletes::{applies, surviving};
 use crate::sparse::filter::{Filter, Selected, narrow, selected_in};
-use crate::sparse::keep::Keep;
-use crate::sparse::select::{TileSelection, Wanted, select_in};
-use crate::sparse::{need, replaced_among};
+use crate::sparse::select::{CoordinateUse, select_in};
+use crate::sparse::selection::TileSelection;
+use crate::sparse::{prefetch, replaced_among};
 use crate::stream::{self, Allowance};
 use crate::worker::Worker;
 use crate::{Error, OrInternal, QueryError, Result, parallel};
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are
-/// processed in groups that fit the memory, and contested tiles part by part of the query.
+/// processed in groups that fit the memory, and overlapping tiles part by part of the query.
 pub(super) fn run(
     plan: &Plan,
     program: &Program,
@@ -51,7 +53,7 @@ pub(super) trait Taker {
     fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool>;
 
     /// Takes the selected cells of some tiles. If it fails, it has taken none.
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()>;
+    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()>;
 }
 
 /// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker
@@ -60,78 +62,78 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let array = &plan.array;
     let condition = plan.condition.as_ref().map(|own| Sources::new(array.context(), own, array.fragments()));
     let condition = condition.as_ref();
-    let Tiles { free, contested, all_contested } = tiles(plan, condition, taker)?;
+    let Tiles { free, overlapping, all_overlap } = tiles(plan, condition, taker)?;
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &Keep<'_>| -> Result<Vec<TileSelection>> {
-        let selections = select_in(plan, free, Wanted::No, filter, keep)?;
+    let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &DecodeCache<'_>| -> Result<Vec<TileSelection>> {
+        let selections = select_in(plan, free, CoordinateUse::Skip, filter, keep)?;
         let selections = match surviving(plan, &selections, None, keep)? {
             Some(held) => narrow(selections, &held, keep)?,
             None => selections,
         };
-        need::columns(plan, &plan.scanned, &selections, keep)?;
+        prefetch::columns(plan, &plan.scanned, &selections, keep)?;
         Ok(selections)
     };
     let note = |older: usize| {
         // A tile that is not compared may hold a cell twice itself.
-        if all_contested {
+        if all_overlap {
             plan.note_older(older);
         }
     };
     let Some(memory) = memory else {
-        let keep = Keep::scanned(plan);
+        let keep = DecodeCache::scanned(plan);
         let mut selections = of_free(plan, free, &keep)?;
-        let Newest { cells, older } = newest(plan, contested, condition, &keep)?;
+        let Newest { cells, older } = newest(plan, overlapping, condition, &keep)?;
         note(older);
         selections.extend(cells);
         return taker.take(selections, &keep);
     };
     let mut whole = plan.clone();
-    let listed = free.len().saturating_add(contested.len()).saturating_mul(size_of::<Candidate>());
+    let listed = free.len().saturating_add(overlapping.len()).saturating_mul(size_of::<Candidate>());
     whole.share.beside = whole.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
-    let overlapping = (!contested.is_empty()).then(|| {
+    let overlapping_part = (!overlapping.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        contested.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
+        overlapping.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
         let mut part = whole.clone();
         part.share.tiles = Some(Arc::new(tiles));
         part
     });
-    let alone = stream::for_each_group(&whole, memory, free, |part, group| {
-        let keep = Keep::scanned(part);
+    let disjoint = stream::for_each_group(&whole, memory, free, |part, group| {
+        let keep = DecodeCache::scanned(part);
         taker.take(of_free(part, group, &keep)?, &keep)
     });
     // The least memory that an error names must be enough for both.
-    alone.map_err(|error| match &overlapping {
-        Some(plan) => stream::dearer(error, plan, memory, &contested),
+    disjoint.map_err(|error| match &overlapping_part {
+        Some(plan) => stream::dearer(error, plan, memory, &overlapping),
         None => error,
     })?;
-    if let Some(part) = overlapping {
-        note(take_newest(&part, contested, condition, memory, taker)?);
+    if let Some(part) = overlapping_part {
+        note(take_newest(&part, overlapping, condition, memory, taker)?);
     }
     Ok(())
 }
 
-/// Has a taker take the newest versions of the cells of contested tiles, part by part if the memory
-/// is not enough for all of them. Returns how many cells are older versions of others.
+/// Has a taker take the newest versions of the cells of overlapping tiles, part by part if the
+/// memory is not enough for all of them. Returns how many cells are older versions of others.
 fn take_newest(
     plan: &Plan,
-    contested: Vec<Candidate>,
+    overlapping: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
     memory: Allowance,
     taker: &mut dyn Taker,
 ) -> Result<usize> {
     let mut take = |part: &Plan, candidates: Vec<Candidate>| {
-        let keep = Keep::scanned(part);
+        let keep = DecodeCache::scanned(part);
         let Newest { cells, older } = newest(part, candidates, condition, &keep)?;
         taker.take(cells, &keep).map(|()| older)
     };
-    match stream::at_once(plan, memory, &contested)? {
-        Some(part) => match take(&part, contested) {
+    match stream::at_once(plan, memory, &overlapping)? {
+        Some(part) => match take(&part, overlapping) {
             // Part by part it may be enough.
             Err(Error::Query(QueryError::OverBudget { .. })) => {}
             result => return result,
         },
-        None => stream::parts_or_at_once(plan, memory, &contested)?,
+        None => stream::parts_or_at_once(plan, memory, &overlapping)?,
     }
     let mut older = 0usize;
     stream::for_each_part(plan, memory, |part| {
@@ -146,35 +148,35 @@ struct Tiles {
     /// Those whose cells all count, as far as they satisfy the condition.
     free: Vec<Candidate>,
     /// Those that may have older versions of cells.
-    contested: Vec<Candidate>,
+    overlapping: Vec<Candidate>,
     /// Whether there are no others than those.
-    all_contested: bool,
+    all_overlap: bool,
 }
 
 /// Finds the tiles that must be looked at; the taker takes fragments and tiles whose statistics
 /// are enough.
 fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) -> Result<Tiles> {
     let array = &plan.array;
-    let rivals = plan.rivals()?;
+    let overlaps = plan.overlapping()?;
     let deletes = applies(plan);
-    let (mut free, mut contested, mut all_contested) = (Vec::new(), Vec::new(), true);
+    let (mut free, mut overlapping, mut all_overlap) = (Vec::new(), Vec::new(), true);
     for (index, fragment) in array.fragments().iter().enumerate() {
         let holds = |verdict: &dyn Fn(&Sources<'_>) -> Result<Verdict>| match condition {
             Some(condition) => verdict(condition),
             None => Ok(Verdict::All),
         };
-        let alone = plan.contests.is_alone(index);
+        let disjoint = plan.overlap.is_disjoint(index);
         // A fragment without a domain is empty.
         let Some(domain) = fragment.bounds() else {
-            all_contested &= fragment.footer().sparse_tile_num == 0;
+            all_overlap &= fragment.footer().sparse_tile_num == 0;
             continue;
         };
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
         // The statistics of a fragment do not describe a part that is made of some of its tiles.
         let all = plan.share.tiles.is_none();
-        all_contested &= !alone;
-        if alone && all && inside && !deletes && !filters_time(plan, fragment) {
+        all_overlap &= !disjoint;
+        if disjoint && all && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
                 Verdict::None => continue,
                 Verdict::All if taker.whole_fragment(index, fragment)? => continue,
@@ -183,12 +185,12 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
         }
         for candidate in candidates_of(plan, index, Filter::All)? {
             let Candidate { tile, tile_cells, whole, .. } = candidate;
-            let decided = plan.chosen.is_some();
-            if !decided && !tile_is_alone(plan, &rivals, index, tile)? {
-                contested.push(candidate);
+            let decided = plan.visibility.is_some();
+            if !decided && !tile_is_disjoint(plan, &overlaps, index, tile)? {
+                overlapping.push(candidate);
                 continue;
             }
-            all_contested = false;
+            all_overlap = false;
             match holds(&|condition| condition.tile_verdict(0, index, tile, tile_cells))? {
                 Verdict::None => continue,
                 Verdict::All
@@ -204,7 +206,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
             free.push(candidate);
         }
     }
-    Ok(Tiles { free, contested, all_contested })
+    Ok(Tiles { free, overlapping, all_overlap })
 }
 
 /// Counts cells, and tallies their fields.
@@ -237,7 +239,7 @@ impl Taker for Totals<'_> {
         Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).transpose()?.is_some())
     }
 
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
+    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()> {
         let (sources, wanted) = (self.sources, self.wanted);
         // An estimate of the work.
         let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
@@ -264,7 +266,7 @@ fn newest(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
-    kept: &Keep<'_>,
+    kept: &DecodeCache<'_>,
 ) -> Result<Newest> {
     let Selected { selections, matches } = selected_in(plan, candidates, condition, kept)?;
     if selections.is_empty() {
@@ -279,7 +281,7 @@ fn newest(
     }
     let keep = surviving(plan, &selections, Some(keep), kept)?.or_internal("the flags of cells are lost")?;
     let selections = narrow(selections, &keep, kept)?;
-    need::columns(plan, &plan.scanned, &selections, kept)?;
+    prefetch::columns(plan, &plan.scanned, &selections, kept)?;
     Ok(Newest { cells: selections, older })
 }
 
@@ -322,7 +324,7 @@ fn of_selection(
     sources: &Sources<'_>,
     wanted: &[WantedField],
     selection: &TileSelection,
-    keep: &Keep<'_>,
+    keep: &DecodeCache<'_>,
     worker: &mut Worker,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;
@@ -347,7 +349,7 @@ fn of_selection(
 pub(super) struct SelectedColumns<'s> {
     program: &'s Program,
     selection: &'s TileSelection,
-    keep: &'s Keep<'s>,
+    keep: &'s DecodeCache<'s>,
     mask: Vec<u8>,
     columns: TileColumns<'s>,
 }
@@ -356,7 +358,7 @@ impl<'s> SelectedColumns<'s> {
     pub(super) fn new(
         sources: &'s Sources<'_>,
         selection: &'s TileSelection,
-        keep: &'s Keep<'_>,
+        keep: &'s DecodeCache<'_>,
         worker: &'s mut Worker,
     ) -> Result<Self> {
         let TileSelection { fragment, tile, tile_cells, .. } = *selection;
@@ -397,5 +399,5 @@ impl<'s> SelectedColumns<'s> {
 /// Whether no cell of a tile is left out because it is an older version of another.
 fn takes_all(plan: &Plan, candidate: &Candidate) -> bool {
     let Candidate { fragment, tile, tile_cells, .. } = *candidate;
-    plan.chosen.as_ref().is_none_or(|chosen| chosen.most(fragment, tile, tile_cells) == tile_cells)
+    plan.visibility.as_ref().is_none_or(|chosen| chosen.most(fragment, tile, tile_cells) == tile_cells)
 }

@@ -17,7 +17,7 @@ use super::region::Region;
 use super::sources::{FieldSources, has_wanted};
 use super::space::Space;
 use super::{NO_FIELD, split_wanted};
-use crate::plan::{MOST_KEPT, Plan};
+use crate::plan::{MAX_CACHED_BYTES, Plan};
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};
@@ -37,8 +37,8 @@ struct RegionTile {
     wanted: bool,
 }
 
-/// Decodes the columns that have regions for at most half of the threads, unless they are `partial_column`
-/// already.
+/// Decodes the columns that have regions for at most half of the threads, unless some of their
+/// tiles are decoded already (`partial`).
 pub(super) fn decode(
     plan: &Plan,
     space: &Space,
@@ -75,7 +75,7 @@ pub(super) fn decode(
     let sizes = kinds.iter().filter_map(|kind| schema.field_of(*kind)?.cell_size());
     let widest = sizes.max().unwrap_or(0).max(size_of::<u64>());
     let cells = tiles.iter().map(|tile| tile.part.cells()).max().unwrap_or(0);
-    if to_u64(cells.saturating_mul(widest)) > MOST_KEPT.min(context.limits.tile_bytes) {
+    if to_u64(cells.saturating_mul(widest)) > MAX_CACHED_BYTES.min(context.limits.tile_bytes) {
         return Ok(Vec::new());
     }
     let amounts = kinds.iter().filter_map(|kind| schema.field_of(*kind)).flat_map(|field| {

@@ -5,13 +5,13 @@
 //!    of the dimension's domain. Each cell is read once. Where ranges were asked for out of order
 //!    or more than once, an `Arrangement` moves the finished column to its places at the end
 //!    (`arrange`), which takes the memory of the column a second time.
-//! 2. *Regions.* The query is cut into regions whose cells are contiguous in the result (`regions`).
-//!    In row- and column-major order a region is a row of tiles along the result's slowest
-//!    dimension of more than one cell; it is cut finer where tiles are stored in the result's order
-//!    and there are fewer rows than threads. In global order a region is a tile. Each job owns one
-//!    region's slice of the result (`split_at_mut`), so threads never share a byte that they write.
-//!    Where there are regions for at most half of the threads, tiles are decoded one by one, those
-//!    of all columns side by side, and copied once more (`by_tile`).
+//! 2. *Regions.* The query is cut into regions whose cells are contiguous in the result
+//!    (`regions`). In row- and column-major order a region is a row of tiles along the result's
+//!    slowest dimension of more than one cell; it is cut finer where tiles are stored in the
+//!    result's order and there are fewer rows than threads. In global order a region is a tile.
+//!    Each job owns one region's slice of the result (`split_at_mut`), so threads never share a
+//!    byte that they write. Where there are regions for at most half of the threads, tiles are
+//!    decoded one by one, those of all columns side by side, and copied once more (`by_tile`).
 //! 3. *Layers.* For each space tile, the fragments that reach into it are its layers, oldest first
 //!    (`sources`). A layer whose schema lacks the field paints fill values over older ones. A layer
 //!    that a newer one hides completely is not read. If no dense layer covers the whole box, the
@@ -27,8 +27,8 @@
 //!    the box are found once and painted one by one.
 //! 6. *A condition* makes a mask of the whole result first, one space tile after another
 //!    (`condition`). What it decodes of a returned field goes to the column at once if it has a
-//!    fixed size, and is kept otherwise (`partial_column`). Painting passes over tiles that are there
-//!    already and over those without a one, and puts fill values where there is a zero.
+//!    fixed size, and is kept otherwise (`partial_column`). Painting passes over tiles that are
+//!    there already and over those without a one, and puts fill values where there is a zero.
 //! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.
 
 mod arrange;

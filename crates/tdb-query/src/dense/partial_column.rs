@@ -13,7 +13,7 @@ use super::space::Space;
 use super::split_validity;
 use crate::Result;
 use crate::buffers::{VarTile, split_exactly, zeroed};
-use crate::plan::{MOST_KEPT, PIECE, Plan};
+use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan};
 use crate::spec::ColumnSpec;
 
 /// A column of the result that contains the cells that were decoded so far.
@@ -57,7 +57,7 @@ pub(super) struct KeptBudget {
 
 impl KeptBudget {
     pub(super) fn of(plan: &Plan) -> Self {
-        Self { most: if plan.share.room.is_some() { 0 } else { MOST_KEPT }, held: AtomicU64::new(0) }
+        Self { most: if plan.share.room.is_some() { 0 } else { MAX_CACHED_BYTES }, held: AtomicU64::new(0) }
     }
 
     /// Whether there is room at all.
@@ -66,7 +66,7 @@ impl KeptBudget {
     }
 
     fn reserve(&self, bytes: u64) -> bool {
-        let more = bytes.saturating_add(PIECE);
+        let more = bytes.saturating_add(CACHED_COLUMN_BYTES);
         let after = |held: u64| held.checked_add(more).filter(|after| *after <= self.most);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).is_ok()
     }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn pieces_are_kept_until_the_room_is_taken_and_each_counts_more_than_its_bytes() {
-        let room = KeptBudget { most: 2 * (1000 + PIECE) + 10, held: AtomicU64::new(0) };
+        let room = KeptBudget { most: 2 * (1000 + CACHED_COLUMN_BYTES) + 10, held: AtomicU64::new(0) };
         assert!(room.any() && room.reserve(1000) && room.reserve(1000));
         assert!(!room.reserve(0), "the next piece has no room for what it takes besides its bytes");
         assert!(!room.reserve(u64::MAX));

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout, to_u64};
 
 use super::{Read, conjunction};
-use crate::chosen::Choice;
 use crate::partition;
 use crate::plan::Plan;
 use crate::sparse::candidate::rarity;
 use crate::sparse::filter::Filter;
 use crate::sparse::{Candidate, all_candidates};
 use crate::stream::{Allowance, Common, TileSet};
+use crate::visible_cells::Visibility;
 use crate::{Error, OrInternal, QueryCondition, QueryError, Result};
 
 /// A part of a query that is made of tiles.
@@ -73,7 +73,7 @@ impl Read {
             return self.partitions(max);
         }
         let tiles = all_candidates(&plan, Filter::All)?;
-        let rare = plan.contests.any() && is_rare(&plan, &tiles)?;
+        let rare = plan.overlap.any() && is_rare(&plan, &tiles)?;
         if rare && self.tiles.is_none() {
             // Each thread needs memory of its own.
             let threads = if self.memory.is_some() { 1 } else { max.max(1) };
@@ -128,7 +128,7 @@ impl Read {
         let whole = Self { tiles: None, narrowed: None, ..self.clone() };
         let (exact, condition) = (self.narrowed.is_none(), self.condition.clone());
         let mut plan = self.plan()?;
-        if plan.contests.any() {
+        if plan.overlap.any() {
             let find = |whole: Self| part.common.of(&whole.plan()?, condition.as_ref(), memory);
             let cells = match find(whole.clone().threads(part.threads)) {
                 // Each thread needs memory of its own.
@@ -136,7 +136,7 @@ impl Read {
                 found => found?,
             };
             plan.share.beside = plan.share.beside.saturating_add(cells.held());
-            plan.chosen = Some(Choice { cells, exact });
+            plan.visibility = Some(Visibility { cells, exact });
         }
         Ok(plan)
     }

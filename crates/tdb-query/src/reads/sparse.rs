@@ -10,9 +10,9 @@ use crate::budget::MemoryBudget;
 use crate::condition::{Program, Sources};
 use crate::context::Context;
 use crate::fragment::Fragment;
-use crate::plan::{MOST_KEPT, PIECE, Plan, TIMESTAMPS};
+use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan, TIMESTAMPS};
 use crate::sparse::candidate::{is_compared, matching};
-use crate::sparse::deletes::{Looks, applies, stored_program};
+use crate::sparse::deletes::{DeleteFields, applies, stored_program};
 use crate::sparse::filter::{Filter, meeting};
 use crate::sparse::{Candidate, Sorting, candidates};
 use crate::spec::ColumnSpec;
@@ -91,7 +91,7 @@ pub(super) fn read_plan(plan: &Plan, locates: bool, memory: Option<MemoryBudget>
     let memory_bytes = result_bytes.saturating_add(ordering);
     // The part of a budget that is not needed for the result is used to keep decoded tiles.
     let max = memory.map(|memory| (memory.bytes() / 4).saturating_mul(3).saturating_sub(memory_bytes));
-    let mut fields = decoded_again(plan, columns, max.unwrap_or(MOST_KEPT))?;
+    let mut fields = decoded_again(plan, columns, max.unwrap_or(MAX_CACHED_BYTES))?;
     fields.append(&mut conditioned);
     fields.append(&mut searched);
     fields.append(&mut deleted);
@@ -124,7 +124,7 @@ fn deletes(plan: &Plan, tiles: &[Candidate], looked: &mut Looked, locates: bool)
     let context = plan.array.context();
     let program = stored_program(&plan.array)?;
     let sources = Sources::new(context, &program, plan.array.fragments());
-    let all = Looks::new(&plan.array, &sources)?;
+    let all = DeleteFields::new(&plan.array, &sources)?;
     let fields =
         |tile: &Candidate| Ok(all.fields(tile.fragment, tile.tile, tile.tile_cells)?.into_iter().collect());
     let looked_at = by_field(&program, tiles, fields)?;
@@ -212,7 +212,7 @@ fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<
         let mut again = Vec::new();
         let mut all = FieldReads::default();
         read(plan, &mut all, looked_at.iter().copied(), &of)?;
-        let pieces = to_u64(looked_at.len()).saturating_mul(PIECE);
+        let pieces = to_u64(looked_at.len()).saturating_mul(CACHED_COLUMN_BYTES);
         if let Some(rest) = left.checked_sub(all.plan.decoded.saturating_add(pieces)) {
             left = rest;
             return Ok(field);
@@ -220,7 +220,7 @@ fn decoded_again(plan: &Plan, columns: Vec<Column<'_>>, max: u64) -> Result<Vec<
         for tile in looked_at {
             let mut one = FieldReads::default();
             read(plan, &mut one, [tile], &of)?;
-            match left.checked_sub(one.plan.decoded.saturating_add(PIECE)) {
+            match left.checked_sub(one.plan.decoded.saturating_add(CACHED_COLUMN_BYTES)) {
                 Some(rest) => left = rest,
                 None => again.push(tile),
             }

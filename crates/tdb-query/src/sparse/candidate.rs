@@ -1,4 +1,4 @@
-//! Which tiles may have cells that a query wants, by metadata alone.
+//! Finds the tiles that may have cells that a query wants, by metadata alone.
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_fragment::Mbr;
@@ -6,8 +6,8 @@ use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::filter::Filter;
 use crate::condition::Sources;
-use crate::contests::Rivals;
 use crate::fragment::Fragment;
+use crate::overlap::OverlappingFragments;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
@@ -143,16 +143,21 @@ pub(crate) const fn is_compared(share: &BatchScope, set: &RangeSet) -> bool {
 }
 
 /// Whether no other fragment can have cells with the coordinates of a tile.
-pub(crate) fn tile_is_alone(plan: &Plan, rivals: &Rivals, fragment: usize, tile: usize) -> Result<bool> {
-    let Some(rivals) = rivals.of(fragment) else { return Ok(false) };
-    if rivals.is_empty() {
+pub(crate) fn tile_is_disjoint(
+    plan: &Plan,
+    overlapping: &OverlappingFragments,
+    fragment: usize,
+    tile: usize,
+) -> Result<bool> {
+    let Some(overlapping) = overlapping.of(fragment) else { return Ok(false) };
+    if overlapping.is_empty() {
         return Ok(true);
     }
     let array = &plan.array;
     let tree = plan.fragment(fragment)?.rtree(array.context())?;
     let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-    for rival in rivals {
-        if !tiles_meeting(plan, &mbr, plan.fragment(*rival)?)?.is_empty() {
+    for other in overlapping {
+        if !tiles_meeting(plan, &mbr, plan.fragment(*other)?)?.is_empty() {
             return Ok(false);
         }
     }

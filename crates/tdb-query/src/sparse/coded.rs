@@ -3,7 +3,7 @@
 
 use tdb_codec::{Buffer, to_u32, to_u64};
 
-use super::select::TileSelection;
+use super::selection::TileSelection;
 use super::stage::Stage;
 use crate::buffers::{index_of, lengths_to_offsets, split_exactly, unfilled};
 use crate::tiles::FieldTiles;

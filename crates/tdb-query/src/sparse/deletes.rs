@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use tdb_fragment::{Section, parse_names};
 use tdb_schema::ArraySchema;
 
-use super::keep::Keep;
-use super::select::TileSelection;
+use super::decode_cache::DecodeCache;
+use super::selection::TileSelection;
 use crate::buffers::{index_of, split_exactly, zeroed};
 use crate::condition::{Program, Sources, fragment_of};
 use crate::context::Context;
@@ -28,7 +28,7 @@ pub(crate) fn surviving(
     plan: &Plan,
     selections: &[TileSelection],
     wanted: Option<Vec<u8>>,
-    collected: &Keep<'_>,
+    collected: &DecodeCache<'_>,
 ) -> Result<Option<Vec<u8>>> {
     let array = &plan.array;
     if !applies(plan) {
@@ -37,7 +37,7 @@ pub(crate) fn surviving(
     let context = array.context();
     let program = stored_program(array)?;
     let sources = Sources::new(context, &program, array.fragments());
-    let looks = Looks::new(array, &sources)?;
+    let looks = DeleteFields::new(array, &sources)?;
     looks.fetch(plan, selections)?;
     let cells = selections.iter().map(TileSelection::len);
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
@@ -56,7 +56,7 @@ pub(crate) fn surviving(
 }
 
 /// The fields that the deletes of an array look at.
-pub(crate) struct Looks<'a> {
+pub(crate) struct DeleteFields<'a> {
     array: &'a Snapshot,
     /// Their conditions, a root each.
     sources: &'a Sources<'a>,
@@ -64,7 +64,7 @@ pub(crate) struct Looks<'a> {
     processed: Vec<Vec<String>>,
 }
 
-impl<'a> Looks<'a> {
+impl<'a> DeleteFields<'a> {
     pub(crate) fn new(array: &'a Snapshot, sources: &'a Sources<'a>) -> Result<Self> {
         let fragments = array.fragments().iter();
         let processed = fragments.map(|fragment| processed_conditions(array.context(), fragment));
@@ -187,7 +187,7 @@ fn apply<'d>(
     selection: &TileSelection,
     deletes: impl Iterator<Item = (usize, &'d Delete)>,
     keep: &mut [u8],
-    collected: &Keep<'_>,
+    collected: &DecodeCache<'_>,
     worker: &mut Worker,
 ) -> Result<()> {
     let mut deletes = deletes.peekable();

@@ -4,8 +4,8 @@
 //! coordinates are decoded or sorted. Otherwise an older version of a cell must not be returned
 //! when the newest one fails. So the condition is applied to all cells first; then all cells with
 //! the same coordinates as a matching cell take part in the search for duplicates, whatever their
-//! values, and no others do, unless most cells match. Coordinates are compared by fingerprints
-//! ([`super::prints`]).
+//! values, and no others do, unless most cells match. Coordinates are compared by hashes
+//! ([`super::coordinate_filter`]).
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,9 +13,10 @@ use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
 use super::candidate::{Candidate, all_candidates, tiles_meeting};
-use super::keep::Keep;
-use super::prints::Among;
-use super::select::{TileSelection, Wanted, select, select_in};
+use super::coordinate_filter::CoordinateFilter;
+use super::decode_cache::DecodeCache;
+use super::select::{CoordinateUse, select, select_in};
+use super::selection::TileSelection;
 use crate::buffers::index_of;
 use crate::condition::{Decoded, Sources, Verdict, picked};
 use crate::plan::Plan;
@@ -29,11 +30,11 @@ pub(crate) enum Filter<'a> {
     /// Those that satisfy the first condition of the program.
     Matching(&'a Sources<'a>),
     /// Those with the coordinates of a matching cell.
-    Among(&'a Among<'a>),
+    Coordinates(&'a CoordinateFilter<'a>),
 }
 
 /// The cells of a tile that are wanted, judged by attributes.
-pub(super) struct Judged {
+pub(super) struct FilteredTile {
     /// A byte per cell, 0 for those that are not taken; `None` if all are taken.
     pub(super) wanted: Option<Vec<u8>>,
     /// The columns that were decoded for this.
@@ -50,17 +51,22 @@ pub(crate) struct Selected {
 
 /// Selects the cells of a query. `coordinates` says whether their coordinates are needed, `dedup`
 /// whether older versions of cells may be among them.
-pub(super) fn selected(plan: &Plan, coordinates: bool, dedup: bool, keep: &Keep<'_>) -> Result<Selected> {
+pub(super) fn selected(
+    plan: &Plan,
+    coordinates: bool,
+    dedup: bool,
+    cache: &DecodeCache<'_>,
+) -> Result<Selected> {
     let context = plan.array.context();
-    let coordinates = if coordinates { Wanted::Yes } else { Wanted::No };
+    let coordinates = if coordinates { CoordinateUse::Keep } else { CoordinateUse::Skip };
     let Some(program) = &plan.condition else {
-        return Ok(Selected { selections: select(plan, coordinates, Filter::All, keep)?, matches: None });
+        return Ok(Selected { selections: select(plan, coordinates, Filter::All, cache)?, matches: None });
     };
     let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.share);
     if dedup {
-        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), keep);
+        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
     }
-    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), keep)?, matches: None })
+    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), cache)?, matches: None })
 }
 
 /// Selects the cells of some tiles that may include older versions of cells, and what is needed to
@@ -69,14 +75,14 @@ pub(crate) fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
-    keep: &Keep<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<Selected> {
     let Some(sources) = condition else {
-        return Ok(Selected { selections: with_keys(plan, candidates, keep)?, matches: None });
+        return Ok(Selected { selections: with_keys(plan, candidates, cache)?, matches: None });
     };
     let filter = Filter::Matching(sources);
     let own = filter.keep_candidates(candidates.clone())?;
-    let matching = select_in(plan, own, Wanted::Again, filter, keep)?;
+    let matching = select_in(plan, own, CoordinateUse::KeepAndCompare, filter, cache)?;
     if matching.is_empty() {
         return Ok(Selected { selections: matching, matches: None });
     }
@@ -87,11 +93,11 @@ pub(crate) fn selected_in(
     // If most cells match, taking all of the others is faster than finding those with their
     // coordinates.
     let mut selections = if cells > others / 2 {
-        select_in(plan, candidates, Wanted::Yes, Filter::All, keep)?
+        select_in(plan, candidates, CoordinateUse::Keep, Filter::All, cache)?
     } else {
-        keep.charge(to_u64(cells).saturating_mul(Among::BYTES_A_CELL))?;
-        let among = Among::new(&matching)?;
-        select_in(plan, candidates, Wanted::Yes, Filter::Among(&among), keep)?
+        cache.charge(to_u64(cells).saturating_mul(CoordinateFilter::BYTES_A_CELL))?;
+        let coordinates = CoordinateFilter::new(&matching)?;
+        select_in(plan, candidates, CoordinateUse::Keep, Filter::Coordinates(&coordinates), cache)?
     };
     let matches = matches(&selections, &matching)?;
     let mut flags = matches.as_slice();
@@ -100,14 +106,14 @@ pub(crate) fn selected_in(
         selection.only_replaces = !own.contains(&1);
         flags = rest;
     }
-    keep.widen(&selections, &matches)?;
+    cache.widen(&selections, &matches)?;
     Ok(Selected { selections, matches: Some(matches) })
 }
 
 /// Selects all cells of some tiles, with their keys; with their coordinates if not all of them have
 /// a key.
-fn with_keys(plan: &Plan, candidates: Vec<Candidate>, keep: &Keep<'_>) -> Result<Vec<TileSelection>> {
-    let selections = select_in(plan, candidates.clone(), Wanted::Keys, Filter::All, keep)?;
+fn with_keys(plan: &Plan, candidates: Vec<Candidate>, cache: &DecodeCache<'_>) -> Result<Vec<TileSelection>> {
+    let selections = select_in(plan, candidates.clone(), CoordinateUse::KeysOnly, Filter::All, cache)?;
     let have = |with: bool| selections.iter().any(|own| own.keys.is_some() == with);
     if !(have(true) && have(false)) {
         return Ok(selections);
@@ -116,11 +122,11 @@ fn with_keys(plan: &Plan, candidates: Vec<Candidate>, keep: &Keep<'_>) -> Result
     // careless.
     plan.share.release(selections.iter().map(TileSelection::held).sum());
     drop(selections);
-    select_in(plan, candidates, Wanted::Yes, Filter::All, keep)
+    select_in(plan, candidates, CoordinateUse::Keep, Filter::All, cache)
 }
 
 /// With more rectangles than this, none are compared.
-const MOST_RECTANGLES: usize = 1 << 16;
+const MAX_RECTANGLES: usize = 1 << 16;
 
 /// Drops the tiles that cannot contain the coordinates of a match, because their rectangles are
 /// elsewhere. `matching` lists the tiles with matches (fragment and number).
@@ -130,7 +136,7 @@ pub(crate) fn meeting(
     candidates: Vec<Candidate>,
 ) -> Result<Vec<Candidate>> {
     let array = &plan.array;
-    if matching.len().saturating_mul(array.fragments().len()) > MOST_RECTANGLES {
+    if matching.len().saturating_mul(array.fragments().len()) > MAX_RECTANGLES {
         return Ok(candidates);
     }
     let mut met: HashSet<(usize, usize)> = HashSet::new();
@@ -182,7 +188,7 @@ impl Filter<'_> {
     pub(crate) fn takes_fragment(&self, fragment: usize) -> Result<bool> {
         match self {
             Self::Matching(sources) => Ok(sources.fragment_verdict(0, fragment)? != Verdict::None),
-            Self::All | Self::Among(_) => Ok(true),
+            Self::All | Self::Coordinates(_) => Ok(true),
         }
     }
 
@@ -206,9 +212,9 @@ impl Filter<'_> {
         (fragment, tile, cells): (usize, usize, usize),
         (among, again): (Option<Vec<u8>>, bool),
         worker: &mut Worker,
-    ) -> Result<Judged> {
+    ) -> Result<FilteredTile> {
         let Self::Matching(sources) = self else {
-            return Ok(Judged { wanted: among, looked_at: Vec::new() });
+            return Ok(FilteredTile { wanted: among, looked_at: Vec::new() });
         };
         sources.context.tile_len(cells, 1)?;
         let mut wanted = among.unwrap_or_else(|| vec![1u8; cells]);
@@ -219,12 +225,12 @@ impl Filter<'_> {
         // is decoded again for those few.
         let decoded = decoded.map(|(field, decoded)| (field.kind, decoded.filter(|own| own.has(&wanted))));
         let looked_at = decoded.filter_map(|(kind, decoded)| Some((kind, decoded?))).collect();
-        Ok(Judged { wanted: Some(wanted), looked_at })
+        Ok(FilteredTile { wanted: Some(wanted), looked_at })
     }
 
     /// Whether cells can only be judged by their coordinates.
     pub(super) const fn needs_coordinates(&self) -> bool {
-        matches!(self, Self::Among(_))
+        matches!(self, Self::Coordinates(_))
     }
 }
 
@@ -236,7 +242,7 @@ impl Filter<'_> {
 pub(crate) fn narrow(
     selections: Vec<TileSelection>,
     keep: &[u8],
-    kept: &Keep<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<Vec<TileSelection>> {
     let mut rest = keep;
     let mut narrowed = Vec::with_capacity(selections.len());
@@ -249,7 +255,7 @@ pub(crate) fn narrow(
         }
         let numbers: Vec<u32> =
             (0u32..).zip(flags).filter(|(_, keep)| **keep != 0).map(|(at, _)| at).collect();
-        kept.narrow(&selection, &numbers)?;
+        cache.narrow(&selection, &numbers)?;
         let cells: Vec<u32> = match &selection.cells {
             Some(cells) => picked(cells, &numbers)?,
             None => numbers,

@@ -9,12 +9,12 @@
 //! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one
 //!    fragment without cell timestamps read in global order, or any unordered read that has no
 //!    duplicates to look for. It has none if the array allows duplicates, or if no two fragments in
-//!    the ranges can have cells with the same coordinates (`contests`). Of equal coordinates the
-//!    one with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An
+//!    the ranges can have cells with the same coordinates (`overlap`). Of equal coordinates the one
+//!    with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An
 //!    unordered read only needs to know which cells are replaced, and not even that if an earlier
-//!    query found out that none is (`Known`). Where nobody asks for coordinates, each tile is
-//!    reduced to the keys of its cells as soon as it is decoded. If that was found out before, for
-//!    all parts of the query (`stream::visible_cells`), nothing is compared.
+//!    query found out that none is (`SnapshotMemo`). Where nobody asks for coordinates, each tile
+//!    is reduced to the keys of its cells as soon as it is decoded. If that was found out before,
+//!    for all parts of the query (`stream::visible_cells`), nothing is compared.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by
 //!    tile into a staging column; chunks without a wanted cell are skipped. Without ranges and
 //!    without a memory budget, coordinates are staged first and ordered where they are. If step 2
@@ -24,28 +24,29 @@
 
 pub(crate) mod candidate;
 mod coded;
+mod coordinate_filter;
+pub(crate) mod decode_cache;
 pub mod deletes;
 pub(crate) mod filter;
-pub(crate) mod keep;
-pub(crate) mod need;
 mod pick;
-mod prints;
+pub(crate) mod prefetch;
 pub(crate) mod select;
+pub(crate) mod selection;
 mod side_by_side;
+mod sort_input;
 mod stage;
-mod views;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
+use self::decode_cache::DecodeCache;
 use self::deletes::surviving;
 use self::filter::selected;
-use self::keep::Keep;
-use self::select::TileSelection;
-use self::stage::{Spare, kept, reorder, stage, stage_coordinates};
+use self::selection::TileSelection;
+use self::stage::{SpareBuffers, kept, reorder, stage, stage_coordinates};
 
 pub(crate) use self::candidate::{Candidate, all_candidates, candidates};
-pub(crate) use self::views::replaced_among;
+pub(crate) use self::sort_input::replaced_among;
 use crate::buffers::index_of;
 use crate::dense::NO_FIELD;
 use crate::order::{CellOrder, permutation, replaced};
@@ -66,7 +67,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     // leave few cells.
     let limited = plan.share.window.is_some() || plan.share.room.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
-    let keep = Keep::columns(plan);
+    let keep = DecodeCache::columns(plan);
     let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup, &keep)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
     keep.admit(to_u64(cells))?;
@@ -74,8 +75,8 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let clock = context.counters.time(Stage::Order);
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
     let batches = || match staged {
-        true => views::staged(&schema.domain.dimensions, &selections, &coordinates),
-        false => Ok(views::own(&selections)),
+        true => sort_input::staged(&schema.domain.dimensions, &selections, &coordinates),
+        false => Ok(sort_input::own(&selections)),
     };
     let order = match (sorts, ordered) {
         (false, _) => None,
@@ -107,8 +108,8 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     });
     drop(clock);
     let _clock = context.counters.time(Stage::Decode);
-    need::columns(plan, &plan.fields, &selections, &keep)?;
-    let mut spare = Spare::default();
+    prefetch::columns(plan, &plan.fields, &selections, &keep)?;
+    let mut spare = SpareBuffers::default();
     let arranged = Arranged { order: order.as_deref(), ordered, cells };
     let mut columns = collect(plan, &selections, coordinates, arranged, &keep, &mut spare)?;
     if let Some(place) = plan.timestamps {
@@ -140,8 +141,8 @@ fn collect(
     selections: &[TileSelection],
     coordinates: Vec<Column>,
     Arranged { order, ordered, cells }: Arranged<'_>,
-    keep: &Keep<'_>,
-    spare: &mut Spare,
+    keep: &DecodeCache<'_>,
+    spare: &mut SpareBuffers,
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
     // Memory that can be reused: columns in stored order that are no longer needed, and coordinates
@@ -245,8 +246,8 @@ impl Sorting {
         // must agree on this, whichever fragments they meet: early libraries did not always sort
         // their cells.
         let one = fragments.len() <= 1 && !timed;
-        // Only what is contested can be replaced.
-        let dedup = plan.contests.any() && plan.chosen.is_none();
+        // Only cells of overlapping fragments can be replaced.
+        let dedup = plan.overlap.any() && plan.visibility.is_none();
         let sorts = match plan.order {
             Layout::RowMajor | Layout::ColMajor => true,
             Layout::GlobalOrder => !one,

@@ -2,104 +2,41 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_u32, to_u64};
+use tdb_codec::{to_u32, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
-use super::filter::{Filter, Judged};
-use super::keep::{Keep, Part, Piece};
-use super::need;
+use super::coordinate_filter::{Found, coordinate_hashes};
+use super::decode_cache::{CachedColumn, CachedPart, DecodeCache};
+use super::filter::{Filter, FilteredTile};
 use super::pick::numbers_of;
-use super::prints::{Found, prints};
-use crate::buffers::index_of;
+use super::prefetch;
+use super::selection::{Coordinates, TileSelection};
 use crate::condition::{Decoded, StringView, picked, string_at};
 use crate::context::Context;
 use crate::order::{CoordinatesRef, Keying};
-use crate::plan::{PIECE, Plan};
+use crate::plan::{CACHED_COLUMN_BYTES, Plan};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
-use crate::tiles::{FieldTiles, USUAL_CHUNK};
+use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, TimeWindow, parallel};
 
-/// The cells of one data tile that a query wants.
-#[derive(Clone, Debug)]
-pub(crate) struct TileSelection {
-    /// Index of the fragment in the plan's array.
-    pub(crate) fragment: usize,
-    pub(crate) tile: usize,
-    /// Cells in the whole tile.
-    pub(crate) tile_cells: usize,
-    /// Numbers of the wanted cells, ascending; `None` for all.
-    pub(crate) cells: Option<Vec<u32>>,
-    /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
-    pub(crate) coordinates: Vec<Coordinates>,
-    /// In place of these, the keys that the cells have in a [`Keying`].
-    pub(crate) keys: Option<Vec<u64>>,
-    /// When each wanted cell was written, for fragments with cell timestamps.
-    pub(crate) timestamps: Option<Vec<u64>>,
-    /// The fragment's first timestamp: when its cells were written, if there are no cell
-    /// timestamps.
-    pub(crate) written: u64,
-    /// Whether none of them is in the result: they are only here because they may replace others.
-    pub(crate) only_replaces: bool,
-}
-
-/// Coordinates of some cells in one dimension: values back to back, and for strings also offsets,
-/// one more than cells.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Coordinates {
-    pub(crate) values: Buffer,
-    pub(crate) offsets: Option<Vec<u64>>,
-}
-
-impl TileSelection {
-    /// Number of wanted cells.
-    pub(crate) fn len(&self) -> usize {
-        self.cells.as_ref().map_or(self.tile_cells, Vec::len)
-    }
-
-    /// Cells of the tile from the first to the last wanted one.
-    fn span(&self) -> usize {
-        let Some(cells) = &self.cells else { return self.tile_cells };
-        let ends = cells.first().zip(cells.last());
-        ends.map_or(0, |(first, last)| index_of(last.saturating_sub(*first)).saturating_add(1))
-    }
-
-    /// About how many cells are decoded for these: the chunks that have the first and the last of
-    /// them are decoded whole.
-    pub(super) fn decoded(&self, size: usize) -> usize {
-        let chunk = USUAL_CHUNK.checked_div(size).unwrap_or(0);
-        self.span().saturating_add(chunk).min(self.tile_cells)
-    }
-
-    /// Approximate bytes that it takes.
-    pub(super) fn held(&self) -> u64 {
-        let lists = self.cells.as_ref().map_or(0, |cells| cells.len().saturating_mul(4));
-        let times = self.timestamps.as_ref().map_or(0, |times| times.len().saturating_mul(8));
-        let coordinates = self.coordinates.iter().map(|coordinates| {
-            let offsets = coordinates.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
-            coordinates.values.len().saturating_add(offsets)
-        });
-        let keys = self.keys.as_ref().map_or(0, |keys| keys.len().saturating_mul(8));
-        let all = lists.saturating_add(times).saturating_add(keys).saturating_add(256);
-        to_u64(coordinates.fold(all, usize::saturating_add))
-    }
-}
-
-/// Whether coordinates of selected cells are needed.
+/// The use that a query makes of the coordinates of selected cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wanted {
-    No,
-    Yes,
-    /// Yes, and those of all cells in the same tiles will be compared with them.
-    Again,
-    /// Only to tell cells apart: their keys will do, where coordinates have any that fit.
-    Keys,
+pub(crate) enum CoordinateUse {
+    /// Nobody needs them: they are decoded only where ranges or a filter look at them.
+    Skip,
+    /// They are kept, to put cells in order or to tell them apart.
+    Keep,
+    /// They are kept, and those of all cells in the same tiles will be compared with them.
+    KeepAndCompare,
+    /// They only tell cells apart: keys will do, if all coordinates have keys that fit.
+    KeysOnly,
 }
 
 /// A fragment's dimensions.
-pub(super) struct Searched {
+pub(super) struct SearchedFragment {
     /// Which of the plan's fragments.
     pub(super) fragment: usize,
     pub(super) dimensions: Vec<FieldTiles>,
@@ -115,9 +52,9 @@ pub(super) struct Searched {
 /// order. `coordinates` says whether the cells' coordinates are wanted too.
 pub(crate) fn select(
     plan: &Plan,
-    coordinates: Wanted,
+    coordinates: CoordinateUse,
     filter: Filter<'_>,
-    keep: &Keep<'_>,
+    keep: &DecodeCache<'_>,
 ) -> Result<Vec<TileSelection>> {
     select_in(plan, all_candidates(plan, filter)?, coordinates, filter, keep)
 }
@@ -126,9 +63,9 @@ pub(crate) fn select(
 pub(crate) fn select_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
-    coordinates: Wanted,
+    coordinates: CoordinateUse,
     filter: Filter<'_>,
-    keep: &Keep<'_>,
+    keep: &DecodeCache<'_>,
 ) -> Result<Vec<TileSelection>> {
     let array = &plan.array;
     let context = array.context();
@@ -139,7 +76,7 @@ pub(crate) fn select_in(
     let mut looks: Vec<Option<bool>> = vec![None; array.fragments().len()];
     for candidate in &candidates {
         let looks = looks.get_mut(candidate.fragment).or_internal(NO_FRAGMENT)?;
-        let any = looks.get_or_insert(coordinates != Wanted::No || filter.needs_coordinates());
+        let any = looks.get_or_insert(coordinates != CoordinateUse::Skip || filter.needs_coordinates());
         *any |= !candidate.whole;
     }
     let looks = looks.iter().enumerate();
@@ -149,7 +86,7 @@ pub(crate) fn select_in(
         let fragment = plan.fragment(*index)?;
         let fields = if *looks { 0..dimensions.len() } else { 0..0 };
         let fields = fields.map(|index| FieldTiles::open(context, fragment, FieldKind::Dimension(index)));
-        Ok(Some(Searched {
+        Ok(Some(SearchedFragment {
             fragment: *index,
             dimensions: fields.collect::<Result<_>>()?,
             timestamps: FieldTiles::timestamps(context, fragment)?.map(Box::new),
@@ -160,15 +97,16 @@ pub(crate) fn select_in(
     if let Some(ahead) = &context.ahead {
         plan.fetch_if_it_fits(
             ahead,
-            &need::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
+            &prefetch::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
         );
     }
     // The least that is decoded: a coordinate of each cell that is looked at.
     let bytes = |candidate: &Candidate| {
-        let is_looked_at = !candidate.whole || coordinates != Wanted::No || !matches!(filter, Filter::All);
+        let is_looked_at =
+            !candidate.whole || coordinates != CoordinateUse::Skip || !matches!(filter, Filter::All);
         if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
     };
-    let bounds = (coordinates == Wanted::Keys).then(|| array.bounds()).flatten();
+    let bounds = (coordinates == CoordinateUse::KeysOnly).then(|| array.bounds()).flatten();
     let keying = bounds.and_then(|bounds| Keying::new(array.schema(), &bounds));
     let count = candidates.len();
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
@@ -192,10 +130,10 @@ struct Selector<'a> {
     context: &'a Context,
     dimensions: &'a [Dimension],
     window: TimeWindow,
-    coordinates: Wanted,
+    coordinates: CoordinateUse,
     keying: Option<&'a Keying<'a>>,
     filter: Filter<'a>,
-    keep: &'a Keep<'a>,
+    keep: &'a DecodeCache<'a>,
 }
 
 impl Selector<'_> {
@@ -214,19 +152,19 @@ impl Selector<'_> {
     fn run(
         &self,
         candidate: Candidate,
-        source: &Searched,
+        source: &SearchedFragment,
         worker: &mut Worker,
     ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
         // The condition comes first: if no cell satisfies it, coordinates are not even read.
-        let again = self.coordinates == Wanted::Again;
-        let chosen = self.plan.chosen.as_ref().map(|chosen| chosen.mask(fragment, tile, tile_cells));
+        let again = self.coordinates == CoordinateUse::KeepAndCompare;
+        let chosen = self.plan.visibility.as_ref().map(|chosen| chosen.mask(fragment, tile, tile_cells));
         let chosen = chosen.transpose()?.flatten();
         let filter = if self.plan.is_decided(fragment, tile) { Filter::All } else { self.filter };
-        let Judged { wanted: mut filtered, mut looked_at } =
+        let FilteredTile { wanted: mut filtered, mut looked_at } =
             filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
-        if let Filter::Among(among) = self.filter {
+        if let Filter::Coordinates(among) = self.filter {
             match among.find(self.keep, (fragment, tile), tile_cells)? {
                 Some(Found::Nothing) => return Ok(None),
                 Some(Found::Matching(own)) => return self.again(own, source, worker).map(Some),
@@ -241,7 +179,7 @@ impl Selector<'_> {
         let mut decoded = Vec::with_capacity(source.dimensions.len());
         let judged = !whole || filtered.is_some() || self.filter.needs_coordinates();
         let mut wanted = filtered.unwrap_or_else(|| if judged { vec![1u8; tile_cells] } else { Vec::new() });
-        let all = self.coordinates != Wanted::No || self.filter.needs_coordinates();
+        let all = self.coordinates != CoordinateUse::Skip || self.filter.needs_coordinates();
         if !whole || all {
             for (index, (dimension, set)) in self.dimensions.iter().zip(&self.plan.ranges).enumerate() {
                 let field = source.dimensions.get(index).or_internal(NO_COORDINATES)?;
@@ -255,7 +193,8 @@ impl Selector<'_> {
                 let values = match known {
                     Some(known) => known,
                     None => {
-                        let again = self.coordinates == Wanted::Again || self.filter.needs_coordinates();
+                        let again = self.coordinates == CoordinateUse::KeepAndCompare
+                            || self.filter.needs_coordinates();
                         // Strings may stay codes if only ranges are compared with them, and not all
                         // cells of the tile.
                         let coded = !whole && !again && !set.is_all();
@@ -285,10 +224,10 @@ impl Selector<'_> {
             self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker)?;
         }
         if again && is_few(cells.as_deref(), tile_cells) {
-            let bytes = PIECE.saturating_add(to_u64(tile_cells).saturating_mul(4));
-            self.keep.put((fragment, tile, Part::Prints), bytes, || {
-                let values = prints(&views(&decoded), tile_cells)?;
-                Ok(Piece { cells: tile_cells, values, offsets: None, validity: None })
+            let bytes = CACHED_COLUMN_BYTES.saturating_add(to_u64(tile_cells).saturating_mul(4));
+            self.keep.put((fragment, tile, CachedPart::Hashes), bytes, || {
+                let values = coordinate_hashes(&views(&decoded), tile_cells)?;
+                Ok(CachedColumn { cells: tile_cells, values, offsets: None, validity: None })
             })?;
         }
         let keys = self.keys(&decoded, (cells.as_deref(), tile_cells))?;
@@ -329,7 +268,12 @@ impl Selector<'_> {
     }
 
     /// The selection of a tile that was made before, and is all that is wanted of it now.
-    fn again(&self, own: &TileSelection, source: &Searched, worker: &mut Worker) -> Result<TileSelection> {
+    fn again(
+        &self,
+        own: &TileSelection,
+        source: &SearchedFragment,
+        worker: &mut Worker,
+    ) -> Result<TileSelection> {
         let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, worker)?;
         let timestamps = of_cells(timestamps, own.cells.as_deref())?;
         Ok(TileSelection { timestamps, ..own.clone() })
@@ -346,13 +290,13 @@ impl Selector<'_> {
         worker: &mut Worker,
     ) -> Result<Decoded> {
         let context = self.context;
-        if let Some(Piece { cells, values, offsets, validity }) =
-            self.keep.take(&(fragment, tile, Part::Whole(kind)))
+        if let Some(CachedColumn { cells, values, offsets, validity }) =
+            self.keep.take(&(fragment, tile, CachedPart::Whole(kind)))
         {
             return Ok(Decoded { cells, values, offsets, validity, ..Decoded::default() });
         }
         // Cells that a condition or the previous dimensions rule out are not looked at again.
-        let wanted = wanted.filter(|_| self.coordinates != Wanted::Again);
+        let wanted = wanted.filter(|_| self.coordinates != CoordinateUse::KeepAndCompare);
         let any = |cells: Range<usize>| {
             wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
         };
@@ -372,16 +316,16 @@ impl Selector<'_> {
     fn timestamps(
         &self,
         (fragment, tile): (usize, usize),
-        source: &Searched,
+        source: &SearchedFragment,
         cells: usize,
         worker: &mut Worker,
     ) -> Result<Option<Vec<u64>>> {
-        let again = self.coordinates == Wanted::Again;
+        let again = self.coordinates == CoordinateUse::KeepAndCompare;
         // The first time, only the time window needs them.
         let Some(field) = source.timestamps.as_ref().filter(|_| !again || source.filter_time) else {
             return Ok(None);
         };
-        let place = (fragment, tile, Part::Timestamps);
+        let place = (fragment, tile, CachedPart::Timestamps);
         let values = match self.keep.take(&place) {
             Some(kept) => kept.values,
             None => {
@@ -406,12 +350,12 @@ impl Selector<'_> {
     /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
     fn judge(
         &self,
-        source: &Searched,
+        source: &SearchedFragment,
         decoded: &[Option<Decoded>],
         timestamps: Option<&[u64]>,
         wanted: &mut [u8],
     ) -> Result<()> {
-        if let Filter::Among(among) = self.filter {
+        if let Filter::Coordinates(among) = self.filter {
             among.keep(&views(decoded), wanted)?;
         }
         if let (true, Some(timestamps)) = (source.filter_time, timestamps) {
@@ -439,13 +383,13 @@ impl Selector<'_> {
         worker: &mut Worker,
     ) -> Result<Vec<Coordinates>> {
         let mut coordinates = Vec::new();
-        let again = self.coordinates == Wanted::Again
+        let again = self.coordinates == CoordinateUse::KeepAndCompare
             && cells.is_none_or(|cells| !cells.is_empty())
             && !is_few(cells, decoded.iter().flatten().map(|own| own.cells).next().unwrap_or(0));
         for (index, decoded) in decoded.into_iter().enumerate() {
             let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
-            if self.coordinates == Wanted::No {
+            if self.coordinates == CoordinateUse::Skip {
                 self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker)?;
                 continue;
             }
@@ -464,7 +408,7 @@ impl Selector<'_> {
             let bytes = decoded.held_by(None);
             let mut left = Some(decoded);
             if again {
-                let place = (fragment, tile, Part::Whole(kind));
+                let place = (fragment, tile, CachedPart::Whole(kind));
                 self.keep.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
             left.into_iter().for_each(|decoded| decoded.give_back(worker));
@@ -513,11 +457,5 @@ fn keep_inside(values: &Decoded, dimension: &Dimension, set: &RangeSet, wanted: 
             })?;
             kept
         }
-    }
-}
-
-impl From<Piece> for Coordinates {
-    fn from(Piece { values, offsets, .. }: Piece) -> Self {
-        Self { values, offsets }
     }
 }

@@ -5,9 +5,9 @@
 
 use tdb_schema::Field;
 
-use super::keep::Keep;
-use super::select::TileSelection;
-use super::stage::{Spare, stage};
+use super::decode_cache::DecodeCache;
+use super::selection::TileSelection;
+use super::stage::{SpareBuffers, stage};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::tiles::work;
@@ -20,7 +20,7 @@ pub(super) fn stage_all(
     selections: &[TileSelection],
     fields: Vec<(usize, Field<'_>)>,
     cells: usize,
-    keep: &Keep<'_>,
+    keep: &DecodeCache<'_>,
 ) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
     // Columns that the search has cached are only copied.
@@ -30,7 +30,7 @@ pub(super) fn stage_all(
     }
     // The other threads have other columns.
     let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
-    parallel::run(threads, fields, Spare::default, |(at, field), spare| {
+    parallel::run(threads, fields, SpareBuffers::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
         Ok((at, stage(plan, selections, (field.kind, spec, plan.codes), (cells, own), keep, spare)?))
     })

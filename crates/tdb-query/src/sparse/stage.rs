@@ -6,9 +6,9 @@ use core::ops::Range;
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
-use super::keep::{Keep, Piece};
+use super::decode_cache::{CachedColumn, DecodeCache};
 use super::pick::{copy_var_cells, pick};
-use super::select::TileSelection;
+use super::selection::TileSelection;
 use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_exactly, unfilled, zeroed};
 use crate::context::Context;
 use crate::dense::NO_FIELD;
@@ -21,9 +21,9 @@ use crate::{Column, Error, OrInternal, QueryError, Result, parallel};
 
 /// Buffers whose memory can be reused.
 #[derive(Default)]
-pub(super) struct Spare(pub(super) Vec<Buffer>);
+pub(super) struct SpareBuffers(pub(super) Vec<Buffer>);
 
-impl Spare {
+impl SpareBuffers {
     /// A buffer of `len` bytes with arbitrary contents.
     fn take(&mut self, len: usize) -> Result<Buffer> {
         // A little too large is fine; a much larger buffer would only waste memory.
@@ -45,21 +45,28 @@ pub(super) fn stage_coordinates(
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.map(|kind| schema.field_of(kind).or_internal(NO_FIELD));
     // Nothing was kept of tiles that were not looked at.
-    let keep = Keep::nothing(plan);
+    let keep = DecodeCache::nothing(plan);
     let stage = |field: Result<tdb_schema::Field<'_>>| {
         let field = field?;
         let spec = ColumnSpec::new(schema, &field);
         let threads = plan.array.context().threads;
         // They are compared, cell by cell.
         let coded = false;
-        stage(plan, selections, (field.kind, spec, coded), (cells, threads), &keep, &mut Spare::default())
+        stage(
+            plan,
+            selections,
+            (field.kind, spec, coded),
+            (cells, threads),
+            &keep,
+            &mut SpareBuffers::default(),
+        )
     };
     fields.map(stage).collect()
 }
 
 /// Values are decoded where they stay if they claim to be at most this many times as large as what
 /// is stored of them. Otherwise memory is taken tile by tile.
-const MOST_GROWTH: u64 = 1024;
+const MAX_GROWTH: u64 = 1024;
 
 /// Codes that a thread puts in order at a time.
 const CODE_BAND: usize = 1 << 17;
@@ -68,7 +75,7 @@ const CODE_BAND: usize = 1 << 17;
 pub(super) struct Stage<'s> {
     pub(super) context: &'s Context,
     pub(super) threads: usize,
-    pub(super) keep: &'s Keep<'s>,
+    pub(super) keep: &'s DecodeCache<'s>,
     pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
     /// The field's tiles in the fragments that have selected cells and the field, by fragment
@@ -83,8 +90,8 @@ pub(super) fn stage(
     selections: &[TileSelection],
     (kind, spec, coded): (FieldKind, ColumnSpec, bool),
     (cells, threads): (usize, usize),
-    keep: &Keep<'_>,
-    spare: &mut Spare,
+    keep: &DecodeCache<'_>,
+    spare: &mut SpareBuffers,
 ) -> Result<Column> {
     let context = plan.array.context();
     let mut used: Vec<usize> = selections.iter().map(|selection| selection.fragment).collect();
@@ -201,7 +208,7 @@ impl Stage<'_> {
             let Some(size) = to_usize(size) else { return Ok(None) };
             sizes.push(size);
         }
-        Ok((all / MOST_GROWTH <= stored).then_some(sizes))
+        Ok((all / MAX_GROWTH <= stored).then_some(sizes))
     }
 
     /// The values of whole tiles, decoded where they stay; writes their offsets and validity.
@@ -242,7 +249,7 @@ impl Stage<'_> {
     pub(super) fn validity(
         &self,
         selection: &TileSelection,
-        piece: Option<&Piece>,
+        piece: Option<&CachedColumn>,
         slot: Option<&mut [u8]>,
         worker: &mut Worker,
     ) -> Result<()> {
@@ -291,7 +298,7 @@ impl Stage<'_> {
         }
         let piece = self.keep.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
-        if let Some(Piece { values, offsets: Some(offsets), .. }) = piece {
+        if let Some(CachedColumn { values, offsets: Some(offsets), .. }) = piece {
             write_lengths(&offsets, slot)?;
             return Ok(values);
         }
@@ -423,7 +430,12 @@ pub(super) fn kept(plan: &Plan, mut column: Column, order: &[u32]) -> Result<Col
 }
 
 /// The column in another order; its old memory becomes spare.
-pub(super) fn reorder(plan: &Plan, column: Column, order: &[u32], spare: &mut Spare) -> Result<Column> {
+pub(super) fn reorder(
+    plan: &Plan,
+    column: Column,
+    order: &[u32],
+    spare: &mut SpareBuffers,
+) -> Result<Column> {
     let context = plan.array.context();
     let validity = match column.validity() {
         Some(validity) => {

@@ -15,9 +15,9 @@ use crate::Result;
 use crate::order::window::KeyOrder;
 use crate::plan::Plan;
 use crate::share::{BatchScope, Room, smallest};
+use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::filter::Filter;
-use crate::sparse::keep::Keep;
-use crate::sparse::select::{Wanted, select};
+use crate::sparse::select::{CoordinateUse, select};
 
 /// Lists the keys of a query's cells, at most `max` samples for each tile. Returns how
 /// many cells were decoded for this.
@@ -34,7 +34,7 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
             window: window.clone(),
             ..BatchScope::default()
         };
-        for selection in select(&part, Wanted::Yes, Filter::All, &Keep::nothing(&part))? {
+        for selection in select(&part, CoordinateUse::Keep, Filter::All, &DecodeCache::nothing(&part))? {
             let cells = to_u64(selection.len());
             looked += to_u64(selection.tile_cells);
             let whole = run.values(selection.fragment, selection.tile);

@@ -14,7 +14,7 @@ use tdb_codec::to_u64;
 
 use super::tile_runs::TileSet;
 use crate::order::window::{Key, KeyOrder, Window};
-use crate::sparse::select::TileSelection;
+use crate::sparse::selection::TileSelection;
 use crate::{Error, Result};
 
 /// A sample of a tile's keys: the first and the last key of some consecutive cells.

@@ -94,13 +94,13 @@ pub(crate) use self::visible_cells::Common;
 use self::plan::Parts;
 use self::thresholds::MAX_REPEATS;
 use crate::budget::MemoryBudget;
-use crate::chosen::Choice;
 use crate::deferred::Deferred;
 use crate::dense::dense_order;
 use crate::engine::run;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::share;
+use crate::visible_cells::Visibility;
 use crate::{Cells, Error, QueryError, Result};
 
 /// The budget of a stream without an explicit one.
@@ -247,7 +247,7 @@ impl Batches {
     /// the memory is too small for that, or for a tile, nothing changes.
     fn choose(&mut self) -> Result<()> {
         let mut plan = self.plan.clone();
-        plan.chosen = Some(Choice { cells: Arc::default(), exact: false });
+        plan.visibility = Some(Visibility { cells: Arc::default(), exact: false });
         let by_tiles = |plan: &Plan| {
             let found = Parts::new(plan, self.budget, self.parts.batch())?;
             found.0.check_tiles(plan).map(|()| found)
@@ -264,7 +264,7 @@ impl Batches {
             Err(error) => return Err(error),
         };
         plan.share.beside = plan.share.beside.saturating_add(cells.held());
-        plan.chosen = Some(Choice { cells, exact: true });
+        plan.visibility = Some(Visibility { cells, exact: true });
         if let Ok((parts, progress)) = by_tiles(&plan) {
             (self.plan, self.parts, self.progress) = (plan, parts, progress);
         }
@@ -314,8 +314,8 @@ impl core::iter::FusedIterator for Batches {}
 fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
     let contested = plan.array.schema().array_type == ArrayType::Sparse
         && plan.order == Layout::Unordered
-        && plan.contests.any()
-        && plan.chosen.is_none();
+        && plan.overlap.any()
+        && plan.visibility.is_none();
     contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
 }
 

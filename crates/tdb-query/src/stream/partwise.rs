@@ -64,12 +64,12 @@ pub(crate) fn for_each_part(
 pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Result<Plan> {
     let Some(Allowance { budget, batch }) = memory else { return Ok(plan) };
     let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
-    if !plan.is_spared() || plan.share.tiles.is_some() {
+    if !plan.skips_deduplication() || plan.share.tiles.is_some() {
         return Ok(plan);
     }
     // The sizes of tiles are in metadata, which may be far away.
     let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
-    if plan.array.context().is_near() && fits().is_ok() { Ok(plan) } else { plan.searching() }
+    if plan.array.context().is_near() && fits().is_ok() { Ok(plan) } else { plan.with_deduplication() }
 }
 
 /// The error of a budget that was too small: this one, or the one of a plan for some tiles whose

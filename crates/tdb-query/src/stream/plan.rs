@@ -337,7 +337,7 @@ impl Parts {
 /// is cut.
 fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
     // Only boxes grow: what runs of tiles touch is not counted again when they are read.
-    let is_cut_in_boxes = plan.contests.any() && plan.chosen.is_none() && !plan.fields.is_empty();
+    let is_cut_in_boxes = plan.overlap.any() && plan.visibility.is_none() && !plan.fields.is_empty();
     let tiles = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
     let statistics = tiles.fold(0, u64::saturating_add).saturating_mul(TILE_STATISTICS);
     if !is_cut_in_boxes || !plan.array.context().is_near() || statistics > budget.bytes() / 8 {

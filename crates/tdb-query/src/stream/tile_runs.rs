@@ -154,7 +154,7 @@ impl TileRuns {
             let sizes = cost.var_sizes(plan.array.context(), fragment)?;
             for candidate in tiles {
                 let (tile, whole) = (candidate.tile, candidate.tile_cells);
-                let cells = plan.chosen.as_ref().map_or(whole, |chosen| chosen.most(number, tile, whole));
+                let cells = plan.visibility.as_ref().map_or(whole, |chosen| chosen.most(number, tile, whole));
                 let (cells, whole) = (to_u64(cells), to_u64(whole));
                 let of = |list: &[u64]| list.get(tile).copied().unwrap_or(0);
                 let held = sizes.iter().map(|(times, list)| of(list).saturating_mul(*times));

@@ -4,7 +4,7 @@
 //! A query is usually cut into boxes, because all versions of a cell lie in the same box. But a
 //! tile that many boxes meet is decoded for each of them, and tiles of fragments that were written
 //! everywhere meet all boxes. Once it is known which of its cells count, a tile can be read by
-//! itself, like one of an array that allows duplicates. So the coordinates of *contested* tiles
+//! itself, like one of an array that allows duplicates. So the coordinates of *overlapping* tiles
 //! (those that may hold cells of other fragments) are decoded first, in as few boxes as the memory
 //! allows, and what was found is kept as one bit a cell.
 
@@ -15,21 +15,21 @@ use tdb_codec::{Layout, to_u64};
 use super::thresholds::MAX_REMEMBERED;
 use super::{Allowance, TileSet, for_each_part};
 use crate::buffers::index_of;
-use crate::chosen::{Chosen, TILE};
 use crate::condition::Sources;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::share::BatchScope;
-use crate::sparse::candidate::tile_is_alone;
+use crate::sparse::candidate::tile_is_disjoint;
+use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::filter::{Filter, Selected, selected_in};
-use crate::sparse::keep::Keep;
-use crate::sparse::select::TileSelection;
+use crate::sparse::selection::TileSelection;
 use crate::sparse::{Candidate, all_candidates, replaced_among};
+use crate::visible_cells::{TILE, VisibleCells};
 use crate::{Error, OrInternal, QueryCondition, Result};
 
 /// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever
 /// fields it asks for. With a memory limit this is done box by box.
-pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
+pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCells> {
     let whole = plan;
     let mut plan = Plan {
         // An order in which the parts of the query are boxes.
@@ -38,34 +38,34 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
         scanned: Vec::new(),
         timestamps: None,
         labels: Vec::new(),
-        chosen: None,
+        visibility: None,
         share: BatchScope::default(),
         ..plan.clone()
     };
-    let rivals = plan.rivals()?;
-    let (mut chosen, mut contested) = (Chosen::default(), TileSet::new());
+    let overlaps = plan.overlapping()?;
+    let (mut visible, mut overlapping) = (VisibleCells::default(), TileSet::new());
     let (mut bytes, mut all) = (0u64, true);
     for Candidate { fragment, tile, tile_cells, .. } in all_candidates(&plan, Filter::All)? {
-        if !tile_is_alone(&plan, &rivals, fragment, tile)? {
-            contested.entry(fragment).or_default().push(tile);
-            chosen.note((fragment, tile));
+        if !tile_is_disjoint(&plan, &overlaps, fragment, tile)? {
+            overlapping.entry(fragment).or_default().push(tile);
+            visible.note((fragment, tile));
             bytes = bytes.saturating_add(to_u64(tile_cells) / 8).saturating_add(TILE);
         } else {
             all = false;
         }
     }
-    if contested.is_empty() {
-        return Ok(chosen);
+    if overlapping.is_empty() {
+        return Ok(visible);
     }
-    contested.values_mut().for_each(|tiles| tiles.sort_unstable());
-    plan.share.tiles = Some(Arc::new(contested));
+    overlapping.values_mut().for_each(|tiles| tiles.sort_unstable());
+    plan.share.tiles = Some(Arc::new(overlapping));
     plan.share.beside = bytes;
     let context = plan.array.context();
     let condition =
         plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
     let mut older = 0usize;
     let mut part = |part: &Plan| {
-        older += add(&mut chosen, part, condition.as_ref())?;
+        older += add(&mut visible, part, condition.as_ref())?;
         Ok(())
     };
     match memory {
@@ -76,13 +76,13 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<Chosen> {
     if all {
         whole.note_older(older);
     }
-    Ok(chosen)
+    Ok(visible)
 }
 
 /// Adds the cells of a part of the query, and returns how many are older versions of others. If
 /// this fails, nothing was added.
-fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
-    let keep = Keep::nothing(part);
+fn add(visible: &mut VisibleCells, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
+    let keep = DecodeCache::nothing(part);
     let Selected { selections, matches } =
         selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
     keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
@@ -98,7 +98,7 @@ fn add(chosen: &mut Chosen, part: &Plan, condition: Option<&Sources<'_>>) -> Res
         let matching = flags.map(|flags| flags.split_at_checked(selection.len()));
         let matching = matching.map(|own| own.or_internal("a selected cell has no flag")).transpose()?;
         flags = matching.map(|(_, rest)| rest);
-        let cells = chosen.cells((selection.fragment, selection.tile));
+        let cells = visible.cells((selection.fragment, selection.tile));
         cells.add((selection.tile_cells, selection.cells.as_deref()), &gone, matching.map(|(own, _)| own))?;
     }
     if !left.is_empty() {
@@ -118,7 +118,7 @@ pub(crate) struct Common {
 struct Remembered {
     ranges: Vec<RangeSet>,
     condition: Option<QueryCondition>,
-    cells: Arc<Chosen>,
+    cells: Arc<VisibleCells>,
 }
 
 impl Common {
@@ -129,7 +129,7 @@ impl Common {
         plan: &Plan,
         condition: Option<&QueryCondition>,
         memory: Option<Allowance>,
-    ) -> Result<Arc<Chosen>> {
+    ) -> Result<Arc<VisibleCells>> {
         // Nothing is left half done under the lock.
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let known = found.iter().find(|own| own.ranges == plan.ranges && own.condition.as_ref() == condition);

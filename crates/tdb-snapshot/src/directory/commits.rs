@@ -8,10 +8,11 @@ use tdb_fragment::{
     CommitKind, TimestampedName, parse_consolidated_commits, parse_path_lines, vacuum_target,
 };
 
-use super::{DeleteEntry, FragmentEntry, fragment_folders, last_part};
+use super::{DeleteEntry, FragmentEntry, fragment_folders};
 use crate::paths::{COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, METADATA, SCHEMA_FOLDER};
 use crate::storage::{Ahead, Entry, Needs, Request, Storage, join};
 use crate::thresholds::{MAX_ATTEMPTS, MAX_NAMES_LISTED_AT_ONCE, METADATA_TAIL_BYTES};
+use crate::timed::last_part;
 use crate::{Error, Result};
 
 /// Folders in an array's root that are not fragments.

@@ -220,8 +220,8 @@ impl Accumulators {
         }
     }
 
-    /// Adds cells of the field: those with the numbers `chosen`, or all `cells`. `groups` has the
-    /// group of each of them.
+    /// Adds cells of the field: those with the numbers `visible_cells`, or all `cells`. `groups`
+    /// has the group of each of them.
     pub(super) fn add(
         &mut self,
         field: &WantedField,

@@ -82,7 +82,8 @@ impl KeyValues {
         }
     }
 
-    /// Replaces `ids` by the id of each cell's value: of the cells `chosen`, or of all `cells`.
+    /// Replaces `ids` by the id of each cell's value: of the cells `visible_cells`, or of all
+    /// `cells`.
     pub(super) fn assign_ids(
         &mut self,
         view: ColumnView<'_>,

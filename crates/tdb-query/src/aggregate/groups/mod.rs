@@ -45,8 +45,8 @@ use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::sparse::candidate::Candidate;
-use crate::sparse::keep::Keep;
-use crate::sparse::select::TileSelection;
+use crate::sparse::decode_cache::DecodeCache;
+use crate::sparse::selection::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
 use crate::{Error, OrInternal, QueryError, Result, parallel};
@@ -172,7 +172,7 @@ impl Taker for Grouping<'_> {
         Ok(false)
     }
 
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &Keep<'_>) -> Result<()> {
+    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()> {
         // An estimate of the work.
         let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
         let columns = self.query.program.fields.len();
@@ -192,7 +192,7 @@ impl Grouping<'_> {
         &self,
         groups: &mut Groups,
         runs: &[&[TileSelection]],
-        keep: &Keep<'_>,
+        keep: &DecodeCache<'_>,
         threads: usize,
     ) -> Result<()> {
         match groups {
@@ -217,7 +217,7 @@ impl Grouping<'_> {
     fn table_of<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],
-        keep: &Keep<'_>,
+        keep: &DecodeCache<'_>,
         threads: usize,
     ) -> Result<(GroupTable, &'r [&'r [TileSelection]])> {
         let max_of_one_table = self.query.max_of_one_table;
@@ -265,7 +265,7 @@ impl Grouping<'_> {
         &self,
         partitioned: &mut PartitionedGroups,
         runs: &[&[TileSelection]],
-        keep: &Keep<'_>,
+        keep: &DecodeCache<'_>,
         threads: usize,
     ) -> Result<()> {
         let memory = self.budget.map(|budget| for_groups(budget) / 4);

@@ -10,8 +10,8 @@ use super::key_values::{NO_ID, next_id};
 use super::thresholds::MAX_GROUPS_OF_THREAD;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Sources};
-use crate::sparse::keep::Keep;
-use crate::sparse::select::TileSelection;
+use crate::sparse::decode_cache::DecodeCache;
+use crate::sparse::selection::TileSelection;
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{OrInternal, Result};
@@ -65,7 +65,7 @@ impl RunGroups {
         query: &GroupQuery,
         sources: &Sources<'_>,
         selection: &TileSelection,
-        keep: &Keep<'_>,
+        keep: &DecodeCache<'_>,
         ThreadState { worker, ids, run_ids, .. }: &mut ThreadState,
     ) -> Result<()> {
         if selection.len() == 0 {

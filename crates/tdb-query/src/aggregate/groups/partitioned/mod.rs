@@ -29,8 +29,8 @@ use super::key_values::KeyValues;
 use super::result::Grouped;
 use super::thresholds::{MAX_RUN_CELLS, MAX_WAITING_RUNS, PARTITIONS};
 use crate::condition::{Sources, picked};
-use crate::sparse::keep::Keep;
-use crate::sparse::select::TileSelection;
+use crate::sparse::decode_cache::DecodeCache;
+use crate::sparse::selection::TileSelection;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};
 
@@ -47,7 +47,7 @@ pub(super) struct PartitionedGroups {
 pub(super) struct Input<'a> {
     pub(super) query: &'a GroupQuery,
     pub(super) sources: &'a Sources<'a>,
-    pub(super) keep: &'a Keep<'a>,
+    pub(super) keep: &'a DecodeCache<'a>,
     pub(super) threads: usize,
 }
 

@@ -13,7 +13,7 @@ use crate::aggregate::sparse::SelectedColumns;
 use crate::aggregate::tally::WantedField;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, numbered, picked};
-use crate::sparse::select::TileSelection;
+use crate::sparse::selection::TileSelection;
 use crate::{Error, OrInternal, Result};
 
 /// Some cells: their keys, and the values that are added up.
@@ -69,7 +69,7 @@ impl FieldValues {
         }
     }
 
-    /// Appends the cells `chosen`, or all `cells`, of a column.
+    /// Appends the cells `visible_cells`, or all `cells`, of a column.
     fn append(&mut self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Result<()> {
         match self {
             Self::None => {}

@@ -14,25 +14,25 @@ use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use super::pick::{fitted, pick};
-use super::select::TileSelection;
+use super::selection::TileSelection;
 use crate::buffers::zeroed;
 use crate::condition::{ColumnView, Decoded, string_at};
-use crate::plan::{MOST_KEPT, PIECE, Plan};
+use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan};
 use crate::share::BatchScope;
 use crate::stats::Counters;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result};
 
 /// The fragment, the tile, and the part of the tile that is kept.
-pub(crate) type Place = (usize, usize, Part);
+pub(crate) type CacheKey = (usize, usize, CachedPart);
 
 /// The part of a tile that is cached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Part {
+pub(crate) enum CachedPart {
     /// A field of the selected cells.
     Selected(FieldKind),
-    /// A fingerprint of each cell's coordinates, to be compared with those of matching cells.
-    Prints,
+    /// A hash of each cell's coordinates, to be compared with those of matching cells.
+    Hashes,
     /// A dimension of all cells, for the same purpose where many cells match.
     Whole(FieldKind),
     /// When each cell was written, to be looked at again.
@@ -41,7 +41,7 @@ pub(crate) enum Part {
 
 /// Cells of one field of one tile.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct CachedColumn {
     /// The number of cells.
     pub(crate) cells: usize,
     pub(crate) values: Buffer,
@@ -51,31 +51,32 @@ pub(crate) struct Piece {
     pub(crate) validity: Option<Vec<u8>>,
 }
 
-/// The pieces that are kept of a read's fields.
+/// The decoded columns that are kept of a read's fields.
 #[derive(Debug)]
-pub(crate) struct Keep<'p> {
+pub(crate) struct DecodeCache<'p> {
     share: &'p BatchScope,
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
     /// Counts what is copied to be kept.
     counters: Arc<Counters>,
-    held: Mutex<Held>,
-    /// Notified when a piece that was counted has been made.
+    held: Mutex<CacheState>,
+    /// Notified when a column that was counted has been made.
     made: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    pieces: BTreeMap<Place, Piece>,
+struct CacheState {
+    columns: BTreeMap<CacheKey, CachedColumn>,
     bytes: u64,
-    /// Pieces that are counted and still being made.
+    /// Columns that are counted and still being made.
     being_made: usize,
 }
 
-/// A piece that was counted and is being made. Dropping this ends that state, whatever the outcome.
-struct Making<'k>(&'k Keep<'k>);
+/// A column that was counted and is being made. Dropping this ends that state, whatever the
+/// outcome.
+struct PendingColumn<'k>(&'k DecodeCache<'k>);
 
-impl Drop for Making<'_> {
+impl Drop for PendingColumn<'_> {
     fn drop(&mut self) {
         let mut held = self.0.lock();
         held.being_made = held.being_made.saturating_sub(1);
@@ -83,7 +84,7 @@ impl Drop for Making<'_> {
     }
 }
 
-impl<'p> Keep<'p> {
+impl<'p> DecodeCache<'p> {
     /// For a read that collects the fields of a plan.
     pub(crate) fn columns(plan: &'p Plan) -> Self {
         Self::of(plan, &plan.fields)
@@ -104,7 +105,7 @@ impl<'p> Keep<'p> {
         Self { share: &plan.share, fields, counters, held: Mutex::default(), made: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
         // No code that can panic runs under the lock.
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,45 +115,50 @@ impl<'p> Keep<'p> {
         self.fields.contains(&field)
     }
 
-    /// Counts memory that is about to be taken. Kept pieces are dropped to make room for it.
+    /// Counts memory that is about to be taken. Kept columns are dropped to make room for it.
     pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
         Ok(self.share.charge_freeing(bytes, |missing| self.free(missing))?)
     }
 
-    /// Counts the memory that this many selected cells will take. Kept pieces are dropped to make
+    /// Counts the memory that this many selected cells will take. Kept columns are dropped to make
     /// room for it.
     pub(crate) fn admit(&self, cells: u64) -> Result<()> {
         Ok(self.share.admit(cells, |missing| self.free(missing))?)
     }
 
-    /// Drops at least this many bytes of kept pieces, the last tiles first, if there are enough of
-    /// them; returns whether it dropped any. It waits for pieces that other threads are making.
+    /// Drops at least this many bytes of kept columns, the last tiles first, if there are enough of
+    /// them; returns whether it dropped any. It waits for columns that other threads are making.
     fn free(&self, bytes: u64) -> bool {
         let mut held = self.lock();
-        while held.pieces.is_empty() && held.being_made > 0 {
+        while held.columns.is_empty() && held.being_made > 0 {
             held = self.made.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
         let mut freed = 0u64;
         while freed < bytes {
-            let Some((_, piece)) = held.pieces.pop_last() else { break };
-            freed = freed.saturating_add(piece.held());
+            let Some((_, column)) = held.columns.pop_last() else { break };
+            freed = freed.saturating_add(column.held());
         }
         held.bytes = held.bytes.saturating_sub(freed);
-        // Under the lock: no other thread may see a state in which the pieces are gone but their
+        // Under the lock: no other thread may see a state in which the columns are gone but their
         // memory is not free.
         self.share.release(freed);
         freed > 0
     }
 
-    /// Keeps a piece of this many bytes, if it fits: the piece is made only then.
-    pub(crate) fn put(&self, place: Place, bytes: u64, piece: impl FnOnce() -> Result<Piece>) -> Result<()> {
+    /// Keeps a column of this many bytes, if it fits: the column is made only then.
+    pub(crate) fn put(
+        &self,
+        key: CacheKey,
+        bytes: u64,
+        column: impl FnOnce() -> Result<CachedColumn>,
+    ) -> Result<()> {
         if !self.reserve(bytes) {
             return Ok(());
         }
-        let making = Making(self);
-        let piece = piece()?;
-        debug_assert_eq!(piece.held(), bytes, "what is given back is what was counted");
-        self.lock().pieces.insert(place, piece);
+        let making = PendingColumn(self);
+        let column = column()?;
+        debug_assert_eq!(column.held(), bytes, "what is given back is what was counted");
+        self.lock().columns.insert(key, column);
         drop(making);
         Ok(())
     }
@@ -160,7 +166,8 @@ impl<'p> Keep<'p> {
     fn reserve(&self, bytes: u64) -> bool {
         let mut held = self.lock();
         let after = held.bytes.saturating_add(bytes);
-        let fits = if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MOST_KEPT };
+        let fits =
+            if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MAX_CACHED_BYTES };
         if fits {
             held.bytes = after;
             held.being_made = held.being_made.saturating_add(1);
@@ -168,37 +175,37 @@ impl<'p> Keep<'p> {
         fits
     }
 
-    /// Looks at the bytes of a piece, if it is kept.
-    pub(crate) fn look<T>(&self, place: &Place, at: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        self.lock().pieces.get(place).map(|piece| at(piece.values.as_slice()))
+    /// Looks at the bytes of a column, if it is kept.
+    pub(crate) fn look<T>(&self, key: &CacheKey, at: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        self.lock().columns.get(key).map(|column| at(column.values.as_slice()))
     }
 
-    /// Takes a piece out. It no longer counts: it is about to become part of something that was
+    /// Takes a column out. It no longer counts: it is about to become part of something that was
     /// counted.
-    pub(crate) fn take(&self, place: &Place) -> Option<Piece> {
+    pub(crate) fn take(&self, key: &CacheKey) -> Option<CachedColumn> {
         let mut held = self.lock();
-        let piece = held.pieces.remove(place)?;
-        held.bytes = held.bytes.saturating_sub(piece.held());
-        self.share.release(piece.held());
-        Some(piece)
+        let column = held.columns.remove(key)?;
+        held.bytes = held.bytes.saturating_sub(column.held());
+        self.share.release(column.held());
+        Some(column)
     }
 
     /// The selected cells of a tile's field, if they are kept.
-    pub(crate) fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<Piece> {
-        let place = (selection.fragment, selection.tile, Part::Selected(field));
-        // If cells were dropped since, the kept piece has other cells.
-        self.take(&place).filter(|piece| piece.cells == selection.len())
+    pub(crate) fn take_selected(&self, selection: &TileSelection, field: FieldKind) -> Option<CachedColumn> {
+        let key = (selection.fragment, selection.tile, CachedPart::Selected(field));
+        // If cells were dropped since, the kept column has other cells.
+        self.take(&key).filter(|column| column.cells == selection.len())
     }
 
     /// Whether the selected cells of a tile's field are kept.
     pub(crate) fn has(&self, selection: &TileSelection, field: FieldKind) -> bool {
-        let place = (selection.fragment, selection.tile, Part::Selected(field));
-        self.lock().pieces.get(&place).is_some_and(|piece| piece.cells == selection.len())
+        let key = (selection.fragment, selection.tile, CachedPart::Selected(field));
+        self.lock().columns.get(&key).is_some_and(|column| column.cells == selection.len())
     }
 
     /// Whether anything of a field is kept.
     pub(crate) fn has_any(&self, field: FieldKind) -> bool {
-        self.lock().pieces.keys().any(|(_, _, part)| *part == Part::Selected(field))
+        self.lock().columns.keys().any(|(_, _, part)| *part == CachedPart::Selected(field))
     }
 
     /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The
@@ -215,10 +222,10 @@ impl<'p> Keep<'p> {
             decoded.give_back(worker);
             return Ok(());
         }
-        let place = (fragment, tile, Part::Selected(field));
+        let key = (fragment, tile, CachedPart::Selected(field));
         let bytes = decoded.held_by(cells);
         let mut left = Some(decoded);
-        self.put(place, bytes, || match cells {
+        self.put(key, bytes, || match cells {
             Some(cells) => self.picked(left.as_ref().or_internal(TAKEN)?, cells),
             None => left.take().or_internal(TAKEN)?.whole(),
         })?;
@@ -228,22 +235,22 @@ impl<'p> Keep<'p> {
         Ok(())
     }
 
-    /// Reduces the pieces of a selection to the cells that stay: `numbers` counts among the
+    /// Reduces the columns of a selection to the cells that stay: `numbers` counts among the
     /// selected cells.
     pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) -> Result<()> {
         for field in self.fields {
-            let Some(piece) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
+            let Some(column) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
                 continue;
             };
-            let Piece { cells, values, offsets, validity } = piece;
+            let CachedColumn { cells, values, offsets, validity } = column;
             let decoded = Decoded { cells, values, offsets, validity, ..Decoded::default() };
-            let place = (selection.fragment, selection.tile, Part::Selected(*field));
-            self.put(place, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers))?;
+            let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
+            self.put(key, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers))?;
         }
         Ok(())
     }
 
-    /// Extends pieces to selections that take more cells of the same tiles than when they were
+    /// Extends columns to selections that take more cells of the same tiles than when they were
     /// kept. `matches` has a byte per cell of all selections; it is 0 for the added cells, whose
     /// values nobody looks at.
     pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) -> Result<()> {
@@ -252,32 +259,32 @@ impl<'p> Keep<'p> {
             let (flags, later) = rest.split_at_checked(selection.len()).or_internal("a cell has no flag")?;
             rest = later;
             for field in self.fields {
-                let place = (selection.fragment, selection.tile, Part::Selected(*field));
-                let Some(piece) = self.take(&place) else { continue };
-                let wide = if piece.cells == flags.len() { piece } else { self.widened(piece, flags)? };
-                self.put(place, wide.held(), || Ok(wide))?;
+                let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
+                let Some(column) = self.take(&key) else { continue };
+                let wide = if column.cells == flags.len() { column } else { self.widened(column, flags)? };
+                self.put(key, wide.held(), || Ok(wide))?;
             }
         }
         Ok(())
     }
 
     /// Some of the cells of a decoded tile; counts what is copied.
-    pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Result<Piece> {
-        let piece = decoded.picked(cells)?;
-        self.counters.copied(piece.content());
-        Ok(piece)
+    pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Result<CachedColumn> {
+        let column = decoded.picked(cells)?;
+        self.counters.copied(column.content());
+        Ok(column)
     }
 
-    /// A piece with its cells at the places of the ones in `flags`; counts what is copied.
-    fn widened(&self, piece: Piece, flags: &[u8]) -> Result<Piece> {
+    /// A column with its cells at the places of the ones in `flags`; counts what is copied.
+    fn widened(&self, column: CachedColumn, flags: &[u8]) -> Result<CachedColumn> {
         // Values of variable length stay where they are.
-        let values = if piece.offsets.is_some() { piece.values.len() } else { 0 };
-        self.counters.copied(piece.content().saturating_sub(values));
-        piece.widened(flags)
+        let values = if column.offsets.is_some() { column.values.len() } else { 0 };
+        self.counters.copied(column.content().saturating_sub(values));
+        column.widened(flags)
     }
 }
 
-impl Piece {
+impl CachedColumn {
     /// Bytes of its values and its validity.
     fn content(&self) -> usize {
         self.values.len().saturating_add(self.validity.as_ref().map_or(0, Vec::len))
@@ -287,7 +294,8 @@ impl Piece {
     pub(crate) fn held(&self) -> u64 {
         let offsets = self.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
         let validity = self.validity.as_ref().map_or(0, Vec::len);
-        PIECE.saturating_add(to_u64(self.values.len().saturating_add(offsets).saturating_add(validity)))
+        CACHED_COLUMN_BYTES
+            .saturating_add(to_u64(self.values.len().saturating_add(offsets).saturating_add(validity)))
     }
 
     /// Its cells, as a column view.
@@ -340,7 +348,7 @@ impl Piece {
 }
 
 impl Decoded {
-    /// The bytes that a piece of some of its cells takes; `None` for all.
+    /// The bytes that a column of some of its cells takes; `None` for all.
     pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
         let count = cells.map_or(self.cells, <[u32]>::len);
         let values = match (cells, &self.codes) {
@@ -350,7 +358,7 @@ impl Decoded {
         };
         let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
         let validity = if self.validity.is_some() { count } else { 0 };
-        PIECE.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
+        CACHED_COLUMN_BYTES.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
     }
 
     /// The numbers of all its cells.
@@ -368,13 +376,18 @@ impl Decoded {
     }
 
     /// All its cells.
-    pub(super) fn whole(self) -> Result<Piece> {
+    pub(super) fn whole(self) -> Result<CachedColumn> {
         if self.codes.is_some() {
             let (values, offsets) = self.strings_of(self.numbers()?)?;
-            return Ok(Piece { cells: self.cells, values, offsets: Some(offsets), validity: self.validity });
+            return Ok(CachedColumn {
+                cells: self.cells,
+                values,
+                offsets: Some(offsets),
+                validity: self.validity,
+            });
         }
         let Self { cells, values, offsets, validity, .. } = self;
-        Ok(Piece { cells, values: fitted(values), offsets, validity })
+        Ok(CachedColumn { cells, values: fitted(values), offsets, validity })
     }
 
     /// The strings of some of its cells, back to back, and one more offset than strings.
@@ -399,7 +412,7 @@ impl Decoded {
     }
 
     /// Some of its cells.
-    pub(super) fn picked(&self, cells: &[u32]) -> Result<Piece> {
+    pub(super) fn picked(&self, cells: &[u32]) -> Result<CachedColumn> {
         let pick_validity = |all: &Vec<u8>| {
             let mut some = vec![0; cells.len()];
             pick(all, 0, 1, cells, &mut some)?;
@@ -418,7 +431,7 @@ impl Decoded {
                 (picked, Some(ends))
             }
         };
-        Ok(Piece { cells: cells.len(), values, offsets, validity })
+        Ok(CachedColumn { cells: cells.len(), values, offsets, validity })
     }
 }
 
@@ -435,16 +448,22 @@ mod tests {
     use crate::budget::MemoryBudget;
     use crate::share::Room;
 
-    fn piece(bytes: usize) -> Piece {
-        Piece { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }
+    fn column(bytes: usize) -> CachedColumn {
+        CachedColumn { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }
     }
 
-    fn keep(share: &BatchScope) -> Keep<'_> {
-        Keep { share, fields: &[], counters: Arc::default(), held: Mutex::default(), made: Condvar::new() }
+    fn keep(share: &BatchScope) -> DecodeCache<'_> {
+        DecodeCache {
+            share,
+            fields: &[],
+            counters: Arc::default(),
+            held: Mutex::default(),
+            made: Condvar::new(),
+        }
     }
 
-    const fn place(tile: usize) -> Place {
-        (0, tile, Part::Timestamps)
+    const fn place(tile: usize) -> CacheKey {
+        (0, tile, CachedPart::Timestamps)
     }
 
     #[test]
@@ -453,14 +472,14 @@ mod tests {
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let (keep, charged) = (keep(&share), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            keep.put(place(1), PIECE + 140_000, || {
+            keep.put(place(1), CACHED_COLUMN_BYTES + 140_000, || {
                 scope.spawn(|| {
                     keep.charge(290_000).unwrap();
                     charged.store(true, Ordering::Relaxed);
                 });
                 std::thread::sleep(core::time::Duration::from_millis(50));
-                assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the piece");
-                Ok(piece(140_000))
+                assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the column");
+                Ok(column(140_000))
             })
             .unwrap();
         });
@@ -474,7 +493,7 @@ mod tests {
         let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
         let keep = keep(&share);
         for tile in [2, 0, 1] {
-            keep.put(place(tile), PIECE + 30_000, || Ok(piece(30_000))).unwrap();
+            keep.put(place(tile), CACHED_COLUMN_BYTES + 30_000, || Ok(column(30_000))).unwrap();
         }
         keep.charge(250_000).unwrap();
         assert!(

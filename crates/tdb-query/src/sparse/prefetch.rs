@@ -3,9 +3,10 @@
 use tdb_schema::FieldKind;
 
 use super::candidate::{Candidate, is_compared};
+use super::decode_cache::DecodeCache;
 use super::filter::Filter;
-use super::keep::Keep;
-use super::select::{Searched, TileSelection, Wanted};
+use super::select::{CoordinateUse, SearchedFragment};
+use super::selection::TileSelection;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
@@ -18,9 +19,9 @@ use crate::{OrInternal, Result};
 pub(super) fn search(
     plan: &Plan,
     candidates: &[Candidate],
-    sources: &[Searched],
-    (coordinates, filter): (Wanted, Filter<'_>),
-    keep: &Keep<'_>,
+    sources: &[SearchedFragment],
+    (coordinates, filter): (CoordinateUse, Filter<'_>),
+    keep: &DecodeCache<'_>,
 ) -> Result<Needs> {
     let mut needs = Needs::default();
     for Candidate { fragment, tile, tile_cells, whole } in candidates {
@@ -32,10 +33,10 @@ pub(super) fn search(
             }
         }
         let known = match filter {
-            Filter::Among(among) => among.are_known(keep, (*fragment, *tile))?,
+            Filter::Coordinates(among) => among.are_known(keep, (*fragment, *tile))?,
             _ => false,
         };
-        let all = coordinates != Wanted::No || filter.needs_coordinates();
+        let all = coordinates != CoordinateUse::Skip || filter.needs_coordinates();
         let looks = |set: &RangeSet| !known && (all || (!whole && is_compared(&plan.share, set)));
         let dimensions = source.dimensions.iter().zip(&plan.ranges).filter(|(_, set)| looks(set));
         for tiles in dimensions.map(|(tiles, _)| tiles).chain(source.timestamps.as_deref()) {
@@ -50,7 +51,7 @@ pub(crate) fn columns(
     plan: &Plan,
     fields: &[FieldKind],
     selections: &[TileSelection],
-    keep: &Keep<'_>,
+    keep: &DecodeCache<'_>,
 ) -> Result<()> {
     let context = plan.array.context();
     let Some(ahead) = &context.ahead else { return Ok(()) };

@@ -1,12 +1,13 @@
-//! Which fragments may have cells with the same coordinates, as far as their footers tell.
+//! Finds fragments that may hold versions of the same cell, from the domains in their footers
+//! alone.
 //!
-//! A fragment is *alone* if no other fragment of a query can have cells with its coordinates: of
-//! its cells, none is an older version of another. The others are *contested*: of several cells
-//! with the same coordinates, only the newest counts. Fragments that were appended along a
-//! dimension, or written region by region, are alone, and so is the only one that a range meets.
+//! A fragment is *disjoint* if its domain overlaps no other fragment that the query reads; its
+//! cells need no deduplication. The rest *overlap*: of cells at equal coordinates only the newest
+//! is returned. Fragments appended along a dimension, or written region by region, are disjoint,
+//! and so is the only one that a range meets.
 //!
-//! A fragment that holds a cell twice (libtiledb writes such fragments with its checks switched
-//! off) returns both where it is alone, as libtiledb does.
+//! A single fragment that contains a cell twice (libtiledb allows this with checks off) returns
+//! both if it is disjoint, as libtiledb does.
 
 use std::sync::Arc;
 
@@ -21,90 +22,91 @@ const NO_FRAGMENT: &str = "a compared fragment is not in the array";
 
 /// The fragments of a query that may have cells with the coordinates of another one.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Contests {
-    /// By fragment. Empty if all fragments are alone.
-    contested: Vec<bool>,
+pub(crate) struct FragmentOverlap {
+    /// A flag for each fragment. Empty if all fragments are disjoint.
+    overlapping: Vec<bool>,
 }
 
-/// The rivals of each fragment: those that may have cells with its coordinates.
+/// For each fragment those that it overlaps: they may have cells with its coordinates.
 #[derive(Debug, Default)]
-pub(crate) struct Rivals {
-    /// By fragment; `None` for a fragment that is contested as a whole.
-    rivals: Vec<Option<Vec<usize>>>,
+pub(crate) struct OverlappingFragments {
+    /// A list for each fragment; `None` for one that counts as overlapping all others.
+    overlapping: Vec<Option<Vec<usize>>>,
 }
 
-/// A fragment with more rivals than this is contested as a whole.
-const MOST_RIVALS: usize = 64;
+/// A fragment that overlaps more fragments than this counts as overlapping all. Chosen, not
+/// measured.
+const MAX_OVERLAPPING: usize = 64;
 
 /// The number of pairs of fragments that are compared, for each fragment. With more, all fragments
-/// are contested: comparing would take longer than it saves.
-const MOST_PAIRS: usize = 64;
+/// overlap: comparing would take longer than it saves. Chosen, not measured.
+const MAX_PAIRS_A_FRAGMENT: usize = 64;
 
-impl Contests {
-    /// The contests among those fragments of an array that a query meets.
+impl FragmentOverlap {
+    /// Compares those fragments of an array that a query meets.
     pub(crate) fn new(
         schema: &ArraySchema,
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,
     ) -> Result<Self> {
-        let mut contested = vec![false; fragments.len()];
+        let mut overlapping = vec![false; fragments.len()];
         let mut note = |own: usize| -> Result<()> {
-            *contested.get_mut(own).or_internal(NO_FRAGMENT)? = true;
+            *overlapping.get_mut(own).or_internal(NO_FRAGMENT)? = true;
             Ok(())
         };
-        each(schema, fragments, meets, |contest| match contest {
-            Contest::Whole(own) => note(own),
-            Contest::Pair(own, rival) => note(own).and(note(rival)),
+        each(schema, fragments, meets, |overlap| match overlap {
+            Overlap::Whole(own) => note(own),
+            Overlap::Pair(own, other) => note(own).and(note(other)),
         })?;
-        Ok(Self { contested: if contested.contains(&true) { contested } else { Vec::new() } })
+        Ok(Self { overlapping: if overlapping.contains(&true) { overlapping } else { Vec::new() } })
     }
 
-    /// Whether any fragment is contested.
+    /// Whether any fragment overlaps another.
     pub(crate) const fn any(&self) -> bool {
-        !self.contested.is_empty()
+        !self.overlapping.is_empty()
     }
 
     /// Whether no other fragment can have cells with a fragment's coordinates, and it holds no
     /// older versions itself.
-    pub(crate) fn is_alone(&self, fragment: usize) -> bool {
-        !self.any() || self.contested.get(fragment) == Some(&false)
+    pub(crate) fn is_disjoint(&self, fragment: usize) -> bool {
+        !self.any() || self.overlapping.get(fragment) == Some(&false)
     }
 }
 
-impl Rivals {
-    /// The rivals among those fragments of an array that a query meets.
+impl OverlappingFragments {
+    /// Lists the overlaps among those fragments of an array that a query meets.
     pub(crate) fn new(
         schema: &ArraySchema,
         fragments: &[Arc<Fragment>],
         meets: impl Fn(&Fragment) -> bool,
     ) -> Result<Self> {
-        let mut rivals: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
-        let mut note = |own: usize, rival: Option<usize>| -> Result<()> {
-            let slot = rivals.get_mut(own).or_internal(NO_FRAGMENT)?;
-            match (slot.as_mut().filter(|list| list.len() < MOST_RIVALS), rival) {
-                (Some(list), Some(rival)) => list.push(rival),
+        let mut overlapping: Vec<Option<Vec<usize>>> = vec![Some(Vec::new()); fragments.len()];
+        let mut note = |own: usize, other: Option<usize>| -> Result<()> {
+            let slot = overlapping.get_mut(own).or_internal(NO_FRAGMENT)?;
+            match (slot.as_mut().filter(|list| list.len() < MAX_OVERLAPPING), other) {
+                (Some(list), Some(other)) => list.push(other),
                 _ => *slot = None,
             }
             Ok(())
         };
-        each(schema, fragments, meets, |contest| match contest {
-            Contest::Whole(own) => note(own, None),
-            Contest::Pair(own, rival) => note(own, Some(rival)).and(note(rival, Some(own))),
+        each(schema, fragments, meets, |overlap| match overlap {
+            Overlap::Whole(own) => note(own, None),
+            Overlap::Pair(own, other) => note(own, Some(other)).and(note(other, Some(own))),
         })?;
-        Ok(Self { rivals })
+        Ok(Self { overlapping })
     }
 
-    /// The rivals of a fragment; `None` if it is contested as a whole.
+    /// The fragments that a fragment overlaps; `None` if it counts as overlapping all.
     pub(crate) fn of(&self, fragment: usize) -> Option<&[usize]> {
         // Without a list, no fragment has any.
-        if self.rivals.is_empty() { Some(&[]) } else { self.rivals.get(fragment)?.as_deref() }
+        if self.overlapping.is_empty() { Some(&[]) } else { self.overlapping.get(fragment)?.as_deref() }
     }
 }
 
 /// A finding about fragments.
 #[derive(Clone, Copy)]
-enum Contest {
-    /// A fragment is contested as a whole.
+enum Overlap {
+    /// A fragment counts as overlapping all others.
     Whole(usize),
     /// Two may have cells with the same coordinates.
     Pair(usize, usize),
@@ -113,12 +115,12 @@ enum Contest {
 /// A fragment and the domain of its cells.
 type Domain<'f> = (usize, &'f [Range]);
 
-/// Passes on the contests among those fragments of an array that a query meets.
+/// Passes on the overlaps among those fragments of an array that a query meets.
 fn each(
     schema: &ArraySchema,
     fragments: &[Arc<Fragment>],
     meets: impl Fn(&Fragment) -> bool,
-    mut note: impl FnMut(Contest) -> Result<()>,
+    mut note: impl FnMut(Overlap) -> Result<()>,
 ) -> Result<()> {
     if schema.allows_duplicates || schema.array_type == ArrayType::Dense {
         return Ok(());
@@ -129,16 +131,16 @@ fn each(
             Some(bounds) => domains.push((index, bounds)),
             None if fragment.footer().sparse_tile_num == 0 => continue,
             // It has cells and does not say where.
-            None => return (0..fragments.len()).try_for_each(|fragment| note(Contest::Whole(fragment))),
+            None => return (0..fragments.len()).try_for_each(|fragment| note(Overlap::Whole(fragment))),
         }
         // It may contain several versions of a cell.
         if fragment.footer().has_timestamps {
-            note(Contest::Whole(index))?;
+            note(Overlap::Whole(index))?;
         }
     }
-    let all = compare(&schema.domain.dimensions, &domains, |own, rival| note(Contest::Pair(own, rival)))?;
+    let all = compare(&schema.domain.dimensions, &domains, |own, other| note(Overlap::Pair(own, other)))?;
     if !all {
-        domains.iter().try_for_each(|(fragment, _)| note(Contest::Whole(*fragment)))?;
+        domains.iter().try_for_each(|(fragment, _)| note(Overlap::Whole(*fragment)))?;
     }
     Ok(())
 }
@@ -164,7 +166,7 @@ fn compare(
         .collect();
     let first = |place: &[(u64, u64)]| place.first().copied().unwrap_or(ANYWHERE);
     along.sort_by_key(|(_, place)| first(place));
-    let mut left = domains.len().saturating_mul(MOST_PAIRS);
+    let mut left = domains.len().saturating_mul(MAX_PAIRS_A_FRAGMENT);
     for (at, (own, place)) in along.iter().enumerate() {
         // Only neighbours along the first line can overlap.
         let end = first(place).1;
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn too_many_pairs_are_not_compared() {
         let dimension = Dimension::new("x", 0i32..=99).with_tile(10i32);
-        let ranges = vec![range(0, 99); 3 * MOST_PAIRS];
+        let ranges = vec![range(0, 99); 3 * MAX_PAIRS_A_FRAGMENT];
         let domains: Vec<Domain<'_>> = ranges.iter().map(core::slice::from_ref).enumerate().collect();
         assert!(!compare(core::slice::from_ref(&dimension), &domains, |_, _| Ok(())).unwrap());
     }

@@ -2,7 +2,7 @@
 
 use tdb_schema::Dimension;
 
-use super::select::{Coordinates, TileSelection};
+use super::selection::{Coordinates, TileSelection};
 use crate::order::{CellBatch, CoordinatesRef, replaced, replaced_by_keys};
 use crate::plan::Plan;
 use crate::{Column, OrInternal, Result};

@@ -15,10 +15,10 @@ const NO_BIT: &str = "a cell has no bit among those of its tile";
 /// Approximate bytes that are held for a tile, besides its bits.
 pub(crate) const TILE: u64 = 64;
 
-/// The cells that count of all contested tiles of a query. Of other tiles nothing is known, and
+/// The cells that count of all overlapping tiles of a query. Of other tiles nothing is known, and
 /// nothing needs to be.
 #[derive(Debug, Default)]
-pub(crate) struct Chosen {
+pub(crate) struct VisibleCells {
     tiles: BTreeMap<(usize, usize), Cells>,
 }
 
@@ -34,14 +34,14 @@ pub(crate) struct Cells {
 
 /// The knowledge of a plan about the visible cells of its tiles.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
-    pub(crate) cells: Arc<Chosen>,
+pub(crate) struct Visibility {
+    pub(crate) cells: Arc<VisibleCells>,
     /// Whether they are exactly what the plan asks for. Otherwise it asks for some of them, those
     /// in its ranges that satisfy its condition.
     pub(crate) exact: bool,
 }
 
-impl Choice {
+impl Visibility {
     /// Whether a tile may have cells of the plan.
     pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
         self.cells.of(fragment, tile).is_none_or(|cells| cells.count > 0)
@@ -54,13 +54,13 @@ impl Choice {
 
     /// The largest number of cells that the plan may take of a tile of so many.
     pub(crate) fn most(&self, fragment: usize, tile: usize, cells: usize) -> usize {
-        self.cells.of(fragment, tile).map_or(cells, |chosen| chosen.count.min(cells))
+        self.cells.of(fragment, tile).map_or(cells, |visible| visible.count.min(cells))
     }
 
     /// A byte for each cell of a tile, 0 for those that do not count; `None` if all may.
     pub(crate) fn mask(&self, fragment: usize, tile: usize, cells: usize) -> Result<Option<Vec<u8>>> {
-        let Some(chosen) = self.cells.of(fragment, tile) else { return Ok(None) };
-        Ok(match &chosen.bits {
+        let Some(visible) = self.cells.of(fragment, tile) else { return Ok(None) };
+        Ok(match &visible.bits {
             Some(bits) if bits.len() != cells.div_ceil(64) => return Err(Error::internal(NO_BIT)),
             Some(bits) => {
                 let mut mask = vec![0; cells];
@@ -69,13 +69,13 @@ impl Choice {
                 }
                 Some(mask)
             }
-            None if chosen.count >= cells => None,
+            None if visible.count >= cells => None,
             None => Some(vec![0; cells]),
         })
     }
 }
 
-impl Chosen {
+impl VisibleCells {
     fn of(&self, fragment: usize, tile: usize) -> Option<&Cells> {
         self.tiles.get(&(fragment, tile))
     }

@@ -1,19 +1,18 @@
-//! Fingerprints of coordinates, with which the cells are found that have the coordinates of some
-//! others.
+//! A Bloom filter of coordinates: it finds the cells that have the coordinates of some others.
 //!
 //! When a condition is applied, each tile with few matching cells is decoded once: the coordinates
-//! of these are picked, and of all cells only the fingerprints are kept, four bytes each. They are
+//! of these are picked, and of all cells only the hashes are kept, four bytes each. They are
 //! then compared with those of the matching cells of all tiles. In most tiles nothing is found that
 //! is not known already. Only where other cells are found, coordinates are decoded a second time.
 //! If many cells of a tile match, its coordinates are kept instead. If two cells share a
-//! fingerprint by accident, one more cell is sorted, and the result is the same.
+//! hash by accident, one more cell is sorted, and the result is the same.
 
 use std::collections::HashMap;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use super::keep::{Keep, Part};
-use super::select::TileSelection;
+use super::decode_cache::{CachedPart, DecodeCache};
+use super::selection::TileSelection;
 use crate::buffers::{index_of, zeroed};
 use crate::condition::StringView;
 use crate::{Error, OrInternal, Result};
@@ -21,17 +20,17 @@ use crate::{Error, OrInternal, Result};
 /// A column of coordinates: values back to back, and for strings also offsets, one more than cells.
 type Column<'c> = (&'c [u8], Option<&'c [u64]>);
 
-/// The matching cells of all tiles, and their fingerprints.
-pub(crate) struct Among<'m> {
+/// The matching cells of all tiles, and their hashes.
+pub(crate) struct CoordinateFilter<'m> {
     matching: HashMap<(usize, usize), &'m TileSelection>,
-    /// Their fingerprints, sorted; nothing if there are too many ([`MOST_SORTED`]).
+    /// Their hashes, sorted; nothing if there are too many ([`MAX_SORTED`]).
     sorted: Vec<u32>,
-    /// Which fingerprints there may be: few of the others get past this.
+    /// Which hashes there may be: few of the others get past this.
     bits: Vec<u64>,
     mask: u32,
 }
 
-/// The cells of a tile that have the fingerprint of a matching cell.
+/// The cells of a tile that have the hash of a matching cell.
 pub(super) enum Found<'m> {
     Nothing,
     /// The tile's own matching cells, and no others.
@@ -42,14 +41,14 @@ pub(super) enum Found<'m> {
 
 /// Bits of the set for each matching cell.
 const BITS_EACH: usize = 32;
-/// More fingerprints are not sorted: it would take longer than it saves.
-const MOST_SORTED: usize = 1 << 18;
-/// At most this many words of bits: a fingerprint has no more bits than this addresses.
-const MOST_WORDS: usize = 1 << 26;
+/// More hashes are not sorted: it would take longer than it saves.
+const MAX_SORTED: usize = 1 << 18;
+/// At most this many words of bits: a hash has no more bits than this addresses.
+const MAX_WORDS: usize = 1 << 26;
 
-impl<'m> Among<'m> {
+impl<'m> CoordinateFilter<'m> {
     /// The memory that the set takes for each matching cell: bits (up to twice as many as
-    /// [`BITS_EACH`]), and the fingerprints.
+    /// [`BITS_EACH`]), and the hashes.
     pub(super) const BYTES_A_CELL: u64 = 8 + 4 + 4;
 
     pub(super) fn new(matching: &'m [TileSelection]) -> Result<Self> {
@@ -61,46 +60,46 @@ impl<'m> Among<'m> {
                 .iter()
                 .map(|own| (own.values.as_slice(), own.offsets.as_deref()))
                 .collect();
-            sorted.extend(words(prints(&columns, selection.len())?.as_slice()));
+            sorted.extend(words(coordinate_hashes(&columns, selection.len())?.as_slice()));
         }
-        let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two().min(MOST_WORDS);
+        let words = cells.saturating_mul(BITS_EACH).div_ceil(64).max(1).next_power_of_two().min(MAX_WORDS);
         let mask = u32::try_from(to_u64(words).saturating_mul(64).saturating_sub(1)).unwrap_or(u32::MAX);
-        let mut among = Self { matching: HashMap::new(), sorted: Vec::new(), bits: vec![0; words], mask };
-        for print in &sorted {
-            let (word, bit) = among.place(*print);
-            *among.bits.get_mut(word).or_internal("a fingerprint lies outside its set")? |= bit;
+        let mut filter = Self { matching: HashMap::new(), sorted: Vec::new(), bits: vec![0; words], mask };
+        for hash in &sorted {
+            let (word, bit) = filter.place(*hash);
+            *filter.bits.get_mut(word).or_internal("a hash lies outside its set")? |= bit;
         }
         let by_tile = matching.iter().map(|selection| ((selection.fragment, selection.tile), selection));
-        among.matching = by_tile.collect();
-        if sorted.len() <= MOST_SORTED {
+        filter.matching = by_tile.collect();
+        if sorted.len() <= MAX_SORTED {
             sorted.sort_unstable();
-            among.sorted = sorted;
+            filter.sorted = sorted;
         }
-        Ok(among)
+        Ok(filter)
     }
 
-    /// The word of a fingerprint's bit, and the bit.
-    fn place(&self, print: u32) -> (usize, u64) {
-        let bit = print & self.mask;
+    /// The word of a hash's bit, and the bit.
+    fn place(&self, hash: u32) -> (usize, u64) {
+        let bit = hash & self.mask;
         (to_usize(u64::from(bit / 64)).unwrap_or(usize::MAX), 1 << (bit % 64))
     }
 
-    /// Whether a matching cell may have this fingerprint.
-    fn may_have(&self, print: u32) -> bool {
-        let (word, bit) = self.place(print);
+    /// Whether a matching cell may have this hash.
+    fn may_have(&self, hash: u32) -> bool {
+        let (word, bit) = self.place(hash);
         self.bits.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Whether a matching cell has this fingerprint, as far as it is known.
-    fn has(&self, print: u32) -> bool {
-        self.may_have(print) && (self.sorted.is_empty() || self.sorted.binary_search(&print).is_ok())
+    /// Whether a matching cell has this hash, as far as it is known.
+    fn has(&self, hash: u32) -> bool {
+        self.may_have(hash) && (self.sorted.is_empty() || self.sorted.binary_search(&hash).is_ok())
     }
 
     /// Clears `wanted` for cells whose coordinates are not those of a matching cell.
     pub(super) fn keep(&self, columns: &[Column<'_>], wanted: &mut [u8]) -> Result<()> {
-        let prints = prints(columns, wanted.len())?;
-        for (keep, print) in wanted.iter_mut().zip(words(prints.as_slice())) {
-            *keep &= u8::from(self.may_have(print));
+        let coordinate_hashes = coordinate_hashes(columns, wanted.len())?;
+        for (keep, hash) in wanted.iter_mut().zip(words(coordinate_hashes.as_slice())) {
+            *keep &= u8::from(self.may_have(hash));
         }
         Ok(())
     }
@@ -109,23 +108,32 @@ impl<'m> Among<'m> {
     /// if they are not cached.
     pub(super) fn find(
         &self,
-        keep: &Keep<'_>,
+        cache: &DecodeCache<'_>,
         (fragment, tile): (usize, usize),
         cells: usize,
     ) -> Result<Option<Found<'m>>> {
-        let prints = keep.take(&(fragment, tile, Part::Prints)).filter(|piece| piece.cells == cells);
-        prints.map(|prints| self.found((fragment, tile), prints.values.as_slice())).transpose()
+        let coordinate_hashes =
+            cache.take(&(fragment, tile, CachedPart::Hashes)).filter(|piece| piece.cells == cells);
+        coordinate_hashes
+            .map(|coordinate_hashes| self.found((fragment, tile), coordinate_hashes.values.as_slice()))
+            .transpose()
     }
 
     /// Whether it is known, without looking at its coordinates, which cells of a tile are wanted.
-    pub(super) fn are_known(&self, keep: &Keep<'_>, (fragment, tile): (usize, usize)) -> Result<bool> {
+    pub(super) fn are_known(
+        &self,
+        cache: &DecodeCache<'_>,
+        (fragment, tile): (usize, usize),
+    ) -> Result<bool> {
         let cells = |found: &Found<'_>| matches!(found, Found::Cells(_));
-        let found = keep.look(&(fragment, tile, Part::Prints), |prints| self.found((fragment, tile), prints));
+        let found = cache.look(&(fragment, tile, CachedPart::Hashes), |coordinate_hashes| {
+            self.found((fragment, tile), coordinate_hashes)
+        });
         Ok(found.transpose()?.is_some_and(|found| !cells(&found)))
     }
 
-    fn found(&self, place: (usize, usize), prints: &[u8]) -> Result<Found<'m>> {
-        let found = (0u32..).zip(words(prints)).filter(|(_, print)| self.has(*print));
+    fn found(&self, place: (usize, usize), coordinate_hashes: &[u8]) -> Result<Found<'m>> {
+        let found = (0u32..).zip(words(coordinate_hashes)).filter(|(_, hash)| self.has(*hash));
         let found: Vec<u32> = found.map(|(cell, _)| cell).collect();
         if found.is_empty() {
             return Ok(Found::Nothing);
@@ -137,28 +145,28 @@ impl<'m> Among<'m> {
         if let Some(own) = self.matching.get(&place).copied().filter(|own| is_all(own)) {
             return Ok(Found::Matching(own));
         }
-        let mut cells = vec![0; prints.len() / 4];
+        let mut cells = vec![0; coordinate_hashes.len() / 4];
         for cell in found {
-            *cells.get_mut(index_of(cell)).or_internal("a fingerprint belongs to no cell")? = 1;
+            *cells.get_mut(index_of(cell)).or_internal("a hash belongs to no cell")? = 1;
         }
         Ok(Found::Cells(cells))
     }
 }
 
-/// Fingerprints as numbers.
-fn words(prints: &[u8]) -> impl Iterator<Item = u32> {
-    prints.as_chunks::<4>().0.iter().map(|print| u32::from_le_bytes(*print))
+/// Hashes as numbers.
+fn words(coordinate_hashes: &[u8]) -> impl Iterator<Item = u32> {
+    coordinate_hashes.as_chunks::<4>().0.iter().map(|hash| u32::from_le_bytes(*hash))
 }
 
 /// Cells are looked at in blocks, so that sums stay in registers and in the nearest cache.
 const BLOCK: usize = 512;
 
-/// A fingerprint of each cell's coordinates, four bytes each. Coordinates that are equal in the
-/// search for duplicates have equal fingerprints.
+/// A hash of each cell's coordinates, four bytes each. Coordinates that are equal in the
+/// search for duplicates have equal hashes.
 ///
 /// # Errors
 /// [`Error::Internal`](crate::Error::Internal) if a column does not have so many cells.
-pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Result<Buffer> {
+pub(super) fn coordinate_hashes(columns: &[Column<'_>], cells: usize) -> Result<Buffer> {
     let is_whole = |(values, offsets): &Column<'_>| match offsets {
         Some(offsets) => offsets.len().checked_sub(1) == Some(cells),
         None => values.len().checked_rem(cells).unwrap_or(0) == 0,
@@ -166,9 +174,9 @@ pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Result<Buffer> {
     if !columns.iter().all(is_whole) {
         return Err(Error::internal("a column of coordinates lacks some of its cells"));
     }
-    let mut prints = zeroed(cells.saturating_mul(4))?;
+    let mut coordinate_hashes = zeroed(cells.saturating_mul(4))?;
     let mut sums = [0u64; BLOCK];
-    let blocks = prints.as_mut_slice().as_chunks_mut::<4>().0.chunks_mut(BLOCK);
+    let blocks = coordinate_hashes.as_mut_slice().as_chunks_mut::<4>().0.chunks_mut(BLOCK);
     for (block, first) in blocks.zip((0usize..).step_by(BLOCK)) {
         let Some(sums) = sums.get_mut(..block.len()) else { break };
         sums.fill(0);
@@ -194,12 +202,12 @@ pub(super) fn prints(columns: &[Column<'_>], cells: usize) -> Result<Buffer> {
             }
             factor = mix(factor, 1) | 1;
         }
-        for (print, sum) in block.iter_mut().zip(sums) {
+        for (hash, sum) in block.iter_mut().zip(sums) {
             let [.., a, b, c, d] = mix(*sum, 0).to_le_bytes();
-            *print = [a, b, c, d];
+            *hash = [a, b, c, d];
         }
     }
-    Ok(prints)
+    Ok(coordinate_hashes)
 }
 
 /// An odd number without a pattern: the bits of the golden ratio.
@@ -232,14 +240,14 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::sparse::select::Coordinates;
+    use crate::sparse::selection::Coordinates;
 
     fn bytes<const N: usize>(values: impl Iterator<Item = [u8; N]>) -> Vec<u8> {
         values.flatten().collect()
     }
 
     fn distinct(columns: &[Column<'_>], cells: usize) -> usize {
-        words(prints(columns, cells).unwrap().as_slice()).collect::<HashSet<u32>>().len()
+        words(coordinate_hashes(columns, cells).unwrap().as_slice()).collect::<HashSet<u32>>().len()
     }
 
     #[test]
@@ -271,7 +279,7 @@ mod tests {
     #[test]
     fn a_cell_has_the_same_fingerprint_at_every_place() {
         let x = bytes((0..2000u32).map(|x| (x % 7).to_le_bytes()));
-        let all: Vec<u32> = words(prints(&[(&x, None)], 2000).unwrap().as_slice()).collect();
+        let all: Vec<u32> = words(coordinate_hashes(&[(&x, None)], 2000).unwrap().as_slice()).collect();
         assert!((0..1993).all(|cell| all[cell] == all[cell + 7]));
     }
 
@@ -293,12 +301,14 @@ mod tests {
     #[test]
     fn a_tile_has_nothing_or_only_its_own_matches_or_cells_that_others_match() {
         let matching = [selection(0, &[1], &[11]), selection(1, &[0, 2], &[20, 22])];
-        let among = Among::new(&matching).unwrap();
-        let of = |x: [u32; 4]| prints(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4).unwrap();
-        assert!(matches!(among.found((0, 5), of([1, 2, 3, 4]).as_slice()).unwrap(), Found::Nothing));
-        let own = among.found((0, 0), of([10, 11, 12, 13]).as_slice()).unwrap();
+        let filter = CoordinateFilter::new(&matching).unwrap();
+        let of = |x: [u32; 4]| {
+            coordinate_hashes(&[(&bytes(x.into_iter().map(u32::to_le_bytes)), None)], 4).unwrap()
+        };
+        assert!(matches!(filter.found((0, 5), of([1, 2, 3, 4]).as_slice()).unwrap(), Found::Nothing));
+        let own = filter.found((0, 0), of([10, 11, 12, 13]).as_slice()).unwrap();
         assert!(matches!(own, Found::Matching(own) if own.tile == 0));
-        let Found::Cells(cells) = among.found((0, 1), of([20, 11, 22, 13]).as_slice()).unwrap() else {
+        let Found::Cells(cells) = filter.found((0, 1), of([20, 11, 22, 13]).as_slice()).unwrap() else {
             panic!("no cells")
         };
         assert_eq!(cells, [1, 1, 1, 0]);
