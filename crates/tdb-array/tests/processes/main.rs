@@ -6,7 +6,7 @@
 mod crowd;
 mod equal;
 mod kills;
-#[path = "../maintain/model.rs"]
+#[path = "../all/maintain/model.rs"]
 mod model;
 
 use std::path::PathBuf;
