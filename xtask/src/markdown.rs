@@ -16,6 +16,16 @@ pub(crate) fn wrap(text: &str) -> String {
     text.split("\n\n").map(wrap_paragraph).collect::<Vec<_>>().join("\n\n")
 }
 
+/// Breaks the paragraphs of a page that are prose: tables, headings and marks stay as they are.
+pub(crate) fn wrap_prose(page: &str) -> String {
+    let is_prose = |text: &str| !text.trim_start().starts_with(['|', '#', '<', '`', '-']);
+    let wrapped = page.split("\n\n").map(|text| {
+        let (prose, end) = text.strip_suffix('\n').map_or((text, ""), |prose| (prose, "\n"));
+        if is_prose(prose) { wrap_paragraph(prose) + end } else { text.to_owned() }
+    });
+    wrapped.collect::<Vec<_>>().join("\n\n")
+}
+
 fn wrap_paragraph(text: &str) -> String {
     let mut lines = String::new();
     let mut column = 0;
@@ -58,6 +68,15 @@ mod tests {
         assert!(lines.iter().all(|line| line.len() <= COLUMNS && !line.ends_with(' ')), "{text}");
         assert_eq!(lines.len(), 5, "{text}");
         assert_eq!(lines.get(3..), Some(&["", "and more"][..]));
+    }
+
+    #[test]
+    fn prose_between_tables_is_wrapped_and_the_tables_are_not() {
+        let words = "words ".repeat(30);
+        let table = format!("| {words} |");
+        let page = wrap_prose(&format!("{table}\n\n{words}\n"));
+        assert!(page.starts_with(&format!("{table}\n\nwords")) && page.ends_with("words\n"), "{page}");
+        assert!(page.lines().skip(1).all(|line| line.len() <= COLUMNS), "{page}");
     }
 
     #[test]

@@ -101,9 +101,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             Some(diff) => tool.list(suite, Some(diff))?,
             None => all,
         };
-        if options.against.is_none()
-            && let Some(size) = options.sample.or(suite.sample)
-        {
+        // A change has few mutants: all of them run, unless a sample is asked for.
+        let size = if diff.is_some() { options.sample } else { options.sample.or(suite.sample) };
+        if let Some(size) = size {
             wanted = sample(wanted, size, options.seed);
         }
         if wanted.is_empty() {

@@ -254,7 +254,10 @@ impl Attempt {
         let mut batches = self.query.execute(0, context.clone())?;
         let (mut held, mut bytes) = (Vec::new(), 0usize);
         while let Some(batch) = batches.next().await.transpose()? {
-            bytes += batch.get_array_memory_size();
+            // Once so much was held, each batch is passed on, and need not be counted.
+            if bytes <= MAX_HELD_BYTES {
+                bytes += batch.get_array_memory_size();
+            }
             held.push(batch);
             if bytes > MAX_HELD_BYTES && !self.pass(&mut held, rows).await {
                 return Ok(());

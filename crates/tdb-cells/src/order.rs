@@ -336,7 +336,8 @@ pub fn is_negative_zero(bytes: &[u8]) -> bool {
 /// The bytes of the real of `size` bytes for which [`float_bits`] returns `bits`.
 fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if size == 4 {
-        // More than 32 bits stand for the end of a range that is not known: the greatest real.
+        // More than 32 bits stand for the end of a range that is not known: the last one in
+        // the order of reals, a NaN.
         let bits = to_usize(bits).and_then(to_u32).unwrap_or(u32::MAX);
         let sign = 1u32 << 31;
         return if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec();
@@ -345,8 +346,8 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
     if bits & sign == 0 { !bits } else { bits & !sign }.to_le_bytes().to_vec()
 }
 
-/// Compares two coordinates of a dimension by one part of a key. Both are values of the dimension:
-/// the table of cells checks their sizes.
+/// Compares two coordinates of a dimension by one part of a key. Callers pass values of the
+/// dimension; other bytes compare as 0.
 pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
     if matches!(part, Part::Bytes(_)) {
         return a.cmp(b);

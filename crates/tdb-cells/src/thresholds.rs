@@ -1,8 +1,8 @@
 //! Sizes from which on the crate works in another way, such as with several threads, and sizes of
 //! the parts in which it works.
 //!
-//! "Chosen": the number follows from the reason given; no measurement of it is recorded. None of
-//! them changes a result.
+//! "Chosen": the number follows from the reason given; no measurement of it is recorded. A result
+//! depends only on those that say so: how far a clock may be off, and the least parts of a budget.
 
 // Threads.
 

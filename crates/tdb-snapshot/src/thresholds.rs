@@ -1,8 +1,9 @@
 //! Sizes from which on the crate works in another way, such as reading a tile in parts, and limits
 //! of what it reads or holds at once.
 //!
-//! "Chosen": the number follows from the reason given; no measurement of it is recorded. None of
-//! them changes a result.
+//! "Chosen": the number follows from the reason given; no measurement of it is recorded. A result
+//! depends only on those that say so: how often an open is tried beside a vacuum, and how many
+//! tiles and fields are compared to decide how ambiguous validity is decoded.
 
 // Opening an array.
 

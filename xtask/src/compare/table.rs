@@ -155,7 +155,7 @@ const HEADINGS: [&str; 12] = [
 pub(crate) struct Conditions(String);
 
 impl Conditions {
-    /// As a line.
+    /// As lines of a page.
     pub(crate) fn text(&self) -> String {
         format!("{}\n", crate::markdown::wrap(&self.0))
     }
@@ -272,11 +272,13 @@ pub(crate) fn put_between(
         String::new()
     };
     if !old.contains(begin) {
+        let introduction = crate::markdown::wrap_prose(introduction);
         old += &format!("{introduction}\n{begin}\n{end}\n");
     }
     let marks = || format!("{} has no {begin} … {end}", page.display());
     let (before, rest) = old.split_once(begin).ok_or_else(marks)?;
     let (_, after) = rest.split_once(end).ok_or_else(marks)?;
+    let text = crate::markdown::wrap_prose(text);
     let new = format!("{before}{begin}\n{text}{end}{after}");
     fs::write(page, new).map_err(|e| format!("cannot write {}: {e}", page.display()))
 }

@@ -19,6 +19,9 @@ impl Tree {
     /// A file that is the same keeps its time, so that cargo does not build it again.
     pub(super) fn copy(root: &Path) -> Result<Self, String> {
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+        // The tool runs in the copy, where a relative path would lead elsewhere.
+        let target =
+            std::path::absolute(&target).map_err(|error| format!("{}: {error}", target.display()))?;
         let folder = target.join("mutants");
         let tree = Self { files: folder.join("tree"), built: folder.join("built"), out: folder.join("out") };
         for made in [&tree.files, &tree.built, &tree.out] {

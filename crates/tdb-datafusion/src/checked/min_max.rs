@@ -186,7 +186,7 @@ impl<T: ArrowPrimitiveType> MinMaxGroupsAccumulator<T> {
         filter: Option<&BooleanArray>,
         all: usize,
     ) -> Result<()> {
-        let Some(values) = values.first() else { return internal_err!("an min_max has no arguments") };
+        let Some(values) = values.first() else { return internal_err!("an extreme has no arguments") };
         self.extremes.resize(all, None);
         let values = values.as_primitive::<T>();
         if values.len() != groups.len() {
@@ -233,7 +233,7 @@ impl<T: ArrowPrimitiveType + Send> GroupsAccumulator for MinMaxGroupsAccumulator
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let Some(values) = values.first() else { return internal_err!("an min_max has no arguments") };
+        let Some(values) = values.first() else { return internal_err!("an extreme has no arguments") };
         let kept = |row: usize| filter.is_none_or(|kept| kept.is_valid(row) && kept.value(row));
         let rows = values.as_primitive::<T>().iter().enumerate();
         let state: PrimitiveArray<T> = rows.map(|(row, value)| value.filter(|_| kept(row))).collect();

@@ -162,7 +162,8 @@ fn among_decimals(value: &ScalarValue, precision: u8, scale: i8) -> Option<Posit
             if own > behind {
                 (digits.div_euclid(power), digits.rem_euclid(power) == 0)
             } else {
-                // If that saturates, it is above all numbers of the type, as the product is.
+                // If that saturates, it is above or below all numbers of the type, as the product
+                // is.
                 (digits.saturating_mul(power), true)
             }
         }
