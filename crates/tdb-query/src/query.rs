@@ -364,8 +364,8 @@ impl Read {
     ///
     /// # Errors
     /// A field or range that does not fit the array, a damaged file, or something this build does
-    /// not support. [`QueryError::OverBudget`] if there is a budget, and the result does not fit
-    /// it.
+    /// not support. [`QueryError::OverBudget`](crate::QueryError::OverBudget) if there is a budget,
+    /// and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
         let (memory, codes) = (self.memory, self.codes);
         let mut plan = self.ready(Allowance::new(memory, None))?;
@@ -414,8 +414,8 @@ impl Read {
     ///
     /// # Errors
     /// A field or range that does not fit the array, damaged metadata, or a budget that is too
-    /// small for any batch ([`QueryError::BudgetTooSmall`]). The iterator returns errors that are
-    /// found later.
+    /// small for any batch ([`QueryError::BudgetTooSmall`](crate::QueryError::BudgetTooSmall)). The
+    /// iterator returns errors that are found later.
     pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
         let sizes = BatchSizes { max: self.batch_memory, first: self.first_batch };

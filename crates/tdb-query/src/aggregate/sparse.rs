@@ -219,8 +219,11 @@ struct Totals<'s> {
 }
 
 impl Totals<'_> {
+    /// Adds tallies of so many cells. Counts of whole fragments come from footers: together they
+    /// may be more than can be counted.
     fn add(&mut self, cells: u64, more: Vec<Tally>) -> Result<()> {
-        self.count += cells;
+        let too_large = || QueryError::TooLarge { cells: u128::from(self.count) + u128::from(cells) };
+        self.count = self.count.checked_add(cells).ok_or_else(too_large)?;
         for ((field, tally), more) in self.wanted.iter().zip(&mut self.tallies).zip(more) {
             field.add(tally, more)?;
         }

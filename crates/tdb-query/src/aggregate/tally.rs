@@ -82,7 +82,7 @@ impl WantedField {
         Tally { valid: 0, nulls: 0, total, extremes: None, has_nan: false }
     }
 
-    /// The tally of a column: of the cells with the numbers `visible_cells`, or of all `cells`.
+    /// The tally of a column: of the cells with the numbers `chosen`, or of all `cells`.
     pub(super) fn of_column(
         &self,
         view: ColumnView<'_>,

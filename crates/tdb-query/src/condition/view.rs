@@ -24,7 +24,7 @@ pub struct ColumnView<'a> {
     pub present: Option<&'a [u8]>,
 }
 
-/// The numbers `visible_cells`, or those of all `cells`.
+/// The numbers `chosen`, or those of all `cells`.
 pub(crate) fn numbered(cells: usize, chosen: Option<&[u32]>) -> Cow<'_, [u32]> {
     chosen.map_or_else(|| (0u32..).take(cells).collect::<Vec<_>>().into(), Cow::from)
 }
@@ -46,7 +46,7 @@ impl<'a> ColumnView<'a> {
         self.validity.is_some_and(|validity| validity.get(index_of(cell)) == Some(&0))
     }
 
-    /// The numbers of the cells that are not null, of the cells `visible_cells` or of all `cells`.
+    /// The numbers of the cells that are not null, of the cells `chosen` or of all `cells`.
     /// `None` if none of them is null.
     pub(crate) fn valid(&self, cells: usize, chosen: Option<&[u32]>) -> Option<Vec<u32>> {
         let validity = self.validity?;
@@ -58,7 +58,7 @@ impl<'a> ColumnView<'a> {
         any.then(valid)
     }
 
-    /// The values of the cells `visible_cells`, or of all `cells`, if they are single numbers.
+    /// The values of the cells `chosen`, or of all `cells`, if they are single numbers.
     ///
     /// # Errors
     /// [`Error::Internal`](crate::Error::Internal) if there are not so many cells.

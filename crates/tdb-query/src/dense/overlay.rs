@@ -53,19 +53,17 @@ impl Overlay {
                 field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut worker)?;
                 columns.push((values, size, dimension));
             }
-            let mut cells = Vec::new();
-            for cell in 0..count {
-                let coordinate = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
+            // A coordinate outside the domain has no ordinal, and is in no query. Each buffer has all
+            // of the tile's coordinates.
+            let ordinals_of = |cell: usize| -> Option<Vec<u64>> {
+                let ordinal = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
                     let start = cell.checked_mul(*size)?;
-                    Some(dimension.ordinal(values.as_slice().get(start..start.checked_add(*size)?)?))
+                    dimension.ordinal(values.as_slice().get(start..start.checked_add(*size)?)?)
                 };
-                let ordinals: Option<Vec<Option<u64>>> = columns.iter().map(coordinate).collect();
-                // A coordinate outside the domain has no ordinal, and is in no query.
-                let ordinals: Option<Vec<u64>> = ordinals.or_internal(NO_CELL)?.into_iter().collect();
-                cells.extend(
-                    ordinals.filter(|ordinals| lies_in(ordinals, query)).map(|ordinals| (cell, ordinals)),
-                );
-            }
+                columns.iter().map(ordinal).collect()
+            };
+            let all = (0..count).filter_map(|cell| Some((cell, ordinals_of(cell)?)));
+            let cells: Vec<_> = all.filter(|(_, ordinals)| lies_in(ordinals, query)).collect();
             tiles.push(OverlayTile { tile, count, cells });
         }
         Ok(Self { tiles })

@@ -54,7 +54,7 @@ use crate::plan::{Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::{Cells, Column, OrInternal, QueryError, Result};
+use crate::{Cells, Column, Error, OrInternal, QueryError, Result};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan) -> Result<Cells> {
@@ -91,14 +91,15 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     }
     let order = match surviving(plan, &selections, matches, &keep)? {
         Some(keep) => {
-            let all = order.unwrap_or((0..numbered(cells)?).collect());
-            let mut survivors = Vec::with_capacity(all.len());
-            for cell in all {
-                if *keep.get(index_of(cell)).or_internal("a selected cell has no flag")? != 0 {
-                    survivors.push(cell);
-                }
+            if keep.len() != cells {
+                return Err(Error::internal("a selected cell has no flag"));
             }
-            Some(survivors)
+            let mut all = match order {
+                Some(order) => order,
+                None => (0..numbered(cells)?).collect(),
+            };
+            all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
+            Some(all)
         }
         None => order,
     };

@@ -16,7 +16,7 @@ pub(super) fn fitted(buffer: Buffer) -> Buffer {
 pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
     let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
     let (blocks, rest) = wanted.as_chunks::<8>();
-    // CoordinateUse cells are mostly next to each other, and so are the others: `run` is where the
+    // Wanted cells are mostly next to each other, and so are the others: `run` is where the
     // present run of wanted blocks begins.
     let (mut first, mut run) = (0u32, 0u32);
     for block in blocks {

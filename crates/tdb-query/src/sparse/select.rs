@@ -405,9 +405,9 @@ impl Selector<'_> {
                     continue;
                 }
             }
-            let bytes = decoded.held_by(None);
+            let bytes = again.then(|| decoded.held_by(None));
             let mut left = Some(decoded);
-            if again {
+            if let Some(bytes) = bytes {
                 let place = (fragment, tile, CachedPart::Whole(kind));
                 self.keep.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
@@ -430,7 +430,7 @@ const NO_COORDINATES: &str = "a tile lacks coordinates that are compared";
 /// A column was taken although it is only taken once.
 const TAKEN: &str = "a decoded column was taken twice";
 
-/// Whether so few cells of a tile are wanted that in most tiles fingerprints will say that there
+/// Whether so few cells of a tile are wanted that in most tiles hashes will say that there
 /// are no others.
 fn is_few(cells: Option<&[u32]>, all: usize) -> bool {
     cells.is_some_and(|cells| !cells.is_empty() && cells.len() <= all / MANY)

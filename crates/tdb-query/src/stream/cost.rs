@@ -166,7 +166,7 @@ impl CellCost {
                 (0, columns + widest + u64::from(plan.condition.is_some()) + u64::from(plan.marks));
         } else if plan.condition.is_some() && Sorting::of(plan).dedup {
             // Matching cells are selected a second time, with all their versions: a flag and a
-            // fingerprint for each.
+            // hash for each.
             selected = selected * 2 + 1 + 12;
             tile = 2 * SELECTION;
         }

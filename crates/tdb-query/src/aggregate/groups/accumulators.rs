@@ -220,7 +220,7 @@ impl Accumulators {
         }
     }
 
-    /// Adds cells of the field: those with the numbers `visible_cells`, or all `cells`. `groups`
+    /// Adds cells of the field: those with the numbers `chosen`, or all `cells`. `groups`
     /// has the group of each of them.
     pub(super) fn add(
         &mut self,

@@ -102,6 +102,10 @@ impl GroupTable {
 
     /// Adds the groups of another table.
     pub(super) fn merge_table(&mut self, other: Self) -> Result<()> {
+        // Without cells there is no group, not even where there are no keys.
+        if other.counts.is_empty() {
+            return Ok(());
+        }
         if self.counts.is_empty() {
             *self = Self { threads: Vec::new(), ..other };
             return Ok(());

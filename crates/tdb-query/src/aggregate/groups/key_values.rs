@@ -82,7 +82,7 @@ impl KeyValues {
         }
     }
 
-    /// Replaces `ids` by the id of each cell's value: of the cells `visible_cells`, or of all
+    /// Replaces `ids` by the id of each cell's value: of the cells `chosen`, or of all
     /// `cells`.
     pub(super) fn assign_ids(
         &mut self,

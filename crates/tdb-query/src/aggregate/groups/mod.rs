@@ -340,11 +340,11 @@ fn runs(selections: &[TileSelection]) -> Vec<&[TileSelection]> {
     let (mut runs, mut first, mut cells) = (Vec::new(), 0, 0usize);
     for (at, selection) in selections.iter().enumerate() {
         let own = selection.len();
-        if at > first && cells + own > MAX_RUN_CELLS {
+        if at > first && cells.saturating_add(own) > MAX_RUN_CELLS {
             runs.extend(selections.get(first..at));
             (first, cells) = (at, 0);
         }
-        cells += own;
+        cells = cells.saturating_add(own);
     }
     runs.extend(selections.get(first..).filter(|run| !run.is_empty()));
     runs

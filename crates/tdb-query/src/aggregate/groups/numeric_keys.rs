@@ -212,7 +212,7 @@ impl TakeBits for AssignIds<'_> {
     }
 }
 
-/// Hands the values of the cells `visible_cells`, or of all `cells`, of a numeric column to `to`.
+/// Hands the values of the cells `chosen`, or of all `cells`, of a numeric column to `to`.
 pub(super) struct BitsOf<'a, T> {
     pub(super) view: ColumnView<'a>,
     pub(super) cells: usize,

@@ -169,7 +169,7 @@ impl StringKeys {
         }
     }
 
-    /// Appends the id of each cell's string: of the cells `visible_cells`, or of all `cells`.
+    /// Appends the id of each cell's string: of the cells `chosen`, or of all `cells`.
     pub(super) fn assign_ids(
         &mut self,
         view: ColumnView<'_>,

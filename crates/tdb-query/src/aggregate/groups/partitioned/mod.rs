@@ -285,7 +285,8 @@ fn runs_at_once(query: &GroupQuery, runs: &[&[TileSelection]], threads: usize, m
     let fits = memory.map(|memory| usize::try_from(memory).unwrap_or(usize::MAX) / bytes_per_cell.max(1));
     let most = fits.map_or(most, |fits| fits.min(most));
     let ends = runs.iter().scan(0usize, |cells, run| {
-        *cells += run.iter().map(TileSelection::len).sum::<usize>();
+        let own = run.iter().map(TileSelection::len).fold(0, usize::saturating_add);
+        *cells = cells.saturating_add(own);
         Some(*cells)
     });
     ends.take_while(|cells| *cells <= most).count().max(1)

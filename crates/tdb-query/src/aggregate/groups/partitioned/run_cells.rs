@@ -69,7 +69,7 @@ impl FieldValues {
         }
     }
 
-    /// Appends the cells `visible_cells`, or all `cells`, of a column.
+    /// Appends the cells `chosen`, or all `cells`, of a column.
     fn append(&mut self, view: ColumnView<'_>, cells: usize, chosen: Option<&[u32]>) -> Result<()> {
         match self {
             Self::None => {}
