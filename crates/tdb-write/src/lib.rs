@@ -43,8 +43,8 @@
 //! time: a slice of the caller's column if the cells are in order already, or a buffer of the
 //! thread. So memory is bounded by a few tiles per thread and the buffered cells. While one thread
 //! appends the finished tiles in order, the others continue filtering (`parallel::run_in_order`).
-//! Buffers of tiles that are stored are used again (`tile::BufferPool`), because fresh memory for each
-//! would cost as much as copying.
+//! Buffers of tiles that are stored are used again (`tile::BufferPool`), because fresh memory for
+//! each would cost as much as copying.
 //!
 //! - *Dense cells* ([`ArrayWriter::write`], `dense`): tiles are assembled from a box, and padded
 //!   with zeros. [`Write::stream`] (`dense_stream`) takes the cells of a box in batches, and
@@ -64,14 +64,14 @@
 //!
 //! Creating an array (`create`) first writes what the schema refers to (enumerations, the arrays of
 //! labels) and the schema last. An import or a copy begins an array ([`WriteOptions::begin`],
-//! `new_array`): its cells are committed while there is no schema yet. A file, `__unfinished.tdb`, is
-//! created before everything else and removed when the schema exists. Where this file exists
+//! `new_array`): its cells are committed while there is no schema yet. A file, `__unfinished.tdb`,
+//! is created before everything else and removed when the schema exists. Where this file exists
 //! without a schema, a new array may be created in the same place, and what is in the way is
 //! removed first.
 //!
 //! All other changes are small files that appear whole (`put`): schemas (`evolve`), deletes
-//! (`delete`), key-value metadata (`array_metadata`), members of groups (`group_writer`). After every write, an
-//! existing manifest is renewed (`publish`).
+//! (`delete`), key-value metadata (`array_metadata`), members of groups (`group_writer`). After
+//! every write, an existing manifest is renewed (`publish`).
 //!
 //! # Limits of this crate
 //!

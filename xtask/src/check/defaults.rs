@@ -23,7 +23,7 @@ pub(super) struct Counts {
 pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-cells", Counts { defaults: 22, arms: 0, saturating: 56 }),
     ("tdb-snapshot", Counts { defaults: 8, arms: 0, saturating: 52 }),
-    ("tdb-query", Counts { defaults: 29, arms: 4, saturating: 543 }),
+    ("tdb-query", Counts { defaults: 29, arms: 4, saturating: 547 }),
     ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 116 }),
     ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 104 }),
     ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 22 }),

@@ -410,8 +410,8 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
         }
     }
 
-    // Little memory reads the tiles in several steps, and only the first one has cells: statistics do
-    // not say so.
+    // Little memory reads the tiles in several steps, and only the first one has cells: statistics
+    // do not say so.
     let few = array.read().condition(field("near").eq(-1000).or(field("far").eq(12_345u64)));
     let cells = few.clone().collect().unwrap();
     let mut answered = 0;

@@ -53,8 +53,8 @@ impl Overlay {
                 field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut worker)?;
                 columns.push((values, size, dimension));
             }
-            // A coordinate outside the domain has no ordinal, and is in no query. Each buffer has all
-            // of the tile's coordinates.
+            // A coordinate outside the domain has no ordinal, and is in no query. Each buffer has
+            // all of the tile's coordinates.
             let ordinals_of = |cell: usize| -> Option<Vec<u64>> {
                 let ordinal = |(values, size, dimension): &(Buffer, usize, &Dimension)| {
                     let start = cell.checked_mul(*size)?;
