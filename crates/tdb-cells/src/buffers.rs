@@ -87,6 +87,21 @@ pub fn split_lengths<T>(mut data: &mut [T], lengths: impl IntoIterator<Item = us
     pieces
 }
 
+/// Writes the lengths of values, which one more offset separates.
+///
+/// # Errors
+/// [`Error::Internal`] if there are not as many values as lengths, or one ends before it begins:
+/// whoever decoded the offsets has checked that they ascend.
+pub fn write_lengths(offsets: &[u64], lengths: &mut [u64]) -> Result<()> {
+    if offsets.len().checked_sub(1) != Some(lengths.len()) {
+        return Err(Error::internal("a value of variable length has no offset"));
+    }
+    for (length, (start, end)) in lengths.iter_mut().zip(offsets.iter().zip(offsets.iter().skip(1))) {
+        *length = end.checked_sub(*start).or_internal("a value ends before it begins")?;
+    }
+    Ok(())
+}
+
 /// Turns cell lengths (one more slot at the end) into offsets in place; returns their sum.
 pub fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
     let mut sum = 0u64;

@@ -3,7 +3,7 @@
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::{ArraySchema, Field, FieldKind};
 
-use crate::buffers::{VarTile, index_of, lengths_to_offsets, room_for, split_lengths, zeroed};
+use crate::buffers::{VarTile, index_of, lengths_to_offsets, room_for, split_exactly, zeroed};
 use crate::context::Context;
 use crate::fragment::Fragment;
 use crate::merge::Batch;
@@ -126,7 +126,7 @@ impl MergedField {
         let mut data = zeroed(batch.cells.len().saturating_mul(size))?;
         let lengths: Vec<usize> =
             batch.cells.chunks(BAND_CELLS).map(|band| band.len().saturating_mul(size)).collect();
-        let bands = split_lengths(data.as_mut_slice(), lengths);
+        let bands = split_exactly(data.as_mut_slice(), lengths)?;
         let jobs = bands.into_iter().zip(batch.cells.chunks(BAND_CELLS)).collect();
         parallel::run(
             context.threads,

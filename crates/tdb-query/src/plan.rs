@@ -22,6 +22,9 @@ pub(crate) const MAX_CACHED_BYTES: u64 = 256 << 20;
 /// Bytes that a cached column takes in addition to its cells.
 pub(crate) const CACHED_COLUMN_BYTES: u64 = 192;
 
+/// A field that was asked for is not in the schema.
+pub(crate) const NO_FIELD: &str = "a field of the query is not in the schema";
+
 /// The name of the field that says when a cell was written.
 pub(crate) const TIMESTAMPS: &str = "__timestamps";
 

@@ -6,7 +6,7 @@ use tdb_codec::{Buffer, to_usize};
 
 use super::axis::Axis;
 use super::cell_map::{CellMap, Stretch};
-use crate::buffers::{check_room, lengths_to_offsets, unfilled};
+use crate::buffers::{check_room, lengths_to_offsets, unfilled, write_lengths};
 use crate::grid::strides;
 use crate::{Column, Layout, OrInternal, QueryError, Result};
 
@@ -101,7 +101,9 @@ impl Arrangement {
         let mut offsets = vec![0u64; self.cells.saturating_add(1)];
         let mut found = true;
         self.map.for_each_run(|source, target, cells| {
-            found &= copy_lengths(from, source, &mut offsets, target, cells).is_some();
+            let own = source.checked_add(cells).and_then(|end| from.get(source..=end));
+            let slots = target.checked_add(cells).and_then(|end| offsets.get_mut(target..end));
+            found &= own.zip(slots).is_some_and(|(own, slots)| write_lengths(own, slots).is_ok());
         });
         found.then_some(()).or_internal(NO_VALUES)?;
         lengths_to_offsets(&mut offsets)?;
@@ -122,17 +124,6 @@ impl Arrangement {
 
 /// A column of strings lacks cells of its result.
 const NO_VALUES: &str = "a string to be arranged is missing";
-
-/// Copies the lengths of neighbouring strings, which `offsets` separate.
-fn copy_lengths(offsets: &[u64], from: usize, lengths: &mut [u64], to: usize, cells: usize) -> Option<()> {
-    let starts = offsets.get(from..from.checked_add(cells)?)?;
-    let ends = offsets.get(from.checked_add(1)?..)?;
-    let slots = lengths.get_mut(to..to.checked_add(cells)?)?;
-    for (slot, (start, end)) in slots.iter_mut().zip(starts.iter().zip(ends.get(..cells)?)) {
-        *slot = end.checked_sub(*start)?;
-    }
-    Some(())
-}
 
 /// The bytes of neighbouring strings.
 fn bytes_of(offsets: &[u64], cell: usize, cells: usize) -> Option<Range<usize>> {

@@ -16,8 +16,8 @@ use super::partial_column::{KeptBudget, PartialColumn, new_columns, split_column
 use super::region::Region;
 use super::sources::{FieldSources, has_wanted};
 use super::space::Space;
-use super::{NO_FIELD, split_wanted};
-use crate::plan::{MAX_CACHED_BYTES, Plan};
+use super::split_wanted;
+use crate::plan::{MAX_CACHED_BYTES, NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};

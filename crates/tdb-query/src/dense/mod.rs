@@ -68,7 +68,7 @@ use self::sources::Written;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
 use crate::fragment::Fragment;
 use crate::gather::concat;
-use crate::plan::Plan;
+use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::storage::Needs;
@@ -219,8 +219,6 @@ fn split_wanted<'w>(wanted: Option<&'w [u8]>, regions: &[Region]) -> Result<Vec<
 
 /// A mask has fewer flags than the result has cells.
 const SHORT_MASK: &str = "a mask lacks flags of some cells";
-/// A field that was asked for is not in the schema.
-pub(crate) const NO_FIELD: &str = "a field of the query is not in the schema";
 
 fn fixed_column(
     plan: &Plan,

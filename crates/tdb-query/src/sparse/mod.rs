@@ -22,6 +22,7 @@
 //!    blocks, into the memory of a column that is no longer needed, if there is one. If cells are
 //!    only dropped, the others close the gaps in place.
 
+pub(crate) mod cached_column;
 pub(crate) mod candidate;
 mod coded;
 mod coordinate_filter;
@@ -30,6 +31,7 @@ pub mod deletes;
 pub(crate) mod filter;
 mod pick;
 pub(crate) mod prefetch;
+mod reorder;
 pub(crate) mod select;
 pub(crate) mod selection;
 mod side_by_side;
@@ -42,15 +44,15 @@ use tdb_schema::FieldKind;
 use self::decode_cache::DecodeCache;
 use self::deletes::surviving;
 use self::filter::selected;
+use self::reorder::{SpareBuffers, kept, reorder};
 use self::selection::TileSelection;
-use self::stage::{SpareBuffers, kept, reorder, stage, stage_coordinates};
+use self::stage::{stage, stage_coordinates};
 
 pub(crate) use self::candidate::{Candidate, all_candidates, candidates};
 pub(crate) use self::sort_input::replaced_among;
 use crate::buffers::index_of;
-use crate::dense::NO_FIELD;
 use crate::order::{CellOrder, permutation, replaced};
-use crate::plan::{Plan, TIMESTAMPS};
+use crate::plan::{NO_FIELD, Plan, TIMESTAMPS};
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;

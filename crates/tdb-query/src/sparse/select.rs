@@ -5,9 +5,10 @@ use core::ops::Range;
 use tdb_codec::{to_u32, to_u64};
 use tdb_schema::{Dimension, FieldKind};
 
+use super::cached_column::CachedColumn;
 use super::candidate::{Candidate, all_candidates, filters_time, is_compared};
 use super::coordinate_filter::{Found, coordinate_hashes};
-use super::decode_cache::{CachedColumn, CachedPart, DecodeCache};
+use super::decode_cache::{CachedPart, DecodeCache, TAKEN};
 use super::filter::{Filter, FilteredTile};
 use super::pick::numbers_of;
 use super::prefetch;
@@ -427,8 +428,6 @@ fn of_cells(timestamps: Option<Vec<u64>>, cells: Option<&[u32]>) -> Result<Optio
 const NO_FRAGMENT: &str = "a tile lacks its fragment";
 /// A tile is compared by coordinates that were not decoded.
 const NO_COORDINATES: &str = "a tile lacks coordinates that are compared";
-/// A column was taken although it is only taken once.
-const TAKEN: &str = "a decoded column was taken twice";
 
 /// Whether so few cells of a tile are wanted that in most tiles hashes will say that there
 /// are no others.

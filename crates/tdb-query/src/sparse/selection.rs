@@ -2,7 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64};
 
-use super::decode_cache::CachedColumn;
+use super::cached_column::CachedColumn;
 use crate::buffers::index_of;
 use crate::tiles::USUAL_CHUNK;
 

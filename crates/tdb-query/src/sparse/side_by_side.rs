@@ -6,8 +6,9 @@
 use tdb_schema::Field;
 
 use super::decode_cache::DecodeCache;
+use super::reorder::SpareBuffers;
 use super::selection::TileSelection;
-use super::stage::{SpareBuffers, stage};
+use super::stage::stage;
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::tiles::work;

@@ -1,39 +1,26 @@
-//! Makes columns of selected cells: decoded tile by tile, or taken from what was kept, and put in
-//! order.
+//! Makes columns of selected cells in their stored order: decoded tile by tile, or taken from the
+//! cache.
 
 use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
-use super::decode_cache::{CachedColumn, DecodeCache};
+use super::cached_column::CachedColumn;
+use super::decode_cache::DecodeCache;
 use super::pick::{copy_var_cells, pick};
+use super::reorder::SpareBuffers;
 use super::selection::TileSelection;
-use crate::buffers::{check_room, fill_cells, index_of, lengths_to_offsets, split_exactly, unfilled, zeroed};
+use crate::buffers::{
+    check_room, fill_cells, index_of, lengths_to_offsets, split_exactly, unfilled, write_lengths, zeroed,
+};
 use crate::context::Context;
-use crate::dense::NO_FIELD;
-use crate::gather::{concat, gather_fixed, gather_var, keep_cells};
-use crate::plan::Plan;
+use crate::gather::concat;
+use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::worker::Worker;
 use crate::{Column, Error, OrInternal, QueryError, Result, parallel};
-
-/// Buffers whose memory can be reused.
-#[derive(Default)]
-pub(super) struct SpareBuffers(pub(super) Vec<Buffer>);
-
-impl SpareBuffers {
-    /// A buffer of `len` bytes with arbitrary contents.
-    fn take(&mut self, len: usize) -> Result<Buffer> {
-        // A little too large is fine; a much larger buffer would only waste memory.
-        let fits = |buffer: &Buffer| (len..=len.saturating_add(len / 4)).contains(&buffer.capacity());
-        let Some(at) = self.0.iter().position(fits) else { return unfilled(len) };
-        let mut buffer = self.0.swap_remove(at);
-        buffer.reset(len);
-        Ok(buffer)
-    }
-}
 
 /// The coordinates of the selected cells, one column per dimension.
 pub(super) fn stage_coordinates(
@@ -67,9 +54,6 @@ pub(super) fn stage_coordinates(
 /// Values are decoded where they stay if they claim to be at most this many times as large as what
 /// is stored of them. Otherwise memory is taken tile by tile.
 const MAX_GROWTH: u64 = 1024;
-
-/// Codes that a thread puts in order at a time.
-const CODE_BAND: usize = 1 << 17;
 
 /// A column that is being made of selected cells.
 pub(super) struct Stage<'s> {
@@ -397,86 +381,8 @@ impl Stage<'_> {
     }
 }
 
-/// Writes the lengths of values, which one more offset separates.
-fn write_lengths(offsets: &[u64], lengths: &mut [u64]) -> Result<()> {
-    if offsets.len().checked_sub(1) != Some(lengths.len()) {
-        return Err(Error::internal("a cell of variable length has no offset"));
-    }
-    for (length, (start, end)) in lengths.iter_mut().zip(offsets.iter().zip(offsets.iter().skip(1))) {
-        *length = end.checked_sub(*start).or_internal("a value ends before it begins")?;
-    }
-    Ok(())
-}
-
 /// Whether any of `cells`, which are ascending, is in a range.
 fn has_any(cells: &[u32], range: &Range<usize>) -> bool {
     let at = cells.partition_point(|cell| index_of(*cell) < range.start);
     cells.get(at).is_some_and(|cell| index_of(*cell) < range.end)
-}
-
-/// The column without the cells that `order`, which is ascending, leaves out.
-pub(super) fn kept(plan: &Plan, mut column: Column, order: &[u32]) -> Result<Column> {
-    let mut moved = 0usize;
-    if let Some(size) = column.cell_size() {
-        moved = keep_cells(column.data.as_mut_slice(), size, order)?;
-        column.data.resize(order.len().saturating_mul(size));
-    }
-    if let Some(validity) = &mut column.validity {
-        moved = moved.saturating_add(keep_cells(validity, 1, order)?);
-        validity.truncate(order.len());
-    }
-    plan.array.context().counters.copied(moved);
-    Ok(column)
-}
-
-/// The column in another order; its old memory becomes spare.
-pub(super) fn reorder(
-    plan: &Plan,
-    column: Column,
-    order: &[u32],
-    spare: &mut SpareBuffers,
-) -> Result<Column> {
-    let context = plan.array.context();
-    let validity = match column.validity() {
-        Some(validity) => {
-            check_room(order.len())?;
-            let mut ordered = vec![0; order.len()];
-            gather_fixed(context.threads, validity, 1, order, &mut ordered)?;
-            context.counters.copied(ordered.len());
-            Some(ordered)
-        }
-        None => None,
-    };
-    if let Some(codes) = &column.codes {
-        // The strings stay where they are.
-        let mut ordered = vec![0u32; order.len()];
-        let bands = ordered.chunks_mut(CODE_BAND).zip(order.chunks(CODE_BAND)).collect();
-        let gather = |(band, order): (&mut [u32], &[u32]), (): &mut ()| {
-            for (slot, cell) in band.iter_mut().zip(order) {
-                *slot = *codes.get(index_of(*cell)).or_internal("a cell has no code of its string")?;
-            }
-            Ok(())
-        };
-        parallel::run(context.threads, bands, || (), gather)?;
-        context.counters.copied(order.len().saturating_mul(size_of::<u32>()));
-        return Ok(Column { validity, codes: Some(ordered), ..column });
-    }
-    let (data, offsets) = match column.offsets() {
-        Some(offsets) => {
-            let (offsets, data) = gather_var(context.threads, offsets, column.bytes(), order)?;
-            (data, Some(offsets))
-        }
-        None => {
-            let bytes = column.bytes().len();
-            let size = column.cell_size().filter(|size| bytes.is_multiple_of(*size));
-            let size = size.or_internal("a column has a part of a cell")?;
-            let mut data = spare.take(order.len().saturating_mul(size))?;
-            gather_fixed(context.threads, column.bytes(), size, order, data.as_mut_slice())?;
-            (data, None)
-        }
-    };
-    context.counters.copied(data.len());
-    spare.0.push(column.data);
-    let Column { name, datatype, cell_val_num, .. } = column;
-    Ok(Column { name, datatype, cell_val_num, data, offsets, validity, codes: None })
 }
