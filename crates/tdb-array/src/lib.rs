@@ -77,7 +77,7 @@ pub use tdb_cells::{
     Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
     ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, InternalError, MemoryBudget,
     MemoryBudgetError, Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
-    keep_memory,
+    retain_buffers,
 };
 pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
 pub use tdb_filters::Key;
@@ -95,7 +95,7 @@ pub use tdb_snapshot::{
     Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
-    AsyncStorage, AtOnce, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
+    AsyncStorage, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter, Immediate,
     LocalPlaces, LocalStorage, MANIFEST, Manifest, ManifestError, ManifestErrorKind, MemoryStorage,
     OutdatedManifest, Places, Published, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
     Tally, WriteStorage, location_without_secrets, testing, without_secrets, write_file,
@@ -103,7 +103,7 @@ pub use tdb_storage::{
 pub use tdb_write::{
     ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
     Publication, SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions,
-    enumeration_file_name, is_free,
+    enumeration_file_name, is_vacant,
 };
 
 /// The README's example, compiled.

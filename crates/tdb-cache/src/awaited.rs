@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use tdb_storage::deferred::spawned;
+use tdb_storage::replay::spawned;
 use tdb_storage::{AsyncStorage, FetchHints, Fetching, Request, Spawn, Tally};
 
 use crate::front::Front;

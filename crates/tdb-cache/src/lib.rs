@@ -51,7 +51,7 @@
 //!
 //! The cache keeps the ranges that were read, not blocks of a fixed size: blocks would need larger
 //! requests, and sizes before them. If no kept part contains a range as a whole, the whole range is
-//! requested. Code that counts requests (`stats::Counted`, `Deferred`) passes the storage a
+//! requested. Code that counts requests (`stats::Counted`, `ReplayStorage`) passes the storage a
 //! `Tally`, so that statistics distinguish hits from requests.
 //!
 //! This crate does not know what is in the files, nor how an array is read. It opens no files: a

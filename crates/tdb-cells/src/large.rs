@@ -1,7 +1,7 @@
 //! Memory for large results. The system provides fresh memory page by page, when each page is first
 //! touched: with pages of 4 KiB this takes as long as copying the bytes. With pages of 2 MiB, where
 //! they are available, it takes a third of that, and with pages that were used before, nothing: the
-//! process keeps some ([`keep_memory`]).
+//! process keeps some ([`retain_buffers`]).
 
 use tdb_codec::Buffer;
 
@@ -13,9 +13,9 @@ use tdb_codec::Buffer;
 /// of 2 MiB.
 ///
 /// ```
-/// tdb_array::keep_memory(64 << 20);
+/// tdb_array::retain_buffers(64 << 20);
 /// ```
-pub fn keep_memory(bytes: usize) {
+pub fn retain_buffers(bytes: usize) {
     pages::keep(bytes);
 }
 

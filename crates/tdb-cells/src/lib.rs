@@ -4,7 +4,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column must contain |
-//! | [`coordinate`], [`asked`], [`ranges`] | values and ranges as a query requests them, and the intervals of a dimension that they become |
+//! | [`coordinate`], [`requested`], [`ranges`] | values and ranges as a query requests them, and the intervals of a dimension that they become |
 //! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
 //! | [`order`], [`gather`], [`grid`] | sorting cells, moving them into an order, and copying boxes of cells from one order to another |
 //! | [`facts`], [`tally`] | minimum, maximum, sum and null counts of a field, and how they are computed |
@@ -33,7 +33,7 @@
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
-pub mod asked;
+pub mod batch_scope;
 pub mod budget;
 pub mod buffers;
 pub mod cells;
@@ -50,7 +50,7 @@ pub mod operands;
 pub mod order;
 pub mod parallel;
 pub mod ranges;
-pub mod share;
+pub mod requested;
 pub mod spec;
 pub mod tally;
 mod thresholds;
@@ -65,6 +65,6 @@ pub use expression::{
     Operand, QueryCondition, field,
 };
 pub use internal::InternalError;
-pub use large::keep_memory;
+pub use large::retain_buffers;
 pub use operands::ConditionTarget;
 pub use window::TimeWindow;

@@ -14,11 +14,12 @@
 //! mostly fit in 64 bits.
 //!
 //! A caller that only needs to know which cells are replaced by newer ones may pass the keys of
-//! cells instead of their coordinates ([`Keying`]).
+//! cells instead of their coordinates ([`KeyEncoder`]).
 //!
 //! The sorter takes batches of coordinates ([`CellBatch`]) and knows neither tiles nor selections.
 
 pub mod hilbert;
+pub mod key_range;
 mod keys;
 mod layout;
 mod measure;
@@ -27,7 +28,6 @@ mod ready;
 pub mod reals;
 mod sort;
 mod table;
-pub mod window;
 
 use core::cmp::{Ordering, Reverse};
 
@@ -36,7 +36,7 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use self::keys::ComputedKeys;
 use self::layout::KeyLayout;
-pub use self::ready::{Keying, replaced_by_keys};
+pub use self::ready::{KeyEncoder, replaced_by_keys};
 use self::sort::{CellKeys, JobOutput, Key, ResolveTies, Sorted};
 use self::table::CellTable;
 pub use self::table::{CellBatch, CoordinatesRef};
@@ -44,7 +44,7 @@ use crate::Result;
 
 /// A part of a sort key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum KeyPart {
     /// The space tile's index along a dimension.
     Tile(usize),
     /// The coordinate in a dimension; strings as signed bytes.
@@ -53,7 +53,7 @@ pub enum Part {
     Bytes(usize),
 }
 
-impl Part {
+impl KeyPart {
     /// The dimension of the part.
     pub const fn dimension(self) -> usize {
         let (Self::Tile(dimension) | Self::Cell(dimension) | Self::Bytes(dimension)) = self;
@@ -173,7 +173,7 @@ fn sorted_by<K: Key>(
 /// Puts cells with equal keys in order, and drops those that others replace.
 struct EqualKeys<'a> {
     table: &'a CellTable<'a>,
-    parts: &'a [Part],
+    parts: &'a [KeyPart],
     dimensions: &'a [Dimension],
     request: SortRequest,
 }
@@ -236,53 +236,53 @@ impl EqualKeys<'_> {
 ///
 /// Strings are compared as in libtiledb: as signed bytes in the stored order, as unsigned bytes in
 /// row- and column-major order. For an array of one dimension these orders are the stored order.
-pub fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<Part> {
+pub fn parts(schema: &ArraySchema, order: CellOrder) -> Vec<KeyPart> {
     let count = schema.domain.dimensions.len();
-    let directed = |layout: Layout, part: fn(usize) -> Part| -> Vec<Part> {
+    let directed = |layout: Layout, part: fn(usize) -> KeyPart| -> Vec<KeyPart> {
         match layout {
             Layout::ColMajor => (0..count).rev().map(part).collect(),
             _ => (0..count).map(part).collect(),
         }
     };
-    let unsigned = |mut parts: Vec<Part>| {
+    let unsigned = |mut parts: Vec<KeyPart>| {
         let is_text = |index: usize| schema.domain.dimensions.get(index).is_some_and(Dimension::is_var);
         for part in parts.iter_mut().filter(|part| count > 1 && is_text(part.dimension())) {
-            *part = Part::Bytes(part.dimension());
+            *part = KeyPart::Bytes(part.dimension());
         }
         parts
     };
     match order {
-        CellOrder::RowMajor => unsigned(directed(Layout::RowMajor, Part::Cell)),
-        CellOrder::ColMajor => unsigned(directed(Layout::ColMajor, Part::Cell)),
-        CellOrder::Hilbert => directed(Layout::RowMajor, Part::Cell),
+        CellOrder::RowMajor => unsigned(directed(Layout::RowMajor, KeyPart::Cell)),
+        CellOrder::ColMajor => unsigned(directed(Layout::ColMajor, KeyPart::Cell)),
+        CellOrder::Hilbert => directed(Layout::RowMajor, KeyPart::Cell),
         CellOrder::Global => {
-            let mut parts = directed(schema.tile_order, Part::Tile);
+            let mut parts = directed(schema.tile_order, KeyPart::Tile);
             parts.retain(|part| match part {
-                Part::Tile(index) => {
+                KeyPart::Tile(index) => {
                     schema.domain.dimensions.get(*index).is_some_and(|d| d.tile_extent.is_some())
                 }
-                Part::Cell(_) | Part::Bytes(_) => true,
+                KeyPart::Cell(_) | KeyPart::Bytes(_) => true,
             });
-            parts.extend(directed(schema.cell_order, Part::Cell));
+            parts.extend(directed(schema.cell_order, KeyPart::Cell));
             parts
         }
     }
 }
 
 /// Bits of a part; `None` for strings.
-pub fn width(dimensions: &[Dimension], part: Part) -> Option<u32> {
+pub fn width(dimensions: &[Dimension], part: KeyPart) -> Option<u32> {
     let dimension = dimensions.get(part.dimension())?;
     if dimension.is_var() {
         return None;
     }
     match (part, dimension.last_ordinal()) {
-        (Part::Tile(_), Some(last)) => Some(bit_width(last.checked_div(dimension.extent_cells()?)?)),
-        (Part::Cell(_) | Part::Bytes(_), Some(last)) => Some(bit_width(last)),
+        (KeyPart::Tile(_), Some(last)) => Some(bit_width(last.checked_div(dimension.extent_cells()?)?)),
+        (KeyPart::Cell(_) | KeyPart::Bytes(_), Some(last)) => Some(bit_width(last)),
         // Reals: order-preserving bits, and tile indices, which can be any number.
-        (Part::Cell(_) | Part::Bytes(_), None) => {
+        (KeyPart::Cell(_) | KeyPart::Bytes(_), None) => {
             u32::try_from(dimension.datatype.size().checked_mul(8)?).ok()
         }
-        (Part::Tile(_), None) => Some(64),
+        (KeyPart::Tile(_), None) => Some(64),
     }
 }
 
@@ -348,8 +348,8 @@ fn float_from_bits(bits: u64, size: usize) -> Vec<u8> {
 
 /// Compares two coordinates of a dimension by one part of a key. Callers pass values of the
 /// dimension; other bytes compare as 0.
-pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
-    if matches!(part, Part::Bytes(_)) {
+pub fn compare_part(part: KeyPart, dimension: &Dimension, a: &[u8], b: &[u8]) -> Ordering {
+    if matches!(part, KeyPart::Bytes(_)) {
         return a.cmp(b);
     }
     if dimension.is_var() {
@@ -357,7 +357,7 @@ pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Or
         // characters.
         return a.iter().map(|byte| byte.cast_signed()).cmp(b.iter().map(|byte| byte.cast_signed()));
     }
-    if dimension.datatype.physical().is_float() && matches!(part, Part::Cell(_)) {
+    if dimension.datatype.physical().is_float() && matches!(part, KeyPart::Cell(_)) {
         return float_bits(a).cmp(&float_bits(b));
     }
     part_word(part, dimension, a).unwrap_or(0).cmp(&part_word(part, dimension, b).unwrap_or(0))
@@ -366,17 +366,17 @@ pub fn compare_part(part: Part, dimension: &Dimension, a: &[u8], b: &[u8]) -> Or
 /// One part of a coordinate's key, as a number; `None` for strings and for bytes that are not a
 /// value of the dimension. Zeros of both signs have the same number, other coordinates different
 /// ones.
-pub fn part_word(part: Part, dimension: &Dimension, value: &[u8]) -> Option<u64> {
+pub fn part_word(part: KeyPart, dimension: &Dimension, value: &[u8]) -> Option<u64> {
     if dimension.datatype.physical().is_float() {
         return Some(match part {
-            Part::Tile(_) => reals::tile(dimension, value),
-            Part::Cell(_) | Part::Bytes(_) => float_bits(value),
+            KeyPart::Tile(_) => reals::tile(dimension, value),
+            KeyPart::Cell(_) | KeyPart::Bytes(_) => float_bits(value),
         });
     }
     let ordinal = dimension.ordinal(value)?;
     Some(match part {
-        Part::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
-        Part::Cell(_) | Part::Bytes(_) => ordinal,
+        KeyPart::Tile(_) => ordinal.checked_div(dimension.extent_cells().unwrap_or(1)).unwrap_or(0),
+        KeyPart::Cell(_) | KeyPart::Bytes(_) => ordinal,
     })
 }
 

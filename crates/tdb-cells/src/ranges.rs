@@ -16,7 +16,7 @@ use tdb_schema::{Dimension, Range};
 
 pub use self::ends::{check_ends, is_value, outside_domain};
 use self::marks::Marks;
-use crate::asked::Ends;
+use crate::requested::Bounds;
 use crate::thresholds::MASK_BLOCK_CELLS;
 use crate::{Error, OrInternal, QueryError, Result};
 
@@ -50,13 +50,13 @@ impl RangeSet {
     /// An interval of the wrong type, or an inverted one.
     pub fn new(
         dimension: &Dimension,
-        asked: impl IntoIterator<Item = Result<Ends, QueryError>>,
+        asked: impl IntoIterator<Item = Result<Bounds, QueryError>>,
     ) -> Result<Self, QueryError> {
         let mut all = false;
         if dimension.is_var() {
             let mut strings = Vec::new();
             for ends in asked {
-                let Some(Ends { low, high }) = check_ends(dimension, ends?)? else { continue };
+                let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
                 all |= low.is_none() && high.is_none();
                 // An open low end is the least string, which is empty.
                 strings.push((low.unwrap_or_default(), high));
@@ -71,7 +71,7 @@ impl RangeSet {
         let (first, last) = dimension.domain.as_ref().ok_or_else(wrong)?;
         let (mut lows, mut highs) = (Buffer::new(), Buffer::new());
         for ends in asked {
-            let Some(Ends { low, high }) = check_ends(dimension, ends?)? else { continue };
+            let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
             all |= low.is_none() && high.is_none();
             lows.extend_from_slice(low.as_ref().unwrap_or(first));
             highs.extend_from_slice(high.as_ref().unwrap_or(last));
@@ -124,7 +124,7 @@ impl RangeSet {
     }
 
     /// The intervals. The whole dimension is one with open ends.
-    pub fn iter(&self, dimension: &Dimension) -> impl Iterator<Item = Ends> {
+    pub fn iter(&self, dimension: &Dimension) -> impl Iterator<Item = Bounds> {
         let values = match &self.0 {
             Intervals::Values { lows, highs } => {
                 let size = dimension.datatype.size();
@@ -137,10 +137,10 @@ impl RangeSet {
             _ => None,
         };
         let values = values.into_iter().flatten();
-        let values = values.map(|(low, high)| Ends { low: Some(low.to_vec()), high: Some(high.to_vec()) });
+        let values = values.map(|(low, high)| Bounds { low: Some(low.to_vec()), high: Some(high.to_vec()) });
         let strings = strings.into_iter().flatten();
-        let strings = strings.map(|(low, high)| Ends { low: Some(low.clone()), high: high.clone() });
-        let all = self.is_all().then(Ends::default);
+        let strings = strings.map(|(low, high)| Bounds { low: Some(low.clone()), high: high.clone() });
+        let all = self.is_all().then(Bounds::default);
         all.into_iter().chain(values).chain(strings)
     }
 
@@ -163,9 +163,9 @@ impl RangeSet {
     /// # Errors
     /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
     /// intersection then.
-    pub fn narrowed(&self, dimension: &Dimension, to: &Ends) -> Result<Self, QueryError> {
+    pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        let cut = |ends: Ends| -> Option<Ends> {
+        let cut = |ends: Bounds| -> Option<Bounds> {
             let low = match (ends.low, &to.low) {
                 (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
                 (a, b) => a.or_else(|| b.clone()),
@@ -175,7 +175,7 @@ impl RangeSet {
                 (a, b) => a.or_else(|| b.clone()),
             };
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
-            (!empty).then_some(Ends { low, high })
+            (!empty).then_some(Bounds { low, high })
         };
         Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
     }

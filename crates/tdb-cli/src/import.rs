@@ -30,7 +30,7 @@ mod write;
 
 use std::io::Write;
 
-use tdb_array::is_free;
+use tdb_array::is_vacant;
 
 pub(crate) use self::args::ImportArgs;
 use crate::failure::Result;
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
     }
     let source = args.source()?;
     let storage = stores.storage(&args.array)?;
-    if args.force || is_free(&storage).unwrap_or(false) {
+    if args.force || is_vacant(&storage).unwrap_or(false) {
         new::create(args, &source, storage, out, err)
     } else {
         existing::append(args, &source, &storage, out)

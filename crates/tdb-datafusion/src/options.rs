@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::sync::Arc;
 
 use tdb_array::{
-    Array, Error, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage, is_free,
+    Array, Error, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage, is_vacant,
 };
 use tdb_arrow::Options;
 
@@ -109,7 +109,7 @@ impl TableOptions {
             Ok(array) => self.table(storage.clone(), array).map(Ok),
             Err(missing @ Error::NotAnArray { .. }) => Ok(Err(missing)),
             // There is no folder. Where a file of an array is missing, the error names that file.
-            Err(missing @ Error::Io { .. }) if is_free(storage).unwrap_or(false) => Ok(Err(missing)),
+            Err(missing @ Error::Io { .. }) if is_vacant(storage).unwrap_or(false) => Ok(Err(missing)),
             // There is a file.
             Err(Error::Io { path, source }) if source.kind() == ErrorKind::NotADirectory => {
                 Ok(Err(Error::Io { path, source }))

@@ -65,7 +65,8 @@ use tdb_cells::{
 };
 use tdb_query::{Array, condition, sparse};
 use tdb_snapshot::{
-    Snapshot, SnapshotOptions, context, directory, fragment, object, paths, schemas, tiles, timed, worker,
+    Snapshot, SnapshotOptions, context, decode_buffers, directory, fragment, object, paths, schemas, tiles,
+    timed,
 };
 use tdb_storage as storage;
 use tdb_write::{self as write, ArrayWriter, FragmentWriter};

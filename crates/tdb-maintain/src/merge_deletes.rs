@@ -6,6 +6,7 @@ use tdb_codec::{Gate, to_u64};
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Columns, Program};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::facts::FieldFacts;
 use crate::job::ConsolidationJob;
 use crate::merge::Batch;
@@ -13,7 +14,6 @@ use crate::merge_fields::MergedField;
 use crate::merge_source::decode_words;
 use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::write::Merged;
 use crate::{Column, OrInternal, Result, clock};
 
@@ -108,7 +108,7 @@ impl<'a> Deletes<'a> {
             return Ok(None);
         }
         let mut stored: Vec<Option<Vec<u64>>> = Vec::with_capacity(batch.slots.len());
-        let mut worker = Worker::default();
+        let mut worker = PooledBuffers::default();
         for slot in &batch.slots {
             let known = self.sources.get(slot.source).or_internal("a source without its deletes")?;
             stored.push(match &known.times {

@@ -5,12 +5,12 @@ use tdb_schema::{ArraySchema, Field, FieldKind};
 
 use crate::buffers::{VarTile, index_of, lengths_to_offsets, room_for, split_exactly, zeroed};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
 use crate::merge::Batch;
 use crate::spec::ColumnSpec;
 use crate::thresholds::BAND_CELLS;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Column, OrInternal, Result, parallel};
 
 /// A field of the new fragment, and its tiles in each input.
@@ -69,7 +69,7 @@ impl MergedField {
         let decoded = parallel::run(
             context.threads,
             batch.slots.iter().collect(),
-            Worker::default,
+            PooledBuffers::default,
             |slot: &crate::merge::TileSlot, worker| {
                 let tiles =
                     self.tiles.get(slot.source).or_internal("a field without an entry of a source")?;

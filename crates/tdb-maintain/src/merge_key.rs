@@ -7,7 +7,7 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use crate::order;
 use crate::order::hilbert::{self, Curve};
-use crate::order::{CellOrder, Part};
+use crate::order::{CellOrder, KeyPart};
 
 /// A position in the global order. Equal keys mean equal coordinates.
 pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {
@@ -49,7 +49,7 @@ impl Coordinates {
 pub(super) struct Keyer<'a> {
     pub(super) dimensions: &'a [Dimension],
     /// The parts, with the number of bits of each; `None` for strings.
-    parts: Vec<(Part, Option<u32>)>,
+    parts: Vec<(KeyPart, Option<u32>)>,
     /// The Hilbert curve, if cells are ordered by it.
     curve: Option<Curve<'a>>,
     /// Floating-point dimensions: zeros of both signs compare equal in them but are different
@@ -223,7 +223,7 @@ mod tests {
         assert!(keys.is_sorted(), "{keys:?}");
         let dimension = &schema.domain.dimensions[0];
         for pair in ascending.windows(2) {
-            let order = order::compare_part(Part::Cell(0), dimension, pair[0].0, pair[1].0);
+            let order = order::compare_part(KeyPart::Cell(0), dimension, pair[0].0, pair[1].0);
             assert_ne!(order, core::cmp::Ordering::Greater, "{pair:?}");
         }
     }

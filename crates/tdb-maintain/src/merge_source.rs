@@ -7,10 +7,10 @@ use tdb_schema::FieldKind;
 
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
 use crate::merge_key::{Coordinates, Keyer, MergeKey};
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result};
 
 /// Cells of a tile, ready to be merged.
@@ -39,7 +39,7 @@ pub(super) struct Source<'a, K> {
     sorted: Option<Vec<(usize, usize)>>,
     at: usize,
     unsorted: bool,
-    worker: Worker,
+    worker: PooledBuffers,
 }
 
 /// The known next cells of a source: the rest of its tile.
@@ -116,7 +116,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             sorted: None,
             at: 0,
             unsorted: false,
-            worker: Worker::default(),
+            worker: PooledBuffers::default(),
         };
         if sort {
             source.sort()?;
@@ -296,7 +296,7 @@ pub(super) fn decode_words(
     field: &FieldTiles,
     tile: usize,
     cells: usize,
-    worker: &mut Worker,
+    worker: &mut PooledBuffers,
 ) -> Result<Vec<u64>> {
     let mut values = zeroed(context.tile_len(cells, 8)?)?;
     field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;

@@ -92,11 +92,21 @@ pub fn verify_watched(
     let storage = Arc::new(storage);
     let limits = Limits::default();
     let budget = Arc::new(Budget::new(limits.scratch_bytes));
-    let (ahead, deferred, spawner) = (None, None, None);
+    let (prefetched, replay_storage, spawner) = (None, None, None);
     let counters = Arc::default();
     let (threads, by_chunk) = (1, false);
-    let context =
-        Context { storage, ahead, deferred, spawner, counters, threads, by_chunk, limits, budget, key };
+    let context = Context {
+        storage,
+        prefetched,
+        replay_storage,
+        spawner,
+        counters,
+        threads,
+        by_chunk,
+        limits,
+        budget,
+        key,
+    };
     let mut verifier = Verifier {
         context,
         schemas: HashMap::new(),

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 use object_store::ObjectStore;
-use tdb_storage::deferred::{AsyncStorage, Fetching, Spawn};
+use tdb_storage::replay::{AsyncStorage, Fetching, Spawn};
 use tdb_storage::{FetchHints, Request, Tally};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;

@@ -38,7 +38,8 @@ fn many_arrays_are_read_at_once_and_each_read_finds_all_cells() {
 
 #[test]
 fn a_place_without_an_array_ends_the_program_with_an_error() {
-    let nothing = many::read_all(&[std::sync::Arc::new(tdb_array::AtOnce::new(MemoryStorage::default()))], 1);
+    let nothing =
+        many::read_all(&[std::sync::Arc::new(tdb_array::Immediate::new(MemoryStorage::default()))], 1);
     assert!(nothing.is_err());
 }
 

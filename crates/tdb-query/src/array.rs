@@ -10,8 +10,8 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 use tdb_snapshot::directory::ExactFiles;
 
 use crate::awaited::run_async;
-use crate::deferred::{AsyncStorage, Spawn};
 use crate::engine::open_label;
+use crate::replay::{AsyncStorage, Spawn};
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
 
@@ -71,10 +71,10 @@ impl Array {
     /// several times.
     ///
     /// ```
-    /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
+    /// use tdb_array::{Immediate, LocalStorage, OpenOptions};
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
-    /// let array = OpenOptions::new().open_async(AtOnce::new(LocalStorage::new(path))).await?;
+    /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;
     /// let metadata = array.run_async(|array| array.metadata()).await?;
     /// # Ok(())
     /// # }

@@ -1,6 +1,6 @@
 //! Work on an array that a caller awaits.
 
-use crate::deferred::drive;
+use crate::replay::replay;
 use crate::{Error, Result, Snapshot};
 
 /// The function to run, with its arguments.
@@ -15,8 +15,8 @@ pub(crate) async fn run_async<A: Send + 'static, T: Send + 'static>(
 ) -> Result<T> {
     let snapshot = snapshot.for_task();
     let context = snapshot.context().clone();
-    let Some(deferred) = &context.deferred else { return run(&snapshot, &asked) };
+    let Some(replay_storage) = &context.replay_storage else { return run(&snapshot, &asked) };
     let step = |(snapshot, asked, run): &mut Work<A, T>| run(snapshot, asked);
-    let done = drive(deferred, context.spawner.as_ref(), (snapshot, asked, run), step).await;
+    let done = replay(replay_storage, context.spawner.as_ref(), (snapshot, asked, run), step).await;
     done.map_err(|error| Error::io(context.describe(""), error))?.1
 }

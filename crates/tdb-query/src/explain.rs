@@ -15,7 +15,7 @@ use crate::dense::dense_order;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::reads::{FieldPlan, FieldReads, FragmentPlan, Outcome, read_plan};
-use crate::storage::Ahead;
+use crate::storage::PrefetchedStorage;
 use crate::{Layout, Result, Snapshot};
 
 /// The report of what a query would read, and why not more
@@ -97,13 +97,13 @@ impl Explain {
 
 /// Explains a plan, within a memory budget if there is one.
 pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Explain> {
-    let ahead = plan.array.context().ahead.as_deref();
-    if let Some(ahead) = ahead {
-        prefetch_sections(plan, ahead);
+    let prefetched = plan.array.context().prefetched.as_deref();
+    if let Some(prefetched) = prefetched {
+        prefetch_sections(plan, prefetched);
     }
-    let mut reads = read_plan(plan, ahead.is_some(), memory)?;
-    if let Some(ahead) = ahead {
-        count_requests(&mut reads.fields, ahead);
+    let mut reads = read_plan(plan, prefetched.is_some(), memory)?;
+    if let Some(prefetched) = prefetched {
+        count_requests(&mut reads.fields, prefetched);
     }
     Ok(Explain {
         order: match plan.array.schema().array_type {
@@ -123,12 +123,12 @@ pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Expla
 /// Counts the requests to a storage that is told beforehand what will be read: ranges near each
 /// other become one request, and what several fields or purposes need is delivered once. Each
 /// request counts for the first field that has something in it.
-fn count_requests(fields: &mut [FieldReads], ahead: &Ahead) {
+fn count_requests(fields: &mut [FieldReads], prefetched: &PrefetchedStorage) {
     let ranges: Vec<Vec<_>> =
         fields.iter_mut().map(|field| field.ranges.take().unwrap_or_default()).collect();
     let mut left: BTreeMap<(Arc<str>, u64), u64> = BTreeMap::new();
     let all: Vec<_> = ranges.iter().flatten().cloned().collect();
-    left.extend(ahead.requests(&all).into_iter().map(|(key, range)| ((key, range.start), range.end)));
+    left.extend(prefetched.requests(&all).into_iter().map(|(key, range)| ((key, range.start), range.end)));
     for (field, ranges) in fields.iter_mut().zip(ranges) {
         let plan = &mut field.plan;
         (plan.requests, plan.bytes) = (0, 0);

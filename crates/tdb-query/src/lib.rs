@@ -51,12 +51,14 @@ mod visible_cells;
 
 use tdb_cells::{
     Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, OrInternal, QueryCondition,
-    QueryError, Result, TimeWindow, asked, budget, buffers, coordinate, expression, facts, gather, grid,
-    operands, order, parallel, ranges, share, spec,
+    QueryError, Result, TimeWindow, batch_scope, budget, buffers, coordinate, expression, facts, gather,
+    grid, operands, order, parallel, ranges, requested, spec,
 };
 use tdb_codec::Layout;
-use tdb_snapshot::{Group, Snapshot, SnapshotOptions, context, deletes, fragment, statistics, tiles, worker};
-use tdb_storage::{self as storage, deferred, stats};
+use tdb_snapshot::{
+    Group, Snapshot, SnapshotOptions, context, decode_buffers, deletes, fragment, statistics, tiles,
+};
+use tdb_storage::{self as storage, replay, stats};
 
 pub use aggregate::AggregateValue;
 pub use aggregate::groups::{Grouped, GroupedValues};

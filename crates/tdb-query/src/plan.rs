@@ -6,13 +6,13 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout};
 use tdb_schema::{Dimension, FieldKind, Range};
 
-use crate::asked::{Ends, Wanted};
+use crate::batch_scope::BatchScope;
 use crate::condition::{Program, fragment_of};
 use crate::fragment::Fragment;
 use crate::overlap::{FragmentOverlap, OverlappingFragments};
 use crate::ranges::RangeSet;
-use crate::share::BatchScope;
-use crate::storage::{Ahead, Needs};
+use crate::requested::{Bounds, RangeRequest};
+use crate::storage::{PrefetchedStorage, ReadSet};
 use crate::visible_cells::Visibility;
 use crate::{OrInternal, QueryError, Result, Snapshot};
 
@@ -58,7 +58,7 @@ pub(crate) struct Plan {
     /// before.
     pub(crate) visibility: Option<Visibility>,
     /// The part of the query that a read covers; all of it by default.
-    pub(crate) share: BatchScope,
+    pub(crate) scope: BatchScope,
 }
 
 impl Plan {
@@ -74,10 +74,11 @@ impl Plan {
     /// everything in any case: it is run again for each answer that was missing, and holds all
     /// answers until it is done. Reading tile by tile would therefore take as much memory, and
     /// would decode all earlier tiles again for each further one.
-    pub(crate) fn fetch_if_it_fits(&self, ahead: &Ahead, needs: &Needs) -> bool {
-        let fits = self.share.fetch(ahead.missing(needs)) || self.array.context().deferred.is_some();
+    pub(crate) fn fetch_if_it_fits(&self, prefetched: &PrefetchedStorage, read_set: &ReadSet) -> bool {
+        let fits = self.scope.reserve_fetched(prefetched.missing_bytes(read_set))
+            || self.array.context().replay_storage.is_some();
         if fits {
-            ahead.prepare(needs);
+            prefetched.prefetch(read_set);
         }
         fits
     }
@@ -85,12 +86,12 @@ impl Plan {
     /// Whether a tile must be looked at.
     pub(crate) fn has_tile(&self, fragment: usize, tile: usize) -> bool {
         let visible = self.visibility.as_ref();
-        self.share.has_tile(fragment, tile) && visible.is_none_or(|visible| visible.has_tile(fragment, tile))
+        self.scope.has_tile(fragment, tile) && visible.is_none_or(|visible| visible.has_tile(fragment, tile))
     }
 
     /// Whether it is known which cells of a tile are wanted.
     pub(crate) fn is_decided(&self, fragment: usize, tile: usize) -> bool {
-        self.share.window.is_none()
+        self.scope.key_range.is_none()
             && self.visibility.as_ref().is_some_and(|visible| visible.is_decided(fragment, tile))
     }
 
@@ -112,7 +113,7 @@ impl Plan {
 
     /// Whether it looks at all cells of the array, and does not know yet which of them count.
     fn is_of_all_cells(&self) -> bool {
-        let is_a_part = self.share.tiles.is_some() || self.share.window.is_some();
+        let is_a_part = self.scope.tiles.is_some() || self.scope.key_range.is_some();
         !is_a_part
             && self.condition.is_none()
             && self.visibility.is_none()
@@ -145,7 +146,7 @@ impl Plan {
     pub(crate) fn new(
         array: &Snapshot,
         fields: Vec<FieldKind>,
-        asked: &[Option<Vec<Wanted>>],
+        asked: &[Option<Vec<RangeRequest>>],
         order: Option<Layout>,
     ) -> Result<Self> {
         let schema = array.schema();
@@ -175,7 +176,7 @@ impl Plan {
             timestamps: None,
             labels: Vec::new(),
             visibility: None,
-            share: BatchScope::default(),
+            scope: BatchScope::default(),
         })
     }
 
@@ -200,7 +201,7 @@ impl Plan {
     }
 
     /// The same query with one more interval in a dimension: it keeps the intersection of both.
-    pub(crate) fn narrowed(&self, dimension: usize, to: &Ends) -> Result<Self> {
+    pub(crate) fn narrowed(&self, dimension: usize, to: &Bounds) -> Result<Self> {
         let mut plan = self.clone();
         let own = plan.ranges.get_mut(dimension).zip(self.array.schema().domain.dimensions.get(dimension));
         let (set, of) = own.or_internal("an interval without its dimension")?;
@@ -231,14 +232,14 @@ pub(crate) fn bounded(dimension: &Dimension, current: Option<&Range>) -> Dimensi
 }
 
 /// The intervals of each dimension, as they were asked for, within the current domain.
-fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<RangeSet>> {
+fn range_sets(array: &Snapshot, asked: &[Option<Vec<RangeRequest>>]) -> Result<Vec<RangeSet>> {
     let schema = array.schema();
     let sets = asked.iter().zip(&schema.domain.dimensions).enumerate();
     sets.map(|(index, (asked, dimension))| {
         let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
-        let asked: Vec<Result<Ends, QueryError>> = match asked {
+        let asked: Vec<Result<Bounds, QueryError>> = match asked {
             Some(asked) => asked.iter().map(|wanted| wanted.resolve(dimension)).collect(),
-            None => vec![Ok(Ends::default())],
+            None => vec![Ok(Bounds::default())],
         };
         let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
         let bounded = bounded(dimension, Some(current));
@@ -246,7 +247,7 @@ fn range_sets(array: &Snapshot, asked: &[Option<Vec<Wanted>>]) -> Result<Vec<Ran
         if schema.array_type == ArrayType::Sparse && array.is_inside_current_domain(index) {
             return Ok(set);
         }
-        let ends = Ends { low: Some(current.low.clone()), high: Some(current.high.clone()) };
+        let ends = Bounds { low: Some(current.low.clone()), high: Some(current.high.clone()) };
         Ok(set.narrowed(dimension, &ends)?)
     })
     .collect()

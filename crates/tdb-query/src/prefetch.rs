@@ -12,51 +12,52 @@ use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::reads::{Purpose, read_plan, requested};
 use crate::sparse::deletes::stored_program;
-use crate::storage::{Ahead, Needs};
+use crate::storage::{PrefetchedStorage, ReadSet};
 
 /// Fetches what a query is going to read, if the storage wants to know it: sections of metadata,
 /// then the tiles that are read no matter which cells are found.
 pub(crate) fn prefetch(plan: &Plan) -> Result<()> {
-    let Some(ahead) = plan.array.context().ahead.as_deref() else { return Ok(()) };
-    ahead.drop_ranges();
-    prefetch_sections(plan, ahead);
+    let Some(prefetched) = plan.array.context().prefetched.as_deref() else { return Ok(()) };
+    prefetched.drop_ranges();
+    prefetch_sections(plan, prefetched);
     let planned = read_plan(plan, true, None)?;
-    ahead.drop_ranges();
-    let mut found = Needs::default();
-    let mut needs = Needs::default();
+    prefetched.drop_ranges();
+    let mut found = ReadSet::default();
+    let mut read_set = ReadSet::default();
     for field in planned.fields {
         let list = match field.plan.purpose {
             Purpose::Result | Purpose::Delete => &mut found,
-            Purpose::Condition | Purpose::Search => &mut needs,
+            Purpose::Condition | Purpose::Search => &mut read_set,
         };
         list.ranges.extend(field.ranges.into_iter().flatten());
     }
     // With a condition, the cells that it leaves are not known yet; without one, most tiles that
     // are looked at have cells in the result.
-    if plan.condition.is_none() || needs.ranges.is_empty() {
-        let search = needs.ranges.clone();
-        needs.ranges.append(&mut found.ranges);
-        if plan.fetch_if_it_fits(ahead, &needs) {
+    if plan.condition.is_none() || read_set.ranges.is_empty() {
+        let search = read_set.ranges.clone();
+        read_set.ranges.append(&mut found.ranges);
+        if plan.fetch_if_it_fits(prefetched, &read_set) {
             return Ok(());
         }
-        needs.ranges = search;
+        read_set.ranges = search;
     }
-    plan.fetch_if_it_fits(ahead, &needs);
+    plan.fetch_if_it_fits(prefetched, &read_set);
     Ok(())
 }
 
 /// Fetches the sections of fragment metadata that a query looks at.
-pub(crate) fn prefetch_sections(plan: &Plan, ahead: &Ahead) {
+pub(crate) fn prefetch_sections(plan: &Plan, prefetched: &PrefetchedStorage) {
     // The fields of deletes belong to it; whoever applies the deletes reports an error in them.
     let deletes = (!plan.array.deletes().is_empty()).then(|| stored_program(&plan.array));
     let deletes = deletes.and_then(Result::ok);
     // Fragments whose footers came from consolidated metadata are looked at first.
     for _ in 0..2 {
-        let (mut needs, mut all) = (Needs::default(), true);
+        let (mut read_set, mut all) = (ReadSet::default(), true);
         for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
-            all &= fragment.need_sections(sections(plan, deletes.as_ref(), fragment).into_iter(), &mut needs);
+            all &=
+                fragment.need_sections(sections(plan, deletes.as_ref(), fragment).into_iter(), &mut read_set);
         }
-        ahead.prepare(&needs);
+        prefetched.prefetch(&read_set);
         if all {
             return;
         }

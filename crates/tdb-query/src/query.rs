@@ -20,12 +20,12 @@ pub use self::background::BatchStream;
 pub use self::description::QueryDescription;
 pub use self::groups::GroupBy;
 use self::tiles::TilePart;
-use crate::asked::{AskedRange, Ends, Wanted};
 use crate::budget::MemoryBudget;
 use crate::coordinate::Coordinate;
 use crate::engine::run;
 use crate::explain::{Explain, explain};
 use crate::partition::Ranges;
+use crate::requested::{Bounds, RangeRequest, RequestedRange};
 use crate::stats::QueryStats;
 use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, Result};
@@ -48,8 +48,8 @@ use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, Result};
 pub struct Read {
     array: Array,
     fields: Option<Vec<String>>,
-    ranges: Vec<(String, Vec<Wanted>)>,
-    labels: Vec<(String, Wanted)>,
+    ranges: Vec<(String, Vec<RangeRequest>)>,
+    labels: Vec<(String, RangeRequest)>,
     /// The ranges of all dimensions, already checked: those of a part, or of a query that was
     /// described. Others may have been added.
     resolved: Option<Arc<Ranges>>,
@@ -126,7 +126,7 @@ impl Read {
         dimension: impl Into<String>,
         range: impl RangeBounds<V>,
     ) -> Self {
-        self.ranges.push((dimension.into(), vec![Wanted::Values(AskedRange::new(&range))]));
+        self.ranges.push((dimension.into(), vec![RangeRequest::Values(RequestedRange::new(&range))]));
         self
     }
 
@@ -137,7 +137,7 @@ impl Read {
         dimension: impl Into<String>,
         ranges: impl IntoIterator<Item = R>,
     ) -> Self {
-        let ranges = ranges.into_iter().map(|range| Wanted::Values(AskedRange::new(&range)));
+        let ranges = ranges.into_iter().map(|range| RangeRequest::Values(RequestedRange::new(&range)));
         self.ranges.push((dimension.into(), ranges.collect()));
         self
     }
@@ -151,7 +151,7 @@ impl Read {
         dimension: impl Into<String>,
         coordinates: impl IntoIterator<Item = V>,
     ) -> Self {
-        let points = coordinates.into_iter().map(|value| Wanted::Point(value.into()));
+        let points = coordinates.into_iter().map(|value| RangeRequest::Point(value.into()));
         self.ranges.push((dimension.into(), points.collect()));
         self
     }
@@ -163,7 +163,7 @@ impl Read {
         label: impl Into<String>,
         range: impl RangeBounds<V>,
     ) -> Self {
-        self.labels.push((label.into(), Wanted::Values(AskedRange::new(&range))));
+        self.labels.push((label.into(), RangeRequest::Values(RequestedRange::new(&range))));
         self
     }
 
@@ -175,7 +175,7 @@ impl Read {
         low: Option<Vec<u8>>,
         high: Option<Vec<u8>>,
     ) -> Self {
-        self.labels.push((label.into(), Wanted::Bytes(Ends { low, high })));
+        self.labels.push((label.into(), RangeRequest::Bytes(Bounds { low, high })));
         self
     }
 
@@ -187,7 +187,7 @@ impl Read {
         low: Option<Vec<u8>>,
         high: Option<Vec<u8>>,
     ) -> Self {
-        self.ranges.push((dimension.into(), vec![Wanted::Bytes(Ends { low, high })]));
+        self.ranges.push((dimension.into(), vec![RangeRequest::Bytes(Bounds { low, high })]));
         self
     }
 

@@ -7,9 +7,9 @@ use tdb_codec::{Budget, FormatVersion, Limits, to_u64};
 use tdb_filters::Key;
 use tdb_tile::GenericTile;
 
-use crate::deferred::{Deferred, Spawn};
+use crate::replay::{ReplayStorage, Spawn};
 use crate::stats::Counters;
-use crate::storage::{Ahead, Needs, Storage};
+use crate::storage::{PrefetchedStorage, ReadSet, Storage};
 use crate::{Error, QueryError, Result};
 
 /// Storage and settings of an open array.
@@ -18,9 +18,9 @@ pub struct Context {
     /// The storage of the array.
     pub storage: Arc<dyn Storage>,
     /// The same storage, if it prefetches: it is told beforehand what is going to be read.
-    pub ahead: Option<Arc<Ahead>>,
+    pub prefetched: Option<Arc<PrefetchedStorage>>,
     /// The asynchronous storage behind it, if callers await their results.
-    pub deferred: Option<Arc<Deferred>>,
+    pub replay_storage: Option<Arc<ReplayStorage>>,
     /// Runs work that keeps a processor busy for a while, for callers that await it.
     pub spawner: Option<Arc<dyn Spawn>>,
     /// Counts what was read and decoded so far.
@@ -41,43 +41,44 @@ pub struct Context {
 impl Context {
     /// The same settings for one query, which fetches into its own memory.
     pub fn for_query(self: &Arc<Self>) -> Arc<Self> {
-        let Some(ahead) = &self.ahead else { return self.clone() };
-        let ahead = Arc::new(ahead.anew());
-        Arc::new(Self { storage: ahead.clone(), ahead: Some(ahead), ..Self::clone(self) })
+        let Some(prefetched) = &self.prefetched else { return self.clone() };
+        let prefetched = Arc::new(prefetched.anew());
+        Arc::new(Self { storage: prefetched.clone(), prefetched: Some(prefetched), ..Self::clone(self) })
     }
 
     /// Whether all requested bytes have arrived. Results of a step that ran before that may be
     /// wrong, and must not be remembered.
     pub fn has_all_answers(&self) -> bool {
-        self.deferred.as_ref().is_none_or(|deferred| !deferred.is_waiting())
+        self.replay_storage.as_ref().is_none_or(|replay_storage| !replay_storage.is_waiting())
     }
 
     /// Whether the storage is local: it answers each request at once, so that it does not prefetch,
     /// and no caller awaits its answers.
-    pub fn is_near(&self) -> bool {
-        self.ahead.is_none() && self.deferred.is_none()
+    pub fn is_local(&self) -> bool {
+        self.prefetched.is_none() && self.replay_storage.is_none()
     }
 
     /// The same settings for one asynchronous task, which has its own answers.
     pub fn for_task(self: &Arc<Self>) -> Arc<Self> {
-        let Some(deferred) = &self.deferred else { return self.clone() };
-        Arc::new(Self::clone(self).behind(Arc::new(deferred.anew())))
+        let Some(replay_storage) = &self.replay_storage else { return self.clone() };
+        Arc::new(Self::clone(self).behind(Arc::new(replay_storage.anew())))
     }
 
     /// These settings, with an asynchronous storage.
-    pub(crate) fn behind(self, deferred: Arc<Deferred>) -> Self {
-        let ahead = Ahead::before(deferred.clone()).map(Arc::new);
-        let storage = ahead.clone().map_or(deferred.clone() as Arc<dyn Storage>, |ahead| ahead);
-        Self { storage, ahead, deferred: Some(deferred), ..self }
+    pub(crate) fn behind(self, replay_storage: Arc<ReplayStorage>) -> Self {
+        let prefetched = PrefetchedStorage::wrap(replay_storage.clone()).map(Arc::new);
+        let storage =
+            prefetched.clone().map_or(replay_storage.clone() as Arc<dyn Storage>, |prefetched| prefetched);
+        Self { storage, prefetched, replay_storage: Some(replay_storage), ..self }
     }
 
     /// Prefetches the bytes that a step is going to read, if the storage prefetches. `collect`
     /// lists them, and is called only in that case.
-    pub fn need(&self, collect: impl FnOnce(&mut Needs) -> Result<()>) -> Result<()> {
-        let Some(ahead) = &self.ahead else { return Ok(()) };
-        let mut needs = Needs::default();
-        collect(&mut needs)?;
-        ahead.prepare(&needs);
+    pub fn need(&self, collect: impl FnOnce(&mut ReadSet) -> Result<()>) -> Result<()> {
+        let Some(prefetched) = &self.prefetched else { return Ok(()) };
+        let mut read_set = ReadSet::default();
+        collect(&mut read_set)?;
+        prefetched.prefetch(&read_set);
         Ok(())
     }
 

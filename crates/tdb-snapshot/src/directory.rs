@@ -17,7 +17,7 @@ use crate::object::{list_root, root_of};
 use crate::paths::{
     COMMITS, ENUMERATIONS, FRAGMENT_META, FRAGMENTS, LOCK_FILE, METADATA, OLD_SCHEMA, PARTIAL, SCHEMA_FOLDER,
 };
-use crate::storage::{Ahead, Entry, Needs, Reply, Request, Storage, join};
+use crate::storage::{Entry, PrefetchedStorage, ReadSet, Reply, Request, Storage, join};
 use crate::thresholds::MAX_ATTEMPTS;
 use crate::timed::{TimedFiles, last_part};
 use crate::{Error, Result, TimeWindow};
@@ -115,20 +115,20 @@ impl Directory {
     }
 
     /// The same through a storage that may prefetch.
-    pub(crate) fn load_ahead(context: &Context) -> Result<Self> {
-        retry_if_vacuumed(|| Self::load_once(&*context.storage, context.ahead.as_deref()))
+    pub(crate) fn load_prefetched(context: &Context) -> Result<Self> {
+        retry_if_vacuumed(|| Self::load_once(&*context.storage, context.prefetched.as_deref()))
     }
 
-    fn load_once(storage: &dyn Storage, ahead: Option<&Ahead>) -> Result<Self> {
-        if let Some(ahead) = ahead {
+    fn load_once(storage: &dyn Storage, prefetched: Option<&PrefetchedStorage>) -> Result<Self> {
+        if let Some(prefetched) = prefetched {
             // This may be another attempt, because something that was fetched before no longer
             // exists.
-            ahead.forget();
+            prefetched.forget();
             // Old arrays do not have all of these: listing a folder that does not exist costs a
             // request, but no time.
             let folders = ["", SCHEMA_FOLDER, COMMITS, METADATA, FRAGMENT_META];
             let files = folders.map(|folder| Request::List(folder.to_owned())).into();
-            ahead.prepare(&Needs { files, ..Needs::default() });
+            prefetched.prefetch(&ReadSet { files, ..ReadSet::default() });
         }
         let fail = |key: &str, error| Error::io(storage.describe(key), error);
         let (root, _) = list_root(storage, &[ObjectType::Array])?;
@@ -143,7 +143,8 @@ impl Directory {
         };
 
         let schemas = schemas(storage, &root, || storage.list(SCHEMA_FOLDER))?;
-        let Commits { fragments, vacuums, deletes } = settled_commits(storage, ahead, &root, list(COMMITS)?)?;
+        let Commits { fragments, vacuums, deletes } =
+            settled_commits(storage, prefetched, &root, list(COMMITS)?)?;
         let metadata = TimedFiles::load(storage, &root, METADATA)?;
         let has_lock = has(LOCK_FILE, false);
         let has_fragment_meta = has(FRAGMENT_META, true);

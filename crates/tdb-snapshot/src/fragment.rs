@@ -2,9 +2,9 @@
 //! are needed.
 
 mod bounds;
-mod needs;
 mod only_tile;
 mod open;
+mod read_set;
 mod tile_file;
 
 use std::collections::HashMap;

@@ -23,7 +23,7 @@
 //! | [`schemas`], [`deletes`], [`timed`] | schemas and enumerations, delete conditions, metadata: read from their files |
 //! | [`fragment`], [`statistics`] | the metadata of a fragment |
 //! | [`tiles`] | tiles of one field: fetched, decoded, checked |
-//! | [`context`], [`worker`] | the storage and settings of an open array, and the buffers of a thread |
+//! | [`context`], [`decode_buffers`] | the storage and settings of an open array, and the buffers of a thread |
 //! | [`snapshot`], [`group`] | an array, and a group, at a time |
 //!
 //! This crate does not know which cells a query wants, in which order, or how anything is written.
@@ -35,6 +35,7 @@
 
 mod consolidated;
 pub mod context;
+pub mod decode_buffers;
 pub mod deletes;
 pub mod directory;
 pub mod fragment;
@@ -48,14 +49,13 @@ pub mod statistics;
 mod thresholds;
 pub mod tiles;
 pub mod timed;
-pub mod worker;
 
 use tdb_cells::{
     ConditionTarget, Error, InternalError, OrInternal, QueryError, Result, TimeWindow, buffers, clock,
     coordinate, facts, grid, parallel, ranges, spec, tally,
 };
 pub use tdb_fragment::paths;
-use tdb_storage::{self as storage, LocalStorage, deferred, stats};
+use tdb_storage::{self as storage, LocalStorage, replay, stats};
 
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};

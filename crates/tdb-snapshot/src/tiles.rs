@@ -24,10 +24,10 @@ use self::encoded::EncodedTiles;
 pub use self::read_extent::USUAL_CHUNK;
 pub use self::truncated::counted_cells;
 use crate::context::Context;
+use crate::decode_buffers::{DecodeBuffers, DecodeResources, PooledBuffers};
 use crate::fragment::Fragment;
 use crate::spec::ColumnSpec;
 use crate::thresholds::ZSTD_EFFORT;
-use crate::worker::{DecodeBuffers, DecodeResources, Worker};
 use crate::{Error, Result};
 
 /// How a fragment stores a dimension's coordinates.
@@ -181,7 +181,7 @@ impl FieldTiles {
         tile: usize,
         out: &mut [u8],
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let DecodeBuffers { scratch, raw, tile: whole, threads, .. } = &mut **worker;
         let resources = DecodeResources { scratch, raw, threads: *threads };
@@ -222,7 +222,7 @@ impl FieldTiles {
         (len, size): (usize, usize),
         out: &mut Buffer,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<usize> {
         if self.coords != CoordsPart::Alone {
             out.reset(len);
@@ -242,7 +242,7 @@ impl FieldTiles {
         len: usize,
         wanted: (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         show: impl FnMut(Range<usize>, &[u8]),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<bool> {
         if self.coords != CoordsPart::Alone {
             return Ok(false);
@@ -258,7 +258,7 @@ impl FieldTiles {
         cells: usize,
         out: &mut Buffer,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<usize> {
         match &self.validity {
             None => {
@@ -284,7 +284,7 @@ impl FieldTiles {
         tile: usize,
         out: &mut [u8],
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         match &self.validity {
             None => {

@@ -17,8 +17,8 @@
 //!
 //! | Module | Contents |
 //! |---|---|
-//! | the root | the traits, the storages, prefetched bytes ([`Ahead`]) |
-//! | [`deferred`] | asynchronous storages, and how synchronous code runs on them |
+//! | the root | the traits, the storages, prefetched bytes ([`PrefetchedStorage`]) |
+//! | [`replay`] | asynchronous storages, and how synchronous code runs on them |
 //! | [`stats`] | counters of what reading costs |
 //! | [`testing`] | a conformance suite for storages; storages for tests that are slow or fail |
 //!
@@ -30,7 +30,6 @@
 #![forbid(unsafe_code)]
 
 mod below;
-pub mod deferred;
 mod entry;
 mod local;
 mod manifest;
@@ -39,6 +38,7 @@ mod opening;
 mod places;
 mod prefetched;
 mod published;
+pub mod replay;
 mod request;
 mod secrets;
 pub mod stats;
@@ -48,14 +48,14 @@ mod write_storage;
 
 pub use below::Below;
 pub use bytes::Bytes;
-pub use deferred::{AsyncStorage, AtOnce, Fetching, Spawn};
 pub use entry::{ByteRange, Entry, join, range_from, range_len};
 pub use local::{LocalStorage, TEMPORARY};
 pub use manifest::{MANIFEST, MANIFEST_BYTES, Manifest, ManifestError, ManifestErrorKind};
 pub use memory::MemoryStorage;
 pub use places::{LocalPlaces, Places};
-pub use prefetched::{Ahead, Needs};
+pub use prefetched::{PrefetchedStorage, ReadSet};
 pub use published::{OutdatedManifest, Published, error_again};
+pub use replay::{AsyncStorage, Fetching, Immediate, Spawn};
 pub use request::{FetchHints, Reply, Request, other_answer};
 pub use secrets::{location_without_secrets, split_query, without_secrets};
 pub use stats::QueryStats;

@@ -1,8 +1,8 @@
 //! Prefetch: a remote storage, and the bytes that were fetched from it before they are read.
 //!
 //! Code that opens an array or runs a query reads as if every call were cheap. Before each step it
-//! announces what the step will read ([`Needs`]). A storage with [`FetchHints`] then fetches all of
-//! that at once, and the step finds it here. Reads that were not announced still work; each is a
+//! announces what the step will read ([`ReadSet`]). A storage with [`FetchHints`] then fetches all
+//! of that at once, and the step finds it here. Reads that were not announced still work; each is a
 //! separate request.
 
 use core::ops::Range;
@@ -17,7 +17,7 @@ use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, T
 
 /// The requests that a step will make.
 #[derive(Debug, Default)]
-pub struct Needs {
+pub struct ReadSet {
     /// Listings of folders and ends of files.
     pub files: Vec<Request>,
     /// Ranges of files; they may touch each other.
@@ -31,7 +31,7 @@ const MAX_PREFETCHED: u64 = 1 << 30;
 
 /// A storage, and what was fetched from it.
 #[derive(Debug)]
-pub struct Ahead {
+pub struct PrefetchedStorage {
     storage: Arc<dyn Storage>,
     hints: FetchHints,
     held: Mutex<HeldBytes>,
@@ -82,9 +82,9 @@ fn slice(bytes: &Bytes, start: u64, range: &Range<u64>) -> Option<Bytes> {
     (from < to).then(|| bytes.slice(from..to))
 }
 
-impl Ahead {
+impl PrefetchedStorage {
     /// Wraps a storage if it wants requests to be made together.
-    pub fn before(storage: Arc<dyn Storage>) -> Option<Self> {
+    pub fn wrap(storage: Arc<dyn Storage>) -> Option<Self> {
         let hints = storage.hints()?;
         Some(Self { storage, hints, held: Mutex::default() })
     }
@@ -111,18 +111,18 @@ impl Ahead {
 
     /// The number of bytes in ranges that would have to be fetched, including the gaps between
     /// them.
-    pub fn missing(&self, needs: &Needs) -> u64 {
-        let merged = self.merged(&needs.ranges);
+    pub fn missing_bytes(&self, read_set: &ReadSet) -> u64 {
+        let merged = self.merged(&read_set.ranges);
         merged.iter().map(|(_, range)| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
     /// Fetches the parts that are not held yet. If a request fails, the later read of that part
     /// makes it again, and returns the error.
-    pub fn prepare(&self, needs: &Needs) {
+    pub fn prefetch(&self, read_set: &ReadSet) {
         let mut requests: Vec<Request> = Vec::new();
         {
             let (held, mut asked) = (self.held(), HashSet::new());
-            for request in &needs.files {
+            for request in &read_set.files {
                 let known = match request {
                     Request::List(folder) => held.listings.contains_key(folder),
                     Request::Tail(key, max) => held
@@ -138,7 +138,7 @@ impl Ahead {
         }
         let files = requests.len();
         let mut left = MAX_PREFETCHED;
-        let mut ranges = self.requests(&needs.ranges);
+        let mut ranges = self.requests(&read_set.ranges);
         ranges.retain(|(_, range)| {
             let rest = left.checked_sub(range.end.saturating_sub(range.start));
             left = rest.unwrap_or(left);
@@ -250,7 +250,7 @@ fn reaches((size, bytes): &(u64, Bytes), max: u64) -> bool {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Storage for Ahead {
+impl Storage for PrefetchedStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         let fetched = self.held().listings.remove(folder);
         match fetched {
@@ -365,26 +365,26 @@ mod tests {
         }
     }
 
-    fn far(gap: u64, largest: u64) -> (Arc<Far>, Ahead) {
+    fn far(gap: u64, largest: u64) -> (Arc<Far>, PrefetchedStorage) {
         let bytes: Vec<u8> = (0..200).collect();
         let files = MemoryStorage::new([("a/x", bytes.clone()), ("a/y", bytes)]);
         let far = Arc::new(Far(files, AtomicUsize::new(0), FetchHints { gap, largest }));
-        let ahead = Ahead::before(far.clone()).unwrap();
-        (far, ahead)
+        let prefetched = PrefetchedStorage::wrap(far.clone()).unwrap();
+        (far, prefetched)
     }
 
-    fn ranges(list: &[(&str, Range<u64>)]) -> Needs {
-        Needs {
+    fn ranges(list: &[(&str, Range<u64>)]) -> ReadSet {
+        ReadSet {
             ranges: list.iter().map(|(key, range)| ((*key).into(), range.clone())).collect(),
-            ..Needs::default()
+            ..ReadSet::default()
         }
     }
 
     #[test]
     fn ranges_that_were_announced_are_fetched_by_one_call_and_read_without_another() {
         for (gap, largest) in [(0, 1000), (10, 1000), (1000, 7), (0, 1), (5, 33)] {
-            let (far, ahead) = far(gap, largest);
-            ahead.prepare(&ranges(&[
+            let (far, prefetched) = far(gap, largest);
+            prefetched.prefetch(&ranges(&[
                 ("a/x", 40..60),
                 ("a/y", 0..5),
                 ("a/x", 10..35),
@@ -395,9 +395,9 @@ mod tests {
                 let expected: Vec<u8> =
                     (u8::try_from(range.start).unwrap()..u8::try_from(range.end).unwrap()).collect();
                 let mut out = vec![0; expected.len()];
-                ahead.read_into("a/x", range.start, &mut out).unwrap();
+                prefetched.read_into("a/x", range.start, &mut out).unwrap();
                 assert_eq!(out, expected);
-                let read = ahead.read_ranges(&[ByteRange { key: "a/x".into(), range }]).unwrap();
+                let read = prefetched.read_ranges(&[ByteRange { key: "a/x".into(), range }]).unwrap();
                 assert_eq!(read[0][..], expected);
             }
             assert_eq!(far.1.load(Ordering::Relaxed), 1, "gap {gap}, largest {largest}");
@@ -406,69 +406,72 @@ mod tests {
 
     #[test]
     fn what_is_here_is_not_fetched_again_and_what_is_not_is_read_by_a_call() {
-        let (far, ahead) = far(0, 1000);
-        let needs = ranges(&[("a/x", 0..50)]);
-        assert_eq!(ahead.missing(&needs), 50);
-        ahead.prepare(&needs);
-        ahead.prepare(&needs);
-        assert_eq!((ahead.missing(&needs), far.1.load(Ordering::Relaxed)), (0, 1));
+        let (far, prefetched) = far(0, 1000);
+        let read_set = ranges(&[("a/x", 0..50)]);
+        assert_eq!(prefetched.missing_bytes(&read_set), 50);
+        prefetched.prefetch(&read_set);
+        prefetched.prefetch(&read_set);
+        assert_eq!((prefetched.missing_bytes(&read_set), far.1.load(Ordering::Relaxed)), (0, 1));
         let mut out = [0; 30];
-        ahead.read_into("a/x", 40, &mut out).unwrap();
+        prefetched.read_into("a/x", 40, &mut out).unwrap();
         assert_eq!((out[0], out[29], far.1.load(Ordering::Relaxed)), (40, 69, 2));
-        ahead.drop_ranges();
-        assert_eq!(ahead.missing(&needs), 50);
-        assert!(ahead.read_into("a/x", 190, &mut out).is_err(), "the file ends before");
+        prefetched.drop_ranges();
+        assert_eq!(prefetched.missing_bytes(&read_set), 50);
+        assert!(prefetched.read_into("a/x", 190, &mut out).is_err(), "the file ends before");
     }
 
     #[test]
     fn a_piece_inside_a_later_one_does_not_hide_what_follows_it() {
-        let (far, ahead) = far(100, 1000);
-        ahead.prepare(&ranges(&[("a/x", 27..135)]));
-        ahead.prepare(&ranges(&[("a/x", 0..27), ("a/x", 135..160)]));
+        let (far, prefetched) = far(100, 1000);
+        prefetched.prefetch(&ranges(&[("a/x", 27..135)]));
+        prefetched.prefetch(&ranges(&[("a/x", 0..27), ("a/x", 135..160)]));
         let mut out = [0; 60];
-        ahead.read_into("a/x", 100, &mut out).unwrap();
+        prefetched.read_into("a/x", 100, &mut out).unwrap();
         assert_eq!((out[0], out[59], far.1.load(Ordering::Relaxed)), (100, 159, 2));
     }
 
     #[test]
     fn a_range_that_no_file_is_long_enough_for_is_not_fetched_ahead_and_keeps_nothing_else_from_it() {
-        let (far, ahead) = far(0, 10);
-        let needs = ranges(&[("a/x", 0..u64::MAX), ("a/y", 0..50), ("a/z", 5..1 << 60)]);
-        assert_eq!(ahead.requests(&needs.ranges).len(), 2 + 5);
-        ahead.prepare(&needs);
-        assert_eq!((ahead.missing(&ranges(&[("a/y", 0..50)])), far.1.load(Ordering::Relaxed)), (0, 1));
+        let (far, prefetched) = far(0, 10);
+        let read_set = ranges(&[("a/x", 0..u64::MAX), ("a/y", 0..50), ("a/z", 5..1 << 60)]);
+        assert_eq!(prefetched.requests(&read_set.ranges).len(), 2 + 5);
+        prefetched.prefetch(&read_set);
+        assert_eq!(
+            (prefetched.missing_bytes(&ranges(&[("a/y", 0..50)])), far.1.load(Ordering::Relaxed)),
+            (0, 1)
+        );
         let mut out = [0; 4];
-        ahead.read_into("a/x", 3, &mut out).unwrap();
+        prefetched.read_into("a/x", 3, &mut out).unwrap();
         assert_eq!((out, far.1.load(Ordering::Relaxed)), ([3, 4, 5, 6], 2));
     }
 
     #[test]
     fn ends_of_files_serve_sizes_tails_and_ranges() {
-        let (far, ahead) = far(0, 1000);
+        let (far, prefetched) = far(0, 1000);
         let files = vec![Request::Tail("a/x".into(), 20), Request::whole("a/y"), Request::whole("a/none")];
-        ahead.prepare(&Needs { files, ..Needs::default() });
-        assert_eq!(ahead.size("a/x").unwrap(), 200);
-        assert_eq!(ahead.read_tail("a/x", 3).unwrap().1[..], [197, 198, 199]);
-        assert_eq!(ahead.read("a/y").unwrap().len(), 200);
+        prefetched.prefetch(&ReadSet { files, ..ReadSet::default() });
+        assert_eq!(prefetched.size("a/x").unwrap(), 200);
+        assert_eq!(prefetched.read_tail("a/x", 3).unwrap().1[..], [197, 198, 199]);
+        assert_eq!(prefetched.read("a/y").unwrap().len(), 200);
         let mut out = [0; 2];
-        ahead.read_into("a/x", 185, &mut out).unwrap();
+        prefetched.read_into("a/x", 185, &mut out).unwrap();
         assert_eq!((out, far.1.load(Ordering::Relaxed)), ([185, 186], 1));
-        assert_eq!(ahead.read("a/x").unwrap().len(), 200, "more than was fetched");
-        assert_eq!(ahead.read("a/none").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(prefetched.read("a/x").unwrap().len(), 200, "more than was fetched");
+        assert_eq!(prefetched.read("a/none").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(far.1.load(Ordering::Relaxed), 2);
     }
 
     #[test]
     fn a_listing_is_used_once_so_that_changes_are_seen() {
-        let (far, ahead) = far(0, 1000);
-        ahead.prepare(&Needs {
+        let (far, prefetched) = far(0, 1000);
+        prefetched.prefetch(&ReadSet {
             files: vec![Request::List("a".into()), Request::List("none".into())],
-            ..Needs::default()
+            ..ReadSet::default()
         });
-        assert_eq!(ahead.list("a").unwrap().len(), 2);
+        assert_eq!(prefetched.list("a").unwrap().len(), 2);
         far.0.insert("a/z", &b"1"[..]);
-        assert_eq!(ahead.list("a").unwrap().len(), 3);
-        assert_eq!(ahead.list("none").unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(prefetched.list("a").unwrap().len(), 3);
+        assert_eq!(prefetched.list("none").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(far.1.load(Ordering::Relaxed), 2);
     }
 }

@@ -13,11 +13,11 @@ use crate::{OrInternal, Result, WriteError, parallel};
 /// The area that may be written: an interval for each dimension, and none for strings without a
 /// current domain.
 #[derive(Debug)]
-pub(super) struct Bounds {
+pub(super) struct CoordinateBounds {
     dimensions: Vec<(Dimension, Option<Range>)>,
 }
 
-impl Bounds {
+impl CoordinateBounds {
     pub(super) fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.iter().enumerate();
         let dimensions = dimensions.map(|(index, dimension)| {

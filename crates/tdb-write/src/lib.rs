@@ -125,8 +125,8 @@ mod tests;
 mod thresholds;
 
 use tdb_cells::{
-    Cells, Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, asked, buffers, clock,
-    coordinate, facts, grid, operands, order, parallel, tally,
+    Cells, Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, buffers, clock, coordinate,
+    facts, grid, operands, order, parallel, requested, tally,
 };
 use tdb_snapshot::{context, deletes, directory, group, object, paths, schemas, timed};
 use tdb_storage::{self as storage, stats};
@@ -152,5 +152,5 @@ pub use stream::SparseStream;
 pub use tile_cells::TileCells;
 pub use tile_grid::TileGrid;
 pub use transaction::Transaction;
-pub use vacancy::is_free;
+pub use vacancy::is_vacant;
 pub use write::Write;

@@ -167,8 +167,8 @@ impl WriteOptions {
         let storage: Arc<dyn Storage> = Arc::new(Counted::new(Box::new(storage), counters.clone()));
         Context {
             storage,
-            ahead: None,
-            deferred: None,
+            prefetched: None,
+            replay_storage: None,
             spawner: None,
             counters,
             threads: self.threads.max(1),

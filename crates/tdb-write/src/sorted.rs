@@ -8,19 +8,19 @@ use tdb_codec::{Layout, Native, PhysicalVisitor, to_u64};
 use tdb_schema::{ArraySchema, Dimension};
 
 use crate::column::{CheckedColumn, check_whole};
-use crate::coordinates::{Bounds, of_dimensions, overlapping_bands};
+use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
 use crate::order;
 use crate::order::hilbert::Curve;
-use crate::order::{CellOrder, Part, reals};
+use crate::order::{CellOrder, KeyPart, reals};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
 
 /// The global order of an array's cells, and the last cell that was checked.
 #[derive(Debug)]
 pub struct GlobalOrder {
     dimensions: Vec<Dimension>,
-    bounds: Bounds,
+    bounds: CoordinateBounds,
     /// Most significant first.
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     hilbert: bool,
     duplicates: bool,
     last: Option<LastCell>,
@@ -53,11 +53,11 @@ impl GlobalOrder {
         // compared.
         let alone = dimensions.len() == 1 && dimensions.iter().all(reals::tiles_ascend);
         parts.retain(|part| match *part {
-            Part::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
-            Part::Cell(_) | Part::Bytes(_) => true,
+            KeyPart::Tile(index) => !alone && dimensions.get(index).is_none_or(has_many_tiles),
+            KeyPart::Cell(_) | KeyPart::Bytes(_) => true,
         });
         Self {
-            bounds: Bounds::new(schema),
+            bounds: CoordinateBounds::new(schema),
             parts,
             hilbert: schema.cell_order == Layout::Hilbert,
             duplicates: schema.allows_duplicates,
@@ -172,7 +172,7 @@ impl GlobalOrder {
             let both = self.dimensions.get(index).zip(coordinates.get(index));
             let (dimension, column) = both.or_internal("a part of the order without a dimension")?;
             match part {
-                Part::Cell(_) if column.cell_size.is_some() => {
+                KeyPart::Cell(_) if column.cell_size.is_some() => {
                     dimension.datatype.physical().visit(ComparePairs { column, pairs: &mut pairs });
                 }
                 _ => {

@@ -5,7 +5,7 @@ use std::mem;
 use tdb_codec::to_u64;
 
 use crate::column;
-use crate::coordinates::{Bounds, of_dimensions};
+use crate::coordinates::{CoordinateBounds, of_dimensions};
 use crate::fragment::{Pending, field_kinds};
 use crate::thresholds::{SORT_BYTES, THREAD_BYTES};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteBatch, WriteColumn, unordered};
@@ -41,7 +41,7 @@ pub(super) const fn planned(memory: usize) -> usize {
 #[derive(Debug)]
 pub struct SparseStream<'a> {
     fragment: FragmentWriter<'a>,
-    bounds: Bounds,
+    bounds: CoordinateBounds,
     duplicates: Duplicates,
     /// The number of bytes of cells, and of what is needed to sort them, to collect before a
     /// fragment is written.
@@ -69,7 +69,7 @@ impl<'a> SparseStream<'a> {
         let max = planned(memory).saturating_sub(working).max(memory / 4);
         Ok(Self {
             fragment: FragmentWriter::sparse(array)?,
-            bounds: Bounds::new(array.schema()),
+            bounds: CoordinateBounds::new(array.schema()),
             duplicates: Duplicates::Refuse,
             max,
             pending: Pending::default(),

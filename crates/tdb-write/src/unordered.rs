@@ -8,7 +8,7 @@ use tdb_schema::{ArraySchema, FieldKind};
 use crate::buffers::index_of;
 use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::context::Context;
-use crate::coordinates::{Bounds, of_dimensions, overlapping_bands};
+use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
 use crate::fragment::field_kinds;
 use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use crate::thresholds::MAX_SHORT;
@@ -41,7 +41,7 @@ pub(super) fn append(
     let (context, schema) = (&array.context, array.schema());
     check_whole(columns, cells)?;
     let coordinates = of_dimensions(columns, schema.domain.dimensions.len())?;
-    Bounds::new(schema).check(context.threads, &coordinates, cells, first)?;
+    CoordinateBounds::new(schema).check(context.threads, &coordinates, cells, first)?;
     let mut order = sorted(context, schema, &coordinates, cells)?;
     // Checked once: below, cells are picked by these numbers one by one.
     let greatest = order.iter().fold(0, |greatest: u32, cell| greatest.max(*cell));

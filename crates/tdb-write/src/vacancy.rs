@@ -101,7 +101,7 @@ fn is_taken(root: &[Entry]) -> bool {
 ///
 /// # Errors
 /// Any I/O error of the storage.
-pub fn is_free(storage: &dyn Storage) -> io::Result<bool> {
+pub fn is_vacant(storage: &dyn Storage) -> io::Result<bool> {
     let root = names_in(storage, "")?;
     // A creation that was refused may leave the file that was locked.
     if root.iter().all(|entry| entry.name.starts_with(TEMPORARY)) {

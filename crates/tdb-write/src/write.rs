@@ -5,8 +5,8 @@ use core::ops::RangeBounds;
 use tdb_codec::{ArrayType, Layout, to_u64};
 use tdb_schema::Range;
 
-use crate::asked::{AskedRange, Ends, Wanted};
 use crate::coordinate::{Coordinate, show_coordinate};
+use crate::requested::{Bounds, RangeRequest, RequestedRange};
 use crate::{ArrayWriter, DenseStream, Duplicates, WriteColumn, dense, unordered};
 use crate::{Error, QueryError, Result, WriteError};
 
@@ -23,7 +23,7 @@ use crate::{Error, QueryError, Result, WriteError};
 #[must_use = "a write does nothing until it is committed"]
 pub struct Write<'a> {
     array: &'a ArrayWriter,
-    ranges: Vec<(String, Wanted)>,
+    ranges: Vec<(String, RangeRequest)>,
     order: Option<Layout>,
     duplicates: Duplicates,
     columns: Vec<WriteColumn<'a>>,
@@ -48,7 +48,7 @@ impl<'a> Write<'a> {
         dimension: impl Into<String>,
         range: impl RangeBounds<V>,
     ) -> Self {
-        self.ranges.push((dimension.into(), Wanted::Values(AskedRange::new(&range))));
+        self.ranges.push((dimension.into(), RangeRequest::Values(RequestedRange::new(&range))));
         self
     }
 
@@ -60,7 +60,7 @@ impl<'a> Write<'a> {
         low: Option<Vec<u8>>,
         high: Option<Vec<u8>>,
     ) -> Self {
-        self.ranges.push((dimension.into(), Wanted::Bytes(Ends { low, high })));
+        self.ranges.push((dimension.into(), RangeRequest::Bytes(Bounds { low, high })));
         self
     }
 

@@ -12,15 +12,15 @@ use std::sync::Arc;
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::testing::FarStorage;
 use tdb_array::{
-    Aggregate, Array, ArraySchema, AsyncStorage, AtOnce, CellValNum, Cells, Datatype, Fetching, LocalStorage,
-    MemoryBudget, MemoryStorage, OpenOptions, QueryDescription, Read, Request, Spawn, TimeWindow,
-    WriteColumn, WriteOptions, field,
+    Aggregate, Array, ArraySchema, AsyncStorage, CellValNum, Cells, Datatype, Fetching, Immediate,
+    LocalStorage, MemoryBudget, MemoryStorage, OpenOptions, QueryDescription, Read, Request, Spawn,
+    TimeWindow, WriteColumn, WriteOptions, field,
 };
 
 /// A storage whose answers arrive when they are requested again.
 #[derive(Clone, Debug)]
 struct Later {
-    storage: AtOnce<LocalStorage>,
+    storage: Immediate<LocalStorage>,
     rounds: Arc<AtomicU64>,
     /// Answers never arrive.
     stuck: Arc<AtomicBool>,
@@ -60,7 +60,7 @@ impl AsyncStorage for Later {
 }
 
 fn later(path: impl Into<PathBuf>) -> Later {
-    let storage = AtOnce::new(LocalStorage::new(path));
+    let storage = Immediate::new(LocalStorage::new(path));
     Later { storage, rounds: Arc::default(), stuck: Arc::default(), given_up: Arc::default() }
 }
 
@@ -198,7 +198,7 @@ fn a_batch_that_fills_its_memory_decodes_each_tile_once_and_takes_one_round() {
     let values: Vec<i64> = (0..100_000).collect();
     let writer = WriteOptions::new().open_storage(storage.clone()).unwrap();
     writer.write().range("i", 0..=99_999).column(WriteColumn::fixed("a", &values)).commit().unwrap();
-    let array = block_on(OpenOptions::new().open_async(AtOnce::new(storage))).unwrap();
+    let array = block_on(OpenOptions::new().open_async(Immediate::new(storage))).unwrap();
     let before = array.stats();
     let batches = batches(array.read().batch_memory(MemoryBudget::from_bytes(400_000))).unwrap();
     let found: Vec<i64> =

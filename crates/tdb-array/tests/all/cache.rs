@@ -11,9 +11,9 @@ use std::sync::Arc;
 use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::testing::FarStorage;
 use tdb_array::{
-    ArraySchema, ArrayWriter, AsyncStorage, AtOnce, Cache, Cells, Consolidation, LocalStorage, MemoryStorage,
-    OpenOptions, Origin, QueryStats, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions,
-    WriteStorage, field,
+    ArraySchema, ArrayWriter, AsyncStorage, Cache, Cells, Consolidation, Immediate, LocalStorage,
+    MemoryStorage, OpenOptions, Origin, QueryStats, Storage, Stored, TimeWindow, Vacuum, WriteColumn,
+    WriteOptions, WriteStorage, field,
 };
 
 type Far<S> = Arc<FarStorage<S>>;
@@ -120,7 +120,7 @@ fn a_second_reader_that_awaits_asks_for_as_little() {
     let cache = Cache::memory(1 << 20);
     let read = || {
         let storage: Arc<dyn AsyncStorage> =
-            Arc::new(cache.over_awaited(AtOnce::new(far.clone()), here(), None));
+            Arc::new(cache.over_awaited(Immediate::new(far.clone()), here(), None));
         let mut future = Box::pin(async move {
             let options = OpenOptions::new().window(TimeWindow::ALL);
             let array = options.open_async(storage).await.unwrap();

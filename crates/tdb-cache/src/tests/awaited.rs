@@ -8,9 +8,9 @@ use std::thread;
 
 use super::{Folder, files, origin, said};
 use crate::{Cache, CachedAsyncStorage};
-use tdb_storage::deferred::Deferred;
+use tdb_storage::replay::ReplayStorage;
 use tdb_storage::testing::FarStorage;
-use tdb_storage::{AsyncStorage, AtOnce, MemoryStorage, Request, Spawn, Storage, stats};
+use tdb_storage::{AsyncStorage, Immediate, MemoryStorage, Request, Spawn, Storage, stats};
 
 type Far = Arc<FarStorage<MemoryStorage>>;
 
@@ -37,9 +37,9 @@ impl Spawn for Threads {
     }
 }
 
-fn far(cache: &Cache, runs: bool) -> (Far, CachedAsyncStorage<AtOnce<Far>>) {
+fn far(cache: &Cache, runs: bool) -> (Far, CachedAsyncStorage<Immediate<Far>>) {
     let far = Arc::new(FarStorage::new(files(), core::time::Duration::ZERO));
-    let storage = cache.over_awaited(AtOnce::new(far.clone()), origin(), Some(Arc::new(Threads(runs))));
+    let storage = cache.over_awaited(Immediate::new(far.clone()), origin(), Some(Arc::new(Threads(runs))));
     (far, storage)
 }
 
@@ -80,12 +80,13 @@ fn the_loss_of_the_spawner_is_an_error_of_each_request() {
 #[test]
 fn what_the_cache_answers_is_no_request_and_no_round_in_statistics() {
     let (_, storage) = far(&Cache::memory(1 << 20).with_everything(), true);
-    let asked = |storage: CachedAsyncStorage<AtOnce<Far>>| {
+    let asked = |storage: CachedAsyncStorage<Immediate<Far>>| {
         let counters = Arc::<stats::Counters>::default();
-        let deferred = Arc::new(Deferred::new(Arc::new(storage), counters.clone()));
-        let step = |deferred: &mut Arc<Deferred>| deferred.read_tail("f/b", 7);
+        let replay_storage = Arc::new(ReplayStorage::new(Arc::new(storage), counters.clone()));
+        let step = |replay_storage: &mut Arc<ReplayStorage>| replay_storage.read_tail("f/b", 7);
         let (_, read) =
-            block_on(tdb_storage::deferred::drive(&deferred, None, deferred.clone(), step)).unwrap();
+            block_on(tdb_storage::replay::replay(&replay_storage, None, replay_storage.clone(), step))
+                .unwrap();
         assert_eq!(read.unwrap().0, 77);
         let stats = counters.stats();
         (stats.requests, stats.rounds, stats.bytes_read, stats.cache_hits, stats.cache_bytes)

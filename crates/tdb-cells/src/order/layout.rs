@@ -14,7 +14,7 @@ use super::hilbert;
 use super::measure::{StringStats, ValueRange, string_stats, value_range};
 use super::ranks::StringRanks;
 use super::table::CellTable;
-use super::{CellOrder, Part, bit_width, compare_part, float_from_bits, parts, reals};
+use super::{CellOrder, KeyPart, bit_width, compare_part, float_from_bits, parts, reals};
 use crate::{OrInternal, Result};
 
 /// The value that a part of a key is computed from.
@@ -136,7 +136,7 @@ impl<'a> KeyLayout<'a> {
     /// that of their ranks; without any `strings`, nothing is known of strings.
     fn fit(
         dimensions: &'a [Dimension],
-        order_parts: &[Part],
+        order_parts: &[KeyPart],
         ranges: &[ValueRange],
         strings: &[Option<StringStats>],
     ) -> Result<Self> {
@@ -178,7 +178,7 @@ impl<'a> KeyLayout<'a> {
     }
 
     /// A part for a dimension of numbers whose values are in `range`.
-    fn number_part(&self, part: Part, dimension: &Dimension, range: ValueRange) -> PackedPart {
+    fn number_part(&self, part: KeyPart, dimension: &Dimension, range: ValueRange) -> PackedPart {
         let index = part.dimension();
         let tile = |value: u64| tile_of(dimension, value);
         let is_real = dimension.datatype.physical().is_float();
@@ -188,7 +188,7 @@ impl<'a> KeyLayout<'a> {
             // Tiles of reals are numbered from 0 again where there are too many
             // ([`reals::tiles_ascend`]). If the last index is below the first, no cell fits in its
             // key, and cells are compared.
-            Part::Tile(_) => {
+            KeyPart::Tile(_) => {
                 let (mut first, mut last) = (tile(range.min), tile(range.max));
                 if is_real {
                     // The index is computed in rounded steps: it may be one more or less.
@@ -196,11 +196,11 @@ impl<'a> KeyLayout<'a> {
                 }
                 PackedPart::new(index, PartSource::Tile, first, bit_width(last.saturating_sub(first)))
             }
-            Part::Cell(_) | Part::Bytes(_) if has_tile && !is_real => {
+            KeyPart::Cell(_) | KeyPart::Bytes(_) if has_tile && !is_real => {
                 let last = extent(dimension) - 1;
                 PackedPart::new(index, PartSource::Within, 0, bit_width(last.min(range.max)))
             }
-            Part::Cell(_) | Part::Bytes(_) => {
+            KeyPart::Cell(_) | KeyPart::Bytes(_) => {
                 let bits = bit_width(range.max.abs_diff(range.min));
                 PackedPart::new(index, PartSource::Cell, range.min, bits)
             }
@@ -230,8 +230,8 @@ impl PackedPart {
 }
 
 /// A part for strings in at most `left` bits, and whether it contains all of each string.
-fn text_part(part: Part, stats: StringStats, left: u32) -> (PackedPart, bool) {
-    let signed = !matches!(part, Part::Bytes(_));
+fn text_part(part: KeyPart, stats: StringStats, left: u32) -> (PackedPart, bool) {
+    let signed = !matches!(part, KeyPart::Bytes(_));
     let length_bits = bit_width(to_u64(stats.longest));
     let longest = u32::try_from(stats.longest).ok();
     let whole = longest.filter(|bytes| {

@@ -12,14 +12,14 @@ use super::layout::KeyLayout;
 use super::measure::ValueRange;
 use super::sort::{self, CellKeys, KeySource, key_range};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
-use super::{EqualKeys, Part, SortRequest, order_to_compare, part_word};
+use super::{EqualKeys, KeyPart, SortRequest, order_to_compare, part_word};
 use crate::{Error, Result};
 
 /// The layout of keys of 64 bits which tell all coordinates of an array apart.
 #[derive(Debug)]
-pub struct Keying<'s>(KeyLayout<'s>);
+pub struct KeyEncoder<'s>(KeyLayout<'s>);
 
-impl<'s> Keying<'s> {
+impl<'s> KeyEncoder<'s> {
     /// The layout for an array whose cells lie in `bounds`, a range for each dimension. `None` if
     /// 64 bits are not enough, or are not known to be (then [`replaced`](super::replaced) finds a
     /// layout that fits the cells), and where keys would take more memory than coordinates.
@@ -30,7 +30,7 @@ impl<'s> Keying<'s> {
             if dimension.is_var() {
                 return None;
             }
-            let word = |value: &[u8]| part_word(Part::Cell(0), dimension, value);
+            let word = |value: &[u8]| part_word(KeyPart::Cell(0), dimension, value);
             let (min, max) = (word(&range.low)?, word(&range.high)?);
             (min <= max).then_some(ValueRange { min, max })
         });
@@ -62,8 +62,8 @@ impl<'s> Keying<'s> {
     }
 }
 
-/// [`replaced`](super::replaced) for cells whose keys were made by one [`Keying`]: each batch comes
-/// with the keys of its cells, and needs no coordinates.
+/// [`replaced`](super::replaced) for cells whose keys were made by one [`KeyEncoder`]: each batch
+/// comes with the keys of its cells, and needs no coordinates.
 pub fn replaced_by_keys<'k>(
     threads: usize,
     batches: impl IntoIterator<Item = (CellBatch<'k>, &'k [u64])>,

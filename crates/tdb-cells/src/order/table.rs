@@ -6,7 +6,7 @@ use core::ops::Range;
 use tdb_codec::{to_u32, to_u64, to_usize};
 use tdb_schema::Dimension;
 
-use super::{Part, compare_part};
+use super::{KeyPart, compare_part};
 use crate::buffers::index_of;
 use crate::thresholds::PIECE_CELLS;
 use crate::{Error, QueryError, Result};
@@ -195,7 +195,7 @@ impl<'a> CellTable<'a> {
     }
 
     /// Compares two cells by the parts of a key.
-    pub(super) fn compare(&self, parts: &[Part], dimensions: &[Dimension], a: u32, b: u32) -> Ordering {
+    pub(super) fn compare(&self, parts: &[KeyPart], dimensions: &[Dimension], a: u32, b: u32) -> Ordering {
         let (a, b) = (self.place(a), self.place(b));
         parts.iter().fold(Ordering::Equal, |ordering, part| {
             ordering.then_with(|| {

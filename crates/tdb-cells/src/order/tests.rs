@@ -163,9 +163,9 @@ fn bounds(schema: &ArraySchema, tiles: &[Tile]) -> Vec<Range> {
 
 /// The cells that [`replaced_by_keys`] finds; `None` if the cells have no keys.
 fn replaced_by_their_keys(threads: usize, schema: &ArraySchema, tiles: &[Tile]) -> Option<Vec<u32>> {
-    let keying = Keying::new(schema, &bounds(schema, tiles))?;
+    let key_encoder = KeyEncoder::new(schema, &bounds(schema, tiles))?;
     let all = batches(tiles);
-    let keys = all.iter().map(|batch| keying.keys(batch.coordinates.clone(), batch.cells));
+    let keys = all.iter().map(|batch| key_encoder.keys(batch.coordinates.clone(), batch.cells));
     let keys: Vec<Vec<u64>> = keys.collect::<Option<_>>()?;
     let without = all.into_iter().map(|batch| CellBatch { coordinates: Vec::new(), ..batch });
     Some(replaced_by_keys(threads, without.zip(keys.iter().map(Vec::as_slice))).unwrap())
@@ -402,7 +402,7 @@ fn zeros_of_both_signs_have_one_number() {
         ((-0.0f64).to_le_bytes().to_vec(), 0.0f64.to_le_bytes().to_vec(), Dimension::new("x", -1.0f64..=1.0)),
         ((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec(), Dimension::new("x", -1.0f32..=1.0)),
     ] {
-        let part = Part::Cell(0);
+        let part = KeyPart::Cell(0);
         assert_eq!(compare_part(part, &dimension, &negative, &positive), Ordering::Equal);
         let word = |value: &[u8]| part_word(part, &dimension, value).unwrap();
         assert_eq!(word(&negative), word(&positive));
@@ -418,22 +418,25 @@ fn only_cells_that_64_bits_tell_apart_have_keys() {
     let reals = || Range::new((-1f32).to_le_bytes(), 1f32.to_le_bytes());
     let (near, far) = (integers(1 << 40, 1 << 41), integers(0, 1 << 60));
     let two = schema(vec![wide("x"), wide("y")], row, hilbert);
-    assert!(Keying::new(&two, &[near.clone(), integers(5, 9)]).is_some(), "the bounds are narrow");
-    assert!(Keying::new(&two, &[near.clone(), far]).is_none());
-    assert!(Keying::new(&two, core::slice::from_ref(&near)).is_none(), "a dimension without bounds");
-    assert!(Keying::new(&two, &[integers(9, 5), near]).is_none(), "bounds in the wrong order");
+    assert!(KeyEncoder::new(&two, &[near.clone(), integers(5, 9)]).is_some(), "the bounds are narrow");
+    assert!(KeyEncoder::new(&two, &[near.clone(), far]).is_none());
+    assert!(KeyEncoder::new(&two, core::slice::from_ref(&near)).is_none(), "a dimension without bounds");
+    assert!(KeyEncoder::new(&two, &[integers(9, 5), near]).is_none(), "bounds in the wrong order");
     let small = schema(vec![Dimension::new("x", 0i32..=99)], row, row);
     let (low, high) = (0i32.to_le_bytes(), 99i32.to_le_bytes());
-    assert!(Keying::new(&small, &[Range::new(low, high)]).is_none(), "keys would be larger than coordinates");
+    assert!(
+        KeyEncoder::new(&small, &[Range::new(low, high)]).is_none(),
+        "keys would be larger than coordinates"
+    );
     let text = schema(vec![Dimension::string("s")], row, row);
-    assert!(Keying::new(&text, &[Range::new(*b"a", *b"b")]).is_none(), "strings");
+    assert!(KeyEncoder::new(&text, &[Range::new(*b"a", *b"b")]).is_none(), "strings");
 
     let both = schema(vec![real("x"), real("y")], row, row);
-    let keying = Keying::new(&both, &[reals(), reals()]).unwrap();
+    let key_encoder = KeyEncoder::new(&both, &[reals(), reals()]).unwrap();
     let keys = |x: f32, y: f32| {
         let (x, y) = (x.to_le_bytes(), y.to_le_bytes());
         let of = |values| CoordinatesRef { values, offsets: None };
-        keying.keys(vec![of(&x), of(&y)], 1)
+        key_encoder.keys(vec![of(&x), of(&y)], 1)
     };
     assert_ne!(keys(0.5, -0.25).unwrap(), keys(-0.25, 0.5).unwrap());
     assert_eq!(keys(-0.0, 0.5), None, "the place of another coordinate");

@@ -4,14 +4,14 @@ use tdb_codec::{Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
 use crate::QueryError;
-use crate::asked::Ends;
 use crate::coordinate::show_coordinate;
+use crate::requested::Bounds;
 
 /// Rejects ends of the wrong length and inverted ranges. Cuts others to the domain; an end at or
 /// past the end of the domain becomes open. `None` for a range that lies wholly outside the domain,
 /// which has no cells.
-pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Option<Ends>, QueryError> {
-    let Ends { mut low, mut high } = ends;
+pub fn check_ends(dimension: &Dimension, ends: Bounds) -> Result<Option<Bounds>, QueryError> {
+    let Bounds { mut low, mut high } = ends;
     let show = |value: &[u8]| show_coordinate(dimension, value);
     let bad = |end: &Vec<u8>| !dimension.is_var() && !is_value(dimension, end);
     if [&low, &high].into_iter().flatten().any(bad) {
@@ -34,7 +34,7 @@ pub fn check_ends(dimension: &Dimension, ends: Ends) -> Result<Option<Ends>, Que
         low = low.filter(|low| compare(low, first).is_gt());
         high = high.filter(|high| compare(high, last).is_lt());
     }
-    Ok(Some(Ends { low, high }))
+    Ok(Some(Bounds { low, high }))
 }
 
 /// The error of a range that lies wholly outside the domain, for callers that refuse such ranges.

@@ -7,12 +7,12 @@ fn byte() -> Dimension {
     Dimension::new("x", -100i8..=100)
 }
 
-fn ends(low: i8, high: i8) -> Result<Ends, QueryError> {
-    Ok(Ends { low: Some(vec![low.cast_unsigned()]), high: Some(vec![high.cast_unsigned()]) })
+fn ends(low: i8, high: i8) -> Result<Bounds, QueryError> {
+    Ok(Bounds { low: Some(vec![low.cast_unsigned()]), high: Some(vec![high.cast_unsigned()]) })
 }
 
-fn text(low: &str, high: &str) -> Result<Ends, QueryError> {
-    Ok(Ends { low: Some(low.into()), high: Some(high.into()) })
+fn text(low: &str, high: &str) -> Result<Bounds, QueryError> {
+    Ok(Bounds { low: Some(low.into()), high: Some(high.into()) })
 }
 
 fn bytes_of(set: &RangeSet) -> Vec<(i8, i8)> {
@@ -31,7 +31,7 @@ fn intervals_keep_the_order_they_were_asked_for_until_they_are_merged() {
 fn only_neighbouring_integers_are_joined_not_neighbouring_reals() {
     let real = Dimension::new("x", -10f64..=10.0);
     let at = |value: f64| {
-        Ok(Ends { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
+        Ok(Bounds { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
     };
     let set = RangeSet::new(&real, [at(1.0), at(1.0f64.next_up()), at(-0.0), at(0.0)])
         .unwrap()
@@ -40,7 +40,7 @@ fn only_neighbouring_integers_are_joined_not_neighbouring_reals() {
     assert_eq!(set.len(&real), Some(3), "both zeros are one");
     let edge = Dimension::new("x", 0u64..=u64::MAX - 1);
     let at = |value: u64| {
-        Ok(Ends { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
+        Ok(Bounds { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
     };
     let set =
         RangeSet::new(&edge, [at(u64::MAX - 2), at(0), at(u64::MAX - 3)]).unwrap().merged(&edge).unwrap();
@@ -50,7 +50,7 @@ fn only_neighbouring_integers_are_joined_not_neighbouring_reals() {
 #[test]
 fn string_intervals_with_open_ends_swallow_what_they_hold() {
     let name = Dimension::string("s");
-    let open = || Ok(Ends { low: Some(b"m".to_vec()), high: None });
+    let open = || Ok(Bounds { low: Some(b"m".to_vec()), high: None });
     let asked = [text("x", "y"), open(), text("c", "d"), text("d", "e"), text("", "a")];
     let set = RangeSet::new(&name, asked).unwrap().merged(&name).unwrap();
     let found: Vec<_> = set.iter(&name).map(|ends| (ends.low.unwrap(), ends.high)).collect();
@@ -67,7 +67,7 @@ fn string_intervals_with_open_ends_swallow_what_they_hold() {
 #[test]
 fn the_whole_domain_is_no_list_and_no_interval_is_nothing() {
     assert!(RangeSet::new(&byte(), [ends(-100, 100)]).unwrap().is_all());
-    assert!(RangeSet::new(&byte(), [Ok(Ends::default())]).unwrap().is_all());
+    assert!(RangeSet::new(&byte(), [Ok(Bounds::default())]).unwrap().is_all());
     assert!(
         !RangeSet::new(&byte(), [ends(-100, 100), ends(1, 1)]).unwrap().is_all(),
         "cells are wanted twice"
@@ -83,9 +83,9 @@ fn the_whole_domain_is_no_list_and_no_interval_is_nothing() {
 #[test]
 fn values_that_cannot_be_compared_and_values_of_another_size_are_refused() {
     let real = Dimension::new("x", 0f32..=1.0);
-    let nan = Ends { low: Some(f32::NAN.to_le_bytes().into()), high: None };
+    let nan = Bounds { low: Some(f32::NAN.to_le_bytes().into()), high: None };
     assert!(matches!(RangeSet::new(&real, [Ok(nan)]), Err(QueryError::RangeType { .. })));
-    let long = Ends { low: Some(vec![0; 8]), high: None };
+    let long = Bounds { low: Some(vec![0; 8]), high: None };
     assert!(matches!(RangeSet::new(&real, [Ok(long)]), Err(QueryError::RangeType { .. })));
     assert!(matches!(RangeSet::new(&byte(), [ends(3, 2)]), Err(QueryError::InvertedRange { .. })));
     assert_eq!(RangeSet::new(&byte(), [ends(101, 120)]).unwrap().len(&byte()), Some(0));
@@ -138,7 +138,7 @@ proptest! {
 fn bytes_that_are_no_values_may_overlap_a_set_but_are_not_inside_it() {
     let set = RangeSet::new(&byte(), [ends(1, 5)]).unwrap();
     assert!(set.overlaps(&byte(), &[2, 0], &[3, 0]) && !set.covers(&byte(), &[2, 0], &[3, 0]));
-    let long = Ends { low: Some(vec![0; 2]), high: None };
+    let long = Bounds { low: Some(vec![0; 2]), high: None };
     assert!(matches!(RangeSet::ALL.narrowed(&byte(), &long), Err(QueryError::RangeType { .. })));
 }
 
@@ -157,7 +157,7 @@ fn a_set_wants_a_coordinate_of_each_cell() {
 fn dates_are_sets_of_integers() {
     let day = Dimension::new("day", 0i64..=1000).with_datatype(Datatype::DatetimeDay);
     let at = |value: i64| {
-        Ok(Ends { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
+        Ok(Bounds { low: Some(value.to_le_bytes().into()), high: Some(value.to_le_bytes().into()) })
     };
     let set = RangeSet::new(&day, [at(5), at(4), at(7)]).unwrap().merged(&day).unwrap();
     assert_eq!(set.ordinals(&day), Some(vec![(4, 5), (7, 7)]));

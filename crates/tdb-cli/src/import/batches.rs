@@ -8,7 +8,7 @@ mod new;
 use std::io::{Read as _, Write};
 use std::sync::Arc;
 
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, is_free};
+use tdb_array::{ArraySchema, ArrayType, ArrayWriter, is_vacant};
 use tdb_arrow::Mapping;
 use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{Format, Source, Spans, Subarray, append};
@@ -46,7 +46,7 @@ pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
     }
     let file = BatchFile::new(args)?;
     let storage = stores.storage(&args.array)?;
-    let free = is_free(&storage).unwrap_or(false);
+    let free = is_vacant(&storage).unwrap_or(false);
     if args.force || free { file.create(storage, !free, out, err) } else { file.append(&storage, out) }
 }
 

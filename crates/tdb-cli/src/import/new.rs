@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tdb_array::{ArraySchema, Error, WriteError, WriteStorage, is_free};
+use tdb_array::{ArraySchema, Error, WriteError, WriteStorage, is_vacant};
 use tdb_text::json::Json;
 use tdb_text::schema::{self, At};
 
@@ -64,7 +64,7 @@ pub(super) fn create(
         // The array that is there is removed first: a file that is wrong somewhere must not cost
         // it.
         if let Source::Table(tables) = source
-            && !is_free(&storage).unwrap_or(false)
+            && !is_vacant(&storage).unwrap_or(false)
         {
             args.check_tables(tables, Conversion::of_new(&described.schema, &inferred))?;
         }
@@ -91,7 +91,7 @@ impl ImportArgs {
     /// Whether another process has made the array since this one looked for it. Then its cells are
     /// added, and a note says so.
     pub(super) fn comes_late(&self, storage: &Arc<dyn WriteStorage>, err: &mut dyn Write) -> bool {
-        let late = !self.force && !is_free(storage).unwrap_or(true);
+        let late = !self.force && !is_vacant(storage).unwrap_or(true);
         if late {
             // If standard error is closed, the cells are nevertheless added.
             let _ = writeln!(

@@ -18,11 +18,11 @@ use super::known::{Finding, FindingValues, known};
 use super::rectangles::{self, dimensions, leaf};
 use super::report::{Check, Problem};
 use crate::coordinate::show_value;
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
 use crate::order::hilbert::Curve;
 use crate::ranges::is_value;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::write::{CheckedColumn, GlobalOrder};
 
 /// Coordinates of a cell, one for each dimension.
@@ -68,7 +68,7 @@ impl Verifier {
         &mut self,
         fragment: &Fragment,
         whole: Option<&[FieldStatistics]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) {
         let rtree = self.check(fragment.stored_rtree(&self.context)).0;
         if let Some(rtree) = &rtree {

@@ -14,10 +14,10 @@ use super::report::Problem;
 use super::statistics::{StoredStatistics, Subject, of_fragment};
 use crate::Error;
 use crate::buffers::VarTile;
+use crate::decode_buffers::PooledBuffers;
 use crate::facts::Rule;
 use crate::fragment::{Fragment, TileFile};
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::write::{BoxPlan, CheckedColumn, TileCells, TileGrid, TileStatistics};
 
 /// The cells of a decoded tile.
@@ -96,7 +96,7 @@ impl Verifier {
             self.files_of(fragment, &field, tiles, &mut names);
         }
         self.system_files(fragment, tiles, &mut names);
-        let mut worker = Worker::default();
+        let mut worker = PooledBuffers::default();
         if !fragment.is_dense() {
             self.coordinates(fragment, whole, &mut worker);
         }
@@ -250,7 +250,7 @@ impl Verifier {
         mut column: Column<'_>,
         grid: Option<&TileGrid>,
         whole: Option<&[FieldStatistics]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) {
         let mut complete = true;
         let codes = self.codes_of(fragment, &column);
@@ -319,7 +319,7 @@ impl Verifier {
         fragment: &Fragment,
         column: &mut Column<'_>,
         (tile, cells): (usize, usize),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> bool {
         if !column.readable {
             return false;

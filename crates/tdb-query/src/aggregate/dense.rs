@@ -7,18 +7,18 @@
 use tdb_codec::{to_u64, to_usize};
 
 use super::tally::{Tally, WantedField};
-use crate::asked::Ends;
 use crate::condition::{Columns, Program, Sources, Verdict};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::dense::boxes::Box;
 use crate::dense::condition::{Lacking, MatchField, Matcher};
 use crate::dense::sources::Written;
 use crate::dense::{Space, region::Region};
 use crate::dense::{fragment_box, intersect, overlays};
 use crate::plan::Plan;
-use crate::storage::Needs;
+use crate::requested::Bounds;
+use crate::storage::ReadSet;
 use crate::stream::{self, Allowance};
-use crate::worker::Worker;
 use crate::{OrInternal, Result, parallel};
 
 /// The fields of the aggregates, and whether each is still open: the tallies of the others are
@@ -69,7 +69,7 @@ pub(super) fn run(
     // Only places where something was written have values to look at.
     let mut plan = plan.clone();
     for (dimension, range) in written.into_iter().enumerate() {
-        plan = plan.narrowed(dimension, &Ends { low: Some(range.low), high: Some(range.high) })?;
+        plan = plan.narrowed(dimension, &Bounds { low: Some(range.low), high: Some(range.high) })?;
     }
     let plan = &plan;
     let mut open = vec![true; wanted.len()];
@@ -121,12 +121,12 @@ fn scan(
         (index.collect::<Vec<u64>>(), part)
     });
     let parts: Vec<(Vec<u64>, Region)> = parts.collect();
-    if let Some(ahead) = &context.ahead {
-        let needs =
-            needs(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
-        plan.fetch_if_it_fits(ahead, &needs);
+    if let Some(prefetched) = &context.prefetched {
+        let read_set =
+            read_set(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
+        plan.fetch_if_it_fits(prefetched, &read_set);
     }
-    let of_part = |(index, part): (Vec<u64>, Region), worker: &mut Worker| {
+    let of_part = |(index, part): (Vec<u64>, Region), worker: &mut PooledBuffers| {
         let mut mask = vec![0u8; part.cells()];
         written.paint(&part, &mut mask)?;
         of_part(
@@ -139,24 +139,25 @@ fn scan(
             worker,
         )
     };
-    let workers = Worker::sharing(context.threads, parts.len());
+    let workers = PooledBuffers::sharing(context.threads, parts.len());
     parallel::run(context.threads, parts, workers, of_part)?.into_iter().try_for_each(add)
 }
 
 /// The byte ranges that looking at the parts reads, as far as statistics are not enough.
-fn needs(
+fn read_set(
     space: &Space,
     matcher: &Matcher<'_>,
     condition: Option<&Matcher<'_>>,
     OpenFields { wanted, open }: OpenFields<'_>,
     parts: &[(Vec<u64>, Region)],
     context: &Context,
-) -> Result<Needs> {
-    let mut needs = Needs::default();
-    let mut worker = Worker::default();
+) -> Result<ReadSet> {
+    let mut read_set = ReadSet::default();
+    let mut worker = PooledBuffers::default();
     for (index, part) in parts {
-        let mut add =
-            |own: &MatchField<'_>| own.sources.need(context, (part, None), (index, &part.bounds), &mut needs);
+        let mut add = |own: &MatchField<'_>| {
+            own.sources.need(context, (part, None), (index, &part.bounds), &mut read_set)
+        };
         let mut verdict = Verdict::All;
         if let Some(condition) = condition {
             let columns = condition.columns(index, part, &mut worker);
@@ -176,7 +177,7 @@ fn needs(
             }
         }
     }
-    Ok(needs)
+    Ok(read_set)
 }
 
 /// Whether a box of whole tiles lies in the domain: statistics of tiles at the end of the domain
@@ -255,7 +256,7 @@ fn of_part(
     OpenFields { wanted, open }: OpenFields<'_>,
     (index, part): (&[u64], &Region),
     mut mask: Vec<u8>,
-    worker: &mut Worker,
+    worker: &mut PooledBuffers,
 ) -> Result<Tallies> {
     let mut found = Tallies::nothing(wanted);
     if !mask.contains(&1) {

@@ -114,8 +114,8 @@ pub(crate) fn run(
     let (program, wanted, field_positions) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory)?;
-    if let Some(ahead) = &plan.array.context().ahead {
-        prefetch_sections(&plan, ahead);
+    if let Some(prefetched) = &plan.array.context().prefetched {
+        prefetch_sections(&plan, prefetched);
     }
     let (count, tallies) = match plan.array.schema().array_type {
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
@@ -165,8 +165,8 @@ fn resolve(plan: &Plan, aggregates: &[Aggregate]) -> Result<Resolved> {
                 let error = AggregateError::NotOrdered { aggregate: aggregate(), cells: cells() };
                 return Err(QueryError::Aggregate(error).into());
             }
-            AggregateFunction::Sum | AggregateFunction::Mean => slot.needs.sum = true,
-            AggregateFunction::Min | AggregateFunction::Max => slot.needs.extremes = true,
+            AggregateFunction::Sum | AggregateFunction::Mean => slot.required.sum = true,
+            AggregateFunction::Min | AggregateFunction::Max => slot.required.extremes = true,
             AggregateFunction::Count | AggregateFunction::NullCount => {}
         }
         field_positions.push(Some(position));

@@ -13,6 +13,7 @@ use tdb_codec::{to_u64, to_usize};
 use super::tally::{Tally, WantedField};
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Columns, Program, Sources, TileColumns, Verdict};
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
 use crate::sparse::candidate::{
@@ -25,7 +26,6 @@ use crate::sparse::select::{CoordinateUse, select_in};
 use crate::sparse::selection::TileSelection;
 use crate::sparse::{prefetch, replaced_among};
 use crate::stream::{self, Allowance};
-use crate::worker::Worker;
 use crate::{Error, OrInternal, QueryError, Result, parallel};
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are
@@ -53,7 +53,7 @@ pub(super) trait Taker {
     fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool>;
 
     /// Takes the selected cells of some tiles. If it fails, it has taken none.
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()>;
+    fn take(&mut self, selections: Vec<TileSelection>, cache: &DecodeCache<'_>) -> Result<()>;
 }
 
 /// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker
@@ -64,15 +64,16 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let condition = condition.as_ref();
     let Tiles { free, overlapping, all_overlap } = tiles(plan, condition, taker)?;
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let of_free = |plan: &Plan, free: Vec<Candidate>, keep: &DecodeCache<'_>| -> Result<Vec<TileSelection>> {
-        let selections = select_in(plan, free, CoordinateUse::Skip, filter, keep)?;
-        let selections = match surviving(plan, &selections, None, keep)? {
-            Some(held) => narrow(selections, &held, keep)?,
-            None => selections,
+    let of_free =
+        |plan: &Plan, free: Vec<Candidate>, cache: &DecodeCache<'_>| -> Result<Vec<TileSelection>> {
+            let selections = select_in(plan, free, CoordinateUse::Skip, filter, cache)?;
+            let selections = match surviving(plan, &selections, None, cache)? {
+                Some(held) => narrow(selections, &held, cache)?,
+                None => selections,
+            };
+            prefetch::columns(plan, &plan.scanned, &selections, cache)?;
+            Ok(selections)
         };
-        prefetch::columns(plan, &plan.scanned, &selections, keep)?;
-        Ok(selections)
-    };
     let note = |older: usize| {
         // A tile that is not compared may hold a cell twice itself.
         if all_overlap {
@@ -80,27 +81,27 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         }
     };
     let Some(memory) = memory else {
-        let keep = DecodeCache::scanned(plan);
-        let mut selections = of_free(plan, free, &keep)?;
-        let Newest { cells, older } = newest(plan, overlapping, condition, &keep)?;
+        let cache = DecodeCache::scanned(plan);
+        let mut selections = of_free(plan, free, &cache)?;
+        let Newest { cells, older } = newest(plan, overlapping, condition, &cache)?;
         note(older);
         selections.extend(cells);
-        return taker.take(selections, &keep);
+        return taker.take(selections, &cache);
     };
     let mut whole = plan.clone();
     let listed = free.len().saturating_add(overlapping.len()).saturating_mul(size_of::<Candidate>());
-    whole.share.beside = whole.share.beside.saturating_add(to_u64(listed)).saturating_add(held);
+    whole.scope.overhead = whole.scope.overhead.saturating_add(to_u64(listed)).saturating_add(held);
     let overlapping_part = (!overlapping.is_empty()).then(|| {
         let mut tiles: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         overlapping.iter().for_each(|own| tiles.entry(own.fragment).or_default().push(own.tile));
         tiles.values_mut().for_each(|own| own.sort_unstable());
         let mut part = whole.clone();
-        part.share.tiles = Some(Arc::new(tiles));
+        part.scope.tiles = Some(Arc::new(tiles));
         part
     });
     let disjoint = stream::for_each_group(&whole, memory, free, |part, group| {
-        let keep = DecodeCache::scanned(part);
-        taker.take(of_free(part, group, &keep)?, &keep)
+        let cache = DecodeCache::scanned(part);
+        taker.take(of_free(part, group, &cache)?, &cache)
     });
     // The least memory that an error names must be enough for both.
     disjoint.map_err(|error| match &overlapping_part {
@@ -123,9 +124,9 @@ fn take_newest(
     taker: &mut dyn Taker,
 ) -> Result<usize> {
     let mut take = |part: &Plan, candidates: Vec<Candidate>| {
-        let keep = DecodeCache::scanned(part);
-        let Newest { cells, older } = newest(part, candidates, condition, &keep)?;
-        taker.take(cells, &keep).map(|()| older)
+        let cache = DecodeCache::scanned(part);
+        let Newest { cells, older } = newest(part, candidates, condition, &cache)?;
+        taker.take(cells, &cache).map(|()| older)
     };
     match stream::at_once(plan, memory, &overlapping)? {
         Some(part) => match take(&part, overlapping) {
@@ -174,7 +175,7 @@ fn tiles(plan: &Plan, condition: Option<&Sources<'_>>, taker: &mut dyn Taker) ->
         let inside =
             lies_inside(plan, domain.iter().map(|range| (range.low.as_slice(), range.high.as_slice())));
         // The statistics of a fragment do not describe a part that is made of some of its tiles.
-        let all = plan.share.tiles.is_none();
+        let all = plan.scope.tiles.is_none();
         all_overlap &= !disjoint;
         if disjoint && all && inside && !deletes && !filters_time(plan, fragment) {
             match holds(&|condition| condition.fragment_verdict(0, index))? {
@@ -242,16 +243,16 @@ impl Taker for Totals<'_> {
         Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).transpose()?.is_some())
     }
 
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()> {
+    fn take(&mut self, selections: Vec<TileSelection>, cache: &DecodeCache<'_>) -> Result<()> {
         let (sources, wanted) = (self.sources, self.wanted);
         // An estimate of the work.
         let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
         let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
         let threads = parallel::worth(self.threads, bytes);
-        let tally = |selection: TileSelection, worker: &mut Worker| {
-            Ok((to_u64(selection.len()), of_selection(sources, wanted, &selection, keep, worker)?))
+        let tally = |selection: TileSelection, worker: &mut PooledBuffers| {
+            Ok((to_u64(selection.len()), of_selection(sources, wanted, &selection, cache, worker)?))
         };
-        let workers = Worker::sharing(self.threads, selections.len());
+        let workers = PooledBuffers::sharing(self.threads, selections.len());
         let found = parallel::run(threads, selections, workers, tally)?;
         found.into_iter().try_for_each(|(cells, more)| self.add(cells, more))
     }
@@ -275,7 +276,7 @@ fn newest(
     if selections.is_empty() {
         return Ok(Newest { cells: selections, older: 0 });
     }
-    kept.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
+    kept.reserve_cells(to_u64(selections.iter().map(TileSelection::len).sum()))?;
     let replaced = replaced_among(plan, &selections)?;
     let older = replaced.len();
     let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::len).sum()]);
@@ -327,11 +328,11 @@ fn of_selection(
     sources: &Sources<'_>,
     wanted: &[WantedField],
     selection: &TileSelection,
-    keep: &DecodeCache<'_>,
-    worker: &mut Worker,
+    cache: &DecodeCache<'_>,
+    worker: &mut PooledBuffers,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;
-    let mut columns = SelectedColumns::new(sources, selection, keep, worker)?;
+    let mut columns = SelectedColumns::new(sources, selection, cache, worker)?;
     let mut tallies = Vec::with_capacity(wanted.len());
     for (index, field) in wanted.iter().enumerate() {
         // For a whole tile, statistics may be enough for one field and not for another.
@@ -352,7 +353,7 @@ fn of_selection(
 pub(super) struct SelectedColumns<'s> {
     program: &'s Program,
     selection: &'s TileSelection,
-    keep: &'s DecodeCache<'s>,
+    cache: &'s DecodeCache<'s>,
     mask: Vec<u8>,
     columns: TileColumns<'s>,
 }
@@ -361,8 +362,8 @@ impl<'s> SelectedColumns<'s> {
     pub(super) fn new(
         sources: &'s Sources<'_>,
         selection: &'s TileSelection,
-        keep: &'s DecodeCache<'_>,
-        worker: &'s mut Worker,
+        cache: &'s DecodeCache<'_>,
+        worker: &'s mut PooledBuffers,
     ) -> Result<Self> {
         let TileSelection { fragment, tile, tile_cells, .. } = *selection;
         let mut mask = vec![u8::from(selection.cells.is_none()); tile_cells];
@@ -370,7 +371,7 @@ impl<'s> SelectedColumns<'s> {
             *mask.get_mut(index_of(*cell)).or_internal("a selected cell is not in its tile")? = 1;
         }
         let columns = sources.tile(fragment, tile, tile_cells, worker)?;
-        Ok(Self { program: sources.program, selection, keep, mask, columns })
+        Ok(Self { program: sources.program, selection, cache, mask, columns })
     }
 
     /// The number of selected cells.
@@ -390,7 +391,7 @@ impl<'s> SelectedColumns<'s> {
         let program =
             self.program.fields.get(field).or_internal("a program has no field with this number")?;
         let size = program.spec.cell_size;
-        if let Some(kept) = self.keep.take_selected(selection, program.kind) {
+        if let Some(kept) = self.cache.take_selected(selection, program.kind) {
             return Ok(Some(run(kept.view().complete(selection.len(), size)?, selection.len(), None)));
         }
         let Some(view) = self.columns.column(field, &self.mask)? else { return Ok(None) };

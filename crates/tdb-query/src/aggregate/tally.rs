@@ -15,12 +15,12 @@ use crate::{Error, OrInternal, Result};
 #[derive(Debug)]
 pub(super) struct WantedField {
     pub(super) spec: ColumnSpec,
-    pub(super) needs: Needs,
+    pub(super) required: Required,
 }
 
 /// The parts of a field's tally that its aggregates need, in addition to the number of nulls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Needs {
+pub(super) struct Required {
     pub(super) sum: bool,
     pub(super) extremes: bool,
 }
@@ -48,7 +48,7 @@ pub(super) enum Sum {
 
 impl WantedField {
     pub(super) fn new(spec: ColumnSpec) -> Self {
-        Self { spec, needs: Needs::default() }
+        Self { spec, required: Required::default() }
     }
 
     /// Whether cells are single numbers.
@@ -96,12 +96,12 @@ impl WantedField {
         let count = some.map_or(cells, <[u32]>::len);
         tally.valid = to_u64(count);
         tally.nulls = to_u64(all - count);
-        let Needs { sum, extremes } = self.needs;
+        let Required { sum, extremes } = self.required;
         if count == 0 || !(sum || extremes) {
             return Ok(tally);
         }
         if self.is_number() {
-            let visitor = TallyNumbers { view, cells, some, needs: self.needs };
+            let visitor = TallyNumbers { view, cells, some, required: self.required };
             (tally.total, tally.extremes, tally.has_nan) = self.spec.datatype.physical().visit(visitor)?;
             return Ok(tally);
         }
@@ -125,10 +125,10 @@ impl WantedField {
         let nulls = if self.spec.nullable { exact.nulls? } else { 0 };
         let mut tally = self.nothing();
         (tally.nulls, tally.valid) = (nulls, to_u64(cells).checked_sub(nulls)?);
-        if self.needs.sum {
+        if self.required.sum {
             tally.total = Sum::Integer(exact.sum.filter(|_| matches!(tally.total, Sum::Integer(_)))?);
         }
-        if self.needs.extremes && tally.valid > 0 {
+        if self.required.extremes && tally.valid > 0 {
             tally.extremes = exact.extremes.clone()?;
         }
         Some(tally)
@@ -252,7 +252,7 @@ struct TallyNumbers<'a> {
     cells: usize,
     /// The numbers of the cells that count; `None` for all.
     some: Option<&'a [u32]>,
-    needs: Needs,
+    required: Required,
 }
 
 impl PhysicalVisitor for TallyNumbers<'_> {
@@ -261,8 +261,8 @@ impl PhysicalVisitor for TallyNumbers<'_> {
     fn visit<T: Native>(self) -> Self::Output {
         let values = self.view.numbers::<T>(self.cells, self.some)?;
         let values = values.as_ref();
-        let total = if self.needs.sum { total(values)? } else { nothing::<T>() };
-        if !self.needs.extremes {
+        let total = if self.required.sum { total(values)? } else { nothing::<T>() };
+        if !self.required.extremes {
             return Ok((total, None, false));
         }
         let has_nan = T::PHYSICAL.is_float() && !values.iter().all(is_number);

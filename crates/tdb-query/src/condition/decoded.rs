@@ -7,8 +7,8 @@ use tdb_codec::{Buffer, to_u64};
 use crate::Result;
 use crate::buffers::{VarTile, index_of};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 
 /// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer
 /// before.
@@ -36,12 +36,12 @@ impl Decoded {
         (tile, cells): (usize, usize),
         coded: bool,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Self> {
         if coded && tiles.may_have_codes() {
             let mut coded = core::mem::take(&mut worker.coded);
             if tiles.decode_codes(context, tile, cells, &mut coded, worker)? {
-                let mut values = worker.room(coded.values.len())?;
+                let mut values = worker.take_buffer(coded.values.len())?;
                 values.as_mut_slice().copy_from_slice(&coded.values);
                 context.counters.copied(coded.values.len());
                 let (mut offsets, codes) =
@@ -64,7 +64,7 @@ impl Decoded {
     }
 
     /// Gives the memory to the worker, for later tiles.
-    pub(crate) fn give_back(self, worker: &mut Worker) {
+    pub(crate) fn give_back(self, worker: &mut PooledBuffers) {
         match (self.offsets, self.codes) {
             (None, _) => worker.give_back(self.values),
             (Some(offsets), None) => worker.strings = VarTile { offsets, values: self.values },

@@ -10,13 +10,13 @@ use tdb_schema::FieldKind;
 
 use super::evaluate::Test;
 use super::resolve::{Node, Program, ProgramField};
-use crate::asked::Ends;
 use crate::coordinate::integer;
+use crate::requested::Bounds;
 
 impl Program {
     /// Takes comparisons of dimensions out of a query's condition, if each of its cells must
     /// satisfy them: dimensions, and intervals of coordinates.
-    pub(crate) fn take_intervals(&mut self) -> Vec<(usize, Ends)> {
+    pub(crate) fn take_intervals(&mut self) -> Vec<(usize, Bounds)> {
         let mut taken = Vec::new();
         if let Some(root) = self.roots.first_mut() {
             take(root, &self.fields, &mut taken);
@@ -31,7 +31,7 @@ impl Program {
 }
 
 /// Takes comparisons out of a node. A node without the rest becomes a conjunction without parts.
-fn take(node: &mut Node, fields: &[ProgramField], taken: &mut Vec<(usize, Ends)>) {
+fn take(node: &mut Node, fields: &[ProgramField], taken: &mut Vec<(usize, Bounds)>) {
     if let Some(own) = interval(node, fields) {
         taken.push(own);
         *node = Node::All(Vec::new());
@@ -43,7 +43,7 @@ fn take(node: &mut Node, fields: &[ProgramField], taken: &mut Vec<(usize, Ends)>
 }
 
 /// The dimension and the coordinates that a test allows.
-fn interval(node: &Node, fields: &[ProgramField]) -> Option<(usize, Ends)> {
+fn interval(node: &Node, fields: &[ProgramField]) -> Option<(usize, Bounds)> {
     let Node::Test { field, test: Test::Number { comparison, operand, physical } } = node else {
         return None;
     };
@@ -66,5 +66,5 @@ fn interval(node: &Node, fields: &[ProgramField]) -> Option<(usize, Ends)> {
         Comparison::Equal => (Some(operand.clone()), Some(operand.clone())),
         _ => return None,
     };
-    Some((dimension, Ends { low, high }))
+    Some((dimension, Bounds { low, high }))
 }

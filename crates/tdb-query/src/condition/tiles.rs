@@ -14,14 +14,14 @@ use super::evaluate::Columns;
 use super::prune::Verdict;
 use super::resolve::{Program, ProgramField};
 use super::view::ColumnView;
+use crate::batch_scope::BatchScope;
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
-use crate::share::BatchScope;
 use crate::statistics::{Exact, Statistics, Whole};
-use crate::storage::Needs;
+use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// The internal error of a field that the program does not have.
@@ -39,7 +39,7 @@ pub(crate) struct Sources<'a> {
     fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<FieldSource>>>,
     /// The memory that opening a field is charged to.
-    share: BatchScope,
+    scope: BatchScope,
 }
 
 /// A program's field in one fragment.
@@ -74,12 +74,12 @@ enum TileFacts {
 impl<'a> Sources<'a> {
     pub(crate) fn new(context: &'a Context, program: &'a Program, fragments: &'a [Arc<Fragment>]) -> Self {
         let opened = fragments.iter().map(|_| OnceLock::new()).collect();
-        Self { context, program, fragments, opened, share: BatchScope::default() }
+        Self { context, program, fragments, opened, scope: BatchScope::default() }
     }
 
     /// Charges the statistics of fragments that it holds to a read's memory.
     pub(crate) fn within(mut self, share: &BatchScope) -> Self {
-        self.share = share.clone();
+        self.scope = share.clone();
         self
     }
 
@@ -213,12 +213,12 @@ impl<'a> Sources<'a> {
         &self,
         field: usize,
         (fragment, tile): (usize, usize),
-        needs: &mut Needs,
+        read_set: &mut ReadSet,
     ) -> Result<()> {
         let source = self.open(fragment)?.get(field).or_internal(NO_FIELD)?;
         let fragment = fragment_of(self.fragments, fragment)?;
         let Some(own) = source.own else { return Ok(()) };
-        source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut needs.ranges)
+        source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut read_set.ranges)
     }
 
     /// The columns of one tile.
@@ -227,7 +227,7 @@ impl<'a> Sources<'a> {
         fragment: usize,
         tile: usize,
         cells: usize,
-        worker: &'s mut Worker,
+        worker: &'s mut PooledBuffers,
     ) -> Result<TileColumns<'s>> {
         let sources = self.open(fragment)?;
         let decoded = sources.iter().map(|_| None).collect();
@@ -259,7 +259,7 @@ impl<'a> Sources<'a> {
                         && (field.spec.nullable || !own.nullable) =>
                 {
                     let statistics = Statistics::load(self.context, fragment, &own)?;
-                    if self.share.spare(statistics.held()) {
+                    if self.scope.try_reserve_optional(statistics.held()) {
                         source.facts = TileFacts::Statistics(Box::new(statistics));
                     }
                 }
@@ -317,7 +317,7 @@ pub(crate) struct TileColumns<'s> {
     /// Whether coordinates are decoded in all chunks, because cells that no test needs will be
     /// looked at.
     whole: bool,
-    worker: &'s mut Worker,
+    worker: &'s mut PooledBuffers,
     decoded: Vec<Option<Decoded>>,
 }
 
@@ -361,7 +361,7 @@ impl Columns for TileColumns<'_> {
             // limited, before.
             match program.spec.cell_size {
                 Some(size) => {
-                    decoded.values = worker.room(context.tile_len(cells, size)?)?;
+                    decoded.values = worker.take_buffer(context.tile_len(cells, size)?)?;
                     let out = decoded.values.as_mut_slice();
                     let any = |bytes| looks(all || wanted(mask, size, &bytes));
                     tiles.decode_fixed(context, tile, out, any, worker)?;

@@ -17,9 +17,9 @@ use super::region::Region;
 use super::sources::{FieldSources, has_wanted};
 use super::space::Space;
 use super::split_wanted;
+use crate::decode_buffers::PooledBuffers;
 use crate::plan::{MAX_CACHED_BYTES, NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};
 
 /// A decoded tile belongs to no field or region.
@@ -97,7 +97,7 @@ pub(super) fn decode(
     let mut slots = split_columns(&mut columns, rows)?;
     let jobs: Vec<(usize, usize)> =
         (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
-    let paint = |(field, tile): (usize, usize), worker: &mut Worker| {
+    let paint = |(field, tile): (usize, usize), worker: &mut PooledBuffers| {
         let (own, of) = fields.get(field).zip(tiles.get(tile)).or_internal(NO_JOB)?;
         let paint = |worker| own.paint(&plan.array, space, &of.part, worker);
         let painted = of.wanted.then(|| paint(worker)).transpose()?;
@@ -111,7 +111,7 @@ pub(super) fn decode(
         context.counters.copied(copied);
         Ok(())
     };
-    let workers = Worker::sharing(context.threads, jobs.len());
+    let workers = PooledBuffers::sharing(context.threads, jobs.len());
     parallel::run_in_order(context.threads, jobs.into_iter(), workers, paint, take)?;
     Ok(columns)
 }

@@ -13,11 +13,11 @@ use super::sources::FieldSources;
 use super::space::Space;
 use crate::buffers::{VarTile, check_room, lengths_to_offsets, split_exactly, zeroed};
 use crate::condition::{ColumnView, Columns, Program};
+use crate::decode_buffers::PooledBuffers;
 use crate::facts::{Facts, FieldFacts, Nulls};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::statistics::Statistics;
-use crate::worker::Worker;
 use crate::{OrInternal, Result, Snapshot, parallel};
 
 /// A program's fields in a dense array.
@@ -93,7 +93,7 @@ pub(super) fn mask(
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
     let threads = decode_work::threads(plan, space, regions, fields);
     let room = KeptBudget::of(plan);
-    let workers = Worker::sharing(context.threads, jobs.len());
+    let workers = PooledBuffers::sharing(context.threads, jobs.len());
     parallel::run(threads, jobs, workers, |(region, (piece, mut partial)), worker| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let part = region.part(&bounds, space.order)?;
@@ -142,7 +142,7 @@ impl<'a> Matcher<'a> {
                     // extremes are wrong.
                     let own = own.filter(|own| fragment.is_dense() && (spec.nullable || !own.nullable));
                     let loaded = own.map(|own| Statistics::load(context, fragment, &own)).transpose()?;
-                    statistics.push(loaded.filter(|loaded| plan.share.spare(loaded.held())));
+                    statistics.push(loaded.filter(|loaded| plan.scope.try_reserve_optional(loaded.held())));
                 }
             }
             fields.push(MatchField { kind, spec, sources, statistics, presence });
@@ -157,7 +157,7 @@ impl<'a> Matcher<'a> {
         index: &[u64],
         part: &Region,
         mask: &mut [u8],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Vec<Option<Painted>>> {
         let mut columns = self.columns(index, part, worker);
         self.program.apply(0, &mut columns, mask)?;
@@ -169,7 +169,7 @@ impl<'a> Matcher<'a> {
         &'s self,
         index: &'s [u64],
         part: &'s Region,
-        worker: &'s mut Worker,
+        worker: &'s mut PooledBuffers,
     ) -> PartColumns<'s> {
         let painted = self.fields.iter().map(|_| None).collect();
         let tile_cells = to_u64(self.space.tile_cells);
@@ -195,7 +195,7 @@ impl<'a> Matcher<'a> {
 pub(crate) struct PartColumns<'s> {
     matcher: &'s Matcher<'s>,
     part: &'s Region,
-    worker: &'s mut Worker,
+    worker: &'s mut PooledBuffers,
     painted: Vec<Option<Painted>>,
     facts: Vec<FieldFacts<'s>>,
 }
@@ -232,7 +232,7 @@ impl<'a> MatchField<'a> {
         array: &Snapshot,
         space: &Space,
         part: &Region,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Painted> {
         let (context, spec) = (array.context(), &self.spec);
         let cells = part.cells();

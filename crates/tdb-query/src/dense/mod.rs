@@ -66,13 +66,13 @@ use self::partial_column::{PartialCells, PartialColumn};
 use self::region::Region;
 use self::sources::Written;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
 use crate::gather::concat;
 use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::storage::Needs;
-use crate::worker::Worker;
+use crate::storage::ReadSet;
 use crate::{Cells, Column, OrInternal, Result, parallel};
 
 pub(crate) use self::boxes::{fragment_box, intersect};
@@ -178,12 +178,12 @@ fn selection(
 pub(crate) fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
     let context = plan.array.context();
     let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
-    if let Some(ahead) = context.ahead.as_ref().filter(|_| sparse().next().is_some()) {
-        let mut needs = Needs::default();
+    if let Some(prefetched) = context.prefetched.as_ref().filter(|_| sparse().next().is_some()) {
+        let mut read_set = ReadSet::default();
         for fragment in sparse() {
-            Overlay::need(context, fragment, space, &mut needs)?;
+            Overlay::need(context, fragment, space, &mut read_set)?;
         }
-        plan.fetch_if_it_fits(ahead, &needs);
+        plan.fetch_if_it_fits(prefetched, &read_set);
     }
     let load = |fragment: &Arc<Fragment>| {
         if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
@@ -244,7 +244,7 @@ fn fixed_column(
     parallel::run(
         decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
-        Worker::sharing(context.threads, regions.len()),
+        PooledBuffers::sharing(context.threads, regions.len()),
         |((region, (values, (validity, wanted))), tiles_done), worker| {
             let mut target = Target { values, validity, wanted, tiles_done };
             sources.paint_fixed(context, space, region, &spec, &mut target, worker)
@@ -279,13 +279,13 @@ fn var_column(
     let values = parallel::run(
         decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
-        Worker::sharing(context.threads, regions.len()),
+        PooledBuffers::sharing(context.threads, regions.len()),
         |((region, (lengths, (validity, wanted))), kept), worker| {
             let mut target = VarTarget::new(lengths, validity, wanted, kept);
             sources.paint_var(context, space, region, &spec, &mut target, worker)?;
             let values = target.into_values(context)?;
             // The values are held twice: as pieces, and joined.
-            plan.share.charge(to_u64(values.len()).saturating_mul(2))?;
+            plan.scope.reserve(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
         },
     )?;

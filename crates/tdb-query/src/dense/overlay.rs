@@ -11,10 +11,10 @@ use super::region::Region;
 use super::space::Space;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
-use crate::storage::Needs;
+use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// A tile or a region lacks a cell that a sparse fragment lists.
@@ -41,7 +41,7 @@ impl Overlay {
         let dimensions = space.dimensions();
         let query = space.query();
         let fields = coordinates(context, fragment, space)?;
-        let mut worker = Worker::default();
+        let mut worker = PooledBuffers::default();
         let mut tiles = Vec::new();
         for tile in tiles_meeting(context, fragment, space)? {
             let count = fragment.tile_cells(context, tile)?;
@@ -74,11 +74,11 @@ impl Overlay {
         context: &Context,
         fragment: &Fragment,
         space: &Space,
-        needs: &mut Needs,
+        read_set: &mut ReadSet,
     ) -> Result<()> {
         let fields = coordinates(context, fragment, space)?;
         for tile in tiles_meeting(context, fragment, space)? {
-            fields.iter().try_for_each(|field| field.need(context, tile, &mut needs.ranges))?;
+            fields.iter().try_for_each(|field| field.need(context, tile, &mut read_set.ranges))?;
         }
         Ok(())
     }
@@ -127,7 +127,7 @@ impl Overlay {
         tiles: &FieldTiles,
         size: usize,
         target: &mut Target<'_>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         for (tile, cells) in self.cells_in(region, bounds) {
             let mut values = zeroed(context.tile_len(tile.count, size)?)?;
@@ -158,7 +158,7 @@ impl Overlay {
         bounds: &Box,
         tiles: &FieldTiles,
         target: &mut VarTarget<'_>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let mut decoded = VarTile::default();
         for (tile, cells) in self.cells_in(region, bounds) {
@@ -202,7 +202,7 @@ fn decode_validity(
     context: &Context,
     tiles: &FieldTiles,
     tile: &OverlayTile,
-    worker: &mut Worker,
+    worker: &mut PooledBuffers,
 ) -> Result<Vec<u8>> {
     let mut valid = vec![1; tile.count];
     tiles.decode_validity(context, tile.tile, &mut valid, |_| true, worker)?;

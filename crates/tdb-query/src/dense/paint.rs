@@ -11,8 +11,8 @@ use super::space::Space;
 use super::tile_part::TilePart;
 use crate::buffers::{VarTile, fill_cells, room_for};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::spec::ColumnSpec;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, QueryError, Result};
 
 /// A tile of variable length lacks values of cells that it has.
@@ -172,7 +172,7 @@ impl FieldSources<'_> {
         region: &Region,
         spec: &ColumnSpec,
         target: &mut Target<'_>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
         let mut tiles_done = target.tiles_done.iter();
@@ -216,7 +216,7 @@ impl FieldSources<'_> {
         region: &Region,
         spec: &ColumnSpec,
         target: &mut VarTarget<'_>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         // The fill value is stored once, at the start.
         target.arena.extend_from_slice(&spec.fill);

@@ -57,7 +57,10 @@ pub(super) struct KeptBudget {
 
 impl KeptBudget {
     pub(super) fn of(plan: &Plan) -> Self {
-        Self { most: if plan.share.room.is_some() { 0 } else { MAX_CACHED_BYTES }, held: AtomicU64::new(0) }
+        Self {
+            most: if plan.scope.reservation.is_some() { 0 } else { MAX_CACHED_BYTES },
+            held: AtomicU64::new(0),
+        }
     }
 
     /// Whether there is room at all.
@@ -65,7 +68,7 @@ impl KeptBudget {
         self.most > 0
     }
 
-    fn reserve(&self, bytes: u64) -> bool {
+    fn try_reserve(&self, bytes: u64) -> bool {
         let more = bytes.saturating_add(CACHED_COLUMN_BYTES);
         let after = |held: u64| held.checked_add(more).filter(|after| *after <= self.most);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, after).is_ok()
@@ -139,7 +142,7 @@ impl PartialColumnPart<'_> {
             PartialCellsPart::Var(kept) => {
                 // The map of several ranges is a list of them, which is held for each tile.
                 let is_box = matches!(map, CellMap::Box(_));
-                let fits = |own: &Painted| is_box && room.reserve(to_u64(own.held()));
+                let fits = |own: &Painted| is_box && room.try_reserve(to_u64(own.held()));
                 let own = if own.as_ref().is_some_and(|own| wanted && fits(own)) { own.take() } else { None };
                 let number = self.tiles_done.len();
                 self.tiles_done.push(own.is_some());
@@ -197,10 +200,10 @@ mod tests {
     #[test]
     fn pieces_are_kept_until_the_room_is_taken_and_each_counts_more_than_its_bytes() {
         let room = KeptBudget { most: 2 * (1000 + CACHED_COLUMN_BYTES) + 10, held: AtomicU64::new(0) };
-        assert!(room.any() && room.reserve(1000) && room.reserve(1000));
-        assert!(!room.reserve(0), "the next piece has no room for what it takes besides its bytes");
-        assert!(!room.reserve(u64::MAX));
+        assert!(room.any() && room.try_reserve(1000) && room.try_reserve(1000));
+        assert!(!room.try_reserve(0), "the next piece has no room for what it takes besides its bytes");
+        assert!(!room.try_reserve(u64::MAX));
         let none = KeptBudget { most: 0, held: AtomicU64::new(0) };
-        assert!(!none.any() && !none.reserve(0));
+        assert!(!none.any() && !none.try_reserve(0));
     }
 }

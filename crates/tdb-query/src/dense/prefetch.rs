@@ -12,7 +12,7 @@ use super::split_wanted;
 use crate::context::Context;
 use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
-use crate::storage::Needs;
+use crate::storage::ReadSet;
 use crate::{OrInternal, Result};
 
 /// Fetches what the columns of the result are read from where a condition left cells, and where
@@ -25,11 +25,11 @@ pub(super) fn columns(
     partial: &[PartialColumn],
 ) -> Result<()> {
     let context = plan.array.context();
-    let Some(ahead) = &context.ahead else { return Ok(()) };
+    let Some(prefetched) = &context.prefetched else { return Ok(()) };
     if wanted.is_none() && overlays.iter().all(Option::is_none) {
         return Ok(());
     }
-    let (schema, mut needs) = (plan.array.schema(), Needs::default());
+    let (schema, mut read_set) = (plan.array.schema(), ReadSet::default());
     for kind in plan.fields.iter().filter(|kind| matches!(kind, FieldKind::Attribute(_))) {
         let field = schema.field_of(*kind).or_internal(NO_FIELD)?;
         let spec = ColumnSpec::new(schema, &field);
@@ -45,11 +45,11 @@ pub(super) fn columns(
             let mut tiles_done = tiles_done.iter();
             space.for_each_tile(region, |index, _, bounds| match tiles_done.next() {
                 Some(true) => Ok(()),
-                _ => sources.need(context, (region, wanted), (index, &bounds), &mut needs),
+                _ => sources.need(context, (region, wanted), (index, &bounds), &mut read_set),
             })?;
         }
     }
-    plan.fetch_if_it_fits(ahead, &needs);
+    plan.fetch_if_it_fits(prefetched, &read_set);
     Ok(())
 }
 
@@ -60,14 +60,14 @@ impl FieldSources<'_> {
         context: &Context,
         (region, wanted): (&Region, Option<&[u8]>),
         (index, bounds): (&[u64], &Box),
-        needs: &mut Needs,
+        read_set: &mut ReadSet,
     ) -> Result<()> {
         for layer in self.layers_wanted(region, bounds, wanted)?.0 {
             match layer.paint(index) {
-                Paint::Tile(tiles, tile) => tiles.need(context, tile, &mut needs.ranges)?,
+                Paint::Tile(tiles, tile) => tiles.need(context, tile, &mut read_set.ranges)?,
                 Paint::Cells(tiles, overlay) => {
                     for tile in overlay.tiles_in(&layer.bounds) {
-                        tiles.need(context, tile, &mut needs.ranges)?;
+                        tiles.need(context, tile, &mut read_set.ranges)?;
                     }
                 }
                 Paint::Fill | Paint::FillCells(_) => {}

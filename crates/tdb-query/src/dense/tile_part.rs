@@ -8,8 +8,8 @@ use super::cell_map::CellMap;
 use super::region::Region;
 use super::space::Space;
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::tiles::{Cells, FieldTiles};
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result};
 
 /// The cells of one data tile that a region takes.
@@ -73,7 +73,7 @@ impl<'p> TilePart<'p> {
         tile: usize,
         size: usize,
         target: &mut [u8],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
         if self.by_chunk(context, space, (tiles, tile, Cells::Values, size), target, worker)? {
@@ -127,7 +127,7 @@ impl<'p> TilePart<'p> {
         tiles: &FieldTiles,
         tile: usize,
         target: &mut [u8],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         if self.by_chunk(context, space, (tiles, tile, Cells::Validity, 1), target, worker)? {
             return Ok(());
@@ -149,7 +149,7 @@ impl<'p> TilePart<'p> {
         space: &Space,
         (tiles, tile, cells, size): (&FieldTiles, usize, Cells, usize),
         target: &mut [u8],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<bool> {
         if !context.by_chunk {
             return Ok(false);
@@ -176,8 +176,12 @@ impl<'p> TilePart<'p> {
         size: usize,
         tile: usize,
         target: &mut [u8],
-        worker: &mut Worker,
-        decode: impl FnOnce(&mut Buffer, &dyn Fn(core::ops::Range<usize>) -> bool, &mut Worker) -> Result<usize>,
+        worker: &mut PooledBuffers,
+        decode: impl FnOnce(
+            &mut Buffer,
+            &dyn Fn(core::ops::Range<usize>) -> bool,
+            &mut PooledBuffers,
+        ) -> Result<usize>,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
         if to_u64(len) > context.limits.tile_bytes {

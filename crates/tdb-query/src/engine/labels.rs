@@ -9,9 +9,9 @@ use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
 use tdb_schema::{Dimension, DimensionLabel, Range};
 
 use super::run;
-use crate::asked::{Ends, Wanted};
 use crate::buffers::lengths_to_offsets;
 use crate::plan::Plan;
+use crate::requested::{Bounds, RangeRequest};
 use crate::spec::ColumnSpec;
 use crate::storage::Below;
 use crate::{Cells, Column, Error, OrInternal, Result, Snapshot, SnapshotOptions};
@@ -67,8 +67,9 @@ pub(crate) fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -
     let spec = ColumnSpec::new(array.schema(), &field);
     let domain = array.non_empty_domain();
     let range = domain.as_deref().and_then(<[Range]>::first);
-    let whole =
-        |range: &Range| Wanted::Bytes(Ends { low: Some(range.low.clone()), high: Some(range.high.clone()) });
+    let whole = |range: &Range| {
+        RangeRequest::Bytes(Bounds { low: Some(range.low.clone()), high: Some(range.high.clone()) })
+    };
     let asked = [Some(range.map(whole).into_iter().collect())];
     let cells = run(&Plan { marks: true, ..Plan::new(&array, vec![field.kind], &asked, None)? })?;
     let gap = cells.selected().and_then(|written| written.iter().position(|is_written| *is_written == 0));
@@ -96,7 +97,7 @@ impl LabelValues<'_> {
     ///
     /// Values without a position between them, or out of order, are an error, as in libtiledb:
     /// writes check only their own cells.
-    pub(crate) fn positions(&self, ends: &Ends) -> Result<Option<Ends>> {
+    pub(crate) fn positions(&self, ends: &Bounds) -> Result<Option<Bounds>> {
         if let Some(index) = self.gap {
             return Err(self.unordered(index, "was never written, but values before and after it were"));
         }
@@ -130,7 +131,7 @@ impl LabelValues<'_> {
     }
 
     /// The range of positions of ordered values that lie in a range.
-    fn between(&self, ends: &Ends) -> Result<Option<Ends>> {
+    fn between(&self, ends: &Bounds) -> Result<Option<Bounds>> {
         let is = |index: usize, end: &[u8], side: Ordering| {
             let value = self.values.cell(index).unwrap_or_default();
             Range::compare(self.label.datatype, value, end) == side
@@ -152,7 +153,7 @@ impl LabelValues<'_> {
             let ordinal = self.first.checked_add(to_u64(index));
             ordinal.and_then(|ordinal| self.positions.coordinate(ordinal)).or_internal(NO_POSITION)
         };
-        Ok(Some(Ends { low: Some(at(from)?), high: Some(at(last)?) }))
+        Ok(Some(Bounds { low: Some(at(from)?), high: Some(at(last)?) }))
     }
 
     /// The number of values at the beginning that satisfy `holds`; no later value may satisfy it.

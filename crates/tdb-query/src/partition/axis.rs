@@ -4,8 +4,8 @@
 use tdb_codec::{to_u64, to_usize};
 use tdb_schema::{Dimension, Range};
 
-use crate::asked::Ends;
 use crate::ranges::RangeSet;
+use crate::requested::Bounds;
 use crate::stream::{OrdinalAxis, last_where};
 
 /// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered
@@ -171,7 +171,7 @@ impl Texts {
     const ONE: u64 = 1 << 32;
 
     fn new<'t>(
-        asked: impl Iterator<Item = Ends>,
+        asked: impl Iterator<Item = Bounds>,
         dimension: &Dimension,
         tiles: impl Iterator<Item = &'t Range>,
     ) -> Self {
@@ -261,7 +261,7 @@ mod tests {
         let dimension = Dimension::new("x", 0i32..=99);
         let value = |value: i32| Some(value.to_le_bytes().to_vec());
         let asked =
-            [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Ends { low: value(low), high: value(high) }));
+            [(2, 3), (10, 19), (50, 50)].map(|(low, high)| Ok(Bounds { low: value(low), high: value(high) }));
         let set = RangeSet::new(&dimension, asked).unwrap().merged(&dimension).unwrap();
         let tile = Range::new(0i32.to_le_bytes(), 99i32.to_le_bytes());
         let axis = Axis::new(&dimension, &set, [&tile].into_iter()).unwrap();

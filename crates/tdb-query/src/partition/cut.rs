@@ -9,13 +9,13 @@ use tdb_codec::to_usize;
 use super::axis::Axis;
 use super::thresholds::{HEAVY, MAX_PLACES, SLACK, SLACK_OF_DENSE};
 use super::weight::Weights;
-use crate::order::Part;
-use crate::stream::{Bounds, whole};
+use crate::order::KeyPart;
+use crate::stream::{OrdinalBox, whole};
 
 /// A tile in numbers: one interval a dimension.
 #[derive(Clone, Debug)]
 pub(super) struct Item {
-    pub(super) bounds: Bounds,
+    pub(super) bounds: OrdinalBox,
     pub(super) weight: f64,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct Item {
 #[derive(Debug)]
 pub(super) struct Cutting<'a> {
     pub(super) axes: &'a [Axis],
-    pub(super) parts: &'a [Part],
+    pub(super) parts: &'a [KeyPart],
     /// Whether cells are only stored in space tiles, so that only the ends of these are good places
     /// for a cut.
     pub(super) dense: bool,
-    pub(super) done: Vec<Bounds>,
+    pub(super) done: Vec<OrdinalBox>,
 }
 
 /// An interval along a part, and the number of boxes it is to become.
@@ -40,7 +40,7 @@ struct Strip {
 
 impl Cutting<'_> {
     /// Cuts a box into at most `boxes` boxes, along a part or those after it.
-    pub(super) fn cut(&mut self, bounds: &Bounds, items: &[Item], boxes: usize, part: usize) {
+    pub(super) fn cut(&mut self, bounds: &OrdinalBox, items: &[Item], boxes: usize, part: usize) {
         let along = self.parts.get(part).filter(|_| boxes > 1);
         let axis = along.and_then(|along| Some((*along, self.axes.get(along.dimension())?)));
         let Some((along, axis)) = axis else { return self.done.push(bounds.clone()) };
@@ -88,7 +88,7 @@ fn clipped(item: &Item, axis: &Axis, dimension: usize, strip: Strip) -> Option<I
 
 struct Strips<'a> {
     axis: &'a Axis,
-    along: Part,
+    along: KeyPart,
     dense: bool,
     weights: Weights,
 }
@@ -133,7 +133,7 @@ impl Strips<'_> {
 
     /// The tile or coordinate at a number.
     fn unit(&self, (low, high): (u64, u64), number: u64) -> (u64, u64) {
-        let Some(ordinals) = self.axis.tiled().filter(|_| matches!(self.along, Part::Tile(_))) else {
+        let Some(ordinals) = self.axis.tiled().filter(|_| matches!(self.along, KeyPart::Tile(_))) else {
             return (number, number);
         };
         let before = number.checked_sub(1).filter(|before| *before >= low);
@@ -170,13 +170,13 @@ impl Strips<'_> {
     /// if nothing would be left after it.
     fn end(&self, (low, high): (u64, u64), best: u64, (done, share): (f64, f64)) -> Option<u64> {
         let ordinals = self.axis.tiled();
-        let tile = ordinals.filter(|ordinals| ordinals.has_tiles() || matches!(self.along, Part::Tile(_)));
+        let tile = ordinals.filter(|ordinals| ordinals.has_tiles() || matches!(self.along, KeyPart::Tile(_)));
         let mut places: Vec<u64> = Vec::new();
         if let Some(tile) = tile {
             places.extend(tile.tile_end(low, best, high));
             places.push(tile.tile_last(best, high));
         }
-        let tiles_only = matches!(self.along, Part::Tile(_));
+        let tiles_only = matches!(self.along, KeyPart::Tile(_));
         let slack = share * if self.dense { SLACK_OF_DENSE } else { SLACK };
         if !tiles_only {
             places.retain(|place| (self.through(*place) - done - share).abs() <= slack);
@@ -224,7 +224,13 @@ mod tests {
         Axis::dense(OrdinalAxis::new(&Dimension::new("x", 0u64..=9999).with_tile(extent)).unwrap(), 0, last)
     }
 
-    fn cut(axes: &[Axis], parts: &[Part], items: &[(Bounds, f64)], boxes: usize, dense: bool) -> Vec<Bounds> {
+    fn cut(
+        axes: &[Axis],
+        parts: &[KeyPart],
+        items: &[(OrdinalBox, f64)],
+        boxes: usize,
+        dense: bool,
+    ) -> Vec<OrdinalBox> {
         let items: Vec<Item> =
             items.iter().map(|(bounds, weight)| Item { bounds: bounds.clone(), weight: *weight }).collect();
         let bounds = axes.iter().map(Axis::bounds).collect();
@@ -236,7 +242,7 @@ mod tests {
     #[test]
     fn even_weight_is_cut_at_the_ends_of_tiles() {
         let axes = [axis(10, 99)];
-        let found = cut(&axes, &[Part::Cell(0)], &[(vec![(0, 99)], 1000.0)], 4, true);
+        let found = cut(&axes, &[KeyPart::Cell(0)], &[(vec![(0, 99)], 1000.0)], 4, true);
         let ends: Vec<u64> = found.iter().map(|bounds| bounds[0].1).collect();
         assert!(ends.len() == 4 && ends.iter().all(|end| end % 10 == 9), "{found:?}");
         assert!(found.iter().all(|bounds| bounds[0].1 - bounds[0].0 < 40), "{found:?}");
@@ -245,18 +251,18 @@ mod tests {
     #[test]
     fn a_tile_is_cut_inside_where_there_are_fewer_tiles_than_parts() {
         let axes = [axis(100, 99)];
-        let found = cut(&axes, &[Part::Cell(0)], &[(vec![(0, 99)], 1000.0)], 4, true);
+        let found = cut(&axes, &[KeyPart::Cell(0)], &[(vec![(0, 99)], 1000.0)], 4, true);
         assert_eq!(found, [[(0, 24)], [(25, 49)], [(50, 74)], [(75, 99)]]);
-        assert_eq!(cut(&axes, &[Part::Tile(0)], &[(vec![(0, 99)], 1000.0)], 4, true), [[(0, 99)]]);
+        assert_eq!(cut(&axes, &[KeyPart::Tile(0)], &[(vec![(0, 99)], 1000.0)], 4, true), [[(0, 99)]]);
     }
 
     #[test]
     fn what_is_heavy_at_one_place_is_cut_along_the_next_dimension() {
         let axes = [axis(10, 99), axis(10, 99)];
-        let parts = [Part::Cell(0), Part::Cell(1)];
+        let parts = [KeyPart::Cell(0), KeyPart::Cell(1)];
         let items = [(vec![(50, 50), (0, 99)], 900.0), (vec![(0, 99), (0, 99)], 100.0)];
         let found = cut(&axes, &parts, &items, 5, false);
-        let heavy: Vec<&Bounds> = found.iter().filter(|bounds| bounds[0] == (50, 50)).collect();
+        let heavy: Vec<&OrdinalBox> = found.iter().filter(|bounds| bounds[0] == (50, 50)).collect();
         assert_eq!((found.len(), heavy.len()), (5, 3), "{found:?}");
         assert!(found.is_sorted_by_key(|bounds| (bounds[0], bounds[1])), "{found:?}");
     }
@@ -264,9 +270,9 @@ mod tests {
     #[test]
     fn cuts_go_between_tiles_that_do_not_overlap() {
         let axes = [axis(10_000, 999)];
-        let items: Vec<(Bounds, f64)> =
+        let items: Vec<(OrdinalBox, f64)> =
             (0..40u64).map(|tile| (vec![(tile * 25, tile * 25 + 20)], 10.0)).collect();
-        let found = cut(&axes, &[Part::Cell(0)], &items, 7, false);
+        let found = cut(&axes, &[KeyPart::Cell(0)], &items, 7, false);
         assert_eq!(found.len(), 7);
         assert!(found.iter().rev().skip(1).all(|bounds| bounds[0].1 % 25 == 20), "{found:?}");
     }
@@ -274,6 +280,6 @@ mod tests {
     #[test]
     fn nothing_is_cut_where_nothing_is() {
         let axes = [axis(10, 99)];
-        assert_eq!(cut(&axes, &[Part::Cell(0)], &[], 4, false), [[(0, 99)]]);
+        assert_eq!(cut(&axes, &[KeyPart::Cell(0)], &[], 4, false), [[(0, 99)]]);
     }
 }

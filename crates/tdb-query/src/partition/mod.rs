@@ -18,16 +18,16 @@ use self::axis::Axis;
 use self::cut::{Cutting, Item};
 use self::tiles::Touched;
 use crate::Result;
-use crate::asked::Ends;
-use crate::order::{Part, parts, reals};
+use crate::order::{KeyPart, parts, reals};
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::ranges::RangeSet;
-use crate::stream::{Bounds, OrdinalAxis, bounds_of, order_of, ordinal_axes, several, volume};
+use crate::requested::Bounds;
+use crate::stream::{OrdinalAxis, OrdinalBox, bounds_of, order_of, ordinal_axes, several, volume};
 
 /// The intervals that a query asks for in each dimension, in the order they are asked for; `None`
 /// for the whole dimension.
-pub(crate) type Ranges = Vec<Option<Vec<Ends>>>;
+pub(crate) type Ranges = Vec<Option<Vec<Bounds>>>;
 
 /// The ranges of a query, checked, in the form of requested ranges.
 pub(crate) fn ranges(plan: &Plan) -> Ranges {
@@ -41,10 +41,10 @@ pub(crate) fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
     if max < 2 {
         return Ok(Vec::new());
     }
-    if let Some(ahead) = &plan.array.context().ahead
+    if let Some(prefetched) = &plan.array.context().prefetched
         && plan.array.schema().array_type == ArrayType::Sparse
     {
-        prefetch_sections(plan, ahead);
+        prefetch_sections(plan, prefetched);
     }
     let found = match plan.array.schema().array_type {
         ArrayType::Dense => dense(plan, max),
@@ -85,7 +85,7 @@ fn dense(plan: &Plan, max: usize) -> Option<Vec<Ranges>> {
 
 /// The part of a fragment's box that a query asks for, with its share of the bytes that the
 /// fragment stores.
-fn in_query(domain: &[Range], ordinal_axes: &[OrdinalAxis], all: &Bounds, stored: f64) -> Option<Item> {
+fn in_query(domain: &[Range], ordinal_axes: &[OrdinalAxis], all: &OrdinalBox, stored: f64) -> Option<Item> {
     let mut item = Item { bounds: Vec::with_capacity(ordinal_axes.len()), weight: stored };
     for ((range, ordinals), (first, last)) in domain.iter().zip(ordinal_axes).zip(all) {
         let (low, high) = (ordinals.number(&range.low)?, ordinals.number(&range.high)?);
@@ -108,7 +108,7 @@ fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
         let Some(axis) = Axis::new(dimension, set, along) else { return Ok(None) };
         axes.push(axis);
     }
-    let all: Bounds = axes.iter().map(Axis::bounds).collect();
+    let all: OrdinalBox = axes.iter().map(Axis::bounds).collect();
     let number = |(axis, (range, (first, last))): (&Axis, (&Range, &(u64, u64)))| {
         let (low, high) = (axis.number(&range.low)?, axis.number(&range.high)?);
         // Ends of rectangles that are out of order are corrected.
@@ -128,12 +128,12 @@ fn sparse(plan: &Plan, max: usize) -> Result<Option<Vec<Ranges>>> {
 
 /// The parts of the order that a sparse query may be cut along. Without an order, they are those of
 /// the tile order, since tiles are read whole.
-fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
+fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<KeyPart> {
     let schema = plan.array.schema();
     let parts = parts(schema, order_of(plan));
-    let cannot = |part: &Part| unordered.get(part.dimension()).copied().unwrap_or(false);
-    let tile = |part: &Part| match part {
-        Part::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+    let cannot = |part: &KeyPart| unordered.get(part.dimension()).copied().unwrap_or(false);
+    let tile = |part: &KeyPart| match part {
+        KeyPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
         _ => true,
     };
     match plan.order {
@@ -145,7 +145,7 @@ fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<Part> {
 }
 
 /// The ranges of a query in a box; `None` if they cannot be computed, and the query is not cut.
-fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
+fn within(plan: &Plan, axes: &[Axis], bounds: &OrdinalBox, all: &OrdinalBox) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
     for (index, (axis, (span, whole))) in axes.iter().zip(bounds.iter().zip(all)).enumerate() {
@@ -156,13 +156,13 @@ fn within(plan: &Plan, axes: &[Axis], bounds: &Bounds, all: &Bounds) -> Option<R
         let low = if span.0 == whole.0 { None } else { Some(axis.low(span.0)?) };
         let high = if span.1 == whole.1 { None } else { Some(axis.high(span.1)?) };
         let (set, dimension) = (plan.ranges.get(index)?, dimensions.get(index)?);
-        *ranges.get_mut(index)? = Some(narrowed(set, dimension, &Ends { low, high }));
+        *ranges.get_mut(index)? = Some(narrowed(set, dimension, &Bounds { low, high }));
     }
     Some(ranges)
 }
 
 /// The intersection of a set and an interval.
-fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
+fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Bounds) -> Vec<Bounds> {
     let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
     let later = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {
         (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
@@ -174,14 +174,19 @@ fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Ends) -> Vec<Ends> {
     };
     let cut = set
         .iter(dimension)
-        .map(|ends| Ends { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
+        .map(|ends| Bounds { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
     let empty =
-        |ends: &Ends| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
+        |ends: &Bounds| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
     cut.filter(|ends| !empty(ends)).collect()
 }
 
 /// The ranges at some positions of the sequences that were asked for; `None` as for [`within`].
-fn at_places(plan: &Plan, ordinal_axes: &[OrdinalAxis], bounds: &Bounds, all: &Bounds) -> Option<Ranges> {
+fn at_places(
+    plan: &Plan,
+    ordinal_axes: &[OrdinalAxis],
+    bounds: &OrdinalBox,
+    all: &OrdinalBox,
+) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
     for (index, (ordinals, (span, whole))) in ordinal_axes.iter().zip(bounds.iter().zip(all)).enumerate() {
@@ -192,7 +197,7 @@ fn at_places(plan: &Plan, ordinal_axes: &[OrdinalAxis], bounds: &Bounds, all: &B
         let ends = ordinals.at(span.0, span.1).into_iter();
         // An end without a coordinate would be open, and cells would be in two parts.
         let ends = ends.map(|(low, high)| {
-            Some(Ends { low: Some(own.coordinate(low)?), high: Some(own.coordinate(high)?) })
+            Some(Bounds { low: Some(own.coordinate(low)?), high: Some(own.coordinate(high)?) })
         });
         *ranges.get_mut(index)? = Some(ends.collect::<Option<_>>()?);
     }

@@ -1,5 +1,5 @@
 //! Asynchronous queries: steps that are repeated until everything they read has arrived
-//! (`tdb_storage::deferred::drive`).
+//! (`tdb_storage::replay::replay`).
 
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use crate::awaited::run_async;
 use crate::budget::MemoryBudget;
-use crate::deferred::{drive, yielded};
+use crate::replay::{replay, yielded};
 use crate::stream::Batches;
 use crate::{Aggregate, AggregateValue, Array, Cells, Error, Explain, Read, Result, Snapshot};
 
@@ -21,10 +21,10 @@ impl Read {
     /// for long.
     ///
     /// ```
-    /// use tdb_array::{AtOnce, LocalStorage, OpenOptions};
+    /// use tdb_array::{Immediate, LocalStorage, OpenOptions};
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
-    /// let array = OpenOptions::new().open_async(AtOnce::new(LocalStorage::new(path))).await?;
+    /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;
     /// let cells = array.read().range("rows", 1..=2).collect_async().await?;
     /// # Ok(())
     /// # }
@@ -145,12 +145,12 @@ impl Query {
             yielded().await;
         }
         let shared = self.array.context().clone();
-        let Some(deferred) = &shared.deferred else {
+        let Some(replay_storage) = &shared.replay_storage else {
             let mut query = self;
             let next = query.next();
             return Ok((query, next));
         };
-        let done = drive(deferred, shared.spawner.as_ref(), self, |query| query.next()).await;
+        let done = replay(replay_storage, shared.spawner.as_ref(), self, |query| query.next()).await;
         done.map_err(|error| Error::io(shared.describe(""), error))
     }
 
@@ -163,8 +163,8 @@ impl Query {
                 Err(error) => return Some(Err(error)),
             },
         };
-        match &self.array.context().deferred {
-            Some(deferred) => batches.try_next(deferred),
+        match &self.array.context().replay_storage {
+            Some(replay_storage) => batches.try_next(replay_storage),
             None => batches.next(),
         }
     }

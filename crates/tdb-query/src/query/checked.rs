@@ -6,10 +6,10 @@ use tdb_schema::{ArraySchema, FieldKind};
 use super::conjunction;
 use super::labels::label_dimension;
 use super::tiles::TilePart;
-use crate::asked::{Ends, Wanted};
 use crate::condition::Program;
 use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
+use crate::requested::{Bounds, RangeRequest};
 use crate::{OrInternal, QueryError, Read, Result};
 
 impl Read {
@@ -48,13 +48,13 @@ impl Read {
         let condition = conjunction(self.condition, self.narrowed);
         let condition = condition.map(|condition| Program::of_query(&condition, &self.array));
         let mut plan = plan.with_condition(condition.transpose()?)?;
-        plan.share.tiles = self.tiles.map(TilePart::into_tiles);
+        plan.scope.tiles = self.tiles.map(TilePart::into_tiles);
         Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
     }
 
     /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without
     /// ranges.
-    fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<Wanted>>>> {
+    fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<RangeRequest>>>> {
         let array = self.array.clone();
         let schema = array.schema();
         let dimensions = &schema.domain.dimensions;
@@ -80,11 +80,11 @@ impl Read {
 }
 
 /// Ranges that were checked before, in the form of requested ranges.
-fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<Wanted>>>, QueryError> {
+fn as_asked(resolved: &Ranges, dimensions: usize) -> Result<Vec<Option<Vec<RangeRequest>>>, QueryError> {
     if resolved.len() != dimensions {
         return Err(QueryError::RangeCount { given: resolved.len(), dimensions });
     }
-    let wanted = |ends: &Vec<Ends>| ends.iter().cloned().map(Wanted::Bytes).collect();
+    let wanted = |ends: &Vec<Bounds>| ends.iter().cloned().map(RangeRequest::Bytes).collect();
     Ok(resolved.iter().map(|ends| ends.as_ref().map(wanted)).collect())
 }
 

@@ -29,11 +29,11 @@ use tdb_snapshot::directory::ExactFiles;
 
 use super::Read;
 use crate::array::{Array, OpenOptions};
-use crate::asked::Ends;
-use crate::deferred::AsyncStorage;
 use crate::fragment::Fragment;
 use crate::partition::{self, Ranges};
 use crate::plan::Plan;
+use crate::replay::AsyncStorage;
+use crate::requested::Bounds;
 use crate::storage::{LocalStorage, Storage};
 use crate::{DescriptionError, QueryCondition, QueryError, Result, TimeWindow};
 
@@ -245,7 +245,7 @@ fn write_names(writer: &mut Writer, names: &[String]) {
     names.iter().for_each(|name| writer.bytes_u64(name.as_bytes()));
 }
 
-fn write_range(writer: &mut Writer, Ends { low, high }: &Ends) {
+fn write_range(writer: &mut Writer, Bounds { low, high }: &Bounds) {
     let point = low.is_some() && low == high;
     let ends = u8::from(low.is_some()) | u8::from(high.is_some()) << 1;
     writer.u8(if point { 4 } else { ends });
@@ -290,7 +290,7 @@ fn read_names(
     (0..count).map(|_| reader.string_u64(name)).collect()
 }
 
-fn read_ranges(reader: &mut Reader<'_>) -> Result<Option<Vec<Ends>>, ParseError> {
+fn read_ranges(reader: &mut Reader<'_>) -> Result<Option<Vec<Bounds>>, ParseError> {
     if !reader.bool("whether there are ranges")? {
         return Ok(None);
     }
@@ -298,12 +298,12 @@ fn read_ranges(reader: &mut Reader<'_>) -> Result<Option<Vec<Ends>>, ParseError>
     (0..count).map(|_| read_range(reader)).collect::<Result<_, ParseError>>().map(Some)
 }
 
-fn read_range(reader: &mut Reader<'_>) -> Result<Ends, ParseError> {
+fn read_range(reader: &mut Reader<'_>) -> Result<Bounds, ParseError> {
     let ends = reader.code("range ends", |code| (code <= 4).then_some(code))?;
     let low =
         matches!(ends, 1 | 3 | 4).then(|| reader.bytes_u64("range low")).transpose()?.map(<[u8]>::to_vec);
     let high = matches!(ends, 2 | 3).then(|| reader.bytes_u64("range high")).transpose()?.map(<[u8]>::to_vec);
-    Ok(Ends { high: if ends == 4 { low.clone() } else { high }, low })
+    Ok(Bounds { high: if ends == 4 { low.clone() } else { high }, low })
 }
 
 #[cfg(test)]
@@ -318,11 +318,11 @@ mod tests {
         let ranges = vec![
             None,
             Some(vec![
-                Ends { low: end(1), high: end(9) },
-                Ends { low: end(4), high: end(4) },
-                Ends { low: None, high: end(7) },
-                Ends { low: end(8), high: None },
-                Ends::default(),
+                Bounds { low: end(1), high: end(9) },
+                Bounds { low: end(4), high: end(4) },
+                Bounds { low: None, high: end(7) },
+                Bounds { low: end(8), high: None },
+                Bounds::default(),
             ]),
             Some(Vec::new()),
         ];

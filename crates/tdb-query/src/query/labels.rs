@@ -3,14 +3,14 @@
 use tdb_schema::ArraySchema;
 
 use super::Read;
-use crate::asked::Wanted;
 use crate::engine::{LabelValues, label_values};
 use crate::ranges::check_ends;
+use crate::requested::RangeRequest;
 use crate::{OrInternal, QueryError, Result};
 
 impl Read {
     /// Ranges that were given in labels, as ranges of their dimensions.
-    pub(super) fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<Wanted>)>> {
+    pub(super) fn ranges_by_label(&self) -> Result<Vec<(usize, Vec<RangeRequest>)>> {
         let schema = self.array.schema();
         let mut found = Vec::with_capacity(self.labels.len());
         for (name, range) in &self.labels {
@@ -24,8 +24,10 @@ impl Read {
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
             let values = label_values(&self.array, label)?;
             let positions = ends.map_or(Ok(None), |ends| values.positions(&ends))?;
-            found
-                .push((label_dimension(schema, number)?, positions.into_iter().map(Wanted::Bytes).collect()));
+            found.push((
+                label_dimension(schema, number)?,
+                positions.into_iter().map(RangeRequest::Bytes).collect(),
+            ));
         }
         Ok(found)
     }

@@ -69,7 +69,7 @@ impl Read {
         let plan = self.clone().plan()?;
         let context = plan.array.context();
         let is_sparse = plan.array.schema().array_type == ArrayType::Sparse;
-        if !context.is_near() || !is_sparse || plan.order != Layout::Unordered {
+        if !context.is_local() || !is_sparse || plan.order != Layout::Unordered {
             return self.partitions(max);
         }
         let tiles = all_candidates(&plan, Filter::All)?;
@@ -135,7 +135,7 @@ impl Read {
                 Err(Error::Query(QueryError::BudgetTooSmall { .. })) => find(whole)?,
                 found => found?,
             };
-            plan.share.beside = plan.share.beside.saturating_add(cells.held());
+            plan.scope.overhead = plan.scope.overhead.saturating_add(cells.held());
             plan.visibility = Some(Visibility { cells, exact });
         }
         Ok(plan)

@@ -5,13 +5,13 @@ use tdb_schema::FieldKind;
 
 use super::{Chunks, FieldReads, FragmentPlan, Outcome, Purpose, ReadPlan, column_bytes, requested};
 use crate::condition::{Columns, Verdict};
+use crate::decode_buffers::PooledBuffers;
 use crate::dense::boxes::Box;
 use crate::dense::condition::{Lacking, Matcher};
 use crate::dense::region::Region;
 use crate::dense::{FieldSources, Overlay, Space, fragment_box, intersect};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// A layer of a space tile that belongs to no fragment of the array.
@@ -55,7 +55,7 @@ pub(super) fn read_plan(plan: &Plan, locates: bool) -> Result<ReadPlan> {
     // visited.
     let has_cells =
         |region: &&Region| domains.iter().flatten().any(|domain| intersect(domain, &region.bounds).is_some());
-    let mut worker = Worker::default();
+    let mut worker = PooledBuffers::default();
     for region in space.rows()?.iter().filter(has_cells) {
         space.for_each_tile(region, |index, _, bounds| {
             reads.add_space_tile(index, &region.part(&bounds, space.order)?, &mut worker)
@@ -87,7 +87,7 @@ impl<'a> DenseReads<'a> {
     }
 
     /// Adds what is read of a part of a space tile.
-    fn add_space_tile(&mut self, index: &[u64], part: &Region, worker: &mut Worker) -> Result<()> {
+    fn add_space_tile(&mut self, index: &[u64], part: &Region, worker: &mut PooledBuffers) -> Result<()> {
         let (verdict, conditioned) = self.add_condition(index, part, worker)?;
         let (plan, space) = (self.plan, self.space);
         let mut hidden = vec![false; self.ruled_out.len()];
@@ -128,7 +128,7 @@ impl<'a> DenseReads<'a> {
         &mut self,
         index: &[u64],
         part: &Region,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<(Verdict, Vec<FieldKind>)> {
         let Some(matcher) = &self.matcher else { return Ok((Verdict::All, Vec::new())) };
         let columns = matcher.columns(index, part, worker);

@@ -180,7 +180,7 @@ fn searches(
         let kind = FieldKind::Dimension(index);
         let looked = looked.entry(kind).or_default();
         // A tile that is looked at a second time was kept.
-        let compared = plan.ranges.get(index).is_some_and(|set| is_compared(&plan.share, set));
+        let compared = plan.ranges.get(index).is_some_and(|set| is_compared(&plan.scope, set));
         let looks = |tile: &Candidate| sorting.sorts || (!tile.whole && compared);
         let fresh = |tile: &&Candidate| looks(tile) && looked.insert((tile.fragment, tile.tile));
         let all: Vec<&Candidate> = tiles.matching.iter().chain(&tiles.versions).filter(fresh).collect();

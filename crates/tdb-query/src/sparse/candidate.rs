@@ -5,12 +5,12 @@ use tdb_fragment::Mbr;
 use tdb_schema::{ArraySchema, FieldKind, Range};
 
 use super::filter::Filter;
+use crate::batch_scope::BatchScope;
 use crate::condition::Sources;
 use crate::fragment::Fragment;
 use crate::overlap::OverlappingFragments;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::BatchScope;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result, parallel};
 
@@ -59,11 +59,11 @@ pub(crate) fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Resu
         return Err(Error::inconsistent(path, "dense", fragment.footer().offset, detail));
     }
     let mut candidates = Vec::new();
-    if !plan.share.has_fragment(index) {
+    if !plan.scope.has_fragment(index) {
         return Ok(candidates);
     }
     // Only the coordinates show which cells of a tile are in a window of keys.
-    let looks = filters_time(plan, fragment) || plan.share.window.is_some();
+    let looks = filters_time(plan, fragment) || plan.scope.key_range.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
     if unbounded {
@@ -138,8 +138,8 @@ pub(crate) fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
 
 /// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a
 /// window of keys.
-pub(crate) const fn is_compared(share: &BatchScope, set: &RangeSet) -> bool {
-    share.window.is_some() || !set.is_all()
+pub(crate) const fn is_compared(scope: &BatchScope, set: &RangeSet) -> bool {
+    scope.key_range.is_some() || !set.is_all()
 }
 
 /// Whether no other fragment can have cells with the coordinates of a tile.

@@ -6,8 +6,8 @@ use tdb_codec::{Buffer, to_u32, to_u64};
 use super::selection::TileSelection;
 use super::stage::Stage;
 use crate::buffers::{index_of, lengths_to_offsets, split_exactly, unfilled};
+use crate::decode_buffers::PooledBuffers;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};
 
 /// A tile that stores strings as codes has none for one of its cells.
@@ -46,12 +46,13 @@ impl Stage<'_> {
         let slots = split_exactly(&mut codes, lengths())?;
         let jobs = selections.iter().zip(slots).zip(validities.iter_mut()).collect();
         type Job<'j, 'v> = ((&'j TileSelection, &'j mut [u32]), &'j mut Option<&'v mut [u8]>);
-        let decode = |((selection, slot), valid): Job<'_, '_>, worker: &mut Worker| {
+        let decode = |((selection, slot), valid): Job<'_, '_>, worker: &mut PooledBuffers| {
             self.validity(selection, None, valid.as_deref_mut(), worker)?;
             self.tile_codes(selection, slot, worker)
         };
         let threads = self.threads(selections, size_of::<u32>());
-        let tiles = parallel::run(threads, jobs, Worker::sharing(self.threads, selections.len()), decode)?;
+        let tiles =
+            parallel::run(threads, jobs, PooledBuffers::sharing(self.threads, selections.len()), decode)?;
         let Some(tiles) = tiles.into_iter().collect::<Option<Vec<TileStrings>>>() else { return Ok(None) };
         // Strings of later tiles have later codes.
         let mut first = 0usize;
@@ -84,7 +85,7 @@ impl Stage<'_> {
         &self,
         selection: &TileSelection,
         slot: &mut [u32],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Option<TileStrings>> {
         let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
         let mut coded = core::mem::take(&mut worker.coded);
@@ -107,7 +108,7 @@ impl Stage<'_> {
         if let Some((values, starts)) = &strings {
             let held = values.len().saturating_add(starts.len().saturating_mul(8));
             // Held twice: as pieces, and joined.
-            self.keep.charge(to_u64(held).saturating_mul(2))?;
+            self.cache.reserve(to_u64(held).saturating_mul(2))?;
         }
         Ok(strings)
     }

@@ -13,11 +13,11 @@ use tdb_schema::FieldKind;
 
 use super::cached_column::CachedColumn;
 use super::selection::TileSelection;
+use crate::batch_scope::BatchScope;
 use crate::condition::Decoded;
+use crate::decode_buffers::PooledBuffers;
 use crate::plan::{MAX_CACHED_BYTES, Plan};
-use crate::share::BatchScope;
 use crate::stats::Counters;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// The fragment, the tile, and the part of the tile that is kept.
@@ -39,7 +39,7 @@ pub(crate) enum CachedPart {
 /// The decoded columns that are kept of a read's fields.
 #[derive(Debug)]
 pub(crate) struct DecodeCache<'p> {
-    share: &'p BatchScope,
+    scope: &'p BatchScope,
     /// The fields that are collected in the end.
     fields: &'p [FieldKind],
     /// Counts what is copied to be kept.
@@ -87,7 +87,7 @@ impl<'p> DecodeCache<'p> {
 
     fn of(plan: &'p Plan, fields: &'p [FieldKind]) -> Self {
         let counters = plan.array.context().counters.clone();
-        Self { share: &plan.share, fields, counters, held: Mutex::default(), made: Condvar::new() }
+        Self { scope: &plan.scope, fields, counters, held: Mutex::default(), made: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, CacheState> {
@@ -101,14 +101,14 @@ impl<'p> DecodeCache<'p> {
     }
 
     /// Counts memory that is about to be taken. Kept columns are dropped to make room for it.
-    pub(crate) fn charge(&self, bytes: u64) -> Result<()> {
-        Ok(self.share.charge_freeing(bytes, |missing| self.free(missing))?)
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
+        Ok(self.scope.reserve_freeing(bytes, |missing| self.free(missing))?)
     }
 
     /// Counts the memory that this many selected cells will take. Kept columns are dropped to make
     /// room for it.
-    pub(crate) fn admit(&self, cells: u64) -> Result<()> {
-        Ok(self.share.admit(cells, |missing| self.free(missing))?)
+    pub(crate) fn reserve_cells(&self, cells: u64) -> Result<()> {
+        Ok(self.scope.reserve_cells(cells, |missing| self.free(missing))?)
     }
 
     /// Drops at least this many bytes of kept columns, the last tiles first, if there are enough of
@@ -126,7 +126,7 @@ impl<'p> DecodeCache<'p> {
         held.bytes = held.bytes.saturating_sub(freed);
         // Under the lock: no other thread may see a state in which the columns are gone but their
         // memory is not free.
-        self.share.release(freed);
+        self.scope.release(freed);
         freed > 0
     }
 
@@ -137,7 +137,7 @@ impl<'p> DecodeCache<'p> {
         bytes: u64,
         column: impl FnOnce() -> Result<CachedColumn>,
     ) -> Result<()> {
-        if !self.reserve(bytes) {
+        if !self.try_reserve(bytes) {
             return Ok(());
         }
         let making = PendingColumn(self);
@@ -148,11 +148,14 @@ impl<'p> DecodeCache<'p> {
         Ok(())
     }
 
-    fn reserve(&self, bytes: u64) -> bool {
+    fn try_reserve(&self, bytes: u64) -> bool {
         let mut held = self.lock();
         let after = held.bytes.saturating_add(bytes);
-        let fits =
-            if self.share.room.is_some() { self.share.spare(bytes) } else { after <= MAX_CACHED_BYTES };
+        let fits = if self.scope.reservation.is_some() {
+            self.scope.try_reserve_optional(bytes)
+        } else {
+            after <= MAX_CACHED_BYTES
+        };
         if fits {
             held.bytes = after;
             held.being_made = held.being_made.saturating_add(1);
@@ -171,7 +174,7 @@ impl<'p> DecodeCache<'p> {
         let mut held = self.lock();
         let column = held.columns.remove(key)?;
         held.bytes = held.bytes.saturating_sub(column.held());
-        self.share.release(column.held());
+        self.scope.release(column.held());
         Some(column)
     }
 
@@ -200,7 +203,7 @@ impl<'p> DecodeCache<'p> {
         (fragment, tile): (usize, usize),
         cells: Option<&[u32]>,
         (field, decoded): (FieldKind, Decoded),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let wanted = self.wants(field) && cells.is_none_or(|cells| !cells.is_empty());
         if !wanted {
@@ -278,17 +281,17 @@ mod tests {
     use tdb_codec::Buffer;
 
     use super::*;
+    use crate::batch_scope::Reservation;
     use crate::budget::MemoryBudget;
     use crate::plan::CACHED_COLUMN_BYTES;
-    use crate::share::Room;
 
     fn column(bytes: usize) -> CachedColumn {
         CachedColumn { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }
     }
 
-    fn keep(share: &BatchScope) -> DecodeCache<'_> {
+    fn cache(scope: &BatchScope) -> DecodeCache<'_> {
         DecodeCache {
-            share,
+            scope,
             fields: &[],
             counters: Arc::default(),
             held: Mutex::default(),
@@ -302,38 +305,39 @@ mod tests {
 
     #[test]
     fn what_is_needed_waits_for_a_piece_that_is_being_made_and_takes_its_memory() {
-        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        let (keep, charged) = (keep(&share), AtomicBool::new(false));
+        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let (cache, charged) = (cache(&scope), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            keep.put(place(1), CACHED_COLUMN_BYTES + 140_000, || {
-                scope.spawn(|| {
-                    keep.charge(290_000).unwrap();
-                    charged.store(true, Ordering::Relaxed);
-                });
-                std::thread::sleep(core::time::Duration::from_millis(50));
-                assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the column");
-                Ok(column(140_000))
-            })
-            .unwrap();
+            cache
+                .put(place(1), CACHED_COLUMN_BYTES + 140_000, || {
+                    scope.spawn(|| {
+                        cache.reserve(290_000).unwrap();
+                        charged.store(true, Ordering::Relaxed);
+                    });
+                    std::thread::sleep(core::time::Duration::from_millis(50));
+                    assert!(!charged.load(Ordering::Relaxed), "it takes more than is left beside the column");
+                    Ok(column(140_000))
+                })
+                .unwrap();
         });
-        assert!(charged.load(Ordering::Relaxed) && keep.take(&place(1)).is_none());
-        assert!(keep.charge(20_000).is_err(), "nothing is left to free");
+        assert!(charged.load(Ordering::Relaxed) && cache.take(&place(1)).is_none());
+        assert!(cache.reserve(20_000).is_err(), "nothing is left to free");
     }
 
     #[test]
     fn pieces_of_the_last_tiles_make_way_first() {
-        let room = Room::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        let keep = keep(&share);
+        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let cache = cache(&scope);
         for tile in [2, 0, 1] {
-            keep.put(place(tile), CACHED_COLUMN_BYTES + 30_000, || Ok(column(30_000))).unwrap();
+            cache.put(place(tile), CACHED_COLUMN_BYTES + 30_000, || Ok(column(30_000))).unwrap();
         }
-        keep.charge(250_000).unwrap();
+        cache.reserve(250_000).unwrap();
         assert!(
-            keep.take(&place(2)).is_none()
-                && keep.take(&place(1)).is_none()
-                && keep.take(&place(0)).is_some()
+            cache.take(&place(2)).is_none()
+                && cache.take(&place(1)).is_none()
+                && cache.take(&place(0)).is_some()
         );
     }
 }

@@ -10,12 +10,12 @@ use super::selection::TileSelection;
 use crate::buffers::{index_of, split_exactly, zeroed};
 use crate::condition::{Program, Sources, fragment_of};
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::deletes::Delete;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
-use crate::storage::Needs;
+use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, Snapshot, parallel};
 
 /// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there
@@ -43,15 +43,20 @@ pub(crate) fn surviving(
     let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
     let slots = split_exactly(&mut keep, cells)?;
     let jobs = selections.iter().zip(slots).collect();
-    parallel::run(context.threads, jobs, Worker::default, |(selection, slots): (_, &mut [u8]), worker| {
-        let selection: &TileSelection = selection;
-        let fragment = plan.fragment(selection.fragment)?;
-        if fragment.footer().has_delete_metadata {
-            drop_marked(plan, fragment, selection, slots, worker)?;
-        }
-        let deletes = looks.in_force(selection.fragment)?;
-        apply(&sources, fragment, selection, deletes, slots, collected, worker)
-    })?;
+    parallel::run(
+        context.threads,
+        jobs,
+        PooledBuffers::default,
+        |(selection, slots): (_, &mut [u8]), worker| {
+            let selection: &TileSelection = selection;
+            let fragment = plan.fragment(selection.fragment)?;
+            if fragment.footer().has_delete_metadata {
+                drop_marked(plan, fragment, selection, slots, worker)?;
+            }
+            let deletes = looks.in_force(selection.fragment)?;
+            apply(&sources, fragment, selection, deletes, slots, collected, worker)
+        },
+    )?;
     Ok(Some(keep))
 }
 
@@ -92,22 +97,22 @@ impl<'a> DeleteFields<'a> {
     /// Fetches what they look at in some tiles, if the storage wants to know it beforehand.
     fn fetch(&self, plan: &Plan, selections: &[TileSelection]) -> Result<()> {
         let context = plan.array.context();
-        let Some(ahead) = &context.ahead else { return Ok(()) };
-        let mut needs = Needs::default();
+        let Some(prefetched) = &context.prefetched else { return Ok(()) };
+        let mut read_set = ReadSet::default();
         for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
             let Some(index) = own.first().map(|selection| selection.fragment) else { continue };
             let fragment = plan.fragment(index)?;
             let times = FieldTiles::delete_timestamps(context, fragment)?;
             for selection in own {
                 if let Some(times) = &times {
-                    times.need(context, selection.tile, &mut needs.ranges)?;
+                    times.need(context, selection.tile, &mut read_set.ranges)?;
                 }
                 for field in self.fields(index, selection.tile, selection.tile_cells)? {
-                    self.sources.need(field, (index, selection.tile), &mut needs)?;
+                    self.sources.need(field, (index, selection.tile), &mut read_set)?;
                 }
             }
         }
-        plan.fetch_if_it_fits(ahead, &needs);
+        plan.fetch_if_it_fits(prefetched, &read_set);
         Ok(())
     }
 }
@@ -156,7 +161,7 @@ fn drop_marked(
     fragment: &Fragment,
     selection: &TileSelection,
     keep: &mut [u8],
-    worker: &mut Worker,
+    worker: &mut PooledBuffers,
 ) -> Result<()> {
     let context = plan.array.context();
     let tiles = FieldTiles::delete_timestamps(context, fragment)?;
@@ -188,7 +193,7 @@ fn apply<'d>(
     deletes: impl Iterator<Item = (usize, &'d Delete)>,
     keep: &mut [u8],
     collected: &DecodeCache<'_>,
-    worker: &mut Worker,
+    worker: &mut PooledBuffers,
 ) -> Result<()> {
     let mut deletes = deletes.peekable();
     if deletes.peek().is_none() || !keep.contains(&1) {

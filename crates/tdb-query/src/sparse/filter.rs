@@ -19,8 +19,8 @@ use super::select::{CoordinateUse, select, select_in};
 use super::selection::TileSelection;
 use crate::buffers::index_of;
 use crate::condition::{Decoded, Sources, Verdict, picked};
+use crate::decode_buffers::PooledBuffers;
 use crate::plan::Plan;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// Which cells [`select`] takes, apart from the ranges.
@@ -62,7 +62,7 @@ pub(super) fn selected(
     let Some(program) = &plan.condition else {
         return Ok(Selected { selections: select(plan, coordinates, Filter::All, cache)?, matches: None });
     };
-    let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.share);
+    let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.scope);
     if dedup {
         return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
     }
@@ -95,7 +95,7 @@ pub(crate) fn selected_in(
     let mut selections = if cells > others / 2 {
         select_in(plan, candidates, CoordinateUse::Keep, Filter::All, cache)?
     } else {
-        cache.charge(to_u64(cells).saturating_mul(CoordinateFilter::BYTES_A_CELL))?;
+        cache.reserve(to_u64(cells).saturating_mul(CoordinateFilter::BYTES_A_CELL))?;
         let coordinates = CoordinateFilter::new(&matching)?;
         select_in(plan, candidates, CoordinateUse::Keep, Filter::Coordinates(&coordinates), cache)?
     };
@@ -120,7 +120,7 @@ fn with_keys(plan: &Plan, candidates: Vec<Candidate>, cache: &DecodeCache<'_>) -
     }
     // Some cells lie outside the bounds of their fragment: a file is damaged, or its writer was
     // careless.
-    plan.share.release(selections.iter().map(TileSelection::held).sum());
+    plan.scope.release(selections.iter().map(TileSelection::held).sum());
     drop(selections);
     select_in(plan, candidates, CoordinateUse::Keep, Filter::All, cache)
 }
@@ -211,7 +211,7 @@ impl Filter<'_> {
         &self,
         (fragment, tile, cells): (usize, usize, usize),
         (among, again): (Option<Vec<u8>>, bool),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<FilteredTile> {
         let Self::Matching(sources) = self else {
             return Ok(FilteredTile { wanted: among, looked_at: Vec::new() });

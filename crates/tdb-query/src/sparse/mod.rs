@@ -67,12 +67,13 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     // Coordinates of whole tiles are decoded directly into their columns; the sorter looks at them
     // there. With a budget, everything is done tile by tile, and also with a condition, which may
     // leave few cells.
-    let limited = plan.share.window.is_some() || plan.share.room.is_some() || plan.condition.is_some();
+    let limited =
+        plan.scope.key_range.is_some() || plan.scope.reservation.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
-    let keep = DecodeCache::columns(plan);
-    let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup, &keep)?;
+    let cache = DecodeCache::columns(plan);
+    let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup, &cache)?;
     let cells: usize = selections.iter().map(TileSelection::len).sum();
-    keep.admit(to_u64(cells))?;
+    cache.reserve_cells(to_u64(cells))?;
     let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
     let clock = context.counters.time(Stage::Order);
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
@@ -91,7 +92,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     if dedup {
         plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
     }
-    let order = match surviving(plan, &selections, matches, &keep)? {
+    let order = match surviving(plan, &selections, matches, &cache)? {
         Some(keep) => {
             if keep.len() != cells {
                 return Err(Error::internal("a selected cell has no flag"));
@@ -111,10 +112,10 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     });
     drop(clock);
     let _clock = context.counters.time(Stage::Decode);
-    prefetch::columns(plan, &plan.fields, &selections, &keep)?;
+    prefetch::columns(plan, &plan.fields, &selections, &cache)?;
     let mut spare = SpareBuffers::default();
     let arranged = Arranged { order: order.as_deref(), ordered, cells };
-    let mut columns = collect(plan, &selections, coordinates, arranged, &keep, &mut spare)?;
+    let mut columns = collect(plan, &selections, coordinates, arranged, &cache, &mut spare)?;
     if let Some(place) = plan.timestamps {
         let column = timestamps(plan, &selections, cells);
         let column = match &order {
@@ -144,7 +145,7 @@ fn collect(
     selections: &[TileSelection],
     coordinates: Vec<Column>,
     Arranged { order, ordered, cells }: Arranged<'_>,
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
     spare: &mut SpareBuffers,
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();
@@ -161,7 +162,7 @@ fn collect(
     let mut columns: Vec<Option<Column>> = fields.iter().map(|_| None).collect();
     // Fields with kept cells come first: this frees kept memory, which the others can use.
     let mut places: Vec<usize> = (0..fields.len()).collect();
-    places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| keep.has_any(field.kind)));
+    places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| cache.has_any(field.kind)));
     for (field, slot) in fields.iter().zip(&mut columns) {
         if let FieldKind::Dimension(dimension) = field.kind {
             *slot = coordinates.get_mut(dimension).and_then(Option::take);
@@ -170,7 +171,7 @@ fn collect(
     let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?, columns.get(*at)?)));
     let missing =
         missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
-    for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, keep)? {
+    for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, cache)? {
         *columns.get_mut(at).or_internal(NO_FIELD)? = Some(column);
     }
     for at in places {
@@ -180,7 +181,7 @@ fn collect(
             None => {
                 let spec = ColumnSpec::new(schema, field);
                 let threads = plan.array.context().threads;
-                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), keep, spare)?
+                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), cache, spare)?
             }
         };
         *slot = Some(match order {

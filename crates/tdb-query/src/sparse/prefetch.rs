@@ -10,7 +10,7 @@ use super::selection::TileSelection;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
-use crate::storage::Needs;
+use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
 
@@ -21,29 +21,29 @@ pub(super) fn search(
     candidates: &[Candidate],
     sources: &[SearchedFragment],
     (coordinates, filter): (CoordinateUse, Filter<'_>),
-    keep: &DecodeCache<'_>,
-) -> Result<Needs> {
-    let mut needs = Needs::default();
+    cache: &DecodeCache<'_>,
+) -> Result<ReadSet> {
+    let mut read_set = ReadSet::default();
     for Candidate { fragment, tile, tile_cells, whole } in candidates {
         let at = sources.binary_search_by_key(fragment, |source| source.fragment);
         let source = at.ok().and_then(|at| sources.get(at)).or_internal("a tile lacks its fragment")?;
         if let Filter::Matching(condition) = filter {
             for field in condition.undecided(0, *fragment, *tile, *tile_cells)? {
-                condition.need(field, (*fragment, *tile), &mut needs)?;
+                condition.need(field, (*fragment, *tile), &mut read_set)?;
             }
         }
         let known = match filter {
-            Filter::Coordinates(among) => among.are_known(keep, (*fragment, *tile))?,
+            Filter::Coordinates(among) => among.are_known(cache, (*fragment, *tile))?,
             _ => false,
         };
         let all = coordinates != CoordinateUse::Skip || filter.needs_coordinates();
-        let looks = |set: &RangeSet| !known && (all || (!whole && is_compared(&plan.share, set)));
+        let looks = |set: &RangeSet| !known && (all || (!whole && is_compared(&plan.scope, set)));
         let dimensions = source.dimensions.iter().zip(&plan.ranges).filter(|(_, set)| looks(set));
         for tiles in dimensions.map(|(tiles, _)| tiles).chain(source.timestamps.as_deref()) {
-            tiles.need(plan.array.context(), *tile, &mut needs.ranges)?;
+            tiles.need(plan.array.context(), *tile, &mut read_set.ranges)?;
         }
     }
-    Ok(needs)
+    Ok(read_set)
 }
 
 /// Fetches what the selected cells of some fields are read from, unless it is at hand.
@@ -51,17 +51,17 @@ pub(crate) fn columns(
     plan: &Plan,
     fields: &[FieldKind],
     selections: &[TileSelection],
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<()> {
     let context = plan.array.context();
-    let Some(ahead) = &context.ahead else { return Ok(()) };
+    let Some(prefetched) = &context.prefetched else { return Ok(()) };
     let schema = plan.array.schema();
     let at_hand = |selection: &TileSelection, kind| match kind {
         _ if selection.only_replaces => true,
         FieldKind::Dimension(at) if at < selection.coordinates.len() => true,
-        kind => keep.has(selection, kind),
+        kind => cache.has(selection, kind),
     };
-    let mut needs = Needs::default();
+    let mut read_set = ReadSet::default();
     for own in selections.chunk_by(|a, b| a.fragment == b.fragment) {
         let Some(first) = own.first() else { continue };
         let fragment = plan.fragment(first.fragment)?;
@@ -69,10 +69,10 @@ pub(crate) fn columns(
             let spec = ColumnSpec::new(schema, &field);
             let Some(tiles) = FieldTiles::of_column(context, fragment, &spec, field.kind)? else { continue };
             for selection in own.iter().filter(|own| !at_hand(own, field.kind)) {
-                tiles.need(context, selection.tile, &mut needs.ranges)?;
+                tiles.need(context, selection.tile, &mut read_set.ranges)?;
             }
         }
     }
-    plan.fetch_if_it_fits(ahead, &needs);
+    plan.fetch_if_it_fits(prefetched, &read_set);
     Ok(())
 }

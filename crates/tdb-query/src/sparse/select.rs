@@ -15,12 +15,12 @@ use super::prefetch;
 use super::selection::{Coordinates, TileSelection};
 use crate::condition::{Decoded, StringView, picked, string_at};
 use crate::context::Context;
-use crate::order::{CoordinatesRef, Keying};
+use crate::decode_buffers::PooledBuffers;
+use crate::order::{CoordinatesRef, KeyEncoder};
 use crate::plan::{CACHED_COLUMN_BYTES, Plan};
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, TimeWindow, parallel};
 
 /// The use that a query makes of the coordinates of selected cells.
@@ -55,9 +55,9 @@ pub(crate) fn select(
     plan: &Plan,
     coordinates: CoordinateUse,
     filter: Filter<'_>,
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<Vec<TileSelection>> {
-    select_in(plan, all_candidates(plan, filter)?, coordinates, filter, keep)
+    select_in(plan, all_candidates(plan, filter)?, coordinates, filter, cache)
 }
 
 /// Finds the wanted cells of some tiles.
@@ -66,7 +66,7 @@ pub(crate) fn select_in(
     candidates: Vec<Candidate>,
     coordinates: CoordinateUse,
     filter: Filter<'_>,
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<Vec<TileSelection>> {
     let array = &plan.array;
     let context = array.context();
@@ -95,10 +95,10 @@ pub(crate) fn select_in(
             written: fragment.timestamps().0,
         }))
     })?;
-    if let Some(ahead) = &context.ahead {
+    if let Some(prefetched) = &context.prefetched {
         plan.fetch_if_it_fits(
-            ahead,
-            &prefetch::search(plan, &candidates, &sources, (coordinates, filter), keep)?,
+            prefetched,
+            &prefetch::search(plan, &candidates, &sources, (coordinates, filter), cache)?,
         );
     }
     // The least that is decoded: a coordinate of each cell that is looked at.
@@ -108,19 +108,20 @@ pub(crate) fn select_in(
         if is_looked_at { candidate.tile_cells.saturating_mul(size_of::<u64>()) } else { 0 }
     };
     let bounds = (coordinates == CoordinateUse::KeysOnly).then(|| array.bounds()).flatten();
-    let keying = bounds.and_then(|bounds| Keying::new(array.schema(), &bounds));
+    let key_encoder = bounds.and_then(|bounds| KeyEncoder::new(array.schema(), &bounds));
     let count = candidates.len();
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
     let dimensions_read = sources.iter().flat_map(|source| &source.dimensions);
     let work = dimensions_read.map(|tiles| tiles.work(bytes)).max().unwrap_or(bytes);
     let threads = parallel::worth(context.threads, work);
-    parallel::run(threads, candidates, Worker::sharing(context.threads, count), |candidate, worker| {
+    parallel::run(threads, candidates, PooledBuffers::sharing(context.threads, count), |candidate, worker| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
-        let keying = keying.as_ref();
-        let selector = Selector { plan, context, dimensions, window, coordinates, keying, filter, keep };
+        let key_encoder = key_encoder.as_ref();
+        let selector =
+            Selector { plan, context, dimensions, window, coordinates, key_encoder, filter, cache };
         let selection = selector.run(candidate, source, worker)?;
-        keep.charge(selection.as_ref().map_or(0, TileSelection::held))?;
+        cache.reserve(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
     })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.len() > 0).collect())
@@ -132,9 +133,9 @@ struct Selector<'a> {
     dimensions: &'a [Dimension],
     window: TimeWindow,
     coordinates: CoordinateUse,
-    keying: Option<&'a Keying<'a>>,
+    key_encoder: Option<&'a KeyEncoder<'a>>,
     filter: Filter<'a>,
-    keep: &'a DecodeCache<'a>,
+    cache: &'a DecodeCache<'a>,
 }
 
 impl Selector<'_> {
@@ -154,7 +155,7 @@ impl Selector<'_> {
         &self,
         candidate: Candidate,
         source: &SearchedFragment,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
@@ -166,7 +167,7 @@ impl Selector<'_> {
         let FilteredTile { wanted: mut filtered, mut looked_at } =
             filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
         if let Filter::Coordinates(among) = self.filter {
-            match among.find(self.keep, (fragment, tile), tile_cells)? {
+            match among.find(self.cache, (fragment, tile), tile_cells)? {
                 Some(Found::Nothing) => return Ok(None),
                 Some(Found::Matching(own)) => return self.again(own, source, worker).map(Some),
                 Some(Found::Cells(cells)) => filtered = Some(cells),
@@ -185,7 +186,7 @@ impl Selector<'_> {
             for (index, (dimension, set)) in self.dimensions.iter().zip(&self.plan.ranges).enumerate() {
                 let field = source.dimensions.get(index).or_internal(NO_COORDINATES)?;
                 let kind = FieldKind::Dimension(index);
-                if !(all || is_compared(&self.plan.share, set)) {
+                if !(all || is_compared(&self.plan.scope, set)) {
                     decoded.push(None);
                     continue;
                 }
@@ -222,11 +223,11 @@ impl Selector<'_> {
         }
         let timestamps = of_cells(timestamps, cells.as_deref())?;
         for looked_at in looked_at {
-            self.keep.put_selected((fragment, tile), cells.as_deref(), looked_at, worker)?;
+            self.cache.put_selected((fragment, tile), cells.as_deref(), looked_at, worker)?;
         }
         if again && is_few(cells.as_deref(), tile_cells) {
             let bytes = CACHED_COLUMN_BYTES.saturating_add(to_u64(tile_cells).saturating_mul(4));
-            self.keep.put((fragment, tile, CachedPart::Hashes), bytes, || {
+            self.cache.put((fragment, tile, CachedPart::Hashes), bytes, || {
                 let values = coordinate_hashes(&views(&decoded), tile_cells)?;
                 Ok(CachedColumn { cells: tile_cells, values, offsets: None, validity: None })
             })?;
@@ -258,14 +259,14 @@ impl Selector<'_> {
         decoded: &[Option<Decoded>],
         (cells, all): (Option<&[u32]>, usize),
     ) -> Result<Option<Vec<u64>>> {
-        let Some(keying) = self.keying else { return Ok(None) };
+        let Some(key_encoder) = self.key_encoder else { return Ok(None) };
         let whole = |(values, offsets)| CoordinatesRef { values, offsets };
         let Some(cells) = cells else {
-            return Ok(keying.keys(views(decoded).into_iter().map(whole).collect(), all));
+            return Ok(key_encoder.keys(views(decoded).into_iter().map(whole).collect(), all));
         };
-        let picked = decoded.iter().flatten().map(|own| Ok(self.keep.picked(own, cells)?.into()));
+        let picked = decoded.iter().flatten().map(|own| Ok(self.cache.picked(own, cells)?.into()));
         let picked: Vec<Coordinates> = picked.collect::<Result<_>>()?;
-        Ok(keying.keys(picked.iter().map(Coordinates::as_ref).collect(), cells.len()))
+        Ok(key_encoder.keys(picked.iter().map(Coordinates::as_ref).collect(), cells.len()))
     }
 
     /// The selection of a tile that was made before, and is all that is wanted of it now.
@@ -273,7 +274,7 @@ impl Selector<'_> {
         &self,
         own: &TileSelection,
         source: &SearchedFragment,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<TileSelection> {
         let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, worker)?;
         let timestamps = of_cells(timestamps, own.cells.as_deref())?;
@@ -288,11 +289,11 @@ impl Selector<'_> {
         field: &FieldTiles,
         (wanted, coded): (Option<&[u8]>, bool),
         cells: usize,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Decoded> {
         let context = self.context;
         if let Some(CachedColumn { cells, values, offsets, validity }) =
-            self.keep.take(&(fragment, tile, CachedPart::Whole(kind)))
+            self.cache.take(&(fragment, tile, CachedPart::Whole(kind)))
         {
             return Ok(Decoded { cells, values, offsets, validity, ..Decoded::default() });
         }
@@ -305,7 +306,7 @@ impl Selector<'_> {
             return Decoded::strings(context, field, (tile, cells), coded, any, worker);
         }
         let size = field.cell_size();
-        let mut values = worker.room(context.tile_len(cells, size)?)?;
+        let mut values = worker.take_buffer(context.tile_len(cells, size)?)?;
         let any = |bytes: Range<usize>| {
             any(bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1)))
         };
@@ -319,7 +320,7 @@ impl Selector<'_> {
         (fragment, tile): (usize, usize),
         source: &SearchedFragment,
         cells: usize,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Option<Vec<u64>>> {
         let again = self.coordinates == CoordinateUse::KeepAndCompare;
         // The first time, only the time window needs them.
@@ -327,10 +328,10 @@ impl Selector<'_> {
             return Ok(None);
         };
         let place = (fragment, tile, CachedPart::Timestamps);
-        let values = match self.keep.take(&place) {
+        let values = match self.cache.take(&place) {
             Some(kept) => kept.values,
             None => {
-                let mut values = worker.room(self.context.tile_len(cells, 8)?)?;
+                let mut values = worker.take_buffer(self.context.tile_len(cells, 8)?)?;
                 field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, worker)?;
                 values
             }
@@ -342,7 +343,7 @@ impl Selector<'_> {
         }
         let mut decoded = Some(Decoded { cells, values, ..Decoded::default() });
         if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
-            self.keep.put(place, bytes, || decoded.take().or_internal(TAKEN)?.whole())?;
+            self.cache.put(place, bytes, || decoded.take().or_internal(TAKEN)?.whole())?;
         }
         decoded.into_iter().for_each(|decoded| decoded.give_back(worker));
         Ok(Some(timestamps))
@@ -364,7 +365,7 @@ impl Selector<'_> {
                 *keep &= u8::from(self.window.contains((*time, *time)));
             }
         }
-        if let Some(window) = &self.plan.share.window {
+        if let Some(window) = &self.plan.scope.key_range {
             let has_all = |own: &Option<Decoded>| own.as_ref().is_some_and(|own| own.cells >= wanted.len());
             if decoded.len() != self.dimensions.len() || !decoded.iter().all(has_all) {
                 return Err(Error::internal(NO_COORDINATES));
@@ -381,7 +382,7 @@ impl Selector<'_> {
         (fragment, tile): (usize, usize),
         decoded: Vec<Option<Decoded>>,
         cells: Option<&[u32]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Vec<Coordinates>> {
         let mut coordinates = Vec::new();
         let again = self.coordinates == CoordinateUse::KeepAndCompare
@@ -391,11 +392,11 @@ impl Selector<'_> {
             let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
             if self.coordinates == CoordinateUse::Skip {
-                self.keep.put_selected((fragment, tile), cells, (kind, decoded), worker)?;
+                self.cache.put_selected((fragment, tile), cells, (kind, decoded), worker)?;
                 continue;
             }
             match (cells, again) {
-                (Some(cells), _) => coordinates.push(self.keep.picked(&decoded, cells)?.into()),
+                (Some(cells), _) => coordinates.push(self.cache.picked(&decoded, cells)?.into()),
                 (None, true) => {
                     self.context.counters.copied(decoded.values.len());
                     let values = decoded.values.as_slice().into();
@@ -410,7 +411,7 @@ impl Selector<'_> {
             let mut left = Some(decoded);
             if let Some(bytes) = bytes {
                 let place = (fragment, tile, CachedPart::Whole(kind));
-                self.keep.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
+                self.cache.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
             left.into_iter().for_each(|decoded| decoded.give_back(worker));
         }

@@ -18,7 +18,7 @@ pub(crate) struct TileSelection {
     pub(crate) cells: Option<Vec<u32>>,
     /// Coordinates of the wanted cells, by dimension; empty unless they were asked for.
     pub(crate) coordinates: Vec<Coordinates>,
-    /// In place of these, the keys that the cells have in a [`Keying`].
+    /// In place of these, the keys that the cells have in a [`KeyEncoder`].
     pub(crate) keys: Option<Vec<u64>>,
     /// When each wanted cell was written, for fragments with cell timestamps.
     pub(crate) timestamps: Option<Vec<u64>>,

@@ -21,11 +21,11 @@ pub(super) fn stage_all(
     selections: &[TileSelection],
     fields: Vec<(usize, Field<'_>)>,
     cells: usize,
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
 ) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
     // Columns that the search has cached are only copied.
-    let all = fields.iter().filter(|(_, field)| !keep.has_any(field.kind));
+    let all = fields.iter().filter(|(_, field)| !cache.has_any(field.kind));
     if threads < 2 || !parallel::can_be_shared(all.map(|(_, field)| decoded(field, selections))) {
         return Ok(Vec::new());
     }
@@ -33,7 +33,7 @@ pub(super) fn stage_all(
     let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
     parallel::run(threads, fields, SpareBuffers::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
-        Ok((at, stage(plan, selections, (field.kind, spec, plan.codes), (cells, own), keep, spare)?))
+        Ok((at, stage(plan, selections, (field.kind, spec, plan.codes), (cells, own), cache, spare)?))
     })
 }
 

@@ -15,11 +15,11 @@ use crate::buffers::{
     check_room, fill_cells, index_of, lengths_to_offsets, split_exactly, unfilled, write_lengths, zeroed,
 };
 use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
 use crate::gather::concat;
 use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
-use crate::worker::Worker;
 use crate::{Column, Error, OrInternal, QueryError, Result, parallel};
 
 /// The coordinates of the selected cells, one column per dimension.
@@ -32,7 +32,7 @@ pub(super) fn stage_coordinates(
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.map(|kind| schema.field_of(kind).or_internal(NO_FIELD));
     // Nothing was kept of tiles that were not looked at.
-    let keep = DecodeCache::nothing(plan);
+    let cache = DecodeCache::nothing(plan);
     let stage = |field: Result<tdb_schema::Field<'_>>| {
         let field = field?;
         let spec = ColumnSpec::new(schema, &field);
@@ -44,7 +44,7 @@ pub(super) fn stage_coordinates(
             selections,
             (field.kind, spec, coded),
             (cells, threads),
-            &keep,
+            &cache,
             &mut SpareBuffers::default(),
         )
     };
@@ -59,7 +59,7 @@ const MAX_GROWTH: u64 = 1024;
 pub(super) struct Stage<'s> {
     pub(super) context: &'s Context,
     pub(super) threads: usize,
-    pub(super) keep: &'s DecodeCache<'s>,
+    pub(super) cache: &'s DecodeCache<'s>,
     pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
     /// The field's tiles in the fragments that have selected cells and the field, by fragment
@@ -74,7 +74,7 @@ pub(super) fn stage(
     selections: &[TileSelection],
     (kind, spec, coded): (FieldKind, ColumnSpec, bool),
     (cells, threads): (usize, usize),
-    keep: &DecodeCache<'_>,
+    cache: &DecodeCache<'_>,
     spare: &mut SpareBuffers,
 ) -> Result<Column> {
     let context = plan.array.context();
@@ -86,7 +86,7 @@ pub(super) fn stage(
         let fragment = plan.fragment(*index)?;
         Ok(FieldTiles::of_column(context, fragment, &spec, kind)?.map(|tiles| (*index, tiles)))
     })?;
-    let stage = Stage { context, threads, keep, kind, spec: &spec, tiles };
+    let stage = Stage { context, threads, cache, kind, spec: &spec, tiles };
     // The number of selected cells is only what the fragments claim: test the allocation before
     // relying on it.
     check_room(cells.saturating_mul(8))?;
@@ -111,11 +111,11 @@ pub(super) fn stage(
         let slots = split_exactly(&mut offsets, lengths().chain([1]))?;
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
         let threads = stage.threads(selections, size_of::<u64>());
-        let workers = Worker::sharing(stage.threads, selections.len());
+        let workers = PooledBuffers::sharing(stage.threads, selections.len());
         let values = parallel::run(threads, jobs, workers, |(selection, (slot, valid)), worker| {
             let values = stage.values(selection, slot, valid, worker)?;
             // Held twice: as pieces, and joined or in order.
-            keep.charge(to_u64(values.len()).saturating_mul(2))?;
+            cache.reserve(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
         })?;
         lengths_to_offsets(&mut offsets)?;
@@ -131,7 +131,7 @@ pub(super) fn stage(
     parallel::run(
         stage.threads(selections, size),
         jobs,
-        Worker::sharing(stage.threads, selections.len()),
+        PooledBuffers::sharing(stage.threads, selections.len()),
         |(selection, (slot, valid)), worker| stage.fixed(selection, size, slot, valid, worker),
     )?;
     Ok(spec.column(data, None, validity))
@@ -171,7 +171,7 @@ impl Stage<'_> {
             FieldKind::Dimension(at) => selection.coordinates.len() > at,
             FieldKind::Attribute(_) => false,
         };
-        is_coordinate || selection.only_replaces || self.keep.has(selection, self.kind)
+        is_coordinate || selection.only_replaces || self.cache.has(selection, self.kind)
     }
 
     /// The bytes of each selection's values, if all selections are tiles that are decoded whole,
@@ -205,7 +205,7 @@ impl Stage<'_> {
     ) -> Result<Buffer> {
         let all = sizes.iter().fold(0usize, |all, size| all.saturating_add(*size));
         // Held twice if they are put in order.
-        self.keep.charge(to_u64(all).saturating_mul(2))?;
+        self.cache.reserve(to_u64(all).saturating_mul(2))?;
         let mut data = unfilled(all)?;
         *offsets.last_mut().or_internal("a column of strings has no offsets")? = to_u64(all);
         let slots = split_exactly(offsets, selections.iter().map(TileSelection::len).chain([1]))?;
@@ -217,7 +217,7 @@ impl Stage<'_> {
         });
         let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
         type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
-        let workers = Worker::sharing(self.threads, selections.len());
+        let workers = PooledBuffers::sharing(self.threads, selections.len());
         parallel::run(self.worth(0, all), jobs, workers, |job: Job<'_>, worker| {
             let ((((selection, starts), place), valid), base) = job;
             self.validity(selection, None, valid, worker)?;
@@ -235,7 +235,7 @@ impl Stage<'_> {
         selection: &TileSelection,
         piece: Option<&CachedColumn>,
         slot: Option<&mut [u8]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let Some(slot) = slot else { return Ok(()) };
         if let Some(piece) = piece {
@@ -274,13 +274,13 @@ impl Stage<'_> {
         selection: &TileSelection,
         slot: &mut [u64],
         valid: Option<&mut [u8]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<Buffer> {
         // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(Buffer::new());
         }
-        let piece = self.keep.take_selected(selection, self.kind);
+        let piece = self.cache.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
         if let Some(CachedColumn { values, offsets: Some(offsets), .. }) = piece {
             write_lengths(&offsets, slot)?;
@@ -325,13 +325,13 @@ impl Stage<'_> {
         size: usize,
         slot: &mut [u8],
         valid: Option<&mut [u8]>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(());
         }
-        let piece = self.keep.take_selected(selection, self.kind);
+        let piece = self.cache.take_selected(selection, self.kind);
         self.validity(selection, piece.as_ref(), valid, worker)?;
         if let Some(piece) = piece.filter(|piece| piece.values.len() == slot.len()) {
             slot.copy_from_slice(piece.values.as_slice());

@@ -11,20 +11,20 @@ use tdb_schema::Dimension;
 
 use super::cost::CellCost;
 use super::cost_model::CostModel;
-use super::cut::{Bounds, CutBox, Cutter};
+use super::cut::{CutBox, Cutter, OrdinalBox};
 use super::key_ranges::KeyRanges;
-use super::key_samples::KeyRange;
+use super::key_samples::SampledRange;
 use super::ordinal_axis::{OrdinalAxis, interval_len};
 use super::plan::{Part, PartSource};
 use super::thresholds::{
     MAX_BARREN_BOXES, MAX_BARREN_BOXES_WITH_CONDITION, MAX_LISTINGS_OF_BOX, MIN_CELLS_OF_BOX,
 };
-use crate::asked::Ends;
-use crate::order::window::KeyOrder;
+use crate::batch_scope::{Reservation, smallest};
+use crate::order::key_range::KeyOrder;
 use crate::order::{CellOrder, parts};
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::{Room, smallest};
+use crate::requested::Bounds;
 use crate::{OrInternal, Result};
 
 /// The boxes of a query that are still to be read.
@@ -33,7 +33,7 @@ pub(super) struct Boxes {
     cutter: Cutter,
     model: CostModel,
     axes: Vec<OrdinalAxis>,
-    all: Bounds,
+    all: OrdinalBox,
     order: CellOrder,
     /// Whether the numbers of the axes are positions in the sequence that was asked for.
     places: bool,
@@ -58,7 +58,7 @@ pub(super) struct Narrowed {
 
 #[derive(Debug)]
 enum To {
-    Ends(Ends),
+    Bounds(Bounds),
     /// Intervals in the order of the result.
     Exactly(RangeSet),
 }
@@ -136,7 +136,7 @@ impl Boxes {
         &mut self,
         plan: &Plan,
         cost: &CellCost,
-        room: Room,
+        room: Reservation,
         scale: impl Fn(u64) -> u64,
         times: f64,
     ) -> Result<Option<Part>> {
@@ -156,7 +156,7 @@ impl Boxes {
                 self.key_ranges = Some(KeyRanges::new(plan, cost, order, room.bytes(), narrowed)?);
             }
         }
-        let fit = |bounds: &Bounds| self.model.cost(bounds, times) <= room.bytes();
+        let fit = |bounds: &OrdinalBox| self.model.cost(bounds, times) <= room.bytes();
         let Some(piece) = self.cutter.next(fit)? else { return Ok(None) };
         let model = self.model.touched(&piece.bounds);
         let (touched, mut tiles) = (model.fragments, model.tiles);
@@ -170,17 +170,17 @@ impl Boxes {
         self.cells = super::whole(model.cells);
         let narrowed = self.narrowed(plan, &piece.bounds)?;
         let room = Arc::new(room);
-        let over = room.charge(fixed).and_then(|()| room.set_aside(fetched));
+        let over = room.reserve(fixed).and_then(|()| room.set_aside(fetched));
         if let Err(error) = over {
             if self.cutter.put_back(piece)? {
-                return self.next(plan, cost, room.again(), scale, times * 2.0);
+                return self.next(plan, cost, room.unreserved(), scale, times * 2.0);
             }
             return Err(smallest(error).into());
         }
         Ok(Some(Part { source: PartSource::Box(piece), narrowed, room, tiles, touched }))
     }
 
-    fn narrowed(&self, plan: &Plan, bounds: &Bounds) -> Result<Arc<Vec<Narrowed>>> {
+    fn narrowed(&self, plan: &Plan, bounds: &OrdinalBox) -> Result<Arc<Vec<Narrowed>>> {
         let mut narrowed = Vec::new();
         let dimensions = self.axes.iter().zip(&plan.array.schema().domain.dimensions).enumerate();
         for ((dimension, (axis, own)), (span, all)) in dimensions.zip(bounds.iter().zip(&self.all)) {
@@ -190,8 +190,8 @@ impl Boxes {
             let to = if self.places {
                 let end = |number: u64| own.coordinate(number).or_internal(NO_COORDINATE).map(Some);
                 let ends = axis.at(span.0, span.1).into_iter();
-                let ends = ends.map(|(low, high)| Ok(Ends { low: end(low)?, high: end(high)? }));
-                let ends: Vec<Ends> = ends.collect::<Result<_>>()?;
+                let ends = ends.map(|(low, high)| Ok(Bounds { low: end(low)?, high: end(high)? }));
+                let ends: Vec<Bounds> = ends.collect::<Result<_>>()?;
                 To::Exactly(RangeSet::new(own, ends.into_iter().map(Ok))?)
             } else {
                 // Ends of the whole query stay as they were asked for, including open ends.
@@ -201,7 +201,7 @@ impl Boxes {
                 };
                 let low = end(span.0 == all.0, axis.low(span.0))?;
                 let high = end(span.1 == all.1, axis.high(span.1))?;
-                To::Ends(Ends { low, high })
+                To::Bounds(Bounds { low, high })
             };
             narrowed.push(Narrowed { dimension, to });
         }
@@ -214,7 +214,7 @@ impl Boxes {
     }
 
     /// Takes a key range of a box back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back_key_range(&mut self, key_range: KeyRange) -> bool {
+    pub(super) fn put_back_key_range(&mut self, key_range: SampledRange) -> bool {
         self.key_ranges.as_mut().is_some_and(|key_ranges| key_ranges.put_back(key_range))
     }
 
@@ -247,7 +247,7 @@ pub(super) fn narrow(whole: &Plan, narrowed: &[Narrowed]) -> Result<Plan> {
     let mut plan = whole.clone();
     for Narrowed { dimension, to } in narrowed {
         match to {
-            To::Ends(ends) => plan = plan.narrowed(*dimension, ends)?,
+            To::Bounds(ends) => plan = plan.narrowed(*dimension, ends)?,
             To::Exactly(set) => {
                 let slot = plan.ranges.get_mut(*dimension);
                 slot.or_internal("a part without its dimension")?.clone_from(set);
@@ -280,7 +280,7 @@ pub(crate) fn ordinal_axes(plan: &Plan) -> Option<Vec<OrdinalAxis>> {
 
 /// The box that contains all of a query's cells; `None` if it has none. For sparse arrays it is
 /// limited to the domains of the fragments.
-pub(crate) fn bounds_of(plan: &Plan, axes: &[OrdinalAxis]) -> Option<Bounds> {
+pub(crate) fn bounds_of(plan: &Plan, axes: &[OrdinalAxis]) -> Option<OrdinalBox> {
     let schema = plan.array.schema();
     if schema.array_type == ArrayType::Dense && several(plan) {
         return axes.iter().map(|axis| Some((0, axis.places().checked_sub(1)?))).collect();
@@ -311,7 +311,7 @@ pub(crate) fn bounds_of(plan: &Plan, axes: &[OrdinalAxis]) -> Option<Bounds> {
 }
 
 /// Approximate number of space tiles in a box.
-fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
+fn space_tiles(plan: &Plan, bounds: &OrdinalBox, places: bool) -> f64 {
     let extents = plan.array.schema().domain.dimensions.iter().map(Dimension::extent_cells);
     let tiles = bounds.iter().zip(extents).map(|((low, high), extent)| {
         let Some(extent) = extent else { return 1.0 };
@@ -325,7 +325,7 @@ fn space_tiles(plan: &Plan, bounds: &Bounds, places: bool) -> f64 {
 }
 
 /// Number of cells of a box; `u64::MAX` if there are more.
-pub(crate) fn volume(bounds: &Bounds) -> u64 {
+pub(crate) fn volume(bounds: &OrdinalBox) -> u64 {
     let counts = bounds.iter().map(|(low, high)| interval_len(*low, *high));
     counts.fold(1, u64::saturating_mul)
 }

@@ -99,7 +99,7 @@ impl CellCost {
             result += 32 + 16 + 4;
         }
         let fragments = plan.array.fragments();
-        let is_told = plan.array.context().ahead.is_some();
+        let is_told = plan.array.context().prefetched.is_some();
         if fragments.iter().any(|fragment| fragment.footer().has_timestamps) {
             selected += 8;
             result += 8;

@@ -11,7 +11,7 @@ use tdb_schema::Range;
 
 use super::boxes::volume;
 use super::cost::{CellCost, VarSizes};
-use super::cut::Bounds;
+use super::cut::OrdinalBox;
 use super::ordinal_axis::{OrdinalAxis, interval_len};
 use super::thresholds::MAX_SPANS;
 use crate::dense::sources::tile_strides;
@@ -85,7 +85,7 @@ impl CostModel {
         plan: &Plan,
         axes: Vec<OrdinalAxis>,
         cost: &CellCost,
-        query: &Bounds,
+        query: &OrdinalBox,
     ) -> Result<Self> {
         let mut model = Self { axes, volume: cost.per_cell(), ..Self::default() };
         let context = plan.array.context();
@@ -124,7 +124,7 @@ impl CostModel {
             let strides = tile_strides(&grid, schema.tile_order);
             let extents: Vec<Option<u64>> =
                 schema.domain.dimensions.iter().map(tdb_schema::Dimension::extent_cells).collect();
-            let tile_box = |tile: usize| -> Bounds {
+            let tile_box = |tile: usize| -> OrdinalBox {
                 let axes = grid.iter().zip(&strides).zip(&extents).zip(&domain);
                 axes.map(|(((span, stride), extent), domain)| {
                     let count = interval_len(span.0, span.1);
@@ -170,7 +170,7 @@ impl CostModel {
         plan: &Plan,
         axes: Vec<OrdinalAxis>,
         cost: &CellCost,
-        query: &Bounds,
+        query: &OrdinalBox,
     ) -> Result<Self> {
         let mut model = Self { axes, ..Self::default() };
         let context = plan.array.context();
@@ -206,7 +206,7 @@ impl CostModel {
                 let mbr =
                     |tile: usize| spread_box(&model.axes, &tree, tile).unwrap_or_else(|| domain.clone());
                 let found = tree.search(wanted);
-                let boxes: Vec<Bounds> = found.iter().map(|tile| mbr(*tile)).collect();
+                let boxes: Vec<OrdinalBox> = found.iter().map(|tile| mbr(*tile)).collect();
                 let tile_box = |at: usize| boxes.get(at).cloned().unwrap_or_default();
                 let weight = |at: usize| found.get(at).map_or_else(Weight::default, |tile| weight(*tile));
                 model.push_tiles(found.len(), number, weight, tile_box, query);
@@ -221,12 +221,12 @@ impl CostModel {
         tiles: usize,
         fragment: usize,
         weight: impl Fn(usize) -> Weight,
-        bounds: impl Fn(usize) -> Bounds,
-        query: &Bounds,
+        bounds: impl Fn(usize) -> OrdinalBox,
+        query: &OrdinalBox,
     ) {
         let together = tiles.div_ceil(MAX_SPANS).max(1);
         for first in (0..tiles).step_by(together) {
-            let mut union: Option<Bounds> = None;
+            let mut union: Option<OrdinalBox> = None;
             let mut sum = Weight::default();
             for tile in first..tiles.min(first.saturating_add(together)) {
                 let own = bounds(tile);
@@ -247,14 +247,14 @@ impl CostModel {
         }
     }
 
-    fn push(&mut self, weight: Weight, bounds: &Bounds, fragment: usize) {
+    fn push(&mut self, weight: Weight, bounds: &OrdinalBox, fragment: usize) {
         let bounds = self.positions(bounds);
         let Weight { bytes, touch, tiles, cells, values } = weight;
         self.spans.push(Span { bytes, touch, bounds, fragment, tiles, cells, values });
     }
 
     /// The cost of a box, if there are `times` as many cells as estimated.
-    pub(crate) fn cost(&self, bounds: &Bounds, times: f64) -> u64 {
+    pub(crate) fn cost(&self, bounds: &OrdinalBox, times: f64) -> u64 {
         let (mut touch, mut bytes) = (0.0, volume(bounds).saturating_mul(self.volume) as f64);
         let ends: Vec<(f64, f64)> = self.positions(bounds);
         for span in &self.spans {
@@ -267,7 +267,7 @@ impl CostModel {
     }
 
     /// The fragments, tiles and cells that a box touches.
-    pub(crate) fn touched(&self, bounds: &Bounds) -> Touched {
+    pub(crate) fn touched(&self, bounds: &OrdinalBox) -> Touched {
         let ends = self.positions(bounds);
         let mut touched = Touched::default();
         for span in &self.spans {
@@ -350,18 +350,18 @@ impl CostModel {
         to_u64(self.spans.capacity()).saturating_mul(each.saturating_add(16))
     }
 
-    fn positions(&self, bounds: &Bounds) -> Vec<(f64, f64)> {
+    fn positions(&self, bounds: &OrdinalBox) -> Vec<(f64, f64)> {
         let axes = self.axes.iter().zip(bounds);
         axes.map(|(axis, span)| (axis.position(span.0), axis.position(span.1))).collect()
     }
 
-    fn box_of(&self, domain: &[Range]) -> Option<Bounds> {
+    fn box_of(&self, domain: &[Range]) -> Option<OrdinalBox> {
         let axes = self.axes.iter().zip(domain);
         axes.map(|(axis, range)| Some((axis.number(&range.low)?, axis.number(&range.high)?))).collect()
     }
 }
 
-fn spread_box(axes: &[OrdinalAxis], tree: &RTree, tile: usize) -> Option<Bounds> {
+fn spread_box(axes: &[OrdinalAxis], tree: &RTree, tile: usize) -> Option<OrdinalBox> {
     let mbr = tree.leaf(tile)?;
     let axes = axes.iter().zip(mbr.ranges());
     axes.map(|(axis, (low, high))| Some((axis.number(low)?, axis.number(high)?))).collect()
@@ -378,6 +378,6 @@ fn weigh(sizes: &VarSizes, tile: usize) -> f64 {
     sizes.iter().map(|(times, list)| list.get(tile).copied().unwrap_or(0).saturating_mul(*times) as f64).sum()
 }
 
-fn overlap(a: &Bounds, b: &Bounds) -> bool {
+fn overlap(a: &OrdinalBox, b: &OrdinalBox) -> bool {
     a.iter().zip(b).all(|(a, b)| a.0 <= b.1 && b.0 <= a.1)
 }

@@ -9,20 +9,20 @@
 use core::ops::ControlFlow;
 
 use super::ordinal_axis::{OrdinalAxis, interval_len, last_where};
-use crate::order::Part;
+use crate::order::KeyPart;
 use crate::{OrInternal, Result};
 
 /// A box as inclusive intervals of the dimensions' numbers.
-pub(crate) type Bounds = Vec<(u64, u64)>;
+pub(crate) type OrdinalBox = Vec<(u64, u64)>;
 
 /// The boxes that a box is cut into, in order; each is made when it is needed.
 #[derive(Clone, Debug)]
 pub(crate) struct Cutter {
     axes: Vec<OrdinalAxis>,
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     /// The boxes that are left, the next one last, each with the part of the sort key that it may
     /// be cut along.
-    left: Vec<(Bounds, usize)>,
+    left: Vec<(OrdinalBox, usize)>,
     /// Whether a tile is cut into equal boxes: the cost of a box then depends on its cells alone.
     even: bool,
 }
@@ -30,17 +30,17 @@ pub(crate) struct Cutter {
 /// A box that was cut off, and whether it could not be cut any smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CutBox {
-    pub(crate) bounds: Bounds,
+    pub(crate) bounds: OrdinalBox,
     part: usize,
 }
 
 impl Cutter {
-    pub(crate) fn new(axes: Vec<OrdinalAxis>, parts: Vec<Part>, bounds: Bounds, even: bool) -> Self {
+    pub(crate) fn new(axes: Vec<OrdinalAxis>, parts: Vec<KeyPart>, bounds: OrdinalBox, even: bool) -> Self {
         Self { axes, parts, left: vec![(bounds, 0)], even }
     }
 
     /// The next box that fits. A box that does not fit is returned only if it is a single cell.
-    pub(crate) fn next(&mut self, fit: impl Fn(&Bounds) -> bool) -> Result<Option<CutBox>> {
+    pub(crate) fn next(&mut self, fit: impl Fn(&OrdinalBox) -> bool) -> Result<Option<CutBox>> {
         loop {
             let Some((bounds, part)) = self.left.pop() else { return Ok(None) };
             if part >= self.parts.len() || fit(&bounds) {
@@ -53,7 +53,7 @@ impl Cutter {
     }
 
     /// The next box without cutting it: everything that was cut off with it and is still left.
-    pub(crate) fn take(&mut self) -> Option<Bounds> {
+    pub(crate) fn take(&mut self) -> Option<OrdinalBox> {
         self.left.pop().map(|(bounds, _)| bounds)
     }
 
@@ -73,7 +73,7 @@ impl Cutter {
             let unit = self.unit(part, low, high);
             if unit < high {
                 let middle = low.midpoint(high);
-                let fits = |piece: &Bounds| piece.get(dimension).is_some_and(|span| span.1 <= middle);
+                let fits = |piece: &OrdinalBox| piece.get(dimension).is_some_and(|span| span.1 <= middle);
                 if let ControlFlow::Break(piece) = self.cut(half, part, fits)? {
                     self.left.push((piece.bounds, piece.part));
                 }
@@ -88,9 +88,9 @@ impl Cutter {
     /// the rest is left for later.
     fn cut(
         &mut self,
-        bounds: Bounds,
+        bounds: OrdinalBox,
         part: usize,
-        fits: impl Fn(&Bounds) -> bool,
+        fits: impl Fn(&OrdinalBox) -> bool,
     ) -> Result<ControlFlow<CutBox>> {
         let (dimension, low, high) = self.span(&bounds, part)?;
         let within = |low: u64, high: u64| {
@@ -122,7 +122,7 @@ impl Cutter {
     fn align(&self, part: usize, low: u64, max: u64, high: u64) -> u64 {
         let Some(part) = self.parts.get(part) else { return max };
         let Some(axis) = self.axis(part) else { return max };
-        let whole = matches!(part, Part::Tile(_));
+        let whole = matches!(part, KeyPart::Tile(_));
         if max >= high || !(whole || axis.has_tiles()) {
             return max;
         }
@@ -137,14 +137,14 @@ impl Cutter {
         low.saturating_add(cells.div_ceil(pieces.max(1)).saturating_sub(1)).min(max)
     }
 
-    fn axis(&self, part: &Part) -> Option<&OrdinalAxis> {
+    fn axis(&self, part: &KeyPart) -> Option<&OrdinalAxis> {
         let dimension = part.dimension();
         self.axes.get(dimension)
     }
 
     /// The dimension of a part, and the interval of a box along it. Without it, the box would be
     /// lost.
-    fn span(&self, bounds: &Bounds, part: usize) -> Result<(usize, u64, u64)> {
+    fn span(&self, bounds: &OrdinalBox, part: usize) -> Result<(usize, u64, u64)> {
         let part = self.parts.get(part).or_internal("a box is cut along a part that its order lacks")?;
         let span = bounds.get(part.dimension()).or_internal("a box lacks a dimension of its order")?;
         Ok((part.dimension(), span.0, span.1))
@@ -153,7 +153,7 @@ impl Cutter {
     /// The end of the smallest interval starting at `low` that can be cut along the part.
     fn unit(&self, part: usize, low: u64, high: u64) -> u64 {
         match self.parts.get(part) {
-            Some(Part::Tile(dimension)) => {
+            Some(KeyPart::Tile(dimension)) => {
                 self.axes.get(*dimension).map_or(high, |axis| axis.tile_last(low, high))
             }
             _ => low,
@@ -168,11 +168,11 @@ mod tests {
 
     use super::*;
 
-    fn volume(bounds: &Bounds) -> u64 {
+    fn volume(bounds: &OrdinalBox) -> u64 {
         bounds.iter().map(|(low, high)| high - low + 1).product()
     }
 
-    fn within(bounds: &Bounds, room: u64) -> bool {
+    fn within(bounds: &OrdinalBox, room: u64) -> bool {
         volume(bounds) <= room
     }
 
@@ -182,16 +182,16 @@ mod tests {
         vec![OrdinalAxis::new(&x).unwrap(), OrdinalAxis::new(&y).unwrap()]
     }
 
-    fn key(parts: &[Part], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
+    fn key(parts: &[KeyPart], extents: (u64, u64), cell: (u64, u64)) -> Vec<u64> {
         let of = |d: usize| if d == 0 { (cell.0, extents.0) } else { (cell.1, extents.1) };
-        let part = |part: &Part| match *part {
-            Part::Cell(d) | Part::Bytes(d) => of(d).0,
-            Part::Tile(d) => of(d).0 / of(d).1,
+        let part = |part: &KeyPart| match *part {
+            KeyPart::Cell(d) | KeyPart::Bytes(d) => of(d).0,
+            KeyPart::Tile(d) => of(d).0 / of(d).1,
         };
         parts.iter().map(part).collect()
     }
 
-    fn cells(bounds: &Bounds) -> Vec<(u64, u64)> {
+    fn cells(bounds: &OrdinalBox) -> Vec<(u64, u64)> {
         (bounds[0].0..=bounds[0].1).flat_map(|x| (bounds[1].0..=bounds[1].1).map(move |y| (x, y))).collect()
     }
 
@@ -202,10 +202,10 @@ mod tests {
             room in 1u64..200, order in 0usize..4, even: bool, refuse in 0usize..7,
         ) {
             let parts = [
-                vec![Part::Cell(0), Part::Cell(1)],
-                vec![Part::Cell(1), Part::Cell(0)],
-                vec![Part::Tile(0), Part::Tile(1), Part::Cell(1), Part::Cell(0)],
-                vec![Part::Tile(1), Part::Cell(0), Part::Cell(1)],
+                vec![KeyPart::Cell(0), KeyPart::Cell(1)],
+                vec![KeyPart::Cell(1), KeyPart::Cell(0)],
+                vec![KeyPart::Tile(0), KeyPart::Tile(1), KeyPart::Cell(1), KeyPart::Cell(0)],
+                vec![KeyPart::Tile(1), KeyPart::Cell(0), KeyPart::Cell(1)],
             ][order].clone();
             let bounds = vec![(x.0, x.0 + x.1 - 1), (y.0, y.0 + y.1 - 1)];
             let mut cutter = Cutter::new(axes(extents), parts.clone(), bounds.clone(), even);
@@ -236,15 +236,23 @@ mod tests {
 
     #[test]
     fn pieces_end_with_tiles_where_one_fits() {
-        let mut cutter =
-            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 45), (0, 0)], true);
+        let mut cutter = Cutter::new(
+            axes((10, 10)),
+            vec![KeyPart::Cell(0), KeyPart::Cell(1)],
+            vec![(3, 45), (0, 0)],
+            true,
+        );
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(|bounds| within(bounds, 25)).unwrap() {
             ends.push(piece.bounds[0].1);
         }
         assert_eq!(ends, [19, 39, 45]);
-        let mut cutter =
-            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(0, 19), (0, 0)], true);
+        let mut cutter = Cutter::new(
+            axes((10, 10)),
+            vec![KeyPart::Cell(0), KeyPart::Cell(1)],
+            vec![(0, 19), (0, 0)],
+            true,
+        );
         let mut ends = Vec::new();
         while let Some(piece) = cutter.next(|bounds| within(bounds, 7)).unwrap() {
             ends.push(piece.bounds[0].1);
@@ -255,14 +263,14 @@ mod tests {
     #[test]
     fn a_single_cell_cannot_be_put_back() {
         let mut cutter =
-            Cutter::new(axes((10, 10)), vec![Part::Cell(0), Part::Cell(1)], vec![(3, 3), (7, 7)], true);
+            Cutter::new(axes((10, 10)), vec![KeyPart::Cell(0), KeyPart::Cell(1)], vec![(3, 3), (7, 7)], true);
         let piece = cutter.next(|bounds| within(bounds, 0)).unwrap().unwrap();
         assert!(!cutter.put_back(piece).unwrap());
     }
 
     #[test]
     fn a_box_without_a_dimension_of_its_order_is_a_fault_and_not_lost() {
-        let parts = vec![Part::Cell(1), Part::Cell(0)];
+        let parts = vec![KeyPart::Cell(1), KeyPart::Cell(0)];
         let mut cutter = Cutter::new(axes((10, 10)), parts, vec![(0, 9)], true);
         assert!(cutter.next(|_| false).is_err());
     }

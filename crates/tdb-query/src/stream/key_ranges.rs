@@ -7,14 +7,14 @@ use tdb_codec::{to_u64, to_usize};
 
 use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
-use super::key_samples::{KeyRange, KeySamples};
+use super::key_samples::{KeySamples, SampledRange};
 use super::plan::{Part, PartSource};
 use super::thresholds::{FINER, MAX_SAMPLES_PER_TILE, SAMPLE_BYTES};
 use super::tile_runs::{Limit, TileRuns};
 use crate::Result;
-use crate::order::window::KeyOrder;
+use crate::batch_scope::{BatchScope, Reservation, smallest};
+use crate::order::key_range::KeyOrder;
 use crate::plan::Plan;
-use crate::share::{BatchScope, Room, smallest};
 use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::filter::Filter;
 use crate::sparse::select::{CoordinateUse, select};
@@ -26,12 +26,12 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
     let mut runs = TileRuns::default();
     let target = room.saturating_mul(3) / 4;
     let limit = Limit { cells: target, all: target };
-    let window = plan.share.window.clone();
+    let window = plan.scope.key_range.clone();
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
-        part.share = BatchScope {
+        part.scope = BatchScope {
             tiles: Some(Arc::new(run.tiles())),
-            window: window.clone(),
+            key_range: window.clone(),
             ..BatchScope::default()
         };
         for selection in select(&part, CoordinateUse::Keep, Filter::All, &DecodeCache::nothing(&part))? {
@@ -59,7 +59,7 @@ pub(super) struct KeyRanges {
     max: usize,
     /// A key range that must be listed with more samples, because it has too many cells for one
     /// batch.
-    finer: Option<KeyRange>,
+    finer: Option<SampledRange>,
     /// The number of cells that were decoded to list keys: in all, and the first time.
     looked: u64,
     first: u64,
@@ -85,7 +85,7 @@ impl KeyRanges {
         let mut plan = narrow(plan, &self.narrowed)?;
         self.max = match &self.finer {
             Some(key_range) => {
-                plan.share.tiles = Some(Arc::new(key_range.tiles.clone()));
+                plan.scope.tiles = Some(Arc::new(key_range.tiles.clone()));
                 self.max.saturating_mul(FINER)
             }
             None => {
@@ -94,7 +94,7 @@ impl KeyRanges {
             }
         };
         self.samples = self.samples.anew(self.finer.take().as_ref());
-        plan.share.window = Some(Arc::new(self.samples.left()));
+        plan.scope.key_range = Some(Arc::new(self.samples.left()));
         let looked = note_in(&plan, cost, &mut self.samples, self.max, room)?;
         self.looked += looked;
         Ok(())
@@ -102,7 +102,7 @@ impl KeyRanges {
 
     /// Fails if cells were decoded more than `max` times for their keys: with more room the query
     /// is much faster.
-    pub(super) fn check_pace(&self, room: &Room, max: u64) -> Result<()> {
+    pub(super) fn check_pace(&self, room: &Reservation, max: u64) -> Result<()> {
         if self.looked / max <= self.first {
             return Ok(());
         }
@@ -115,19 +115,19 @@ impl KeyRanges {
         &mut self,
         plan: &Plan,
         cost: &CellCost,
-        room: &Room,
+        room: &Reservation,
         scale: impl Fn(u64) -> u64,
     ) -> Result<Option<Part>> {
         if self.finer.is_some() || self.samples.is_at_horizon() {
             self.note_on(plan, cost, room.bytes())?;
         }
-        let room = room.again().beside(self.samples.held());
+        let room = room.unreserved().with_overhead(self.samples.held());
         let target = scale(room.bytes());
         Ok(next_key_range(&self.samples, cost, room, target, &self.narrowed))
     }
 
     /// Takes a key range back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back(&mut self, key_range: KeyRange) -> bool {
+    pub(super) fn put_back(&mut self, key_range: SampledRange) -> bool {
         if key_range.divisible {
             return true;
         }
@@ -137,7 +137,7 @@ impl KeyRanges {
     }
 
     /// Continues after a key range.
-    pub(super) fn advance(&mut self, key_range: &KeyRange) {
+    pub(super) fn advance(&mut self, key_range: &SampledRange) {
         self.samples.advance(key_range);
     }
 
@@ -157,7 +157,7 @@ pub(super) fn notes(plan: &Plan) -> u64 {
 pub(super) fn next_key_range(
     samples: &KeySamples,
     cost: &CellCost,
-    room: Room,
+    room: Reservation,
     target: u64,
     narrowed: &Arc<Vec<Narrowed>>,
 ) -> Option<Part> {
@@ -166,11 +166,11 @@ pub(super) fn next_key_range(
     let touched: Vec<usize> = tiles.keys().copied().collect();
     let count: usize = tiles.values().map(Vec::len).sum();
     let window = Some(Arc::new(key_range.window.clone()));
-    let share = BatchScope { tiles: Some(tiles), window, ..BatchScope::default() };
+    let scope = BatchScope { tiles: Some(tiles), key_range: window, ..BatchScope::default() };
     // If this is too much, reading the part will show it.
     let room = Arc::new(room);
-    let counted = BatchScope { room: Some(room.clone()), ..BatchScope::default() };
-    let _ = counted.charge(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
+    let counted = BatchScope { reservation: Some(room.clone()), ..BatchScope::default() };
+    let _ = counted.reserve(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
     let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
-    Some(Part { source: PartSource::KeyRange(Box::new(key_range), share), narrowed, room, tiles, touched })
+    Some(Part { source: PartSource::KeyRange(Box::new(key_range), scope), narrowed, room, tiles, touched })
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tdb_codec::to_u64;
 
 use super::tile_runs::TileSet;
-use crate::order::window::{Key, KeyOrder, Window};
+use crate::order::key_range::{Key, KeyOrder, KeyRange};
 use crate::sparse::selection::TileSelection;
 use crate::{Error, Result};
 
@@ -53,8 +53,8 @@ pub(crate) struct KeySamples {
 
 /// A range of keys, whose cells are a batch, and the tiles that may have some of them.
 #[derive(Clone, Debug)]
-pub(crate) struct KeyRange {
-    pub(crate) window: Window,
+pub(crate) struct SampledRange {
+    pub(crate) window: KeyRange,
     pub(crate) tiles: TileSet,
     /// Whether a shorter range is possible.
     pub(crate) divisible: bool,
@@ -82,7 +82,7 @@ impl KeySamples {
 
     /// An empty list with the same settings, for what is left, or for what is left before the end
     /// of a key range.
-    pub(super) fn anew(&self, before: Option<&KeyRange>) -> Self {
+    pub(super) fn anew(&self, before: Option<&SampledRange>) -> Self {
         let from = self.from.clone();
         let horizon = before.and_then(|key_range| key_range.to.clone());
         let order = self.order.clone();
@@ -100,8 +100,8 @@ impl KeySamples {
     }
 
     /// The keys that must be listed.
-    pub(super) fn left(&self) -> Window {
-        Window { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
+    pub(super) fn left(&self) -> KeyRange {
+        KeyRange { order: self.order.clone(), from: self.from.clone(), to: self.horizon.clone() }
     }
 
     /// Lists the keys of a tile in `max` samples; `bytes` is the cost of all its cells.
@@ -196,7 +196,7 @@ impl KeySamples {
 
     /// The next range whose cells cost at most `room`, or the shortest possible one. `None` after
     /// the last cell.
-    pub(crate) fn next(&self, room: u64) -> Option<KeyRange> {
+    pub(crate) fn next(&self, room: u64) -> Option<SampledRange> {
         if self.done {
             return None;
         }
@@ -239,12 +239,12 @@ impl KeySamples {
             own.sort_unstable();
             own.dedup();
         }
-        let window = Window { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
-        Some(KeyRange { window, tiles, divisible, to })
+        let window = KeyRange { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
+        Some(SampledRange { window, tiles, divisible, to })
     }
 
     /// Continues after a key range.
-    pub(crate) fn advance(&mut self, key_range: &KeyRange) {
+    pub(crate) fn advance(&mut self, key_range: &SampledRange) {
         let Some(to) = &key_range.to else {
             self.done = true;
             self.samples.clear();

@@ -23,12 +23,12 @@
 //!   all its keys more than a few times requests more room instead.
 //!
 //! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
-//! about to take (`Room::charge` in `tdb_cells::share`): cells as they are selected, values as they
-//! are decoded, keys and columns once the number of cells is known. If that exceeds its room, its
-//! part is put back and cut smaller. None of this relies on sorted tiles, because early libraries
-//! did not always sort them. No cells are carried from one batch to the next, so a batch handles
-//! time windows, deletes and duplicates like a whole read: all versions of a cell have the same key
-//! and are in the same part.
+//! about to take (`Reservation::reserve` in `tdb_cells::batch_scope`): cells as they are selected,
+//! values as they are decoded, keys and columns once the number of cells is known. If that exceeds
+//! its room, its part is put back and cut smaller. None of this relies on sorted tiles, because
+//! early libraries did not always sort them. No cells are carried from one batch to the next, so a
+//! batch handles time windows, deletes and duplicates like a whole read: all versions of a cell
+//! have the same key and are in the same part.
 //!
 //! # What is counted
 //!
@@ -80,7 +80,7 @@ use std::sync::Arc;
 use tdb_codec::{ArrayType, Layout, to_usize};
 
 pub(crate) use self::boxes::{bounds_of, ordinal_axes, several, volume};
-pub(crate) use self::cut::Bounds;
+pub(crate) use self::cut::OrdinalBox;
 pub(crate) use self::ordinal_axis::{OrdinalAxis, last_where};
 pub(crate) use self::partwise::{
     Allowance, at_once, dearer, for_each_group, for_each_part, parts_or_at_once, read_within, within,
@@ -93,13 +93,13 @@ pub(crate) use self::visible_cells::Common;
 
 use self::plan::Parts;
 use self::thresholds::MAX_REPEATS;
+use crate::batch_scope;
 use crate::budget::MemoryBudget;
-use crate::deferred::Deferred;
 use crate::dense::dense_order;
 use crate::engine::run;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
-use crate::share;
+use crate::replay::ReplayStorage;
 use crate::visible_cells::Visibility;
 use crate::{Cells, Error, QueryError, Result};
 
@@ -136,11 +136,11 @@ impl Batches {
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
         let plan = within(plan, Some(Allowance { budget, batch: sizes.max }))?;
-        if let Some(ahead) = &plan.array.context().ahead {
-            prefetch_sections(&plan, ahead);
+        if let Some(prefetched) = &plan.array.context().prefetched {
+            prefetch_sections(&plan, prefetched);
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
-        if plan.share.tiles.is_some() && sizes.first.is_none() && plan.array.context().ahead.is_none() {
+        if plan.scope.tiles.is_some() && sizes.first.is_none() && plan.array.context().prefetched.is_none() {
             // Before anything is returned: another budget can still be asked for.
             parts.check_tiles(&plan)?;
         }
@@ -229,7 +229,7 @@ impl Batches {
                     if parts.put_back(part)? {
                         continue;
                     }
-                    return Err(share::smallest(error).into());
+                    return Err(batch_scope::smallest(error).into());
                 }
                 Err(error) => return Err(error),
             };
@@ -263,7 +263,7 @@ impl Batches {
             }
             Err(error) => return Err(error),
         };
-        plan.share.beside = plan.share.beside.saturating_add(cells.held());
+        plan.scope.overhead = plan.scope.overhead.saturating_add(cells.held());
         plan.visibility = Some(Visibility { cells, exact: true });
         if let Ok((parts, progress)) = by_tiles(&plan) {
             (self.plan, self.parts, self.progress) = (plan, parts, progress);
@@ -273,13 +273,13 @@ impl Batches {
 
     /// The next batch for an asynchronous caller. If something that it reads has not arrived yet,
     /// the returned value is ignored, and the next call returns the same batch.
-    pub(crate) fn try_next(&mut self, deferred: &Deferred) -> Option<Result<Cells>> {
-        if let Some(ahead) = &self.plan.array.context().ahead {
-            ahead.forget();
+    pub(crate) fn try_next(&mut self, replay_storage: &ReplayStorage) -> Option<Result<Cells>> {
+        if let Some(prefetched) = &self.plan.array.context().prefetched {
+            prefetched.forget();
         }
         let left = (self.parts.left(), self.progress.clone(), self.done, self.any);
         let next = self.next();
-        if deferred.is_waiting() {
+        if replay_storage.is_waiting() {
             let (parts, progress, done, any) = left;
             self.parts.go_back(parts);
             (self.progress, self.done, self.any) = (progress, done, any);
@@ -316,7 +316,7 @@ fn chooses(plan: &Plan, sizes: BatchSizes, parts: &Parts) -> bool {
         && plan.order == Layout::Unordered
         && plan.overlap.any()
         && plan.visibility.is_none();
-    contested && plan.array.context().is_near() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
+    contested && plan.array.context().is_local() && sizes.first.is_none() && parts.repeats(plan) > MAX_REPEATS
 }
 
 /// The limits of the memory of a batch's cells while they are made, if the caller has set any.
@@ -331,7 +331,7 @@ pub(crate) struct BatchSizes {
 /// A result without cells: that of a read without tiles.
 fn empty(plan: &Plan) -> Result<Cells> {
     let mut plan = plan.clone();
-    plan.share.tiles = Some(Arc::default());
+    plan.scope.tiles = Some(Arc::default());
     run(&plan)
 }
 

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use tdb_codec::{Native, PhysicalVisitor};
 use tdb_schema::{Dimension, Range};
 
-use crate::order::{Part, compare_part};
+use crate::order::{KeyPart, compare_part};
 
 /// A dimension of a fixed-size type. Integers are counted from the domain's low end; reals are
 /// represented by bits with the same order. If several intervals of integers were asked for,
@@ -163,7 +163,7 @@ impl OrdinalAxis {
         let value = self.value(number).unwrap_or_default();
         let same = |other: u64| {
             let other = self.value(other).unwrap_or_default();
-            compare_part(Part::Tile(0), &self.dimension, &value, &other) == Ordering::Equal
+            compare_part(KeyPart::Tile(0), &self.dimension, &value, &other) == Ordering::Equal
         };
         last_where(number, max, same)
     }
@@ -286,7 +286,7 @@ mod tests {
             let last = axis.tile_last(number(at), max);
             let tile = |number: u64| {
                 let value = axis.high(number).unwrap();
-                compare_part(Part::Tile(0), &dimension, &at.to_le_bytes(), &value)
+                compare_part(KeyPart::Tile(0), &dimension, &at.to_le_bytes(), &value)
             };
             prop_assert_eq!(tile(last), Ordering::Equal);
             prop_assert!(last == max || tile(last + 1) != Ordering::Equal);

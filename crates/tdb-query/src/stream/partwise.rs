@@ -7,10 +7,10 @@ use tdb_codec::to_u64;
 
 use super::plan::Parts;
 use super::{DEFAULT_BUDGET, whole_query};
+use crate::batch_scope;
 use crate::budget::MemoryBudget;
 use crate::engine::run;
 use crate::plan::Plan;
-use crate::share;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
 
@@ -49,7 +49,7 @@ pub(crate) fn for_each_part(
             Ok(()) => parts.done(plan, &part),
             Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
                 if !parts.put_back(part)? {
-                    return Err(share::smallest(error).into());
+                    return Err(batch_scope::smallest(error).into());
                 }
             }
             Err(error) => return Err(error),
@@ -64,12 +64,12 @@ pub(crate) fn for_each_part(
 pub(crate) fn within(plan: Plan, memory: Option<Allowance>) -> Result<Plan> {
     let Some(Allowance { budget, batch }) = memory else { return Ok(plan) };
     let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
-    if !plan.skips_deduplication() || plan.share.tiles.is_some() {
+    if !plan.skips_deduplication() || plan.scope.tiles.is_some() {
         return Ok(plan);
     }
     // The sizes of tiles are in metadata, which may be far away.
     let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
-    if plan.array.context().is_near() && fits().is_ok() { Ok(plan) } else { plan.with_deduplication() }
+    if plan.array.context().is_local() && fits().is_ok() { Ok(plan) } else { plan.with_deduplication() }
 }
 
 /// The error of a budget that was too small: this one, or the one of a plan for some tiles whose
@@ -95,7 +95,7 @@ pub(crate) fn parts_or_at_once(
     let Err(error) = Parts::new(plan, budget, batch) else { return Ok(()) };
     let overhead = whole_query::Overhead::of(plan)?;
     let bytes = cost_of_all(tiles, overhead.per_cell());
-    match (error, share::enough(budget, overhead.with(bytes))) {
+    match (error, batch_scope::check_budget(budget, overhead.with(bytes))) {
         (Error::Query(QueryError::BudgetTooSmall { min, .. }), Err(at_once)) => Err(match at_once {
             QueryError::BudgetTooSmall { min: other, .. } if other < min => at_once.into(),
             _ => QueryError::BudgetTooSmall { budget, min }.into(),
@@ -119,13 +119,13 @@ pub(crate) fn at_once(
         Err(error) => return Err(error),
     };
     if let Some(max) = batch {
-        room = room.at_most(max);
+        room = room.limited_to(max);
     }
     if cost_of_all(tiles, room.per_cell()) > room.bytes() {
         return Ok(None);
     }
     let mut part = plan.clone();
-    part.share.room = Some(Arc::new(room));
+    part.scope.reservation = Some(Arc::new(room));
     Ok(Some(part))
 }
 
@@ -151,10 +151,10 @@ pub(crate) fn for_each_group(
     let cost = |tile: &Candidate| cost(tile, overhead.per_cell());
     // A group has one tile at least.
     let Some(dearest) = tiles.iter().map(cost).max() else { return Ok(()) };
-    share::enough(budget, overhead.with(dearest))?;
+    batch_scope::check_budget(budget, overhead.with(dearest))?;
     let mut room = overhead.room(budget)?;
     if let Some(max) = batch {
-        room = room.at_most(max);
+        room = room.limited_to(max);
     }
     let mut tiles = tiles.into_iter().peekable();
     while let Some(first) = tiles.next() {
@@ -164,9 +164,9 @@ pub(crate) fn for_each_group(
             group.push(next);
         }
         let mut part = plan.clone();
-        part.share.room = Some(Arc::new(room.again()));
+        part.scope.reservation = Some(Arc::new(room.unreserved()));
         match run(&part, group) {
-            Err(Error::Query(error)) => return Err(share::smallest(error).into()),
+            Err(Error::Query(error)) => return Err(batch_scope::smallest(error).into()),
             other => other?,
         }
     }
@@ -176,6 +176,6 @@ pub(crate) fn for_each_group(
 /// Reads a plan whole, if that can be done within a budget.
 pub(crate) fn read_within(plan: Plan, budget: MemoryBudget) -> Result<Cells> {
     let mut plan = whole_query::by_chunk(plan, budget, |plan| whole_query::room_of_all(plan, budget).is_ok());
-    plan.share.room = Some(Arc::new(whole_query::room_of_all(&plan, budget)?));
+    plan.scope.reservation = Some(Arc::new(whole_query::room_of_all(&plan, budget)?));
     run(&plan)
 }

@@ -11,18 +11,18 @@ use super::boxes::{Boxes, Narrowed, narrow, ordinal_axes};
 use super::cost::CellCost;
 use super::cut::CutBox;
 use super::key_ranges::KeyRanges;
-use super::key_samples::KeyRange;
+use super::key_samples::SampledRange;
 use super::progress::Progress;
 use super::thresholds::{
     GROWTH, MAX_GROWTH_BY_CONDITION, MAX_LISTINGS, SCALE, SELECTIVITY_MARGIN, TILE_STATISTICS,
 };
 use super::tile_runs::{Limit, TileRun, TileRuns, TileSet};
+use crate::batch_scope::{BatchScope, Reservation, check_budget};
 use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
-use crate::order::window::KeyOrder;
-use crate::order::{CellOrder, Part as OrderPart, parts, reals};
+use crate::order::key_range::KeyOrder;
+use crate::order::{CellOrder, KeyPart, parts, reals};
 use crate::plan::Plan;
-use crate::share::{BatchScope, Room, enough};
 use crate::sparse::Sorting;
 use crate::sparse::candidate::{all_candidates, rarity, rounds};
 use crate::sparse::filter::Filter;
@@ -62,7 +62,7 @@ pub(crate) struct Part {
     pub(super) source: PartSource,
     /// Dimensions in which it covers less than the whole query.
     pub(super) narrowed: Arc<Vec<Narrowed>>,
-    pub(super) room: Arc<Room>,
+    pub(super) room: Arc<Reservation>,
     /// Tiles that it reads; a part of a tile counts as a fraction.
     pub(crate) tiles: f64,
     pub(super) touched: Vec<usize>,
@@ -73,7 +73,7 @@ pub(super) enum PartSource {
     Box(CutBox),
     Run(TileRun, Arc<TileSet>),
     Whole(KeyOrder),
-    KeyRange(Box<KeyRange>, BatchScope),
+    KeyRange(Box<SampledRange>, BatchScope),
 }
 
 /// The state of [`Parts`] that changes from part to part.
@@ -117,7 +117,7 @@ impl Parts {
         let this = Self { budget, batch, growing: None, cost, scale: most, most, kind };
         // A budget that is too small for anything is rejected before anything is read.
         if let Kind::Boxes(boxes) = &this.kind {
-            enough(budget, this.min_of_boxes(plan, boxes))?;
+            check_budget(budget, this.min_of_boxes(plan, boxes))?;
         }
         match (&this.kind, this.room(plan, this.held())) {
             (_, Ok(_)) => Ok((this, progress)),
@@ -175,24 +175,24 @@ impl Parts {
     }
 
     /// The room that is left after threads and `held` bytes are subtracted.
-    fn room(&self, plan: &Plan, held: u64) -> Result<Room> {
+    fn room(&self, plan: &Plan, held: u64) -> Result<Reservation> {
         let threads = match &self.kind {
             // The tiles that threads work on are known run by run.
             Kind::Runs(_) | Kind::Done => 0,
             _ => self.threads(plan),
         };
-        self.room_beside(plan, threads.saturating_add(held))
+        self.reservation_with(plan, threads.saturating_add(held))
     }
 
-    fn room_beside(&self, plan: &Plan, fixed: u64) -> Result<Room> {
+    fn reservation_with(&self, plan: &Plan, fixed: u64) -> Result<Reservation> {
         let room = self.room_of_budget(plan, fixed)?;
-        Ok([self.batch, self.growing].into_iter().flatten().fold(room, Room::at_most))
+        Ok([self.batch, self.growing].into_iter().flatten().fold(room, Reservation::limited_to))
     }
 
     /// The room that the budget leaves after `fixed` bytes are subtracted.
-    fn room_of_budget(&self, plan: &Plan, fixed: u64) -> Result<Room> {
+    fn room_of_budget(&self, plan: &Plan, fixed: u64) -> Result<Reservation> {
         let fixed = fixed.saturating_add(self.beside(plan));
-        Ok(Room::new(self.budget, fixed, self.cost.per_selected_cell())?)
+        Ok(Reservation::new(self.budget, fixed, self.cost.per_selected_cell())?)
     }
 
     /// Working memory of all threads.
@@ -203,7 +203,7 @@ impl Parts {
 
     /// The bytes that are held in addition to the room, whatever the batch is.
     fn beside(&self, plan: &Plan) -> u64 {
-        self.cost.per_batch(plan.array.fragments()).saturating_add(plan.share.beside)
+        self.cost.per_batch(plan.array.fragments()).saturating_add(plan.scope.overhead)
     }
 
     /// The next part; `None` after the last.
@@ -241,16 +241,16 @@ impl Parts {
                 else {
                     return Ok(None);
                 };
-                let min = run.bytes.max(Room::min(run.threads));
-                if enough(self.budget, min.saturating_add(self.beside(plan))).is_err() {
+                let min = run.bytes.max(Reservation::min(run.threads));
+                if check_budget(self.budget, min.saturating_add(self.beside(plan))).is_err() {
                     return Err(self.too_small_for_runs(plan));
                 }
                 // Tiles are not cut: one that takes more than a batch may is a batch all the same.
                 // Whoever asks for a part that is made of tiles is told beforehand.
-                let is_one = run.len() == 1 && self.growing.is_none() && plan.share.tiles.is_none();
+                let is_one = run.len() == 1 && self.growing.is_none() && plan.scope.tiles.is_none();
                 let room = match is_one {
                     true => self.room_of_budget(plan, run.threads)?,
-                    false => self.room_beside(plan, run.threads)?,
+                    false => self.reservation_with(plan, run.threads)?,
                 };
                 let (tiles, touched) = (to_u64(run.len()) as f64, run.tiles().keys().copied().collect());
                 let set = Arc::new(run.tiles());
@@ -340,7 +340,7 @@ fn most_scale(plan: &Plan, budget: MemoryBudget) -> Result<u64> {
     let is_cut_in_boxes = plan.overlap.any() && plan.visibility.is_none() && !plan.fields.is_empty();
     let tiles = plan.array.fragments().iter().map(|fragment| fragment.footer().sparse_tile_num);
     let statistics = tiles.fold(0, u64::saturating_add).saturating_mul(TILE_STATISTICS);
-    if !is_cut_in_boxes || !plan.array.context().is_near() || statistics > budget.bytes() / 8 {
+    if !is_cut_in_boxes || !plan.array.context().is_local() || statistics > budget.bytes() / 8 {
         return Ok(SCALE);
     }
     let rarity = match &plan.condition {
@@ -356,10 +356,10 @@ impl Part {
         let mut plan = narrow(whole, &self.narrowed)?;
         match &self.source {
             PartSource::Box(_) | PartSource::Whole(_) => {}
-            PartSource::Run(_, tiles) => plan.share.tiles = Some(tiles.clone()),
-            PartSource::KeyRange(_, share) => plan.share = share.clone(),
+            PartSource::Run(_, tiles) => plan.scope.tiles = Some(tiles.clone()),
+            PartSource::KeyRange(_, share) => plan.scope = share.clone(),
         }
-        plan.share.room = Some(self.room.clone());
+        plan.scope.reservation = Some(self.room.clone());
         Ok(plan)
     }
 }
@@ -375,9 +375,9 @@ pub(crate) fn order_of(plan: &Plan) -> CellOrder {
 
 /// Whether the cells between two coordinates of a dimension are consecutive in an order.
 fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
-    let ascends = |part: &OrderPart| match part {
-        OrderPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
-        OrderPart::Cell(_) | OrderPart::Bytes(_) => true,
+    let ascends = |part: &KeyPart| match part {
+        KeyPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+        KeyPart::Cell(_) | KeyPart::Bytes(_) => true,
     };
     order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
 }

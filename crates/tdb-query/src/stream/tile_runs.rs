@@ -7,8 +7,8 @@ use tdb_codec::to_u64;
 
 use super::cost::CellCost;
 use crate::Result;
+use crate::batch_scope::Reservation;
 use crate::plan::Plan;
-use crate::share::Room;
 use crate::sparse::candidates;
 
 /// The position of a query in the storage.
@@ -116,7 +116,7 @@ impl TileRuns {
     pub(crate) fn dearest(&mut self, plan: &Plan, cost: &CellCost, threads: u64) -> Result<u64> {
         let mut min = 0;
         while let Some(run) = self.next(plan, cost, Limit { cells: 0, all: 0 }, threads)? {
-            min = min.max(run.bytes).max(Room::min(run.threads));
+            min = min.max(run.bytes).max(Reservation::min(run.threads));
         }
         Ok(min)
     }

@@ -14,11 +14,11 @@ use tdb_codec::{Layout, to_u64};
 
 use super::thresholds::MAX_REMEMBERED;
 use super::{Allowance, TileSet, for_each_part};
+use crate::batch_scope::BatchScope;
 use crate::buffers::index_of;
 use crate::condition::Sources;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::share::BatchScope;
 use crate::sparse::candidate::tile_is_disjoint;
 use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::filter::{Filter, Selected, selected_in};
@@ -39,7 +39,7 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCell
         timestamps: None,
         labels: Vec::new(),
         visibility: None,
-        share: BatchScope::default(),
+        scope: BatchScope::default(),
         ..plan.clone()
     };
     let overlaps = plan.overlapping()?;
@@ -58,8 +58,8 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCell
         return Ok(visible);
     }
     overlapping.values_mut().for_each(|tiles| tiles.sort_unstable());
-    plan.share.tiles = Some(Arc::new(overlapping));
-    plan.share.beside = bytes;
+    plan.scope.tiles = Some(Arc::new(overlapping));
+    plan.scope.overhead = bytes;
     let context = plan.array.context();
     let condition =
         plan.condition.as_ref().map(|program| Sources::new(context, program, plan.array.fragments()));
@@ -82,10 +82,10 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCell
 /// Adds the cells of a part of the query, and returns how many are older versions of others. If
 /// this fails, nothing was added.
 fn add(visible: &mut VisibleCells, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
-    let keep = DecodeCache::nothing(part);
+    let cache = DecodeCache::nothing(part);
     let Selected { selections, matches } =
-        selected_in(part, all_candidates(part, Filter::All)?, condition, &keep)?;
-    keep.admit(to_u64(selections.iter().map(TileSelection::len).sum()))?;
+        selected_in(part, all_candidates(part, Filter::All)?, condition, &cache)?;
+    cache.reserve_cells(to_u64(selections.iter().map(TileSelection::len).sum()))?;
     let older = replaced_among(part, &selections)?;
     let (mut left, mut flags) = (older.as_slice(), matches.as_deref());
     let mut first = 0usize;

@@ -10,7 +10,7 @@ use tdb_fragment::{
 
 use super::{DeleteEntry, FragmentEntry, fragment_folders};
 use crate::paths::{COMMITS, FRAGMENT_META, FRAGMENT_METADATA, FRAGMENTS, LABELS, METADATA, SCHEMA_FOLDER};
-use crate::storage::{Ahead, Entry, Needs, Request, Storage, join};
+use crate::storage::{Entry, PrefetchedStorage, ReadSet, Request, Storage, join};
 use crate::thresholds::{MAX_ATTEMPTS, MAX_NAMES_LISTED_AT_ONCE, METADATA_TAIL_BYTES};
 use crate::timed::last_part;
 use crate::{Error, Result};
@@ -23,7 +23,7 @@ const KNOWN_FOLDERS: [&str; 6] = [SCHEMA_FOLDER, METADATA, LABELS, FRAGMENTS, CO
 /// seen without them, nor they without it.
 pub(super) fn settled_commits(
     storage: &dyn Storage,
-    ahead: Option<&Ahead>,
+    prefetched: Option<&PrefetchedStorage>,
     root: &[Entry],
     mut listed: Vec<Entry>,
 ) -> Result<Commits> {
@@ -32,7 +32,7 @@ pub(super) fn settled_commits(
         matches!(kind, Some(CommitKind::Consolidated | CommitKind::Ignore | CommitKind::Vacuum))
     };
     for _ in 1..MAX_ATTEMPTS {
-        if let Some(ahead) = ahead {
+        if let Some(prefetched) = prefetched {
             let in_commits = listed.iter().filter(|entry| replaces(entry)).map(|e| join(COMMITS, &e.name));
             let in_root = root.iter().filter(|entry| replaces(entry)).map(|e| e.name.clone());
             let mut files: Vec<Request> = in_commits.chain(in_root).map(Request::whole).collect();
@@ -40,7 +40,7 @@ pub(super) fn settled_commits(
             // needs it too.
             let old = fragment_folders(root, &[]).into_iter().map(|folder| join(&folder, FRAGMENT_METADATA));
             files.extend(old.map(|key| Request::Tail(key, METADATA_TAIL_BYTES)));
-            ahead.prepare(&Needs { files, ..Needs::default() });
+            prefetched.prefetch(&ReadSet { files, ..ReadSet::default() });
         }
         let found = commits(storage, root, &listed)?;
         if listed.len() < MAX_NAMES_LISTED_AT_ONCE && !listed.iter().any(replaces) {

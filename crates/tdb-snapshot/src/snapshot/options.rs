@@ -9,13 +9,13 @@ use tdb_filters::Key;
 use super::Snapshot;
 use crate::consolidated::ConsolidatedFooters;
 use crate::context::Context;
-use crate::deferred::{AsyncStorage, Deferred, Spawn, drive};
 use crate::deletes::Delete;
 use crate::directory::{Directory, ExactFiles, FragmentEntry, retry_if_vacuumed};
 use crate::fragment::Fragment;
+use crate::replay::{AsyncStorage, ReplayStorage, Spawn, replay};
 use crate::schemas::Schemas;
 use crate::stats::{Counted, Counters};
-use crate::storage::{Ahead, LocalStorage, Request, Storage};
+use crate::storage::{LocalStorage, PrefetchedStorage, Request, Storage};
 use crate::thresholds::{MAX_FILES_NAMED, MAX_SCHEMAS_FETCHED};
 use crate::{Error, QueryError, Result, TimeWindow, clock, parallel};
 
@@ -41,7 +41,7 @@ struct Attempt {
     /// The only files to use, if not all.
     files: Option<ExactFiles>,
     /// The storage, with the bytes that were fetched so far.
-    deferred: Arc<Deferred>,
+    replay_storage: Arc<ReplayStorage>,
     counters: Arc<Counters>,
 }
 
@@ -107,11 +107,11 @@ impl SnapshotOptions {
     pub fn context(&self, storage: Box<dyn Storage>) -> Context {
         let counters = Arc::<Counters>::default();
         let storage: Arc<dyn Storage> = Arc::new(Counted::new(storage, counters.clone()));
-        let ahead = Ahead::before(storage.clone()).map(Arc::new);
+        let prefetched = PrefetchedStorage::wrap(storage.clone()).map(Arc::new);
         Context {
-            storage: ahead.clone().map_or(storage, |ahead| ahead as Arc<dyn Storage>),
-            ahead,
-            deferred: None,
+            storage: prefetched.clone().map_or(storage, |prefetched| prefetched as Arc<dyn Storage>),
+            prefetched,
+            replay_storage: None,
             spawner: self.spawner.clone(),
             counters,
             threads: self.threads.unwrap_or_else(parallel::available).max(1),
@@ -159,17 +159,18 @@ impl SnapshotOptions {
         let threads = self.threads.unwrap_or(1);
         let options = self.clone().window(self.time_window()?).threads(threads);
         let counters = Arc::<Counters>::default();
-        let deferred = Arc::new(Deferred::new(storage, counters.clone()));
-        let (base, place) = (deferred.clone(), deferred.describe(""));
-        let step = |Attempt { options, files, deferred, counters }: &mut Attempt| {
+        let replay_storage = Arc::new(ReplayStorage::new(storage, counters.clone()));
+        let (base, place) = (replay_storage.clone(), replay_storage.describe(""));
+        let step = |Attempt { options, files, replay_storage, counters }: &mut Attempt| {
             retry_if_vacuumed(|| {
-                let context = options.context(Box::new(deferred.clone()));
+                let context = options.context(Box::new(replay_storage.clone()));
                 let context = Context { counters: counters.clone(), ..context };
-                options.open_once(context.behind(deferred.clone()), files.as_ref())
+                options.open_once(context.behind(replay_storage.clone()), files.as_ref())
             })
         };
         let spawner = self.spawner.clone();
-        let done = drive(&base, spawner.as_ref(), Attempt { options, files, deferred, counters }, step).await;
+        let done =
+            replay(&base, spawner.as_ref(), Attempt { options, files, replay_storage, counters }, step).await;
         done.map_err(|error| Error::io(place, error))?.1
     }
 
@@ -199,7 +200,7 @@ impl SnapshotOptions {
 
     fn open_once(&self, context: Context, exactly: Option<&ExactFiles>) -> Result<Snapshot> {
         let window = self.time_window()?;
-        let mut directory = Directory::load_ahead(&context)?;
+        let mut directory = Directory::load_prefetched(&context)?;
         let schema_key = match exactly {
             Some(files) => keep_only(&mut directory, files, &context)?,
             None => directory.latest_schema(&*context.storage, window.end)?.to_owned(),
@@ -212,13 +213,13 @@ impl SnapshotOptions {
             0 | 1 => Vec::new(),
             _ => ConsolidatedFooters::keys(&context, &directory),
         };
-        context.need(|needs| {
-            needs.files.extend(schemas_needed(&directory, &schema_key).map(Request::whole));
-            needs.files.extend(consolidated.iter().map(Request::whole));
+        context.need(|read_set| {
+            read_set.files.extend(schemas_needed(&directory, &schema_key).map(Request::whole));
+            read_set.files.extend(consolidated.iter().map(Request::whole));
             let deletes = directory.visible_deletes(window).filter(|delete| delete.inside.is_none());
-            needs.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
+            read_set.files.extend(deletes.map(|delete| Request::whole(&*delete.key)));
             if consolidated.is_empty() {
-                needs.files.extend(overlapping.iter().flat_map(Fragment::requests));
+                read_set.files.extend(overlapping.iter().flat_map(Fragment::requests));
             }
             Ok(())
         })?;
@@ -230,9 +231,9 @@ impl SnapshotOptions {
         } else {
             ConsolidatedFooters::default()
         };
-        context.need(|needs| {
+        context.need(|read_set| {
             let others = entries.iter().filter(|entry| footers.get(&entry.name).is_none());
-            needs.files.extend(others.flat_map(Fragment::requests));
+            read_set.files.extend(others.flat_map(Fragment::requests));
             Ok(())
         })?;
         let named = |name: Option<&str>| schemas.named(name);
@@ -246,8 +247,8 @@ impl SnapshotOptions {
         })?;
         let deletes = directory.visible_deletes(window);
         let deletes = deletes.map(|entry| Delete::load(&context, entry)).collect::<Result<_>>()?;
-        if let Some(ahead) = &context.ahead {
-            ahead.forget();
+        if let Some(prefetched) = &context.prefetched {
+            prefetched.forget();
         }
         Ok(Snapshot {
             context: Arc::new(context),

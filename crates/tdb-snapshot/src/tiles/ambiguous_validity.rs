@@ -21,11 +21,11 @@ use tdb_tile::TileChunks;
 use super::encoded::EncodedTiles;
 use crate::buffers::zeroed;
 use crate::context::Context;
+use crate::decode_buffers::{DecodeBuffers, DecodeResources};
 use crate::facts::{Compared, Rule};
 use crate::fragment::Fragment;
 use crate::tally::{self, Tally};
 use crate::thresholds::MAX_COMPARED_TILES;
-use crate::worker::{DecodeBuffers, DecodeResources};
 use crate::{Error, Result};
 
 /// Whether validity that was filtered as bytes and validity that was filtered as values of the

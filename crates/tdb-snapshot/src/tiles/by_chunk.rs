@@ -13,10 +13,10 @@ use super::partial_read::TileSource;
 use super::truncated::may_be_truncated;
 use super::{CoordsPart, FieldTiles, ValidityTiles, ambiguous_validity};
 use crate::context::Context;
+use crate::decode_buffers::{ChunkBuffers, PooledBuffers};
 use crate::fragment::Fragment;
 use crate::storage::{Storage, StoredFile};
 use crate::thresholds::MAX_READ_BYTES;
-use crate::worker::{ChunkBuffers, Worker};
 use crate::{Error, Result};
 
 /// Sizes of the chunks of a field's tiles in a fragment: about the bytes of the largest chunk, or
@@ -90,7 +90,7 @@ impl FieldTiles {
         (tile, cells, len): (usize, Cells, usize),
         wanted: impl FnMut(Range<usize>) -> bool,
         show: impl FnMut(Range<usize>, &[u8]),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<bool> {
         let coded = match (cells, &self.validity) {
             (Cells::Values, _) if self.chunks.values.is_some() && self.coords == CoordsPart::Alone => {

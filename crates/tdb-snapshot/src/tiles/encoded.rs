@@ -12,10 +12,10 @@ use super::read_extent::ReadExtent;
 use super::truncated::TruncatedTiles;
 use super::work;
 use crate::context::Context;
+use crate::decode_buffers::{ChunkBuffers, DecodeResources, PooledBuffers};
 use crate::fragment::{TileFile, TileLocation};
 use crate::storage::StoredFile;
 use crate::thresholds::{MAX_SHARED_CHUNK_BYTES, MAX_SHARED_CHUNKS};
-use crate::worker::{ChunkBuffers, DecodeResources, Worker};
 use crate::{Error, OrInternal, Result, parallel};
 
 /// The fault if a chunk, which is inside its tile, does not fit into the buffer for its tile.
@@ -122,7 +122,8 @@ impl EncodedTiles {
         if !parallel::can_be_shared(pieces) || jobs.iter().any(is_large) {
             return jobs.into_iter().try_for_each(|job| run(job, scratch));
         }
-        parallel::run(threads, jobs, Worker::default, |job, worker| run(job, &mut worker.scratch)).map(drop)
+        parallel::run(threads, jobs, PooledBuffers::default, |job, worker| run(job, &mut worker.scratch))
+            .map(drop)
     }
 
     /// Decodes the wanted chunks of a tile of `len` bytes into `out`. `out` begins at the first

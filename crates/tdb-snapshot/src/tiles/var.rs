@@ -12,8 +12,8 @@ use super::fetch::fetch;
 use super::{FieldTiles, copy_checked, no_values};
 use crate::buffers::VarTile;
 use crate::context::Context;
+use crate::decode_buffers::{DecodeBuffers, PooledBuffers};
 use crate::thresholds::MAX_SHARED_CHUNKS;
-use crate::worker::{DecodeBuffers, Worker};
 use crate::{Error, OrInternal, Result};
 
 impl FieldTiles {
@@ -24,7 +24,7 @@ impl FieldTiles {
         tile: usize,
         cells: usize,
         into: &mut VarTile,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         self.decode_var_where(context, (tile, cells), into, |_| true, worker)
     }
@@ -38,7 +38,7 @@ impl FieldTiles {
         (tile, cells): (usize, usize),
         into: &mut VarTile,
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
@@ -75,7 +75,7 @@ impl FieldTiles {
         context: &Context,
         tile: usize,
         (starts, out): (&mut [u64], &mut [u8]),
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
@@ -116,7 +116,7 @@ impl FieldTiles {
         context: &Context,
         (tile, size, cells): (usize, usize, usize),
         room: impl FnOnce() -> &'r mut [u64],
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<bool> {
         let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
         let path = || context.describe(&self.fixed.file.key);
@@ -183,7 +183,7 @@ impl FieldTiles {
         tile: usize,
         (size, cells): (usize, usize),
         offsets: &mut Vec<u64>,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
         let DecodeBuffers { scratch, raw, text, .. } = &mut **worker;
@@ -224,7 +224,7 @@ impl FieldTiles {
         tile: usize,
         cells: usize,
         into: &mut CodedStrings,
-        worker: &mut Worker,
+        worker: &mut PooledBuffers,
     ) -> Result<bool> {
         let (Some((values, _)), Some(decoder)) = (&self.values, &self.strings) else { return Ok(false) };
         let size = self.values_size(context, values, tile)?;

@@ -138,9 +138,9 @@ fn folders_above_the_array_are_made_and_many_files_are_open_at_once() {
 #[test]
 fn a_file_that_was_locked_does_not_make_a_folder_an_array() {
     let storage = MemoryStorage::default();
-    assert!(crate::is_free(&storage).unwrap());
+    assert!(crate::is_vacant(&storage).unwrap());
     storage.insert(".tdb-.lock", Vec::new());
-    assert!(crate::is_free(&storage).unwrap());
+    assert!(crate::is_vacant(&storage).unwrap());
     storage.insert("notes.txt", Vec::new());
-    assert!(!crate::is_free(&storage).unwrap());
+    assert!(!crate::is_vacant(&storage).unwrap());
 }

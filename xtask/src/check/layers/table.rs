@@ -73,12 +73,12 @@ pub(super) const LAYERS: &[Layers] = &[
             "spec",
             "gather",
             "grid",
-            "asked",
+            "requested",
             "ranges",
             "facts",
             "tally",
             "order",
-            "share",
+            "batch_scope",
         ],
         upward: &[],
     },
@@ -102,7 +102,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "prefetched",
             // Storages that await, and those of tests.
             "stats",
-            "deferred",
+            "replay",
             "testing",
         ],
         upward: &[],
@@ -113,7 +113,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "thresholds",
             // Data that an open array and its threads keep.
             "context",
-            "worker",
+            "decode_buffers",
             "memo",
             // Which files exist, and which of them are visible.
             "object",

@@ -111,8 +111,8 @@ pub(crate) fn run(
     }
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory)?;
-    if let Some(ahead) = &plan.array.context().ahead {
-        prefetch_sections(&plan, ahead);
+    if let Some(prefetched) = &plan.array.context().prefetched {
+        prefetch_sections(&plan, prefetched);
     }
     let max_groups = max_groups.unwrap_or(usize::MAX).min(MAX_GROUPS);
     let mut query =

@@ -10,15 +10,15 @@ use super::key_values::{NO_ID, next_id};
 use super::thresholds::MAX_GROUPS_OF_THREAD;
 use crate::buffers::index_of;
 use crate::condition::{ColumnView, Sources};
+use crate::decode_buffers::PooledBuffers;
 use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::selection::TileSelection;
 use crate::spec::ColumnSpec;
-use crate::worker::Worker;
 use crate::{OrInternal, Result};
 
 /// The state of a thread: its own group ids, which it keeps from run to run.
 pub(super) struct ThreadState {
-    worker: Worker,
+    worker: PooledBuffers,
     thread: usize,
     pub(super) ids: GroupIds,
     /// The id in the present run of each group of the thread, where the run has its own ids.
@@ -27,7 +27,7 @@ pub(super) struct ThreadState {
 
 impl ThreadState {
     pub(super) fn new(query: &GroupQuery, thread: usize) -> Self {
-        Self { worker: Worker::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
+        Self { worker: PooledBuffers::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
     }
 }
 

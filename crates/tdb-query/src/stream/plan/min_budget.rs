@@ -10,9 +10,9 @@ use super::super::key_ranges::notes;
 use super::super::thresholds::MAX_SAMPLES_PER_TILE;
 use super::super::tile_runs::{Limit, TileRuns};
 use super::{Parts, largest_tile};
+use crate::batch_scope::{Reservation, check_budget, too_small};
 use crate::fragment::Fragment;
 use crate::plan::Plan;
-use crate::share::{Room, enough, too_small};
 use crate::{Error, Result};
 
 impl Parts {
@@ -20,17 +20,17 @@ impl Parts {
     /// is at one place, or some cells.
     pub(super) fn min_of_boxes(&self, plan: &Plan, boxes: &Boxes) -> u64 {
         let fixed = self.threads(plan).saturating_add(self.beside(plan)).saturating_add(boxes.held());
-        Room::min(fixed).max(fixed.saturating_add(boxes.min()))
+        Reservation::min(fixed).max(fixed.saturating_add(boxes.min()))
     }
 
     /// Fails if some tile does not fit a batch with all its cells: tiles are not cut.
     pub(in crate::stream) fn check_tiles(&self, plan: &Plan) -> Result<()> {
         let dearest = |threads| TileRuns::default().dearest(plan, &self.cost, threads);
         let all = dearest(to_u64(plan.array.context().threads))?;
-        enough(self.budget, all.saturating_add(self.beside(plan)))?;
+        check_budget(self.budget, all.saturating_add(self.beside(plan)))?;
         let cells = dearest(0)?;
         // A batch may always take a little.
-        match self.batch.filter(|batch| batch.bytes().max(Room::min(0)) < cells) {
+        match self.batch.filter(|batch| batch.bytes().max(Reservation::min(0)) < cells) {
             Some(batch) => Err(too_small(batch, cells).into()),
             None => Ok(()),
         }
@@ -45,7 +45,7 @@ impl Parts {
             // The sizes of values are known now, and with them what threads hold.
             let all = of_all()?.map_or(0, |all| all.bytes);
             let fixed = self.threads(plan).saturating_add(self.beside(plan));
-            Ok(keys.min(Room::min(fixed).max(fixed.saturating_add(all))))
+            Ok(keys.min(Reservation::min(fixed).max(fixed.saturating_add(all))))
         });
         min.map_or_else(|error| error, |min| too_small(self.budget, min).into())
     }
@@ -68,7 +68,7 @@ impl Parts {
             let notes = notes(plan).saturating_mul(samples);
             // Even with many samples per tile, each has at least one cell.
             let cells = cells.div_ceil(samples.max(1)).max(1).saturating_mul(a_cell).saturating_add(values);
-            cells.max(Room::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
+            cells.max(Reservation::min(0)).max(notes.saturating_mul(3)).saturating_add(notes)
         };
         let min = (1..=MAX_SAMPLES_PER_TILE).map(room).min().unwrap_or(a_cell);
         Ok(min.saturating_add(min / 3).saturating_add(threads).saturating_add(beside))
@@ -80,7 +80,7 @@ impl Parts {
         let threads = to_u64(plan.array.context().threads);
         let beside = self.beside(plan);
         match TileRuns::default().dearest(plan, &self.cost, threads) {
-            Ok(min) => too_small(self.budget, min.max(Room::min(0)).saturating_add(beside)).into(),
+            Ok(min) => too_small(self.budget, min.max(Reservation::min(0)).saturating_add(beside)).into(),
             Err(error) => error,
         }
     }

@@ -84,7 +84,7 @@ fn storages_that_stand_before_others_keep_all_rules() {
 fn what_is_read_ahead_keeps_the_rules_of_storages() {
     all_offered(check_storage(|files| {
         let far = FarStorage::new(memory(files), Duration::ZERO);
-        crate::Ahead::before(Arc::new(far)).unwrap()
+        crate::PrefetchedStorage::wrap(Arc::new(far)).unwrap()
     }));
     all_offered(check_storage(|files| crate::stats::Counted::new(Box::new(memory(files)), Arc::default())));
 }

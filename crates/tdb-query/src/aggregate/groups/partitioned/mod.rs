@@ -29,9 +29,9 @@ use super::key_values::KeyValues;
 use super::result::Grouped;
 use super::thresholds::{MAX_RUN_CELLS, MAX_WAITING_RUNS, PARTITIONS};
 use crate::condition::{Sources, picked};
+use crate::decode_buffers::PooledBuffers;
 use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::selection::TileSelection;
-use crate::worker::Worker;
 use crate::{Error, OrInternal, Result, parallel};
 
 /// All groups.
@@ -54,7 +54,7 @@ pub(super) struct Input<'a> {
 /// The memory of a thread while it looks at tiles, kept from run to run.
 struct Scratch {
     number: usize,
-    worker: Worker,
+    worker: PooledBuffers,
     /// For each key that is not a number, the values that this scratch has assigned ids to.
     values: Vec<Option<KeyValues>>,
 }
@@ -228,7 +228,7 @@ struct LentScratch<'a> {
 
 impl Drop for LentScratch<'_> {
     fn drop(&mut self) {
-        let none = Scratch { number: 0, worker: Worker::default(), values: Vec::new() };
+        let none = Scratch { number: 0, worker: PooledBuffers::default(), values: Vec::new() };
         self.to.lock().1.push(core::mem::replace(&mut self.scratch, none));
     }
 }
@@ -245,7 +245,7 @@ impl ScratchPool<'_> {
         let scratch = free.pop().unwrap_or_else(|| {
             let number = *count;
             *count += 1;
-            Scratch { number, worker: Worker::default(), values: no_values(self.query) }
+            Scratch { number, worker: PooledBuffers::default(), values: no_values(self.query) }
         });
         LentScratch { scratch, to: self }
     }

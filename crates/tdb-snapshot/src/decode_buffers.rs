@@ -64,7 +64,7 @@ impl DecodeBuffers {
     }
 
     /// A buffer of `len` bytes with arbitrary contents.
-    pub fn room(&mut self, len: usize) -> Result<Buffer> {
+    pub fn take_buffer(&mut self, len: usize) -> Result<Buffer> {
         let large = self.spare.iter().position(|buffer| buffer.capacity() >= len);
         let Some(at) = large else { return unfilled(len) };
         let mut buffer = self.spare.swap_remove(at);
@@ -83,12 +83,12 @@ impl DecodeBuffers {
 /// The buffers of a thread, from the pool of the process: creating them costs more than everything
 /// else in a small query.
 #[derive(Debug)]
-pub struct Worker(DecodeBuffers);
+pub struct PooledBuffers(DecodeBuffers);
 
 /// The pool: buffers that are not in use.
 static IDLE: Mutex<Vec<DecodeBuffers>> = Mutex::new(Vec::new());
 
-impl Worker {
+impl PooledBuffers {
     /// Returns a function that makes the buffers of each thread that works on some jobs. If there
     /// are fewer jobs than threads, each may start other threads for the chunks of a tile.
     pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
@@ -101,7 +101,7 @@ impl Worker {
     }
 }
 
-impl Default for Worker {
+impl Default for PooledBuffers {
     fn default() -> Self {
         // Never wait: if the lock is held (by another thread, or since before a fork), new buffers
         // are created instead.
@@ -110,7 +110,7 @@ impl Default for Worker {
     }
 }
 
-impl Drop for Worker {
+impl Drop for PooledBuffers {
     fn drop(&mut self) {
         let mut buffers = core::mem::take(&mut self.0);
         buffers.threads = 1;
@@ -144,7 +144,7 @@ impl Drop for Worker {
     }
 }
 
-impl Deref for Worker {
+impl Deref for PooledBuffers {
     type Target = DecodeBuffers;
 
     fn deref(&self) -> &DecodeBuffers {
@@ -152,7 +152,7 @@ impl Deref for Worker {
     }
 }
 
-impl DerefMut for Worker {
+impl DerefMut for PooledBuffers {
     fn deref_mut(&mut self) -> &mut DecodeBuffers {
         &mut self.0
     }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn large_buffers_are_not_kept() {
         for _ in 0..2 * MAX_POOLED {
-            let mut worker = Worker::default();
+            let mut worker = PooledBuffers::default();
             assert!(worker.tile.capacity() <= MAX_POOLED_BYTES && worker.raw.capacity() <= MAX_POOLED_BYTES);
             assert!(worker.coded.codes.capacity() <= MAX_POOLED_BYTES / 4);
             worker.tile.reset(MAX_POOLED_BYTES + 8);
@@ -177,11 +177,11 @@ mod tests {
     #[test]
     fn room_that_was_given_back_is_lent_again_if_it_is_large_enough() {
         let mut buffers = DecodeBuffers::default();
-        let buffer = buffers.room(1000).unwrap();
+        let buffer = buffers.take_buffer(1000).unwrap();
         let start = buffer.as_slice().as_ptr();
         buffers.give_back(buffer);
-        assert_ne!(buffers.room(2000).unwrap().as_slice().as_ptr(), start);
-        let again = buffers.room(500).unwrap();
+        assert_ne!(buffers.take_buffer(2000).unwrap().as_slice().as_ptr(), start);
+        let again = buffers.take_buffer(500).unwrap();
         assert_eq!((again.len(), again.as_slice().as_ptr()), (500, start));
     }
 }

@@ -11,7 +11,7 @@ use crate::Result;
 use crate::context::Context;
 use crate::directory::FragmentEntry;
 use crate::paths::FRAGMENT_METADATA;
-use crate::storage::{Needs, Request, join};
+use crate::storage::{ReadSet, Request, join};
 use crate::thresholds::METADATA_TAIL_BYTES;
 
 impl Fragment {
@@ -30,7 +30,7 @@ impl Fragment {
     /// those that follow from the footer. If the metadata file must be read first, it adds that
     /// read instead and returns `false`.
     #[doc(hidden)]
-    pub fn need_sections(&self, sections: impl Iterator<Item = Section>, needs: &mut Needs) -> bool {
+    pub fn need_sections(&self, sections: impl Iterator<Item = Section>, read_set: &mut ReadSet) -> bool {
         if !self.footer.version.has(Gate::FragmentFooter) {
             return true;
         }
@@ -39,7 +39,7 @@ impl Fragment {
             return true;
         }
         let Some(own) = self.own.get() else {
-            needs.files.extend(Self::requests(&self.entry));
+            read_set.files.extend(Self::requests(&self.entry));
             return false;
         };
         let key: Arc<str> = self.metadata_key.as_str().into();
@@ -52,7 +52,7 @@ impl Fragment {
             let range = self.footer.section(section).ok().flatten();
             let range = range.map(|range| range.start..range.end.min(own.footer.start));
             if let Some(range) = range.filter(|range| !known && own.cached(range).is_none()) {
-                needs.ranges.push((key.clone(), range));
+                read_set.ranges.push((key.clone(), range));
             }
         }
         true

@@ -10,18 +10,18 @@ use crate::coordinate::{Coordinate, int_to_float, integer_limits};
 
 /// A requested range.
 #[derive(Clone, Debug)]
-pub enum Wanted {
+pub enum RangeRequest {
     /// From one value to another, as the caller gave them.
-    Values(AskedRange),
+    Values(RequestedRange),
     /// One value.
     Point(Coordinate),
     /// From one value to another, in the dimension's own bytes.
-    Bytes(Ends),
+    Bytes(Bounds),
 }
 
-impl Wanted {
+impl RangeRequest {
     /// Converts the range to the dimension's bytes, if that is possible.
-    pub fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
+    pub fn resolve(&self, dimension: &Dimension) -> Result<Bounds, QueryError> {
         match self {
             Self::Values(asked) => asked.resolve(dimension),
             Self::Point(value) => resolve_point(dimension, value),
@@ -32,7 +32,7 @@ impl Wanted {
 
 /// An inclusive range of one dimension, in the dimension's own bytes; an open end is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ends {
+pub struct Bounds {
     /// The least value.
     pub low: Option<Vec<u8>>,
     /// The greatest value.
@@ -41,14 +41,14 @@ pub struct Ends {
 
 /// A range as the caller gave it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AskedRange {
+pub struct RequestedRange {
     /// The low end.
     pub low: Bound<Coordinate>,
     /// The high end.
     pub high: Bound<Coordinate>,
 }
 
-impl AskedRange {
+impl RequestedRange {
     /// Takes any range type of Rust.
     pub fn new<V: Into<Coordinate> + Clone>(range: &impl RangeBounds<V>) -> Self {
         Self {
@@ -58,24 +58,24 @@ impl AskedRange {
     }
 
     /// Converts the range to the dimension's type.
-    pub fn resolve(&self, dimension: &Dimension) -> Result<Ends, QueryError> {
+    pub fn resolve(&self, dimension: &Dimension) -> Result<Bounds, QueryError> {
         let low = resolve_end(dimension, &self.low, Side::Low)?;
         let high = resolve_end(dimension, &self.high, Side::High)?;
-        Ok(Ends { low, high })
+        Ok(Bounds { low, high })
     }
 }
 
 /// Converts a single coordinate to a range in the dimension's type.
-pub(crate) fn resolve_point(dimension: &Dimension, value: &Coordinate) -> Result<Ends, QueryError> {
+pub(crate) fn resolve_point(dimension: &Dimension, value: &Coordinate) -> Result<Bounds, QueryError> {
     let value = Bound::Included(value.clone());
     let low = resolve_end(dimension, &value, Side::Low)?;
     let high = resolve_end(dimension, &value, Side::High)?;
-    // Ends that the type cannot represent are moved inward, never outward.
+    // Bounds that the type cannot represent are moved inward, never outward.
     if low != high {
         let (dimension, datatype) = (dimension.name.clone(), dimension.datatype.name());
         return Err(QueryError::RangeType { dimension, datatype });
     }
-    Ok(Ends { low, high })
+    Ok(Bounds { low, high })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn excluded_ends_move_inward_by_one_step_of_the_type() {
-        let ends = AskedRange::new::<i32>(&(3..7)).resolve(&dimension(Datatype::Int16)).unwrap();
+        let ends = RequestedRange::new::<i32>(&(3..7)).resolve(&dimension(Datatype::Int16)).unwrap();
         assert_eq!(ends.high.unwrap(), 6i16.to_le_bytes());
-        let ends = AskedRange::new::<f64>(&(0.0..1.0)).resolve(&dimension(Datatype::Float32)).unwrap();
+        let ends = RequestedRange::new::<f64>(&(0.0..1.0)).resolve(&dimension(Datatype::Float32)).unwrap();
         assert_eq!(ends.high.unwrap(), 1f32.next_down().to_le_bytes());
-        let ends = AskedRange::new::<f64>(&(0.1..)).resolve(&dimension(Datatype::Float32)).unwrap();
+        let ends = RequestedRange::new::<f64>(&(0.1..)).resolve(&dimension(Datatype::Float32)).unwrap();
         assert_eq!(ends.low.unwrap(), 0.1f32.to_le_bytes(), "0.1f32 is above 0.1f64");
         assert_eq!(ends.high, None);
     }
@@ -205,10 +205,10 @@ mod tests {
     #[test]
     fn ends_outside_the_type_are_clamped_outward_and_refused_inward() {
         let byte = dimension(Datatype::Uint8);
-        let ends = AskedRange::new::<i32>(&(-5..=300)).resolve(&byte).unwrap();
-        assert_eq!(ends, Ends { low: Some(vec![0]), high: Some(vec![255]) });
-        assert!(AskedRange::new::<i32>(&(300..)).resolve(&byte).is_err());
-        assert!(AskedRange::new::<&str>(&("a"..="b")).resolve(&byte).is_err());
-        assert!(AskedRange::new::<f64>(&(0.0..)).resolve(&byte).is_err());
+        let ends = RequestedRange::new::<i32>(&(-5..=300)).resolve(&byte).unwrap();
+        assert_eq!(ends, Bounds { low: Some(vec![0]), high: Some(vec![255]) });
+        assert!(RequestedRange::new::<i32>(&(300..)).resolve(&byte).is_err());
+        assert!(RequestedRange::new::<&str>(&("a"..="b")).resolve(&byte).is_err());
+        assert!(RequestedRange::new::<f64>(&(0.0..)).resolve(&byte).is_err());
     }
 }

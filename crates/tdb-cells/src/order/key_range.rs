@@ -8,14 +8,14 @@ use tdb_codec::to_u64;
 use tdb_schema::{ArraySchema, Dimension};
 
 use super::hilbert::Curve;
-use super::{CellOrder, Part, compare_part, parts};
+use super::{CellOrder, KeyPart, compare_part, parts};
 
 /// An order of cells, as a comparison.
 #[derive(Clone, Debug)]
 pub struct KeyOrder {
     /// The array's dimensions.
     pub dimensions: Vec<Dimension>,
-    parts: Vec<Part>,
+    parts: Vec<KeyPart>,
     /// Whether cells are in the order of a Hilbert curve.
     pub hilbert: bool,
 }
@@ -32,7 +32,7 @@ pub struct Key {
 
 /// An interval of keys, including its first key and excluding its end.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct KeyRange {
     /// The order of the keys.
     pub order: Arc<KeyOrder>,
     /// The first key; `None` is open.
@@ -92,7 +92,7 @@ impl Key {
     }
 }
 
-impl Window {
+impl KeyRange {
     /// Clears `wanted` for cells outside the window.
     pub fn keep<'c>(&self, wanted: &mut [u8], value: impl Fn(usize, usize) -> &'c [u8]) {
         for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {

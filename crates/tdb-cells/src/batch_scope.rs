@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::QueryError;
 use crate::budget::MemoryBudget;
-use crate::order::window::Window;
+use crate::order::key_range::KeyRange;
 use crate::thresholds::{MIN_BATCH_BYTES, PLANNED_PART};
 
 /// The part of a query that a read covers; by default all of it, without a memory limit.
@@ -16,11 +16,11 @@ pub struct BatchScope {
     /// The only tiles to look at, by fragment, ascending.
     pub tiles: Option<Arc<BTreeMap<usize, Vec<usize>>>>,
     /// The only cells to take: those in a range of sort keys.
-    pub window: Option<Arc<Window>>,
+    pub key_range: Option<Arc<KeyRange>>,
     /// The memory that it may use; `None` means unlimited.
-    pub room: Option<Arc<Room>>,
+    pub reservation: Option<Arc<Reservation>>,
     /// Bytes that the owner of the query holds besides.
-    pub beside: u64,
+    pub overhead: u64,
 }
 
 impl BatchScope {
@@ -38,21 +38,21 @@ impl BatchScope {
     }
 
     /// Reserves memory that is about to be used, until the end of the read.
-    pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
-        self.room.as_ref().map_or(Ok(()), |room| room.charge(bytes))
+    pub fn reserve(&self, bytes: u64) -> Result<(), QueryError> {
+        self.reservation.as_ref().map_or(Ok(()), |room| room.reserve(bytes))
     }
 
     /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number
     /// of missing bytes. `free` frees memory that is not essential, [releases](Self::release) it,
     /// and returns whether there was any.
-    pub fn charge_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
-        self.room.as_ref().map_or(Ok(()), |room| room.charge_freeing(bytes, free))
+    pub fn reserve_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
+        self.reservation.as_ref().map_or(Ok(()), |room| room.reserve_freeing(bytes, free))
     }
 
     /// Reserves memory that is not essential, unless it is more than half of what is left. Returns
     /// whether it was reserved.
-    pub fn spare(&self, bytes: u64) -> bool {
-        let Some(room) = &self.room else { return true };
+    pub fn try_reserve_optional(&self, bytes: u64) -> bool {
+        let Some(room) = &self.reservation else { return true };
         let counted = |used: u64| {
             let fits = bytes <= room.bytes.saturating_sub(used) / 2;
             fits.then(|| used.saturating_add(bytes))
@@ -61,35 +61,36 @@ impl BatchScope {
     }
 
     /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
-    /// was set aside for them, then more, as [`Self::spare`] does. Returns whether it was reserved.
-    pub fn fetch(&self, bytes: u64) -> bool {
-        let Some(room) = &self.room else { return true };
+    /// was set aside for them, then more, as [`Self::try_reserve_optional`] does. Returns whether
+    /// it was reserved.
+    pub fn reserve_fetched(&self, bytes: u64) -> bool {
+        let Some(room) = &self.reservation else { return true };
         let aside = room.aside.load(Ordering::Relaxed);
-        let fits = bytes <= aside || self.spare(bytes.saturating_sub(aside));
+        let fits = bytes <= aside || self.try_reserve_optional(bytes.saturating_sub(aside));
         if fits {
             room.aside.store(aside.saturating_sub(bytes), Ordering::Relaxed);
         }
         fits
     }
 
-    /// Returns memory that [`Self::spare`] reserved.
+    /// Returns memory that [`Self::try_reserve_optional`] reserved.
     pub fn release(&self, bytes: u64) {
-        if let Some(room) = &self.room {
+        if let Some(room) = &self.reservation {
             room.release(bytes);
         }
     }
 
-    /// Reserves the memory for this many selected cells; `free` as in [`Self::charge_freeing`].
-    pub fn admit(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
-        let Some(room) = &self.room else { return Ok(()) };
+    /// Reserves the memory for this many selected cells; `free` as in [`Self::reserve_freeing`].
+    pub fn reserve_cells(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
+        let Some(room) = &self.reservation else { return Ok(()) };
         room.cells.fetch_add(cells, Ordering::Relaxed);
-        room.charge_freeing(cells.saturating_mul(room.per_cell), free)
+        room.reserve_freeing(cells.saturating_mul(room.per_cell), free)
     }
 }
 
 /// The memory that one read may use, and how much of it is reserved.
 #[derive(Debug)]
-pub struct Room {
+pub struct Reservation {
     /// The budget of the query, for errors.
     budget: MemoryBudget,
     /// Bytes that the query holds besides, such as the working memory of its threads.
@@ -105,7 +106,7 @@ pub struct Room {
     cells: AtomicU64,
 }
 
-impl Room {
+impl Reservation {
     /// The least memory for a read that holds `fixed` bytes besides: it is enough for some cells.
     pub const fn min(fixed: u64) -> u64 {
         MIN_BATCH_BYTES.saturating_add(fixed)
@@ -114,7 +115,7 @@ impl Room {
     /// The memory that a budget leaves after `fixed` bytes are subtracted.
     pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
         let room = Self::empty(budget, fixed, planned(budget).saturating_sub(fixed), per_cell);
-        enough(budget, Self::min(fixed)).map(|()| room)
+        check_budget(budget, Self::min(fixed)).map(|()| room)
     }
 
     const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
@@ -130,7 +131,7 @@ impl Room {
     }
 
     /// The same memory, limited to `max`. Errors then name that limit.
-    pub const fn at_most(self, max: MemoryBudget) -> Self {
+    pub const fn limited_to(self, max: MemoryBudget) -> Self {
         if self.bytes <= max.bytes() {
             return self;
         }
@@ -138,7 +139,7 @@ impl Room {
     }
 
     /// The memory that is left after this many bytes are subtracted, none of which is reserved.
-    pub const fn beside(self, held: u64) -> Self {
+    pub const fn with_overhead(self, held: u64) -> Self {
         let (fixed, bytes) = (self.fixed.saturating_add(held), self.bytes.saturating_sub(held));
         Self::empty(self.budget, fixed, bytes, self.per_cell)
     }
@@ -159,28 +160,28 @@ impl Room {
     }
 
     /// The same memory, none of which is reserved.
-    pub const fn again(&self) -> Self {
+    pub const fn unreserved(&self) -> Self {
         Self::empty(self.budget, self.fixed, self.bytes, self.per_cell)
     }
 
     /// Reserves memory that is about to be used.
-    pub fn charge(&self, bytes: u64) -> Result<(), QueryError> {
-        self.charge_freeing(bytes, |_| false)
+    pub fn reserve(&self, bytes: u64) -> Result<(), QueryError> {
+        self.reserve_freeing(bytes, |_| false)
     }
 
-    /// Reserves memory for bytes that are going to be fetched ([`BatchScope::fetch`]).
+    /// Reserves memory for bytes that are going to be fetched ([`BatchScope::reserve_fetched`]).
     ///
     /// # Errors
     /// There is not as much left.
     pub fn set_aside(&self, bytes: u64) -> Result<(), QueryError> {
-        self.charge(bytes)?;
+        self.reserve(bytes)?;
         self.aside.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
     /// Several threads may do this at once: what counts is the memory in use after `free` has
     /// returned.
-    fn charge_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
+    fn reserve_freeing(&self, bytes: u64, mut free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         loop {
             let missing = self.used().saturating_sub(self.bytes);
@@ -218,7 +219,7 @@ pub fn too_small(budget: MemoryBudget, min: u64) -> QueryError {
 ///
 /// # Errors
 /// That of [`too_small`].
-pub fn enough(budget: MemoryBudget, min: u64) -> Result<(), QueryError> {
+pub fn check_budget(budget: MemoryBudget, min: u64) -> Result<(), QueryError> {
     if planned(budget) < min { Err(too_small(budget, min)) } else { Ok(()) }
 }
 
@@ -255,53 +256,58 @@ mod tests {
 
     #[test]
     fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
-        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(!share.spare(160_000) && share.spare(153_600) && !share.spare(80_000) && share.spare(76_800));
-        assert_eq!(share.charge(76_800), Ok(()), "what was refused is not counted");
-        assert!(share.charge(1).is_err());
-        assert!(BatchScope::default().spare(u64::MAX));
+        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        assert!(
+            !scope.try_reserve_optional(160_000)
+                && scope.try_reserve_optional(153_600)
+                && !scope.try_reserve_optional(80_000)
+                && scope.try_reserve_optional(76_800)
+        );
+        assert_eq!(scope.reserve(76_800), Ok(()), "what was refused is not counted");
+        assert!(scope.reserve(1).is_err());
+        assert!(BatchScope::default().try_reserve_optional(u64::MAX));
     }
 
     #[test]
     fn fetched_bytes_take_what_was_set_aside_for_them_before_they_take_more() {
-        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
         room.set_aside(207_200).unwrap();
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(share.fetch(157_200), "of what was set aside");
-        assert!(!share.fetch(110_001), "60,000 more than that is over half of what is left");
-        assert!(share.fetch(100_000), "50,000 of it, and half of what is left");
-        assert_eq!(share.charge(50_000), Ok(()));
-        assert!(share.charge(1).is_err());
+        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        assert!(scope.reserve_fetched(157_200), "of what was set aside");
+        assert!(!scope.reserve_fetched(110_001), "60,000 more than that is over half of what is left");
+        assert!(scope.reserve_fetched(100_000), "50,000 of it, and half of what is left");
+        assert_eq!(scope.reserve(50_000), Ok(()));
+        assert!(scope.reserve(1).is_err());
     }
 
     #[test]
     fn memory_that_can_be_done_without_makes_way_for_what_is_needed() {
-        let room = Room::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
-        let share = BatchScope { room: Some(Arc::new(room)), ..BatchScope::default() };
-        assert!(share.spare(153_600));
-        assert_eq!(share.charge_freeing(153_600, |_| false), Ok(()));
+        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        assert!(scope.try_reserve_optional(153_600));
+        assert_eq!(scope.reserve_freeing(153_600, |_| false), Ok(()));
         let mut missing = Vec::new();
         let mut free = |bytes| {
             missing.push(bytes);
-            share.release(50_000);
+            scope.release(50_000);
             true
         };
-        assert_eq!(share.charge_freeing(90_000, &mut free), Ok(()));
+        assert_eq!(scope.reserve_freeing(90_000, &mut free), Ok(()));
         assert_eq!(missing, [90_000, 40_000]);
-        assert!(share.charge(10_001).is_err(), "what was freed is taken now");
+        assert!(scope.reserve(10_001).is_err(), "what was freed is taken now");
     }
 
     #[test]
     fn the_least_budget_that_an_error_names_is_enough() {
-        let error = Room::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
+        let error = Reservation::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
         let QueryError::BudgetTooSmall { min, .. } = error else { panic!("{error}") };
-        let room = Room::new(min, 5_000_000, 1).unwrap();
-        let error = room.charge(900_000_000).unwrap_err();
+        let room = Reservation::new(min, 5_000_000, 1).unwrap();
+        let error = room.reserve(900_000_000).unwrap_err();
         let QueryError::OverBudget { needed, .. } = error else { panic!("{error}") };
-        let room = Room::new(needed, 5_000_000, 1).unwrap();
-        assert_eq!(room.charge(900_000_000), Ok(()));
-        assert!(room.charge(90_000_000).is_err(), "what is named is not far above what is needed");
+        let room = Reservation::new(needed, 5_000_000, 1).unwrap();
+        assert_eq!(room.reserve(900_000_000), Ok(()));
+        assert!(room.reserve(90_000_000).is_err(), "what is named is not far above what is needed");
     }
 
     proptest! {
@@ -310,8 +316,8 @@ mod tests {
             fixed in 0u64..1 << 40, charge in 0u64..1 << 40, given in 0u64..1 << 20,
         ) {
             let refused = |budget: u64| {
-                let room = Room::new(MemoryBudget::from_bytes(budget), fixed, 1)?;
-                room.charge(charge)
+                let room = Reservation::new(MemoryBudget::from_bytes(budget), fixed, 1)?;
+                room.reserve(charge)
             };
             let mut budget = given;
             while let Err(error) = refused(budget) {

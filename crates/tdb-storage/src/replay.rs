@@ -1,11 +1,11 @@
 //! Asynchronous storages, and synchronous code that runs on them by replay.
 //!
 //! Code that opens an array or runs a query knows nothing of futures. On an [`AsyncStorage`] it
-//! runs as a step that is repeated as often as needed ([`drive`]). Each request of the step is
-//! looked up among the answers received so far ([`Deferred`]). If an answer is missing, the step
-//! fails; all requests announced so far are sent to the storage together, and the step runs again
-//! from its beginning, with the same answers as before. So the same code serves synchronous and
-//! asynchronous callers, nothing blocks, and dropping the future cancels the requests.
+//! runs as a step that is repeated as often as needed ([`replay`]). Each request of the step is
+//! looked up among the answers received so far ([`ReplayStorage`]). If an answer is missing, the
+//! step fails; all requests announced so far are sent to the storage together, and the step runs
+//! again from its beginning, with the same answers as before. So the same code serves synchronous
+//! and asynchronous callers, nothing blocks, and dropping the future cancels the requests.
 
 use core::fmt::Debug;
 use core::future::Future;
@@ -77,9 +77,9 @@ pub trait Spawn: Debug + Send + Sync {
 /// A storage that has every answer immediately, for asynchronous callers: for instance one in
 /// memory.
 #[derive(Clone, Debug)]
-pub struct AtOnce<S>(Arc<S>);
+pub struct Immediate<S>(Arc<S>);
 
-impl<S: Storage> AtOnce<S> {
+impl<S: Storage> Immediate<S> {
     /// Answers from `storage`. It is called while the future is polled, so its calls must not take
     /// long.
     pub fn new(storage: S) -> Self {
@@ -87,7 +87,7 @@ impl<S: Storage> AtOnce<S> {
     }
 }
 
-impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
+impl<S: Storage + 'static> AsyncStorage for Immediate<S> {
     fn fetch(&self, requests: Vec<Request>) -> Fetching {
         let storage = self.0.clone();
         Box::pin(async move { storage.fetch(&requests) })
@@ -103,14 +103,14 @@ impl<S: Storage + 'static> AsyncStorage for AtOnce<S> {
 
     fn with_tally(&self, tally: &Arc<dyn Tally>) -> Option<Arc<dyn AsyncStorage>> {
         let storage: Arc<dyn Storage> = self.0.with_tally(tally)?.into();
-        Some(Arc::new(AtOnce::new(storage)))
+        Some(Arc::new(Immediate::new(storage)))
     }
 }
 
 /// An [`AsyncStorage`] as the [`Storage`] of one step: it has the answers received so far, and
 /// fails if one is missing.
 #[derive(Debug)]
-pub struct Deferred {
+pub struct ReplayStorage {
     storage: Arc<dyn AsyncStorage>,
     counters: Arc<Counters>,
     log: Mutex<AnswerLog>,
@@ -130,7 +130,7 @@ struct AnswerLog {
     wanted: Vec<Request>,
 }
 
-impl Deferred {
+impl ReplayStorage {
     /// The storage of a step that has not run yet.
     pub fn new(storage: Arc<dyn AsyncStorage>, counters: Arc<Counters>) -> Self {
         let tally: Arc<dyn Tally> = counters.clone();
@@ -190,7 +190,7 @@ fn waiting() -> io::Error {
 }
 
 #[deny(clippy::missing_trait_methods)]
-impl Storage for Deferred {
+impl Storage for ReplayStorage {
     fn list(&self, folder: &str) -> io::Result<Vec<Entry>> {
         self.ask(Request::List(folder.to_owned()))?.into_entries()
     }
@@ -258,20 +258,20 @@ impl Storage for Deferred {
     }
 }
 
-/// Runs a step, whose reads `deferred` answers, again and again until all its requests are
+/// Runs a step, whose reads `replay_storage` answers, again and again until all its requests are
 /// answered: then its result is valid. Each run gets `carried`, and must do the same with it each
 /// time. With `spawner`, the step runs there; without, while the future is polled.
 ///
 /// # Errors
 /// If the spawner drops a step.
-pub async fn drive<C: Send + 'static, T: Send + 'static>(
-    deferred: &Arc<Deferred>,
+pub async fn replay<C: Send + 'static, T: Send + 'static>(
+    replay_storage: &Arc<ReplayStorage>,
     spawner: Option<&Arc<dyn Spawn>>,
     mut carried: C,
     step: fn(&mut C) -> T,
 ) -> io::Result<(C, T)> {
     loop {
-        deferred.begin();
+        replay_storage.begin();
         let result;
         (carried, result) = match spawner {
             None => {
@@ -286,14 +286,14 @@ pub async fn drive<C: Send + 'static, T: Send + 'static>(
                 .await?
             }
         };
-        let requests = core::mem::take(&mut deferred.log().wanted);
+        let requests = core::mem::take(&mut replay_storage.log().wanted);
         if requests.is_empty() {
-            *deferred.log() = AnswerLog::default();
+            *replay_storage.log() = AnswerLog::default();
             return Ok((carried, result));
         }
         drop(result);
-        let replies = deferred.storage.fetch(requests.clone()).await;
-        deferred.answered(requests, replies);
+        let replies = replay_storage.storage.fetch(requests.clone()).await;
+        replay_storage.answered(requests, replies);
     }
 }
 
@@ -373,7 +373,7 @@ mod tests {
 
     /// Files whose answers come at a later poll.
     #[derive(Debug)]
-    struct Later(AtOnce<MemoryStorage>, AtomicUsize);
+    struct Later(Immediate<MemoryStorage>, AtomicUsize);
 
     impl AsyncStorage for Later {
         fn fetch(&self, requests: Vec<Request>) -> Fetching {
@@ -390,11 +390,11 @@ mod tests {
         }
     }
 
-    fn later() -> (Arc<Later>, Arc<Deferred>) {
+    fn later() -> (Arc<Later>, Arc<ReplayStorage>) {
         let memory = MemoryStorage::new([("a/x", &b"0123456789"[..]), ("a/y", &b"abc"[..])]);
-        let later = Arc::new(Later(AtOnce::new(memory), AtomicUsize::new(0)));
-        let deferred = Arc::new(Deferred::new(later.clone(), Arc::default()));
-        (later, deferred)
+        let later = Arc::new(Later(Immediate::new(memory), AtomicUsize::new(0)));
+        let replay_storage = Arc::new(ReplayStorage::new(later.clone(), Arc::default()));
+        (later, replay_storage)
     }
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
@@ -408,11 +408,11 @@ mod tests {
     }
 
     /// A step that reads a file whose name is stored in another file.
-    fn step(deferred: &mut (Arc<Deferred>, usize)) -> io::Result<Bytes> {
-        deferred.1 += 1;
-        let (_, last) = deferred.0.read_tail("a/x", 1)?;
+    fn step(replay_storage: &mut (Arc<ReplayStorage>, usize)) -> io::Result<Bytes> {
+        replay_storage.1 += 1;
+        let (_, last) = replay_storage.0.read_tail("a/x", 1)?;
         let both = ["a/y", "a/z"].map(|key| Request::range(key, 0..u64::from(last[0] - b'6')));
-        let mut replies = deferred.0.fetch(&both).into_iter();
+        let mut replies = replay_storage.0.fetch(&both).into_iter();
         let found = replies.next().unwrap()?.into_bytes();
         assert_eq!(replies.next().unwrap().unwrap_err().kind(), io::ErrorKind::NotFound);
         found
@@ -420,25 +420,27 @@ mod tests {
 
     #[test]
     fn a_step_is_taken_again_once_for_each_round_of_answers() {
-        let (later, deferred) = later();
-        let ((_, steps), found) = block_on(drive(&deferred, None, (deferred.clone(), 0), step)).unwrap();
+        let (later, replay_storage) = later();
+        let ((_, steps), found) =
+            block_on(replay(&replay_storage, None, (replay_storage.clone(), 0), step)).unwrap();
         assert_eq!((&*found.unwrap(), steps, later.1.load(Ordering::Relaxed)), (&b"abc"[..], 3, 2));
-        assert!(deferred.log().answers.is_empty(), "nothing is held for the next step");
+        assert!(replay_storage.log().answers.is_empty(), "nothing is held for the next step");
     }
 
     #[test]
     fn who_lists_twice_sees_what_changed() {
-        let (later, deferred) = later();
-        let step =
-            |deferred: &mut Arc<Deferred>| Ok::<_, io::Error>([deferred.list("a")?, deferred.list("a")?]);
-        let (_, found) = block_on(drive(&deferred, None, deferred.clone(), step)).unwrap();
+        let (later, replay_storage) = later();
+        let step = |replay_storage: &mut Arc<ReplayStorage>| {
+            Ok::<_, io::Error>([replay_storage.list("a")?, replay_storage.list("a")?])
+        };
+        let (_, found) = block_on(replay(&replay_storage, None, replay_storage.clone(), step)).unwrap();
         assert_eq!((found.unwrap().map(|list| list.len()), later.1.load(Ordering::Relaxed)), ([2, 2], 2));
     }
 
     #[test]
     fn outside_a_future_the_error_says_what_to_call() {
-        let (_, deferred) = later();
-        let error = deferred.size("a/x").unwrap_err();
+        let (_, replay_storage) = later();
+        let error = replay_storage.size("a/x").unwrap_err();
         assert!(error.kind() == io::ErrorKind::WouldBlock && error.to_string().contains("_async"), "{error}");
     }
 
@@ -456,9 +458,9 @@ mod tests {
     #[test]
     fn a_spawner_runs_the_steps_and_its_loss_is_an_error() {
         for runs in [true, false] {
-            let (_, deferred) = later();
+            let (_, replay_storage) = later();
             let spawner: Arc<dyn Spawn> = Arc::new(Threads(runs));
-            let done = block_on(drive(&deferred, Some(&spawner), (deferred.clone(), 0), step));
+            let done = block_on(replay(&replay_storage, Some(&spawner), (replay_storage.clone(), 0), step));
             match done {
                 Ok((_, found)) => assert_eq!((runs, &*found.unwrap()), (true, &b"abc"[..])),
                 Err(error) => assert!(!runs && error.to_string().contains("dropped"), "{error}"),
