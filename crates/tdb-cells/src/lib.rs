@@ -1,4 +1,4 @@
-//! Cells of TileDB arrays and everything about them that needs no storage: columns, ranges, orders,
+//! Cells of TileDB arrays and everything about them that needs no storage: columns, ranges,
 //! conditions, errors.
 //!
 //! | Module | Contents |
@@ -6,9 +6,9 @@
 //! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column must contain |
 //! | [`coordinate`], [`requested`], [`ranges`] | values and ranges as a query requests them, and the intervals of a dimension that they become |
 //! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
-//! | [`order`], [`gather`], [`grid`] | sorting cells, moving them into an order, and copying boxes of cells from one order to another |
+//! | [`gather`], [`grid`] | moving cells into an order, and copying boxes of cells from one order to another |
 //! | [`facts`], [`tally`] | minimum, maximum, sum and null counts of a field, and how they are computed |
-//! | [`budget`], [`share`] | amounts of memory, and the scope and memory of one batch of a query |
+//! | [`budget`] | amounts of memory |
 //! | [`window`], [`clock`] | the time window in which an array is read, and the present time |
 //! | [`parallel`] | running jobs on several threads, for all crates that use this one |
 //! | [`error`], [`internal`] | errors with the file and offset they are about; faults of the engine itself |
@@ -33,7 +33,6 @@
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
-pub mod batch_scope;
 pub mod budget;
 pub mod buffers;
 pub mod cells;
@@ -47,7 +46,6 @@ pub mod grid;
 pub mod internal;
 mod large;
 pub mod operands;
-pub mod order;
 pub mod parallel;
 pub mod ranges;
 pub mod requested;

@@ -16,7 +16,7 @@
 //! assert!(found.problems.is_empty());
 //! ```
 //!
-//! New fragments replace their inputs with three steps in this order, each durable before the next
+//! New fragments replace their inputs with three steps in this each durable before the next
 //! begins, so that the process may stop at any point (docs/maintenance.md justifies each step):
 //!
 //! ```text
@@ -61,9 +61,10 @@ mod verify;
 
 use tdb_cells::{
     Column, Error, OrInternal, QueryError, Result, TimeWindow, WriteError, buffers, clock, coordinate, facts,
-    order, parallel, ranges, spec,
+    parallel, ranges, spec,
 };
-use tdb_query::{Array, condition, sparse};
+use tdb_query::Array;
+use tdb_scan::sparse;
 use tdb_snapshot::{
     Snapshot, SnapshotOptions, context, decode_buffers, directory, fragment, object, paths, schemas, tiles,
     timed,

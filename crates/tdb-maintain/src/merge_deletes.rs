@@ -4,7 +4,6 @@
 use tdb_codec::{Gate, to_u64};
 
 use crate::buffers::index_of;
-use crate::condition::{ColumnView, Columns, Program};
 use crate::context::Context;
 use crate::decode_buffers::PooledBuffers;
 use crate::facts::FieldFacts;
@@ -16,6 +15,7 @@ use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
 use crate::write::Merged;
 use crate::{Column, OrInternal, Result, clock};
+use tdb_predicate::{ColumnView, Columns, Program};
 
 /// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;

@@ -5,9 +5,8 @@ use core::fmt::Debug;
 use tdb_codec::{Layout, to_usize};
 use tdb_schema::{ArraySchema, Dimension};
 
-use crate::order;
-use crate::order::hilbert::{self, Curve};
-use crate::order::{CellOrder, KeyPart};
+use tdb_order::hilbert::{self, Curve};
+use tdb_order::{CellOrder, KeyPart};
 
 /// A position in the global order. Equal keys mean equal coordinates.
 pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {
@@ -74,8 +73,8 @@ const WORDS: usize = 5;
 impl<'a> Keyer<'a> {
     pub(super) fn new(schema: &'a ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.as_slice();
-        let parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
-        let parts = parts.into_iter().map(|part| (part, order::width(dimensions, part))).collect();
+        let parts = tdb_order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
+        let parts = parts.into_iter().map(|part| (part, tdb_order::width(dimensions, part))).collect();
         let hilbert = schema.cell_order == Layout::Hilbert;
         let reals = dimensions.iter().enumerate();
         let reals = reals.filter(|(_, dimension)| dimension.datatype.physical().is_float());
@@ -122,7 +121,7 @@ impl<'a> Keyer<'a> {
             let (dimension, own) = (self.dimensions.get(index)?, coordinates.get(index)?);
             let value = own.cell(cell)?;
             match bits {
-                Some(bits) => word(order::part_word(*part, dimension, value)?, *bits),
+                Some(bits) => word(tdb_order::part_word(*part, dimension, value)?, *bits),
                 None => string(value),
             }
         }
@@ -130,7 +129,7 @@ impl<'a> Keyer<'a> {
             let mut signs = 0u64;
             for index in &self.reals {
                 let value = coordinates.get(*index)?.cell(cell)?;
-                signs = signs << 1 | u64::from(!order::is_negative_zero(value));
+                signs = signs << 1 | u64::from(!tdb_order::is_negative_zero(value));
             }
             word(signs, self.sign_bits());
         }
@@ -223,7 +222,7 @@ mod tests {
         assert!(keys.is_sorted(), "{keys:?}");
         let dimension = &schema.domain.dimensions[0];
         for pair in ascending.windows(2) {
-            let order = order::compare_part(KeyPart::Cell(0), dimension, pair[0].0, pair[1].0);
+            let order = tdb_order::compare_part(KeyPart::Cell(0), dimension, pair[0].0, pair[1].0);
             assert_ne!(order, core::cmp::Ordering::Greater, "{pair:?}");
         }
     }

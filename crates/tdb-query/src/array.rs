@@ -10,10 +10,10 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 use tdb_snapshot::directory::ExactFiles;
 
 use crate::awaited::run_async;
-use crate::engine::open_label;
 use crate::replay::{AsyncStorage, Spawn};
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
+use tdb_scan::labels::open_label;
 
 /// A TileDB array, opened for reading at one point of its history.
 ///

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use tdb_codec::ArrayType;
 
 use crate::budget::MemoryBudget;
-use crate::dense::dense_order;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
 use crate::reads::{FieldPlan, FieldReads, FragmentPlan, Outcome, read_plan};
 use crate::storage::PrefetchedStorage;
 use crate::{Layout, Result, Snapshot};
+use tdb_scan::dense::dense_order;
 
 /// The report of what a query would read, and why not more
 /// ([`Read::explain`](crate::Read::explain)).
@@ -148,8 +148,7 @@ fn count_requests(fields: &mut [FieldReads], prefetched: &PrefetchedStorage) {
 fn all_fragments(array: &Snapshot, mut fragments: Vec<FragmentPlan>) -> Vec<FragmentPlan> {
     for (entry, in_window) in array.invisible_fragments() {
         let outcome = if in_window { Outcome::Consolidated } else { Outcome::OutsideWindow };
-        let (name, timestamps) = (entry.name.to_string(), entry.parsed.timestamps);
-        fragments.push(FragmentPlan { name, timestamps, tiles: None, ruled_out: 0, outcome });
+        fragments.push(FragmentPlan::invisible(entry.name.to_string(), entry.parsed.timestamps, outcome));
     }
     // The sort is stable: visible fragments with the same time keep their order.
     fragments.sort_by_key(|fragment| fragment.timestamps.0);

@@ -1,4 +1,4 @@
-//! Queries of TileDB arrays: which cells to read, in which order, and within how much memory.
+//! Queries of TileDB arrays: which cells to read, in which and within how much memory.
 //!
 //! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is
 //! checked against the schema and becomes a plan (`plan`). Which module runs the plan depends on
@@ -28,43 +28,30 @@
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
-mod aggregate;
 mod array;
-mod awaited;
-pub mod condition;
 mod deletion;
-mod dense;
-mod engine;
 mod enumerations;
 mod explain;
-mod overlap;
-mod partition;
-mod plan;
-mod prefetch;
 mod query;
-mod reads;
-pub mod sparse;
-mod stream;
 #[cfg(test)]
 mod tests;
-mod visible_cells;
 
+use tdb_aggregate as aggregate;
 use tdb_cells::{
     Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, OrInternal, QueryCondition,
-    QueryError, Result, TimeWindow, batch_scope, budget, buffers, coordinate, expression, facts, gather,
-    grid, operands, order, parallel, ranges, requested, spec,
+    QueryError, Result, TimeWindow, budget, buffers, coordinate, expression, ranges, requested,
 };
 use tdb_codec::Layout;
-use tdb_snapshot::{
-    Group, Snapshot, SnapshotOptions, context, decode_buffers, deletes, fragment, statistics, tiles,
-};
+use tdb_scan::{awaited, plan, prefetch, reads, sparse};
+use tdb_snapshot::{Group, Snapshot, SnapshotOptions, fragment};
+use tdb_split::{partition, stream};
 use tdb_storage::{self as storage, replay, stats};
 
-pub use aggregate::AggregateValue;
-pub use aggregate::groups::{Grouped, GroupedValues};
 pub use array::{Array, OpenOptions};
 pub use deletion::DeleteCounts;
 pub use explain::Explain;
 pub use query::{AsyncBatches, BatchStream, GroupBy, QueryDescription, Read};
-pub use reads::{FieldPlan, FragmentPlan, Outcome, Purpose};
-pub use stream::{Batches, Progress};
+pub use tdb_aggregate::AggregateValue;
+pub use tdb_aggregate::groups::{Grouped, GroupedValues};
+pub use tdb_scan::reads::{FieldPlan, FragmentPlan, Outcome, Purpose};
+pub use tdb_split::stream::{Batches, Progress};

@@ -22,13 +22,13 @@ pub use self::groups::GroupBy;
 use self::tiles::TilePart;
 use crate::budget::MemoryBudget;
 use crate::coordinate::Coordinate;
-use crate::engine::run;
 use crate::explain::{Explain, explain};
 use crate::partition::Ranges;
 use crate::requested::{Bounds, RangeRequest, RequestedRange};
 use crate::stats::QueryStats;
 use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, Result};
+use tdb_scan::run;
 
 /// A query: which fields of which cells, in which order.
 ///

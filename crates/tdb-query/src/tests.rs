@@ -1,4 +1,11 @@
-//! Helpers of the tests of this crate: the arrays of `xtask/fixtures`.
+//! Queries of arrays in memory and of the fixtures (`xtask/fixtures`), compared with a model or with
+//! each other.
+
+mod aggregates;
+mod batches;
+mod conditions;
+mod dense;
+mod groups;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +19,12 @@ fn folder() -> PathBuf {
 }
 
 /// The array of a fixture without a key, such as `2.30.0/quickstart`.
-pub(crate) fn fixture(name: &str) -> Array {
+fn fixture(name: &str) -> Array {
     open(&folder().join("arrays").join(name), None).unwrap()
 }
 
 /// The folder and the key of every fixture that is an array.
-pub(crate) fn fixtures() -> Vec<(PathBuf, Option<Key>)> {
+fn fixtures() -> Vec<(PathBuf, Option<Key>)> {
     let manifest = fs::read(folder().join("manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).unwrap();
     let entries = manifest.as_array().unwrap().iter().filter(|entry| entry.get("object").is_none());
@@ -30,7 +37,7 @@ pub(crate) fn fixtures() -> Vec<(PathBuf, Option<Key>)> {
 }
 
 /// Opens an array that two threads read.
-pub(crate) fn open(path: &Path, key: Option<Key>) -> Result<Array> {
+fn open(path: &Path, key: Option<Key>) -> Result<Array> {
     let options = OpenOptions::new().threads(2);
     key.into_iter().fold(options, OpenOptions::key).open(path)
 }

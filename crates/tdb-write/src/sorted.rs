@@ -9,10 +9,9 @@ use tdb_schema::{ArraySchema, Dimension};
 
 use crate::column::{CheckedColumn, check_whole};
 use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
-use crate::order;
-use crate::order::hilbert::Curve;
-use crate::order::{CellOrder, KeyPart, reals};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
+use tdb_order::hilbert::Curve;
+use tdb_order::{CellOrder, KeyPart, reals};
 
 /// The global order of an array's cells, and the last cell that was checked.
 #[derive(Debug)]
@@ -48,7 +47,7 @@ impl GlobalOrder {
     /// The order of an array's cells, with no cell checked yet.
     pub fn new(schema: &ArraySchema) -> Self {
         let dimensions = schema.domain.dimensions.clone();
-        let mut parts = order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
+        let mut parts = tdb_order::parts(schema, CellOrder::of(Layout::GlobalOrder, schema));
         // Tiles that cannot differ, or that are in the order of the only dimension anyway, are not
         // compared.
         let alone = dimensions.len() == 1 && dimensions.iter().all(reals::tiles_ascend);
@@ -179,7 +178,7 @@ impl GlobalOrder {
                     // The column is whole, so there is a value.
                     let value = |cell: usize| column.cell(cell).unwrap_or_default();
                     pairs.compare(|before, cell| {
-                        order::compare_part(*part, dimension, value(before), value(cell))
+                        tdb_order::compare_part(*part, dimension, value(before), value(cell))
                     });
                 }
             }

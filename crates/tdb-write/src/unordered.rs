@@ -10,11 +10,11 @@ use crate::column::{CheckedColumn, TiledColumns, check_whole, column_of};
 use crate::context::Context;
 use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
 use crate::fragment::field_kinds;
-use crate::order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use crate::thresholds::MAX_SHORT;
 use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
+use tdb_order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 
 /// Writes cells as a fragment; returns the fragment's name.
 pub(super) fn write(

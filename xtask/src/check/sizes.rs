@@ -17,8 +17,8 @@ const FUNCTION_LINES: usize = 80;
 /// the file itself. None may be added.
 pub(super) const LARGER: &[Larger] = &[
     ("crates/tdb-cells/src/parallel.rs", "run_in_order"),
-    ("crates/tdb-query/src/sparse/select.rs", "run"),
-    ("crates/tdb-query/src/stream/cost.rs", "new"),
+    ("crates/tdb-scan/src/sparse/select.rs", "run"),
+    ("crates/tdb-split/src/stream/cost.rs", "new"),
 ];
 
 /// A file, and a function of it; an empty name stands for the file itself.

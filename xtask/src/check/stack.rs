@@ -14,14 +14,63 @@ const FACADE: &str = "tdb-array";
 
 /// Crates that may not use all lower crates: the crate, and all crates of the workspace that it may
 /// use.
-const MAY_USE: [(&str, &[&str]); 16] = [
+const MAY_USE: [(&str, &[&str]); 21] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
+    ("tdb-order", &["tdb-codec", "tdb-schema", "tdb-cells"]),
     ("tdb-storage", &["tdb-codec"]),
     // File names show which files never change.
     ("tdb-cache", &["tdb-codec", "tdb-fragment", "tdb-storage"]),
     (
         "tdb-snapshot",
         &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment", "tdb-cells", "tdb-storage"],
+    ),
+    (
+        "tdb-predicate",
+        &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-fragment", "tdb-cells", "tdb-snapshot"],
+    ),
+    (
+        "tdb-scan",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+            "tdb-order",
+            "tdb-predicate",
+        ],
+    ),
+    (
+        "tdb-split",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+            "tdb-order",
+            "tdb-predicate",
+            "tdb-scan",
+        ],
+    ),
+    (
+        "tdb-aggregate",
+        &[
+            "tdb-codec",
+            "tdb-filters",
+            "tdb-schema",
+            "tdb-fragment",
+            "tdb-cells",
+            "tdb-storage",
+            "tdb-snapshot",
+            "tdb-predicate",
+            "tdb-scan",
+            "tdb-split",
+        ],
     ),
     (
         "tdb-query",
@@ -33,6 +82,10 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "tdb-cells",
             "tdb-storage",
             "tdb-snapshot",
+            "tdb-predicate",
+            "tdb-scan",
+            "tdb-split",
+            "tdb-aggregate",
         ],
     ),
     (
@@ -44,6 +97,7 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "tdb-schema",
             "tdb-fragment",
             "tdb-cells",
+            "tdb-order",
             "tdb-storage",
             "tdb-snapshot",
         ],
@@ -57,8 +111,11 @@ const MAY_USE: [(&str, &[&str]); 16] = [
             "tdb-schema",
             "tdb-fragment",
             "tdb-cells",
+            "tdb-order",
             "tdb-storage",
             "tdb-snapshot",
+            "tdb-predicate",
+            "tdb-scan",
             "tdb-query",
             "tdb-write",
         ],

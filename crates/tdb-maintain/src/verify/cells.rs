@@ -20,10 +20,10 @@ use super::report::{Check, Problem};
 use crate::coordinate::show_value;
 use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
-use crate::order::hilbert::Curve;
 use crate::ranges::is_value;
 use crate::tiles::FieldTiles;
 use crate::write::{CheckedColumn, GlobalOrder};
+use tdb_order::hilbert::Curve;
 
 /// Coordinates of a cell, one for each dimension.
 type Point = Vec<Vec<u8>>;

@@ -6,11 +6,11 @@ use tdb_schema::{ArraySchema, FieldKind};
 use super::conjunction;
 use super::labels::label_dimension;
 use super::tiles::TilePart;
-use crate::condition::Program;
 use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::requested::{Bounds, RangeRequest};
 use crate::{OrInternal, QueryError, Read, Result};
+use tdb_predicate::Program;
 
 impl Read {
     /// Makes the plan: every name is known, ranges lie in their domains, and the condition is a

@@ -11,8 +11,8 @@ use crate::sparse::candidate::rarity;
 use crate::sparse::filter::Filter;
 use crate::sparse::{Candidate, all_candidates};
 use crate::stream::{Allowance, Common, TileSet};
-use crate::visible_cells::Visibility;
 use crate::{Error, OrInternal, QueryCondition, QueryError, Result};
+use tdb_scan::visible_cells::Visibility;
 
 /// A part of a query that is made of tiles.
 #[derive(Clone, Debug)]

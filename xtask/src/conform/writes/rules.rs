@@ -5,8 +5,8 @@
 //! answer. If only queries in some orders go wrong, only these queries are not run.
 
 use tdb_array::{ArrayType, Datatype, Layout};
-use tdb_cells::order::reals::tiles_ascend;
 use tdb_filters::Filter;
+use tdb_order::reals::tiles_ascend;
 use tdb_schema::{ArraySchema, Dimension, Field, FieldKind};
 
 use super::bench::Case;

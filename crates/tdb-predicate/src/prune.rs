@@ -1,0 +1,210 @@
+//! Pruning: judges a condition by statistics, to find tiles in which no cell can match, and tiles
+//! in which all do.
+
+use core::cmp::Ordering;
+
+use tdb_codec::{Native, PhysicalVisitor};
+use tdb_fragment::Comparison;
+
+use super::evaluate::{Test, holds};
+use super::resolve::{Node, Program};
+use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
+
+/// How many of some cells satisfy a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No cell satisfies the condition.
+    None,
+    /// Perhaps some, perhaps all: the cells must be tested.
+    Some,
+    /// All cells satisfy the condition.
+    All,
+}
+
+impl Verdict {
+    /// How many cells of a fragment without the field satisfy a test of it: none, whatever the
+    /// test, as in libtiledb. A read returns the field's fill value for them, aggregates count
+    /// that, and consolidation writes it; from then on, tests see it, too.
+    pub(crate) const LACKING: Self = Self::None;
+
+    const fn negated(self) -> Self {
+        match self {
+            Self::None => Self::All,
+            Self::Some => Self::Some,
+            Self::All => Self::None,
+        }
+    }
+
+    const fn of(all: bool, none: bool) -> Self {
+        match (all, none) {
+            (_, true) => Self::None,
+            (true, false) => Self::All,
+            (false, false) => Self::Some,
+        }
+    }
+}
+
+impl Program {
+    /// How many of the cells that `facts` describes satisfy a condition.
+    pub fn verdict<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
+        // If there were no such condition, the evaluation would say so.
+        self.roots.get(root).map_or(Verdict::Some, |node| self.verdict_of(node, facts))
+    }
+
+    /// The fields used by tests that `facts` cannot decide, ascending.
+    pub fn undecided<'f>(&self, root: usize, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Vec<usize> {
+        let mut fields = Vec::new();
+        self.roots.get(root).into_iter().for_each(|node| self.undecided_of(node, facts, &mut fields));
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+
+    fn undecided_of<'f>(
+        &self,
+        node: &Node,
+        facts: &dyn Fn(usize) -> FieldFacts<'f>,
+        fields: &mut Vec<usize>,
+    ) {
+        if self.verdict_of(node, facts) != Verdict::Some {
+            return;
+        }
+        match node {
+            Node::All(nodes) | Node::Any(nodes) => {
+                nodes.iter().for_each(|node| self.undecided_of(node, facts, fields));
+            }
+            Node::Not(node) => self.undecided_of(node, facts, fields),
+            Node::Test { field, .. } => fields.push(*field),
+        }
+    }
+
+    pub(super) fn verdict_of<'f>(&self, node: &Node, facts: &dyn Fn(usize) -> FieldFacts<'f>) -> Verdict {
+        match node {
+            Node::All(nodes) => {
+                let mut all = true;
+                for node in nodes {
+                    match self.verdict_of(node, facts) {
+                        Verdict::None => return Verdict::None,
+                        verdict => all &= verdict == Verdict::All,
+                    }
+                }
+                Verdict::of(all, false)
+            }
+            Node::Any(nodes) => {
+                let mut none = true;
+                for node in nodes {
+                    match self.verdict_of(node, facts) {
+                        Verdict::All => return Verdict::All,
+                        verdict => none &= verdict == Verdict::None,
+                    }
+                }
+                Verdict::of(false, none)
+            }
+            Node::Not(node) => self.verdict_of(node, facts).negated(),
+            Node::Test { field, test } => match facts(*field) {
+                FieldFacts::Missing => Verdict::LACKING,
+                // A test that all cells with the field pass may fail for the others.
+                FieldFacts::Perhaps => match test.verdict(&Facts::UNKNOWN) {
+                    Verdict::All => Verdict::Some,
+                    verdict => verdict,
+                },
+                FieldFacts::Known(facts) => test.verdict(&facts),
+            },
+        }
+    }
+}
+
+impl Test {
+    fn verdict(&self, facts: &Facts<'_>) -> Verdict {
+        let no_nulls = facts.nulls == Nulls::None;
+        match self {
+            Self::Always(holds) => Verdict::of(*holds, !*holds),
+            Self::Null(is) => match (facts.nulls, *is) {
+                (Nulls::None, true) | (Nulls::All, false) => Verdict::None,
+                (Nulls::None, false) | (Nulls::All, true) => Verdict::All,
+                _ => Verdict::Some,
+            },
+            _ if facts.nulls == Nulls::All || facts.extremes == Extremes::Nothing => Verdict::None,
+            Self::Nan { is, .. } => match facts.extremes {
+                Extremes::Within(..) => Verdict::of(!*is && no_nulls, *is),
+                _ => Verdict::Some,
+            },
+            Self::Number { comparison, operand, physical } => {
+                let (low, high, nan) = match &facts.extremes {
+                    Extremes::Within(low, high) => (low, high, false),
+                    Extremes::Numbers(low, high) => (low, high, true),
+                    Extremes::Unknown | Extremes::Nothing => return Verdict::Some,
+                };
+                let ends = physical.visit(CompareEnds { low, high, operand });
+                let verdict = ends.map_or(Verdict::Some, |ends| compare(*comparison, ends, no_nulls));
+                // A NaN satisfies only `!=`.
+                match (nan, verdict, comparison) {
+                    (true, Verdict::None, Comparison::NotEqual) => Verdict::Some,
+                    (true, Verdict::All, other) if *other != Comparison::NotEqual => Verdict::Some,
+                    _ => verdict,
+                }
+            }
+            Self::Bytes { comparison, operand, string } => {
+                let Extremes::Within(low, high) = &facts.extremes else { return Verdict::Some };
+                if !string {
+                    return Verdict::Some;
+                }
+                let ends = (low.as_ref().cmp(operand.as_slice()), high.as_ref().cmp(operand.as_slice()));
+                compare(*comparison, ends, no_nulls)
+            }
+            Self::List { is_in, operands, physical } => {
+                // Lists compare bits. Equal bits are equal numbers, so an operand outside the
+                // extremes, compared as a number, is in no cell.
+                let outside = |operand: &Vec<u8>| match (&facts.extremes, physical) {
+                    (Extremes::Within(low, high) | Extremes::Numbers(low, high), Some(physical)) => {
+                        let ends = physical.visit(CompareEnds { low, high, operand });
+                        ends.is_some_and(|(low, high)| low.is_gt() || high.is_lt())
+                    }
+                    (Extremes::Within(low, high), None) => {
+                        low.as_ref() > operand.as_slice() || high.as_ref() < operand.as_slice()
+                    }
+                    _ => false,
+                };
+                let nothing = operands.iter().all(outside);
+                Verdict::of(!*is_in && nothing && no_nulls, *is_in && nothing)
+            }
+        }
+    }
+}
+
+/// A comparison of all values between two ends, given how each end compares with the operand.
+fn compare(comparison: Comparison, (low, high): (Ordering, Ordering), no_nulls: bool) -> Verdict {
+    let (at_low, at_high) = (holds(comparison, Some(low)), holds(comparison, Some(high)));
+    let (all, none) = match comparison {
+        // Monotonic: what holds, or fails, at both ends also does so between them.
+        Comparison::Less | Comparison::LessOrEqual | Comparison::Greater | Comparison::GreaterOrEqual => {
+            (at_low && at_high, !at_low && !at_high)
+        }
+        Comparison::Equal => {
+            let only = low == Ordering::Equal && high == Ordering::Equal;
+            (only, low == Ordering::Greater || high == Ordering::Less)
+        }
+        Comparison::NotEqual => {
+            let only = low == Ordering::Equal && high == Ordering::Equal;
+            (low == Ordering::Greater || high == Ordering::Less, only)
+        }
+        _ => (false, false),
+    };
+    Verdict::of(all && no_nulls, none)
+}
+
+/// Compares the ends of a range with an operand.
+struct CompareEnds<'a> {
+    low: &'a [u8],
+    high: &'a [u8],
+    operand: &'a [u8],
+}
+
+impl PhysicalVisitor for CompareEnds<'_> {
+    type Output = Option<(Ordering, Ordering)>;
+
+    fn visit<T: Native>(self) -> Self::Output {
+        let operand = T::from_le(self.operand)?;
+        Some((T::from_le(self.low)?.partial_cmp(&operand)?, T::from_le(self.high)?.partial_cmp(&operand)?))
+    }
+}

@@ -1,0 +1,94 @@
+//! Decoded tiles of a field.
+
+use core::ops::Range;
+
+use tdb_codec::{Buffer, to_u64};
+
+use crate::Result;
+use crate::buffers::{VarTile, index_of};
+use crate::context::Context;
+use crate::decode_buffers::PooledBuffers;
+use crate::tiles::FieldTiles;
+
+/// A decoded tile of a field. Chunks without a wanted cell contain whatever was in the buffer
+/// before.
+#[derive(Debug, Default)]
+pub struct Decoded {
+    /// Its number of cells.
+    pub(crate) cells: usize,
+    pub(crate) values: Buffer,
+    /// For var-length fields, one more offset than cells, or with `codes` than strings.
+    pub(crate) offsets: Option<Vec<u64>>,
+    /// For nullable fields, a byte per cell: 0 is null.
+    pub(crate) validity: Option<Vec<u8>>,
+    /// For strings that are stored once each, or once a run: which string each cell has.
+    pub(crate) codes: Option<Vec<u32>>,
+    /// If chunks without some cells were left out: a byte per cell, 0 for those.
+    pub(crate) partly: Option<Vec<u8>>,
+}
+
+impl Decoded {
+    /// The strings of a tile of `cells` cells: if `coded`, each once where they are stored so;
+    /// otherwise those in the chunks that `wanted` accepts.
+    pub(crate) fn strings(
+        context: &Context,
+        tiles: &FieldTiles,
+        (tile, cells): (usize, usize),
+        coded: bool,
+        wanted: impl FnMut(Range<usize>) -> bool,
+        worker: &mut PooledBuffers,
+    ) -> Result<Self> {
+        if coded && tiles.may_have_codes() {
+            let mut coded = core::mem::take(&mut worker.coded);
+            if tiles.decode_codes(context, tile, cells, &mut coded, worker)? {
+                let mut values = worker.take_buffer(coded.values.len())?;
+                values.as_mut_slice().copy_from_slice(&coded.values);
+                context.counters.copied(coded.values.len());
+                let (mut offsets, codes) =
+                    (core::mem::take(&mut coded.starts), core::mem::take(&mut coded.codes));
+                offsets.push(to_u64(coded.values.len()));
+                worker.coded = coded;
+                return Ok(Self {
+                    cells,
+                    values,
+                    offsets: Some(offsets),
+                    codes: Some(codes),
+                    ..Self::default()
+                });
+            }
+            worker.coded = coded;
+        }
+        let mut var = core::mem::take(&mut worker.strings);
+        tiles.decode_var_where(context, (tile, cells), &mut var, wanted, worker)?;
+        Ok(Self { cells, values: var.values, offsets: Some(var.offsets), ..Self::default() })
+    }
+
+    /// Gives the memory to the worker, for later tiles.
+    pub(crate) fn give_back(self, worker: &mut PooledBuffers) {
+        match (self.offsets, self.codes) {
+            (None, _) => worker.give_back(self.values),
+            (Some(offsets), None) => worker.strings = VarTile { offsets, values: self.values },
+            (Some(starts), Some(codes)) => {
+                worker.give_back(self.values);
+                (worker.coded.starts, worker.coded.codes) = (starts, codes);
+            }
+        }
+    }
+
+    /// Whether all of these cells were decoded.
+    pub(crate) fn has(&self, wanted: &[u8]) -> bool {
+        let lacks =
+            |partly: &Vec<u8>| partly.iter().zip(wanted).any(|(has, wanted)| *wanted & !*has & 1 != 0);
+        !self.partly.as_ref().is_some_and(lacks)
+    }
+
+    /// The start and end of a cell's string in `values`.
+    pub(crate) fn ends(&self, cell: u32) -> Option<(u64, u64)> {
+        let at = match &self.codes {
+            Some(codes) => index_of(*codes.get(index_of(cell))?),
+            None => index_of(cell),
+        };
+        let offsets = self.offsets.as_ref()?;
+        Some((*offsets.get(at)?, *offsets.get(at.checked_add(1)?)?))
+    }
+}

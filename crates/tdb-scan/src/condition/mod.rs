@@ -1,0 +1,8 @@
+//! The columns of a condition in the tiles of fragments: what their statistics decide, and what has
+//! to be decoded.
+
+mod decoded;
+mod tiles;
+
+pub use self::decoded::Decoded;
+pub use self::tiles::{Sources, TileColumns, fragment_of};

@@ -1,0 +1,264 @@
+//! Sparse reads: select cells, put them in order, collect their fields.
+//!
+//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it
+//!    is not needed. A tile whose rectangle is inside the ranges is taken whole, and its
+//!    coordinates are decoded only if an order needs them. In other tiles each cell is compared
+//!    with the ranges, and, if a fragment extends beyond the time window, with its own timestamp. A
+//!    condition drops cells as early as duplicates allow (`filter`), and deletes drop them after
+//!    the search for duplicates (`deletes`).
+//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one
+//!    fragment without cell timestamps read in global order, or any unordered read that has no
+//!    duplicates to look for. It has none if the array allows duplicates, or if no two fragments in
+//!    the ranges can have cells with the same coordinates (`overlap`). Of equal coordinates the one
+//!    with the greatest (timestamp, fragment) survives, unless the array allows duplicates. An
+//!    unordered read only needs to know which cells are replaced, and not even that if an earlier
+//!    query found out that none is (`SnapshotMemo`). Where nobody asks for coordinates, each tile
+//!    is reduced to the keys of its cells as soon as it is decoded. If that was found out before,
+//!    for all parts of the query (`stream::visible_cells`), nothing is compared.
+//! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by
+//!    tile into a staging column; chunks without a wanted cell are skipped. Without ranges and
+//!    without a memory budget, coordinates are staged first and ordered where they are. If step 2
+//!    changed the order, the column is permuted, in parallel bands of the output and runs as
+//!    blocks, into the memory of a column that is no longer needed, if there is one. If cells are
+//!    only dropped, the others close the gaps in place.
+
+pub(crate) mod cached_column;
+pub mod candidate;
+mod coded;
+mod coordinate_filter;
+pub mod decode_cache;
+pub mod deletes;
+pub mod filter;
+mod pick;
+pub mod prefetch;
+mod reorder;
+pub mod select;
+pub mod selection;
+mod side_by_side;
+mod sort_input;
+mod stage;
+
+use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
+use tdb_schema::FieldKind;
+
+use self::decode_cache::DecodeCache;
+use self::deletes::surviving;
+use self::filter::selected;
+use self::reorder::{SpareBuffers, kept, reorder};
+use self::selection::TileSelection;
+use self::stage::{stage, stage_coordinates};
+
+pub use self::candidate::{Candidate, all_candidates, candidates};
+pub use self::sort_input::replaced_among;
+use crate::buffers::index_of;
+use crate::plan::{NO_FIELD, Plan, TIMESTAMPS};
+use crate::ranges::RangeSet;
+use crate::spec::ColumnSpec;
+use crate::stats::Stage;
+use crate::{Cells, Column, Error, OrInternal, QueryError, Result};
+use tdb_order::{CellOrder, permutation, replaced};
+
+/// Runs a query on a sparse array.
+pub(crate) fn read(plan: &Plan) -> Result<Cells> {
+    let array = &plan.array;
+    let context = array.context();
+    let schema = array.schema();
+    let Sorting { sorts, dedup } = Sorting::of(plan);
+    // Coordinates of whole tiles are decoded directly into their columns; the sorter looks at them
+    // there. With a budget, everything is done tile by tile, and also with a condition, which may
+    // leave few cells.
+    let limited =
+        plan.scope.key_range.is_some() || plan.scope.reservation.is_some() || plan.condition.is_some();
+    let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
+    let cache = DecodeCache::columns(plan);
+    let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup, &cache)?;
+    let cells: usize = selections.iter().map(TileSelection::count).sum();
+    cache.reserve_cells(to_u64(cells))?;
+    let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
+    let clock = context.counters.time(Stage::Order);
+    let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
+    let batches = || match staged {
+        true => sort_input::staged(&schema.domain.dimensions, &selections, &coordinates),
+        false => Ok(sort_input::own(&selections)),
+    };
+    let order = match (sorts, ordered) {
+        (false, _) => None,
+        (true, true) => {
+            Some(permutation(context.threads, schema, batches()?, CellOrder::of(plan.order, schema), dedup)?)
+        }
+        // The cells that stay may keep their stored order.
+        (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?)?,
+    };
+    if dedup {
+        plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
+    }
+    let order = match surviving(plan, &selections, matches, &cache)? {
+        Some(keep) => {
+            if keep.len() != cells {
+                return Err(Error::internal("a selected cell has no flag"));
+            }
+            let mut all = match order {
+                Some(order) => order,
+                None => (0..numbered(cells)?).collect(),
+            };
+            all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
+            Some(all)
+        }
+        None => order,
+    };
+    // An order that changes nothing is not applied.
+    let order = order.filter(|order: &Vec<u32>| {
+        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
+    });
+    drop(clock);
+    let _clock = context.counters.time(Stage::Decode);
+    prefetch::columns(plan, &plan.fields, &selections, &cache)?;
+    let mut spare = SpareBuffers::default();
+    let arranged = Arranged { order: order.as_deref(), ordered, cells };
+    let mut columns = collect(plan, &selections, coordinates, arranged, &cache, &mut spare)?;
+    if let Some(place) = plan.timestamps {
+        let column = timestamps(plan, &selections, cells);
+        let column = match &order {
+            Some(order) => reorder(plan, column, order, &mut spare)?,
+            None => column,
+        };
+        columns.insert(place.min(columns.len()), column);
+    }
+    let len = order.as_ref().map_or(cells, Vec::len);
+    Ok(Cells { len, shape: None, order: plan.order, columns, selected: None })
+}
+
+/// The positions of the selected cells in the result.
+#[derive(Clone, Copy)]
+struct Arranged<'o> {
+    /// The number of each cell of the result; `None` if all cells keep their position.
+    order: Option<&'o [u32]>,
+    /// Whether they may be in another order than their stored order.
+    ordered: bool,
+    /// The number of selected cells.
+    cells: usize,
+}
+
+/// Makes the columns of the result. `coordinates` are those that are staged already.
+fn collect(
+    plan: &Plan,
+    selections: &[TileSelection],
+    coordinates: Vec<Column>,
+    Arranged { order, ordered, cells }: Arranged<'_>,
+    cache: &DecodeCache<'_>,
+    spare: &mut SpareBuffers,
+) -> Result<Vec<Column>> {
+    let schema = plan.array.schema();
+    // Memory that can be reused: columns in stored order that are no longer needed, and coordinates
+    // that were not asked for.
+    let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
+    for (dimension, column) in coordinates.iter_mut().enumerate() {
+        if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
+            spare.0.extend(column.take().map(|column| column.data));
+        }
+    }
+    let fields = plan.fields.iter().map(|kind| schema.field_of(*kind).or_internal(NO_FIELD));
+    let fields: Vec<_> = fields.collect::<Result<_>>()?;
+    let mut columns: Vec<Option<Column>> = fields.iter().map(|_| None).collect();
+    // Fields with kept cells come first: this frees kept memory, which the others can use.
+    let mut places: Vec<usize> = (0..fields.len()).collect();
+    places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| cache.has_any(field.kind)));
+    for (field, slot) in fields.iter().zip(&mut columns) {
+        if let FieldKind::Dimension(dimension) = field.kind {
+            *slot = coordinates.get_mut(dimension).and_then(Option::take);
+        }
+    }
+    let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?, columns.get(*at)?)));
+    let missing =
+        missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
+    for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, cache)? {
+        *columns.get_mut(at).or_internal(NO_FIELD)? = Some(column);
+    }
+    for at in places {
+        let (field, slot) = fields.get(at).zip(columns.get_mut(at)).or_internal(NO_FIELD)?;
+        let column = match slot.take() {
+            Some(column) => column,
+            None => {
+                let spec = ColumnSpec::new(schema, field);
+                let threads = plan.array.context().threads;
+                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), cache, spare)?
+            }
+        };
+        *slot = Some(match order {
+            // Cells in their stored order only have to close the gaps.
+            Some(order) if !ordered && column.offsets().is_none() => kept(plan, column, order)?,
+            Some(order) => reorder(plan, column, order, spare)?,
+            None => column,
+        });
+    }
+    columns.into_iter().map(|column| column.or_internal("a field has no column")).collect()
+}
+
+/// The numbers of `cells` cells without some; `None` if nothing is left out.
+fn without(cells: usize, dropped: &[u32]) -> Result<Option<Vec<u32>>> {
+    if dropped.is_empty() {
+        return Ok(None);
+    }
+    let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
+    let mut next = 0u32;
+    for cell in dropped {
+        order.extend(next..*cell);
+        next = cell.saturating_add(1);
+    }
+    order.extend(next..numbered(cells)?);
+    Ok(Some(order))
+}
+
+/// The number of selected cells, if each can have a number of its own.
+fn numbered(cells: usize) -> Result<u32> {
+    Ok(to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)
+}
+
+/// When each of the selected cells was written.
+fn timestamps(plan: &Plan, selections: &[TileSelection], cells: usize) -> Column {
+    let mut data = Buffer::with_capacity(cells.saturating_mul(8));
+    for selection in selections {
+        match &selection.timestamps {
+            Some(times) => {
+                times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes()));
+                plan.array.context().counters.copied(times.len().saturating_mul(size_of::<u64>()));
+            }
+            None => {
+                (0..selection.count()).for_each(|_| data.extend_from_slice(&selection.written.to_le_bytes()));
+            }
+        }
+    }
+    let (datatype, cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
+    let name = TIMESTAMPS.to_owned();
+    Column { name, datatype, cell_val_num, data, offsets: None, validity: None, codes: None }
+}
+
+/// The sorting steps that a query needs.
+#[derive(Clone, Copy, Debug)]
+pub struct Sorting {
+    /// Whether cells must be put in another order than their stored order.
+    pub sorts: bool,
+    /// Whether cells may be replaced by newer ones.
+    pub dedup: bool,
+}
+
+impl Sorting {
+    /// The steps that a plan needs.
+    pub fn of(plan: &Plan) -> Self {
+        let fragments = plan.array.fragments();
+        let timed = fragments.iter().any(|fragment| fragment.footer().has_timestamps);
+        // Within one fragment without timestamps, cells are in global order. The parts of a query
+        // must agree on this, whichever fragments they meet: early libraries did not always sort
+        // their cells.
+        let one = fragments.len() <= 1 && !timed;
+        // Only cells of overlapping fragments can be replaced.
+        let dedup = plan.overlap.any() && plan.visibility.is_none();
+        let sorts = match plan.order {
+            Layout::RowMajor | Layout::ColMajor => true,
+            Layout::GlobalOrder => !one,
+            // Unordered cells keep their stored order, unless duplicates must be found.
+            _ => dedup,
+        };
+        Self { sorts, dedup }
+    }
+}
