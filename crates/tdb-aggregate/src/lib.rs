@@ -1,7 +1,7 @@
 //! Aggregates over the cells of a query of a TileDB array: one value for all cells, or one for each
 //! group ([`groups`]).
 //!
-//! The contribution of a tile is its [`Tally`] (`tally`). The statistics of a fragment or a tile
+//! The contribution of a tile is its `Tally` (`tally`). The statistics of a fragment or a tile
 //! are used if they are exact (`crate::statistics`) and all its cells count: it lies in the ranges,
 //! no delete concerns it, statistics show that the condition holds for all of it, and no tile of
 //! another fragment shares its rectangle. Otherwise the tile's columns are decoded, one tile at a

@@ -16,7 +16,7 @@
 //! assert!(found.problems.is_empty());
 //! ```
 //!
-//! New fragments replace their inputs with three steps in this each durable before the next
+//! New fragments replace their inputs with three steps in this order, each durable before the next
 //! begins, so that the process may stop at any point (docs/maintenance.md justifies each step):
 //!
 //! ```text

@@ -1,11 +1,11 @@
-//! Orders of the cells of TileDB arrays: puts cells in order, and keeps only the newest of those with
-//! equal coordinates.
+//! Orders of the cells of TileDB arrays: puts cells in order, and keeps only the newest of those
+//! with equal coordinates.
 //!
 //! Each cell gets a sort key (`layout`, `keys`): the parts of the order packed into 64 or 128 bits.
 //! Parts that do not fit are left out, and in Hilbert order a key contains only the position on the
 //! curve; cells with equal keys are then compared. Strings are compared as signed bytes in the
-//! stored order of cells, and as unsigned bytes in row- and column-major order ([`KeyPart`]). If they
-//! are too long for a key, the key contains their ranks among the different strings (`ranks`).
+//! stored order of cells, and as unsigned bytes in row- and column-major order ([`KeyPart`]). If
+//! they are too long for a key, the key contains their ranks among the different strings (`ranks`).
 //!
 //! Fragments are sorted runs in global order, so this order is merged (`sort`): samples of the runs
 //! cut them into bands that fit the cache of a core, and the keys of a band are made, checked and

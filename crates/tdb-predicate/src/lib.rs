@@ -1,4 +1,5 @@
-//! Conditions on the cells of TileDB arrays: which cells they select, by the values of their fields.
+//! Conditions on the cells of TileDB arrays: which cells they select, by the values of their
+//! fields.
 //!
 //! Checked against a schema, a [`QueryCondition`](tdb_cells::QueryCondition) becomes a [`Program`]
 //! (`resolve`): negations are pushed down to the comparisons, operands are converted to the bytes

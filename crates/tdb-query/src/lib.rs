@@ -1,10 +1,10 @@
-//! Queries of TileDB arrays: which cells to read, in which and within how much memory.
+//! Queries of TileDB arrays: which cells to read, in which order, and within how much memory.
 //!
 //! An [`Array`] is a [`Snapshot`] that can be read. [`Array::read`] starts a [`Read`], which is
-//! checked against the schema and becomes a plan (`plan`). Which module runs the plan depends on
-//! the array and on the query: `dense` paints cells into their places, `sparse` selects, orders and
-//! gathers them, `stream` cuts a query into parts that fit a memory budget, `aggregate` adds cells
-//! up, `explain` says what would be read, and `partition` cuts a query into several.
+//! checked against the schema and becomes a plan of `tdb-scan`, which reads its cells. `tdb-split`
+//! cuts a plan into batches that fit a memory budget, or into parts for several workers;
+//! `tdb-aggregate` adds cells up. [`Read::explain`] says what would be read, and a
+//! [`QueryDescription`] takes a query to another process.
 //!
 //! ```
 //! use tdb_cells::expression::field;
@@ -16,9 +16,6 @@
 //! assert_eq!(cells.len(), 16);
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
-//!
-//! [`condition`] and [`sparse`] are public for `tdb-maintain`, which merges fragments with them:
-//! conditions as programs over columns, and the deletes that are in force.
 //!
 //! This crate knows nothing of file names, byte layouts, or how anything is written. The only
 //! thread that it starts itself is that of [`BatchStream`], which reads the next batch while the

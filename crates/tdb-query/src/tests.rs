@@ -1,5 +1,5 @@
-//! Queries of arrays in memory and of the fixtures (`xtask/fixtures`), compared with a model or with
-//! each other.
+//! Queries of arrays in memory and of the fixtures (`xtask/fixtures`), compared with a model or
+//! with each other.
 
 mod aggregates;
 mod batches;

@@ -1,5 +1,5 @@
-//! Cuts a query of a TileDB array: into batches that fit a memory budget ([`stream`]), or into parts
-//! of about equal work for several workers ([`partition`]).
+//! Cuts a query of a TileDB array: into batches that fit a memory budget ([`stream`]), or into
+//! parts of about equal work for several workers ([`partition`]).
 //!
 //! Both cut the box that a query covers along the order of its cells. A stream cuts as it goes,
 //! because it learns from each batch how much memory cells take; a partition is cut once, from the

@@ -42,7 +42,7 @@
 //! All writes end in a [`FragmentWriter`]. It asks a `TileSource` for one tile of one field at a
 //! time: a slice of the caller's column if the cells are in order already, or a buffer of the
 //! thread. So memory is bounded by a few tiles per thread and the buffered cells. While one thread
-//! appends the finished tiles in the others continue filtering (`parallel::run_in_order`).
+//! appends the finished tiles in order, the others continue filtering (`parallel::run_in_order`).
 //! Buffers of tiles that are stored are used again (`tile::BufferPool`), because fresh memory for
 //! each would cost as much as copying.
 //!
@@ -57,7 +57,7 @@
 //!   with the memory for sorting them, then writes a fragment.
 //! - *Sparse cells in global order* ([`ArrayWriter::sparse_fragment`], `sorted`) are checked: one
 //!   part of the key after the other, typed, by all threads; each further part only for neighbours
-//!   that were equal so far. Zeros of both signs are equal in that as in libtiledb, but are
+//!   that were equal so far. Zeros of both signs are equal in that order, as in libtiledb, but are
 //!   different coordinates.
 //! - Each stream has `append_all`: while one batch is filtered and stored, an iterator makes the
 //!   next one (`parallel::overlap`).

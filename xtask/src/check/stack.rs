@@ -16,7 +16,8 @@ const FACADE: &str = "tdb-array";
 /// use.
 const MAY_USE: [(&str, &[&str]); 21] = [
     ("tdb-cells", &["tdb-codec", "tdb-filters", "tdb-tile", "tdb-schema", "tdb-fragment"]),
-    ("tdb-order", &["tdb-codec", "tdb-schema", "tdb-cells"]),
+    // Its example makes a schema, whose filters are those of tdb-filters.
+    ("tdb-order", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-cells"]),
     ("tdb-storage", &["tdb-codec"]),
     // File names show which files never change.
     ("tdb-cache", &["tdb-codec", "tdb-fragment", "tdb-storage"]),

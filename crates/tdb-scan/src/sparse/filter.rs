@@ -5,7 +5,7 @@
 //! when the newest one fails. So the condition is applied to all cells first; then all cells with
 //! the same coordinates as a matching cell take part in the search for duplicates, whatever their
 //! values, and no others do, unless most cells match. Coordinates are compared by hashes
-//! ([`super::coordinate_filter`]).
+//! (`coordinate_filter`).
 
 use std::collections::{HashMap, HashSet};
 

@@ -6,7 +6,7 @@
 //!    with the ranges, and, if a fragment extends beyond the time window, with its own timestamp. A
 //!    condition drops cells as early as duplicates allow (`filter`), and deletes drop them after
 //!    the search for duplicates (`deletes`).
-//! 2. *Order* (`tdb_cells::order`). This step is skipped if cells are already in order: one
+//! 2. *Order* (`tdb_order`). This step is skipped if cells are already in order: one
 //!    fragment without cell timestamps read in global order, or any unordered read that has no
 //!    duplicates to look for. It has none if the array allows duplicates, or if no two fragments in
 //!    the ranges can have cells with the same coordinates (`overlap`). Of equal coordinates the one

@@ -105,7 +105,7 @@ pub const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
 
 /// The cells of a query, batch by batch, in the order that was asked for.
 ///
-/// Made by [`Read::batches`](crate::Read::batches). Each batch is as large as the memory budget
+/// Made by `Read::batches`. Each batch is as large as the memory budget
 /// allows; batches that were returned no longer count. A query without cells has one batch without
 /// cells, so that there are always columns to look at. After an error there are no more batches.
 /// Dropping the iterator ends the query.
