@@ -57,7 +57,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     violations.extend(workspace.wrong_dependencies());
     let mut files = 0usize;
     let mut outside = BTreeSet::new();
-    let mut larger = BTreeSet::new();
+    let mut larger = sizes::Found::new();
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
         let mut house = House::of(&package.name, &root, &source)?;
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
                 violations.extend(purity::check(&name, &code, &purity::MAY, &mut outside));
             }
             if package.folder.starts_with("crates/") {
-                violations.extend(sizes::check(&name, &code, sizes::LARGER, &mut larger));
+                violations.extend(sizes::LARGER.check(&name, &code, &mut larger));
                 if name != GATE_TABLE {
                     violations.extend(versions::check(&name, &code));
                 }
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     }
     violations.extend(purity::gone(&purity::MAY, &outside));
-    violations.extend(sizes::gone(sizes::LARGER, &larger));
+    violations.extend(sizes::LARGER.gone(&larger));
     for page in pages(&root)? {
         let name = relative(&root, &page);
         let text = fs::read_to_string(&page).map_err(|error| format!("{name}: {error}"))?;
