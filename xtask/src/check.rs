@@ -6,6 +6,7 @@
 mod defaults;
 mod layers;
 mod purity;
+mod shares;
 mod sizes;
 mod stack;
 mod tokens;
@@ -58,14 +59,18 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut files = 0usize;
     let mut outside = BTreeSet::new();
     let mut larger = sizes::Found::new();
+    let mut libraries = Vec::new();
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
         let mut house = House::of(&package.name, &root, &source)?;
+        let is_library = workspace.is_below(&package.name, COMMAND);
+        let mut lines = 0usize;
         let mut counts = Counts::default();
         for path in rust_files(&source)? {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
             files = files.saturating_add(1);
+            lines = lines.saturating_add(text.lines().count());
             violations.extend(width::comments(&name, &text));
             let tokens = tokens::tokenize(&text);
             if path == source.join("lib.rs") {
@@ -77,7 +82,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             }
             let code = tokens::without_tests(tokens);
             counts.add(&code);
-            if workspace.is_below(&package.name, COMMAND) {
+            if is_library {
                 violations.extend(purity::check(&name, &code, &purity::MAY, &mut outside));
             }
             if package.folder.starts_with("crates/") {
@@ -90,6 +95,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
                 violations.extend(house.check(&name, &relative(&source, &path), &code));
             }
         }
+        if is_library {
+            libraries.push((package.name.clone(), package.folder.clone(), lines));
+        }
         if let Some(most) = defaults::most(&package.name) {
             violations.extend(counts.check(&package.name, &package.folder, most));
         }
@@ -101,6 +109,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     }
     violations.extend(purity::gone(&purity::MAY, &outside));
     violations.extend(sizes::LARGER.gone(&larger));
+    violations.extend(shares::check(&libraries, shares::LARGER));
     for page in pages(&root)? {
         let name = relative(&root, &page);
         let text = fs::read_to_string(&page).map_err(|error| format!("{name}: {error}"))?;
