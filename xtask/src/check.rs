@@ -6,6 +6,7 @@
 mod defaults;
 mod layers;
 mod purity;
+mod shares;
 mod sizes;
 mod stack;
 mod tokens;
@@ -57,15 +58,19 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     violations.extend(workspace.wrong_dependencies());
     let mut files = 0usize;
     let mut outside = BTreeSet::new();
-    let mut larger = BTreeSet::new();
+    let mut larger = sizes::Found::new();
+    let mut libraries = Vec::new();
     for package in workspace.packages() {
         let source = root.join(&package.folder).join("src");
         let mut house = House::of(&package.name, &root, &source)?;
+        let is_library = workspace.is_below(&package.name, COMMAND);
+        let mut lines = 0usize;
         let mut counts = Counts::default();
         for path in rust_files(&source)? {
             let name = relative(&root, &path);
             let text = fs::read_to_string(&path).map_err(|error| format!("{name}: {error}"))?;
             files = files.saturating_add(1);
+            lines = lines.saturating_add(text.lines().count());
             violations.extend(width::comments(&name, &text));
             let tokens = tokens::tokenize(&text);
             if path == source.join("lib.rs") {
@@ -77,11 +82,11 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             }
             let code = tokens::without_tests(tokens);
             counts.add(&code);
-            if workspace.is_below(&package.name, COMMAND) {
+            if is_library {
                 violations.extend(purity::check(&name, &code, &purity::MAY, &mut outside));
             }
             if package.folder.starts_with("crates/") {
-                violations.extend(sizes::check(&name, &code, sizes::LARGER, &mut larger));
+                violations.extend(sizes::LARGER.check(&name, &code, &mut larger));
                 if name != GATE_TABLE {
                     violations.extend(versions::check(&name, &code));
                 }
@@ -89,6 +94,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             if let Some(house) = &mut house {
                 violations.extend(house.check(&name, &relative(&source, &path), &code));
             }
+        }
+        if is_library {
+            libraries.push((package.name.clone(), package.folder.clone(), lines));
         }
         if let Some(most) = defaults::most(&package.name) {
             violations.extend(counts.check(&package.name, &package.folder, most));
@@ -100,7 +108,8 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         }
     }
     violations.extend(purity::gone(&purity::MAY, &outside));
-    violations.extend(sizes::gone(sizes::LARGER, &larger));
+    violations.extend(sizes::LARGER.gone(&larger));
+    violations.extend(shares::check(&libraries, shares::LARGER));
     for page in pages(&root)? {
         let name = relative(&root, &page);
         let text = fs::read_to_string(&page).map_err(|error| format!("{name}: {error}"))?;

@@ -17,9 +17,8 @@ use tdb_array::schema::Field;
 use tdb_array::{CellValNum, Datatype, WriteColumn};
 
 use crate::error::{Error, Result};
-use crate::mapping::describe;
 use crate::options::Options;
-use crate::types::{self, Passage};
+use crate::types::{self, Passage, describe};
 
 /// The field that the cells belong to.
 #[derive(Clone, Copy, Debug)]

@@ -16,6 +16,8 @@ use bytes::Bytes;
 use tdb_array::{Column, parallel};
 
 use crate::error::{Error, Result};
+use crate::keys;
+use crate::types;
 use crate::views::views;
 
 /// Strings that a thread converts at a time.
@@ -235,8 +237,7 @@ impl Parts {
     /// The array of all cells, as keys into these values. Keys outside the values are null.
     pub(crate) fn into_dictionary(mut self, data_type: &DataType, values: &ArrayRef) -> Result<ArrayRef> {
         let DataType::Dictionary(key, _) = data_type else { return self.into_array(data_type) };
-        let inside =
-            crate::dictionary::inside(key, &self.values, values.len()).ok_or_else(|| self.length())?;
+        let inside = keys::inside(key, &self.values, values.len()).ok_or_else(|| self.length())?;
         if inside.len() != self.cells {
             return Err(self.length());
         }
@@ -346,7 +347,7 @@ impl Parts {
 
 /// Type and number of values per cell.
 fn describe(column: &Column) -> String {
-    crate::mapping::describe(column.datatype, column.cell_val_num)
+    types::describe(column.datatype, column.cell_val_num)
 }
 
 fn is_null(nulls: Option<&NullBuffer>, index: usize) -> bool {

@@ -91,6 +91,7 @@ mod columns;
 mod dictionary;
 mod error;
 mod infer;
+mod keys;
 mod mapping;
 pub mod metadata;
 mod options;

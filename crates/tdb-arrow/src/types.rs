@@ -318,3 +318,12 @@ pub fn arrow_rows() -> impl Iterator<Item = (DataType, Result<(Datatype, CellVal
         (arrow, inferred)
     })
 }
+
+/// A field's type in the terms of the format, for messages.
+pub(crate) fn describe(datatype: Datatype, cell_val_num: CellValNum) -> String {
+    match cell_val_num {
+        CellValNum::ONE => datatype.name().to_owned(),
+        CellValNum::Fixed(count) => format!("{count} {datatype} per cell"),
+        CellValNum::Var => format!("{datatype} of variable length"),
+    }
+}

@@ -36,11 +36,10 @@ use tokio::sync::mpsc::Sender;
 use tokio::time::{sleep, timeout};
 
 use crate::codec::Codec;
-use crate::error::ClusterError;
+use crate::error::{ClusterError, LOST, NOBODY, STOPPED};
 use crate::net::with_connections;
-use crate::scheduler::builder;
+use crate::session::builder;
 use crate::thresholds::{BUFFERED_BATCHES, CONNECT_TIMEOUT, MAX_ATTEMPTS, MAX_HELD_BYTES, RETRY_PAUSE};
-use crate::watch::{LOST, NOBODY, STOPPED};
 
 /// The names of Ballista's errors for rows that could not be fetched from another executor.
 const UNFETCHED: [&str; 4] = ["FetchFailed", "FetchPartitionError", "GrpcConnectionError", "GrpcActionError"];

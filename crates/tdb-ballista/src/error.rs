@@ -55,6 +55,13 @@ pub enum ClusterError {
     },
 }
 
+/// How the error of a job begins that has to run again because an executor was lost.
+pub(crate) const LOST: &str = "an executor was lost";
+/// How the error of a job begins that has to run again because nothing of it runs any more.
+pub(crate) const STOPPED: &str = "the query came to a stop";
+/// How the error of a job begins that nobody can run.
+pub(crate) const NOBODY: &str = "the cluster has no executors";
+
 /// An error of another library.
 pub(crate) fn external(error: impl Error + Send + Sync + 'static) -> DataFusionError {
     DataFusionError::External(Box::new(error))

@@ -56,6 +56,7 @@ mod message;
 mod net;
 mod scan;
 mod scheduler;
+mod session;
 mod thresholds;
 mod watch;
 

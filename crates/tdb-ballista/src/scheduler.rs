@@ -3,22 +3,14 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use ballista_core::config::{BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, TaskSchedulingPolicy};
+use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::BallistaError;
-use ballista_core::extension::{
-    SessionConfigExt, ballista_aggregate_functions, ballista_scalar_functions, ballista_window_functions,
-};
-use ballista_core::optimizer::ballista_default_optimizer_rules;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
 use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::create_scheduler;
-use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SessionState, SessionStateBuilder};
-use datafusion::prelude::SessionConfig;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use futures_util::future::{Either, select};
-use tdb_datafusion::datafusion;
 use tdb_datafusion::{Result, TdbTableFactory};
 use tokio::net::TcpListener;
 use tonic::transport::Server;
@@ -29,7 +21,7 @@ use crate::codec::Codec;
 use crate::error::{ClusterError, external};
 use crate::gate::Gate;
 use crate::net::session_config;
-use crate::scan::RemoteScans;
+use crate::session::session;
 use crate::thresholds::{MAX_STAGE_FAILURES, MAX_TASK_FAILURES, PING_PAUSE, PING_TIMEOUT, WATCH_SECONDS};
 use crate::watch::Watch;
 
@@ -107,26 +99,4 @@ impl Scheduler {
             Either::Right((never, _)) => match never {},
         }
     }
-}
-
-/// A session that plans a query for executors.
-pub(crate) fn session(config: SessionConfig) -> Result<SessionState> {
-    // The module `watch` knows how this planner handles the loss of an executor; the adaptive one
-    // plans stages anew while others run.
-    let config = config.with_ballista_adaptive_query_planner(false);
-    // An executor that asks for work counts tasks, and not their partitions.
-    let config = config.set_usize(BALLISTA_SCHEDULER_MAX_PARTITIONS_PER_TASK, 1);
-    let state = builder(config).with_runtime_env(Arc::new(RuntimeEnvBuilder::new().build()?));
-    Ok(state.with_physical_optimizer_rule(Arc::new(RemoteScans)).build())
-}
-
-/// A session with the functions and the rules of clusters.
-pub(crate) fn builder(config: SessionConfig) -> SessionStateBuilder {
-    SessionStateBuilder::new()
-        .with_default_features()
-        .with_config(config)
-        .with_optimizer_rules(ballista_default_optimizer_rules())
-        .with_scalar_functions(ballista_scalar_functions())
-        .with_aggregate_functions(ballista_aggregate_functions())
-        .with_window_functions(ballista_window_functions())
 }

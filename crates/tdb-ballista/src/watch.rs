@@ -39,16 +39,10 @@ use tokio::time::{Instant, sleep, timeout};
 use self::tasks::TaskTracker;
 pub(crate) use self::tasks::{Poll, Task};
 use crate::client::Cluster;
+use crate::error::{LOST, NOBODY, STOPPED};
 use crate::thresholds::{
     CANCEL_TIMEOUT, EXECUTOR_CONNECT_TIMEOUT, FIRST_EXECUTOR_TIMEOUT, PLANNING_TIMEOUT, WATCH_PAUSE,
 };
-
-/// How the error of a job begins that has to run again because an executor was lost.
-pub(crate) const LOST: &str = "an executor was lost";
-/// How the error of a job begins that has to run again because nothing of it runs any more.
-pub(crate) const STOPPED: &str = "the query came to a stop";
-/// How the error of a job begins that nobody can run.
-pub(crate) const NOBODY: &str = "the cluster has no executors";
 
 /// The state of a cluster in which no job survives the loss of an executor that had a part of it.
 pub(crate) struct Watch {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use tdb_storage::replay::spawned;
 use tdb_storage::{AsyncStorage, FetchHints, Fetching, Request, Spawn, Tally};
 
+use crate::cache::Cache;
 use crate::front::Front;
+use crate::origin::Origin;
 
 /// A cached storage for asynchronous callers, created by
 /// [`Cache::over_awaited`](crate::Cache::over_awaited).
@@ -19,7 +21,7 @@ pub struct CachedAsyncStorage<S> {
 }
 
 impl<S> CachedAsyncStorage<S> {
-    pub(crate) const fn new(storage: Arc<S>, front: Front, spawner: Option<Arc<dyn Spawn>>) -> Self {
+    const fn new(storage: Arc<S>, front: Front, spawner: Option<Arc<dyn Spawn>>) -> Self {
         Self { storage, front, spawner }
     }
 }
@@ -27,6 +29,20 @@ impl<S> CachedAsyncStorage<S> {
 impl<S> Clone for CachedAsyncStorage<S> {
     fn clone(&self) -> Self {
         Self { storage: self.storage.clone(), front: self.front.clone(), spawner: self.spawner.clone() }
+    }
+}
+
+impl Cache {
+    /// The same for asynchronous callers. With `spawner`, the folder is read and written there;
+    /// without, while futures are polled.
+    pub fn over_awaited<S: AsyncStorage + 'static>(
+        &self,
+        storage: S,
+        origin: Origin,
+        spawner: Option<Arc<dyn Spawn>>,
+    ) -> CachedAsyncStorage<S> {
+        let spawner = spawner.filter(|_| self.has_folder());
+        CachedAsyncStorage::new(Arc::new(storage), Front::new(self.clone(), origin), spawner)
     }
 }
 

@@ -6,17 +6,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tdb_codec::to_u64;
-use tdb_storage::{AsyncStorage, Spawn, Storage};
 
-use crate::Origin;
-use crate::awaited::CachedAsyncStorage;
 use crate::files::{Lasting, lasting};
 use crate::folder::{Folder, Found};
-use crate::front::Front;
 use crate::memory::Memory;
 use crate::origin::FileId;
 use crate::segment::{Segment, Wanted};
-use crate::storage::CachedStorage;
 
 /// Caches data from files that never change: schemas, metadata of fragments, key-value metadata,
 /// and on request tiles. Clones are the same cache, and any number of storages and threads may
@@ -139,28 +134,6 @@ impl Cache {
         self
     }
 
-    /// Puts this cache in front of a storage. Files with equal keys and equal origins are taken for
-    /// the same file: see [`Origin`].
-    ///
-    /// In the storage, a file must exist as a whole or not at all, as in object stores. If a file
-    /// is still being written, as may be visible in a local folder, the cache would store the part
-    /// that exists.
-    pub fn over<S: Storage + 'static>(&self, storage: S, origin: Origin) -> CachedStorage<S> {
-        CachedStorage::new(Arc::new(storage), Front::new(self.clone(), origin))
-    }
-
-    /// The same for asynchronous callers. With `spawner`, the folder is read and written there;
-    /// without, while futures are polled.
-    pub fn over_awaited<S: AsyncStorage + 'static>(
-        &self,
-        storage: S,
-        origin: Origin,
-        spawner: Option<Arc<dyn Spawn>>,
-    ) -> CachedAsyncStorage<S> {
-        let spawner = spawner.filter(|_| self.folder.is_some());
-        CachedAsyncStorage::new(Arc::new(storage), Front::new(self.clone(), origin), spawner)
-    }
-
     /// The counters so far.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
@@ -170,6 +143,12 @@ impl Cache {
         CacheStats { hits, hit_bytes, misses, damaged, failed }
     }
 
+    /// Whether it caches in a folder.
+    pub(crate) const fn has_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// Whether it caches files with this key.
     pub(crate) fn keeps(&self, key: &str) -> bool {
         self.keep.keeps(key)
     }

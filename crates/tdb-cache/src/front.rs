@@ -8,9 +8,9 @@ use bytes::Bytes;
 use tdb_storage::other_answer;
 use tdb_storage::{Reply, Request, Tally};
 
-use crate::origin::FileId;
+use crate::cache::Cache;
+use crate::origin::{FileId, Origin};
 use crate::segment::{Segment, Wanted};
-use crate::{Cache, Origin};
 
 /// A cache, the origin of a storage's files, and the receiver of reports on what the cache answers.
 #[derive(Clone, Debug)]

@@ -10,7 +10,9 @@ use tdb_storage::{
 };
 use tdb_storage::{other_answer, range_from};
 
+use crate::cache::Cache;
 use crate::front::Front;
+use crate::origin::Origin;
 
 /// A cached storage, created by [`Cache::over`](crate::Cache::over).
 ///
@@ -23,7 +25,7 @@ pub struct CachedStorage<S> {
 }
 
 impl<S> CachedStorage<S> {
-    pub(crate) const fn new(storage: Arc<S>, front: Front) -> Self {
+    const fn new(storage: Arc<S>, front: Front) -> Self {
         Self { storage, front }
     }
 }
@@ -31,6 +33,18 @@ impl<S> CachedStorage<S> {
 impl<S> Clone for CachedStorage<S> {
     fn clone(&self) -> Self {
         Self { storage: self.storage.clone(), front: self.front.clone() }
+    }
+}
+
+impl Cache {
+    /// Puts this cache in front of a storage. Files with equal keys and equal origins are taken for
+    /// the same file: see [`Origin`].
+    ///
+    /// In the storage, a file must exist as a whole or not at all, as in object stores. If a file
+    /// is still being written, as may be visible in a local folder, the cache would store the part
+    /// that exists.
+    pub fn over<S: Storage + 'static>(&self, storage: S, origin: Origin) -> CachedStorage<S> {
+        CachedStorage::new(Arc::new(storage), Front::new(self.clone(), origin))
     }
 }
 

@@ -4,9 +4,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampMillisecondArray, UInt32Array, UInt64Array,
-};
+use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt32Array};
 use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
@@ -14,6 +12,7 @@ use datafusion::prelude::SessionContext;
 use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, FormatVersion, MetadataValue, Physical};
 use tdb_array::{Fragment, WriteStorage, history};
 
+use crate::batch::{batch, counts, texts, times};
 use crate::error::of_array;
 use crate::members::GroupFunction;
 use crate::{Locate, Result, TableOptions};
@@ -78,26 +77,6 @@ impl TableFunctionImpl for ArrayFunction {
         let batch = (self.table)(&storage, &self.options)?;
         Ok(Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))
     }
-}
-
-pub(crate) fn batch(columns: Vec<(&str, ArrayRef)>) -> Result<RecordBatch> {
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        columns.into_iter().map(|(name, column)| (name, column, true)),
-    )?)
-}
-
-/// Milliseconds since 1970. A time that is later than any date has none.
-fn times(times: impl Iterator<Item = Option<u64>>) -> ArrayRef {
-    let times = times.map(|time| i64::try_from(time?).ok());
-    Arc::new(times.collect::<TimestampMillisecondArray>().with_timezone("UTC"))
-}
-
-pub(crate) fn texts<T: AsRef<str>>(texts: impl Iterator<Item = Option<T>>) -> ArrayRef {
-    Arc::new(texts.collect::<StringArray>())
-}
-
-fn counts(counts: impl Iterator<Item = Option<u64>>) -> ArrayRef {
-    Arc::new(counts.collect::<UInt64Array>())
 }
 
 /// A version as a column shows it.

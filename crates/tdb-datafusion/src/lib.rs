@@ -83,9 +83,11 @@
 #![forbid(unsafe_code)]
 
 mod aggregate;
+mod batch;
 mod checked;
 mod columns;
 mod delete;
+mod delete_rule;
 mod dynamic;
 mod error;
 mod exact;
@@ -97,11 +99,13 @@ mod intervals;
 mod locate;
 mod members;
 mod options;
+mod planning;
 mod predicate;
 mod pushdown;
 mod ranges;
 mod reading;
 mod remote;
+mod rewrite;
 mod rules;
 mod scan;
 mod state;

@@ -8,8 +8,8 @@ use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
 use tdb_array::{Group, GroupMember, LocalPlaces, Places, Storage, Visited, location_without_secrets};
 
+use crate::batch::{batch, texts};
 use crate::error::of_array;
-use crate::functions::{batch, texts};
 use crate::{Locate, Result, TableOptions};
 
 /// The word that also asks for the members of member groups.

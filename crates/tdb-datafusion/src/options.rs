@@ -1,14 +1,9 @@
 //! Options for opening a table.
 
-use std::io::ErrorKind;
 use std::sync::Arc;
 
-use tdb_array::{
-    Array, Error, Key, LocalStorage, OpenOptions, TimeWindow, WriteOptions, WriteStorage, is_vacant,
-};
+use tdb_array::{Array, Key, OpenOptions, TimeWindow, WriteOptions, WriteStorage};
 use tdb_arrow::Options;
-
-use crate::{LocalFolders, Locate, Result, TdbTable};
 
 /// Options for opening a table: the time, the key, and the types of its columns.
 ///
@@ -75,52 +70,11 @@ impl TableOptions {
         self
     }
 
-    /// Says where other processes find the array ([`TdbTable::describe`]). Nothing is opened there.
+    /// Says where other processes find the array
+    /// ([`TdbTable::describe`](crate::TdbTable::describe)). Nothing is opened there.
     pub fn location(mut self, location: impl Into<String>) -> Self {
         self.location = Some(location.into().into());
         self
-    }
-
-    /// Opens a table for the array in a local folder.
-    ///
-    /// # Errors
-    /// No array there, a damaged file, or something this build does not support.
-    pub fn open(self, path: impl Into<String>) -> Result<TdbTable> {
-        let path = path.into();
-        self.location(LocalFolders.absolute(&path)).open_storage(LocalStorage::new(path))
-    }
-
-    /// Opens a table for the array in a storage.
-    ///
-    /// # Errors
-    /// As for [`Self::open`].
-    pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<TdbTable> {
-        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
-        let array = self.array(&storage).map_err(crate::error::of_array)?;
-        self.table(storage, array)
-    }
-
-    /// Opens a table as [`Self::open_storage`] does; the inner error is that there is no array.
-    pub(crate) fn open_or_missing(
-        self,
-        storage: &Arc<dyn WriteStorage>,
-    ) -> Result<std::result::Result<TdbTable, Error>> {
-        match self.array(storage) {
-            Ok(array) => self.table(storage.clone(), array).map(Ok),
-            Err(missing @ Error::NotAnArray { .. }) => Ok(Err(missing)),
-            // There is no folder. Where a file of an array is missing, the error names that file.
-            Err(missing @ Error::Io { .. }) if is_vacant(storage).unwrap_or(false) => Ok(Err(missing)),
-            // There is a file.
-            Err(Error::Io { path, source }) if source.kind() == ErrorKind::NotADirectory => {
-                Ok(Err(Error::Io { path, source }))
-            }
-            Err(error) => Err(crate::error::of_array(error)),
-        }
-    }
-
-    fn table(self, storage: Arc<dyn WriteStorage>, array: Array) -> Result<TdbTable> {
-        let (arrow, location) = (self.arrow, self.location.clone());
-        TdbTable::at(array, Some((storage, self)), arrow, location)
     }
 
     /// The key of an encrypted array.

@@ -1,5 +1,6 @@
 //! [`TdbTable`]: an array as a table of DataFusion.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,16 +13,18 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use tdb_array::{Array, WriteStorage};
+use tdb_array::{Array, Error, LocalStorage, WriteStorage, is_vacant};
 use tdb_arrow::Options;
 use tokio::runtime::Handle;
 
+use crate::error::of_array;
 use crate::insert::ArraySink;
+use crate::locate::{LocalFolders, Locate};
 use crate::options::TableOptions;
 use crate::pushdown::PushedFilters;
-use crate::scan::{self, ScanRequest};
+use crate::scan::ScanRequest;
 use crate::state::{TableState, TableStates};
-use crate::{Result, delete, statistics};
+use crate::{Result, delete, planning, statistics};
 
 /// A TileDB array as a DataFusion table.
 ///
@@ -97,6 +100,50 @@ impl TdbTable {
     }
 }
 
+impl TableOptions {
+    /// Opens a table for the array in a local folder.
+    ///
+    /// # Errors
+    /// No array there, a damaged file, or something this build does not support.
+    pub fn open(self, path: impl Into<String>) -> Result<TdbTable> {
+        let path = path.into();
+        self.location(LocalFolders.absolute(&path)).open_storage(LocalStorage::new(path))
+    }
+
+    /// Opens a table for the array in a storage.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_storage(self, storage: impl WriteStorage + 'static) -> Result<TdbTable> {
+        let storage: Arc<dyn WriteStorage> = Arc::new(storage);
+        let array = self.array(&storage).map_err(of_array)?;
+        self.table(storage, array)
+    }
+
+    /// Opens a table as [`Self::open_storage`] does; the inner error is that there is no array.
+    pub(crate) fn open_or_missing(
+        self,
+        storage: &Arc<dyn WriteStorage>,
+    ) -> Result<std::result::Result<TdbTable, Error>> {
+        match self.array(storage) {
+            Ok(array) => self.table(storage.clone(), array).map(Ok),
+            Err(missing @ Error::NotAnArray { .. }) => Ok(Err(missing)),
+            // There is no folder. Where a file of an array is missing, the error names that file.
+            Err(missing @ Error::Io { .. }) if is_vacant(storage).unwrap_or(false) => Ok(Err(missing)),
+            // There is a file.
+            Err(Error::Io { path, source }) if source.kind() == ErrorKind::NotADirectory => {
+                Ok(Err(Error::Io { path, source }))
+            }
+            Err(error) => Err(of_array(error)),
+        }
+    }
+
+    fn table(self, storage: Arc<dyn WriteStorage>, array: Array) -> Result<TdbTable> {
+        let (arrow, location) = (self.arrow, self.location.clone());
+        TdbTable::at(array, Some((storage, self)), arrow, location)
+    }
+}
+
 #[async_trait]
 impl TableProvider for TdbTable {
     fn schema(&self) -> SchemaRef {
@@ -130,10 +177,10 @@ impl TableProvider for TdbTable {
         if Handle::try_current().is_err() {
             // A program that has DataFusion of its own (`datafusion-ffi`) asks from its own
             // runtime, which is unknown here.
-            return Ok(Arc::new(scan::plan(&state, request)?));
+            return Ok(Arc::new(planning::plan(&state, request)?));
         }
         // Planning reads metadata.
-        let plan = SpawnedTask::spawn_blocking(move || scan::plan(&state, request)).await;
+        let plan = SpawnedTask::spawn_blocking(move || planning::plan(&state, request)).await;
         let plan = plan.map_err(|error| DataFusionError::External(Box::new(error)))??;
         Ok(Arc::new(plan))
     }

@@ -2,7 +2,6 @@
 
 use crate::color::Color;
 use crate::number::real;
-use crate::{raster, svg};
 
 /// The size of a picture, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,11 +21,6 @@ pub struct Picture {
     pub(crate) title: String,
     pub(crate) shapes: Vec<Shape>,
 }
-
-/// Why a picture could not become a PNG file.
-#[derive(Debug, thiserror::Error)]
-#[error("the picture cannot be encoded as PNG: {0}")]
-pub struct PngError(#[from] pub(crate) png::EncodingError);
 
 /// A rectangle: left, top, width, height.
 pub(crate) type Box4 = [f64; 4];
@@ -93,20 +87,6 @@ impl Picture {
             title: None,
         };
         Self { width, height, title: title.to_owned(), shapes: vec![background] }
-    }
-
-    /// The picture as SVG.
-    #[must_use]
-    pub fn svg(&self) -> String {
-        svg::write(self)
-    }
-
-    /// The picture as PNG, with two pixels for each of the picture's.
-    ///
-    /// # Errors
-    /// The picture is empty, or larger than PNG allows.
-    pub fn png(&self) -> Result<Vec<u8>, PngError> {
-        raster::png(self)
     }
 
     pub(crate) fn boxes(&mut self, boxes: Vec<Box4>, fill: Color, title: Option<String>) {

@@ -4,11 +4,16 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, get_raster, get_raster_wid
 
 use crate::color::Color;
 use crate::number::{real, whole};
-use crate::picture::{Anchor, Box4, Picture, PngError, Shape, Text};
+use crate::picture::{Anchor, Box4, Picture, Shape, Text};
 
 /// Pixels for each pixel of the picture.
 const SCALE: f64 = 2.0;
 const FONT: (FontWeight, RasterHeight) = (FontWeight::Regular, RasterHeight::Size20);
+
+/// Why a picture could not become a PNG file.
+#[derive(Debug, thiserror::Error)]
+#[error("the picture cannot be encoded as PNG: {0}")]
+pub struct PngError(#[from] png::EncodingError);
 
 struct Canvas {
     width: usize,
@@ -17,7 +22,17 @@ struct Canvas {
     pixels: Vec<u8>,
 }
 
-pub(crate) fn png(picture: &Picture) -> Result<Vec<u8>, PngError> {
+impl Picture {
+    /// The picture as PNG, with two pixels for each of the picture's.
+    ///
+    /// # Errors
+    /// The picture is empty, or larger than PNG allows.
+    pub fn png(&self) -> Result<Vec<u8>, PngError> {
+        png(self)
+    }
+}
+
+fn png(picture: &Picture) -> Result<Vec<u8>, PngError> {
     let canvas = Canvas::of(picture);
     let [width, height] = [canvas.width, canvas.height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     let mut out = Vec::new();

@@ -8,7 +8,15 @@ use crate::picture::{Anchor, Box4, Picture, Shape, Text};
 /// The fonts of the systems that show the picture.
 const FONTS: &str = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Helvetica,Arial,sans-serif";
 
-pub(crate) fn write(picture: &Picture) -> String {
+impl Picture {
+    /// The picture as SVG.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        write(self)
+    }
+}
+
+fn write(picture: &Picture) -> String {
     let (width, height) = (place(picture.width), place(picture.height));
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \

@@ -21,7 +21,7 @@ use core::fmt;
 use tdb_codec::{ErrorKind as FormatError, Reader, Writer, to_u64, to_usize};
 
 use crate::error::{ErrorKind, Kind};
-use crate::scratch::room;
+use crate::scratch::{NONCE, Nonces, room};
 
 /// A 32-byte AES-256 key. Never shown by `Debug`.
 #[derive(Clone, PartialEq, Eq)]
@@ -61,10 +61,6 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Creates a nonce for each part: 12 random bytes, which must never repeat under one key.
-pub(crate) type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
-
-const NONCE: usize = 12;
 const TAG: usize = 16;
 const ENTRY: usize = 8 + NONCE + TAG;
 

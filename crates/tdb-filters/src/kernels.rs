@@ -162,5 +162,5 @@ pub(crate) use byteshuffle::{shuffle, unshuffle};
 pub(crate) use delta::{differences, rising_differences, running_sums, running_sums_in_place};
 pub(crate) use double_delta::{Survey, pack, survey, unpack};
 pub(crate) use runs::{expand_runs, finish as finish_runs, push_runs, run_length};
-pub(crate) use scale::{scale_floats, unscale_floats};
+pub(crate) use scale::{Float, scale_floats, unscale_floats};
 pub(crate) use xor::{xor_previous, xor_scan, xor_scan_in_place};

@@ -117,6 +117,8 @@ mod filter;
 mod gzip;
 mod int;
 mod lz4;
+#[cfg(feature = "lz4")]
+mod lz4_block;
 mod parts;
 mod pipeline;
 mod positive_delta;
@@ -133,6 +135,8 @@ mod webp;
 mod windows;
 mod xor;
 mod zstd;
+#[cfg(any(feature = "zstd", feature = "zstd-rust"))]
+mod zstd_library;
 
 #[cfg(test)]
 mod tests;

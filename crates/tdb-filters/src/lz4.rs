@@ -1,13 +1,7 @@
 //! LZ4 (3): each part is a raw LZ4 block, without frame or size.
 //!
 //! Options: compressor = 3, level i32 (ignored). Framing of parts: [`crate::compress`]. Blocks are
-//! decoded by `lz4_flex` and written by `block`.
-
-#[cfg(feature = "lz4")]
-mod block;
-
-#[cfg(feature = "lz4")]
-pub(crate) use block::Window;
+//! decoded by `lz4_flex` and written by `lz4_block`.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
@@ -28,9 +22,10 @@ pub(crate) fn decode(input: &[u8], out: &mut [u8]) -> Kind<()> {
 /// Writes one block into `out` from `at` on, and returns its end.
 #[cfg(feature = "lz4")]
 pub(crate) fn encode(input: &[u8], out: &mut Vec<u8>, at: usize, codecs: &mut Codecs) -> Kind<usize> {
+    use crate::lz4_block::LONGEST;
     use crate::scratch::room;
 
-    if input.len() <= block::LONGEST {
+    if input.len() <= LONGEST {
         let block = codecs.lz4.get_or_insert_default().compress(input);
         room(out, at, block.len()).copy_from_slice(block);
         return Ok(at.saturating_add(block.len()));

@@ -1,8 +1,11 @@
 //! The list of filters as stored in schemas and generic tiles (docs/format/filters.md).
 
+mod stored_filter;
+
 use tdb_codec::{FormatVersion, Reader, Result, Writer};
 
-use crate::{Filter, registry};
+use crate::filter::Filter;
+use crate::registry;
 
 /// A list of filters in encoding order: the first one gets the cells, the last one produces the
 /// stored bytes.
@@ -114,6 +117,14 @@ impl Pipeline {
         writer.u32(self.max_chunk_size);
         writer.len_u32(self.filters.len(), "filter count")?;
         self.filters.iter().try_for_each(|filter| filter.write(writer, version))
+    }
+}
+
+impl registry::Row {
+    /// A pipeline with the sample as its only filter.
+    #[must_use]
+    pub fn pipeline(&self) -> Pipeline {
+        Pipeline { filters: vec![self.sample()], ..Pipeline::default() }
     }
 }
 

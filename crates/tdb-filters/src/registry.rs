@@ -1,8 +1,7 @@
 //! The table of filters. Code that iterates over all filters (names, tests, benches) uses this
 //! table.
 
-use crate::filter::{ByteWidth, PixelFormat, ScaleFloat, WebP};
-use crate::{Filter, Pipeline};
+use crate::filter::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
 
 /// One filter of the format.
 #[derive(Clone, Copy, Debug)]
@@ -32,12 +31,6 @@ impl Row {
     pub fn sample(&self) -> Filter {
         (self.sample)()
     }
-
-    /// A pipeline with the sample as its only filter.
-    #[must_use]
-    pub fn pipeline(&self) -> Pipeline {
-        Pipeline { filters: vec![self.sample()], ..Pipeline::default() }
-    }
 }
 
 /// Every filter of the format, by code.
@@ -56,6 +49,20 @@ pub fn by_code(code: u8) -> Option<&'static Row> {
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)
+}
+
+impl Filter {
+    /// The lower-case name, e.g. `"double-delta"`; `"bitsort"` for the filter that was removed from
+    /// the format, and `"unknown"` for codes that the format never defined.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            // Only libtiledb 2.13 and 2.14 had it.
+            Self::Unknown { code: 17, .. } => "bitsort",
+            Self::Unknown { .. } => "unknown",
+            known => by_code(known.code()).map_or("unknown", |row| row.name),
+        }
+    }
 }
 
 const fn row(code: u8, name: &'static str, compressor: Option<u8>, sample: fn() -> Filter) -> Row {

@@ -19,34 +19,9 @@ use tdb_codec::{Reader, Writer, to_u64};
 
 use crate::error::{ErrorKind, Kind};
 use crate::filter::{ByteWidth, ScaleFloat};
-use crate::kernels::{scale_floats, unscale_floats};
+use crate::kernels::{Float, scale_floats, unscale_floats};
 use crate::parts::read_lengths;
 use crate::scratch::room;
-
-/// Width of the floats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Float {
-    F32,
-    F64,
-}
-
-impl Float {
-    /// The float type of values of `size` bytes.
-    pub(crate) const fn of_size(size: usize) -> Option<Self> {
-        match size {
-            4 => Some(Self::F32),
-            8 => Some(Self::F64),
-            _ => None,
-        }
-    }
-
-    const fn size(self) -> usize {
-        match self {
-            Self::F32 => 4,
-            Self::F64 => 8,
-        }
-    }
-}
 
 /// Length of the floats that `encoded_len` bytes of integers decode to.
 pub(crate) fn decoded_len(float: Float, width: ByteWidth, encoded_len: usize) -> Kind<usize> {

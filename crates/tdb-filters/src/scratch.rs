@@ -4,7 +4,6 @@ use core::cell::Cell;
 
 use tdb_codec::{Budget, Writer, to_u64};
 
-use crate::encryption::Nonces;
 use crate::error::{ErrorKind, Kind};
 use crate::kernels::Planes;
 
@@ -97,6 +96,12 @@ impl Blocks {
     }
 }
 
+/// Creates a nonce for each part: 12 random bytes, which must never repeat under one key.
+pub(crate) type Nonces = Box<dyn FnMut() -> [u8; NONCE] + Send>;
+
+/// Bytes of a nonce.
+pub(crate) const NONCE: usize = 12;
+
 /// Codec contexts, which are expensive to create; each is created on first use.
 #[derive(Default)]
 pub(crate) struct Codecs {
@@ -107,9 +112,9 @@ pub(crate) struct Codecs {
     #[cfg(feature = "gzip")]
     pub(crate) deflate: Option<(u32, flate2::Compress)>,
     #[cfg(feature = "lz4")]
-    pub(crate) lz4: Option<Box<crate::lz4::Window>>,
+    pub(crate) lz4: Option<Box<crate::lz4_block::Window>>,
     #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
-    pub(crate) zstd: crate::zstd::Contexts,
+    pub(crate) zstd: crate::zstd_library::Contexts,
 }
 
 impl Codecs {

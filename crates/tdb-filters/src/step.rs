@@ -7,7 +7,7 @@ use crate::compress::Codec;
 use crate::encryption::Cipher;
 use crate::error::{Error, ErrorKind, Kind};
 use crate::filter::ScaleFloat;
-use crate::scale_float::Float;
+use crate::kernels::Float;
 use crate::webp::Image;
 use crate::{
     Filter, Key, Pipeline, TileContext, bit_width_reduction, double_delta, positive_delta, registry,

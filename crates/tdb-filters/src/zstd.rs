@@ -1,27 +1,13 @@
 //! ZSTD (2): each part is one Zstandard frame with its content size, without a prefix.
 //!
 //! Options: compressor = 2, level i32 (−7 to 22; below −7 counts as 3; −1 is zstd's own fast level
-//! −1). Framing of parts: [`crate::compress`].
-//!
-//! There are two implementations: the C library (feature `zstd`), and a crate in safe Rust (feature
-//! `zstd-rust`), which reads frames of every level, writes levels up to 4, and writes higher levels
-//! as 4. With both features the C library is used.
+//! −1). Framing of parts: [`crate::compress`]. The libraries that write and read frames:
+//! `zstd_library`.
 
 use crate::error::{ErrorKind, Kind};
 use crate::scratch::Codecs;
-
-#[cfg(feature = "zstd")]
-mod c;
-#[cfg(all(feature = "zstd-rust", any(test, not(feature = "zstd"))))]
-mod rust;
-
-#[cfg(feature = "zstd")]
-use c as library;
-#[cfg(all(feature = "zstd-rust", not(feature = "zstd")))]
-use rust as library;
-
 #[cfg(any(feature = "zstd", feature = "zstd-rust"))]
-pub(crate) use library::Contexts;
+use crate::zstd_library as library;
 
 /// The level an encoder uses; zstd itself clamps levels above its maximum.
 pub(crate) const fn level(level: i32) -> i32 {
@@ -59,6 +45,8 @@ pub(crate) fn encode(_: &[u8], _: i32, _: &mut Vec<u8>, _: &mut Codecs) -> Kind<
 #[cfg(all(test, any(feature = "zstd", feature = "zstd-rust")))]
 mod tests {
     use super::*;
+    #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
+    use crate::zstd_library::{c, rust};
 
     #[test]
     fn frames_start_with_the_magic_number_and_the_empty_frame_has_nine_bytes() {
@@ -118,7 +106,7 @@ mod tests {
     #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
     #[test]
     fn each_library_decodes_the_other_s_frames() {
-        let (mut of_c, mut of_rust) = (Contexts::default(), rust::Contexts::default());
+        let (mut of_c, mut of_rust) = (c::Contexts::default(), rust::Contexts::default());
         for input in inputs() {
             let mut back = vec![0; input.len()];
             for level in [-7, -1, 0, 1, 3, 4, 9, 19] {
@@ -139,7 +127,7 @@ mod tests {
     #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
     #[test]
     fn both_libraries_refuse_cut_frames_and_stop_at_the_length_they_were_given() {
-        let (mut of_c, mut of_rust) = (Contexts::default(), rust::Contexts::default());
+        let (mut of_c, mut of_rust) = (c::Contexts::default(), rust::Contexts::default());
         let input = vec![0; 1 << 20];
         let mut frame = Vec::new();
         c::encode(&input, 3, &mut frame, &mut of_c).unwrap();
@@ -156,7 +144,7 @@ mod tests {
     #[cfg(all(feature = "zstd", feature = "zstd-rust"))]
     #[test]
     fn both_libraries_read_the_same_out_of_a_changed_frame_or_refuse_it() {
-        let (mut of_c, mut of_rust) = (Contexts::default(), rust::Contexts::default());
+        let (mut of_c, mut of_rust) = (c::Contexts::default(), rust::Contexts::default());
         let input: Vec<u8> = (0..2000u32).flat_map(|i| (i * i / 7).to_le_bytes()).collect();
         let (mut both, mut refused) = (0, 0);
         for level in [-1, 3, 12] {

@@ -8,7 +8,7 @@ use tdb_codec::to_u64;
 use tdb_schema::{ArraySchema, Dimension};
 
 use super::hilbert::Curve;
-use super::{CellOrder, KeyPart, compare_part, parts};
+use crate::key_part::{CellOrder, KeyPart, compare_part, parts};
 
 /// An order of cells, as a comparison.
 #[derive(Clone, Debug)]

@@ -13,8 +13,10 @@ use tdb_schema::{ArraySchema, Dimension};
 use super::hilbert;
 use super::measure::{StringStats, ValueRange, string_stats, value_range};
 use super::ranks::StringRanks;
+use super::reals;
 use super::table::CellTable;
-use super::{CellOrder, KeyPart, bit_width, compare_part, float_from_bits, parts, reals};
+use crate::bits::{bit_width, float_from_bits};
+use crate::key_part::{CellOrder, KeyPart, compare_part, parts};
 use crate::{OrInternal, Result};
 
 /// The value that a part of a key is computed from.

@@ -6,7 +6,7 @@ use tdb_schema::Dimension;
 
 use super::sort::useful_threads;
 use super::table::{CellTable, Piece};
-use super::{float_bits, integer};
+use crate::bits::{float_bits, integer};
 use crate::{OrInternal, Result, parallel};
 
 /// The range of the values of a dimension, as distances from the start of its domain, or as the

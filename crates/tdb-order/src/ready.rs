@@ -12,7 +12,8 @@ use super::layout::KeyLayout;
 use super::measure::ValueRange;
 use super::sort::{self, CellKeys, KeySource, key_range};
 use super::table::{CellBatch, CellTable, CoordinatesRef};
-use super::{EqualKeys, KeyPart, SortRequest, order_to_compare, part_word};
+use super::{EqualKeys, SortRequest, order_to_compare};
+use crate::key_part::{KeyPart, part_word};
 use crate::{Error, Result};
 
 /// The layout of keys of 64 bits which tell all coordinates of an array apart.

@@ -6,8 +6,8 @@ use core::ops::Range;
 use tdb_codec::{to_u32, to_u64, to_usize};
 use tdb_schema::Dimension;
 
-use super::{KeyPart, compare_part};
 use crate::buffers::index_of;
+use crate::key_part::{KeyPart, compare_part};
 use crate::thresholds::PIECE_CELLS;
 use crate::{Error, QueryError, Result};
 

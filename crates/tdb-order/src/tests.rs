@@ -403,7 +403,7 @@ fn zeros_of_both_signs_have_one_number() {
         ((-0.0f32).to_le_bytes().to_vec(), 0.0f32.to_le_bytes().to_vec(), Dimension::new("x", -1.0f32..=1.0)),
     ] {
         let part = KeyPart::Cell(0);
-        assert_eq!(compare_part(part, &dimension, &negative, &positive), Ordering::Equal);
+        assert_eq!(compare_part(part, &dimension, &negative, &positive), core::cmp::Ordering::Equal);
         let word = |value: &[u8]| part_word(part, &dimension, value).unwrap();
         assert_eq!(word(&negative), word(&positive));
     }

@@ -8,8 +8,8 @@
 use tdb_fragment::Comparison;
 use tdb_schema::FieldKind;
 
-use super::evaluate::Test;
-use super::resolve::{Node, Program, ProgramField};
+use super::comparison::Test;
+use super::program::{Node, Program, ProgramField};
 use crate::coordinate::integer;
 use crate::requested::Bounds;
 

@@ -24,8 +24,8 @@
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 //! let array = Snapshot::open(path)?;
-//! let program = Program::new(&array, &field("a").gt(14))?;
-//! assert_eq!(program.fields().len(), 1);
+//! let program = Program::of_query(&field("a").gt(14), &array)?;
+//! assert_eq!(program.fields.len(), 1);
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
 //!
@@ -33,8 +33,10 @@
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]
 
+mod comparison;
 mod evaluate;
 mod intervals;
+mod program;
 mod prune;
 mod resolve;
 mod selectivity;
@@ -47,7 +49,7 @@ use tdb_cells::{
 use tdb_snapshot::Snapshot;
 
 pub use self::evaluate::Columns;
+pub use self::program::{Program, ProgramField};
 pub use self::prune::Verdict;
-pub use self::resolve::{Program, ProgramField};
 pub use self::strings::{StringView, string_at, word_at};
 pub use self::view::{ColumnView, numbered, picked, typed};

@@ -6,8 +6,8 @@ use core::cmp::Ordering;
 use tdb_codec::{Native, PhysicalVisitor};
 use tdb_fragment::Comparison;
 
-use super::evaluate::{Test, holds};
-use super::resolve::{Node, Program};
+use super::comparison::{Test, holds};
+use super::program::{Node, Program};
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 
 /// How many of some cells satisfy a condition.

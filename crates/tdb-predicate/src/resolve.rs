@@ -5,7 +5,8 @@ use tdb_codec::{CellValNum, Datatype};
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Enumeration, Field, FieldKind};
 
-use super::evaluate::{Test, is_text};
+use super::comparison::{Test, is_text};
+use super::program::{Node, Program, ProgramField};
 use crate::expression::{
     ConditionError, ConditionErrorKind, Operand, Place, Predicate, QueryCondition, Tree,
 };
@@ -13,43 +14,8 @@ use crate::operands::{Compared, enumeration_of, field_of, indices, members, of_s
 use crate::spec::ColumnSpec;
 use crate::{Error, Result, Snapshot};
 
-/// Conditions ready to run: trees of tests over a common list of fields.
-#[derive(Clone, Debug, Default)]
-pub struct Program {
-    /// The fields that the conditions look at.
-    pub fields: Vec<ProgramField>,
-    pub(super) roots: Vec<Node>,
-}
-
-/// A field that a program looks at.
-#[derive(Clone, Debug)]
-pub struct ProgramField {
-    /// The field in the array's schema; an attribute that does not exist if the array does not have
-    /// it any more.
-    pub kind: FieldKind,
-    /// The type of its column.
-    pub spec: ColumnSpec,
-    /// Whether this is its type in the array's schema, too. It is not that of a stored condition's
-    /// field in fragments that were written before the attribute was dropped and added again with
-    /// another type.
-    pub is_current: bool,
-}
-
 /// The field of a stored condition that only fragments have: the array's attribute was dropped.
 const DROPPED: FieldKind = FieldKind::Attribute(usize::MAX);
-
-/// A node of a program.
-#[derive(Clone, Debug)]
-pub(super) enum Node {
-    All(Vec<Self>),
-    Any(Vec<Self>),
-    /// Only in stored conditions: in those of queries, negations were pushed down to the tests.
-    Not(Box<Self>),
-    Test {
-        field: usize,
-        test: Test,
-    },
-}
 
 /// Whether a stored operand can be a value of a field: it is as long as one, the lengths of values
 /// differ, or it means null.

@@ -4,9 +4,9 @@
 use tdb_codec::{Native, Physical, PhysicalVisitor};
 use tdb_fragment::Comparison;
 
-use super::evaluate::Test;
+use super::comparison::Test;
+use super::program::{Node, Program};
 use super::prune::Verdict;
-use super::resolve::{Node, Program};
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 
 /// The share of cells that satisfy a test if nothing is known of their values; chosen, not

@@ -6,7 +6,7 @@ use core::cmp::Ordering;
 use tdb_codec::to_usize;
 use tdb_fragment::Comparison;
 
-use super::evaluate::holds;
+use super::comparison::holds;
 use super::view::ColumnView;
 use crate::buffers::index_of;
 use crate::{Error, OrInternal, Result};

@@ -1,4 +1,4 @@
-//! Open arrays.
+//! What Python asks of open arrays.
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -8,31 +8,16 @@ use tdb_text::schema::{ranges_json, to_json};
 
 use crate::cells::{Parts, enumeration_parts};
 use crate::errors::Failure;
+use crate::open_array::Array;
 use crate::place::Place;
 use crate::read::Read;
 use crate::watch;
 
-/// An array at a time.
-#[pyclass(module = "tdb._tdb", frozen)]
-#[derive(Clone, Debug)]
-pub(crate) struct Array(tdb_array::Array);
-
-impl From<tdb_array::Array> for Array {
-    fn from(array: tdb_array::Array) -> Self {
-        Self(array)
-    }
-}
-
 impl Array {
-    /// The array itself.
-    pub(crate) const fn inner(&self) -> &tdb_array::Array {
-        &self.0
-    }
-
     /// The values of all its enumerations.
     fn enumerations(&self) -> tdb_array::Result<Vec<Enumeration>> {
-        let names = self.0.schema().enumerations.iter();
-        names.filter_map(|one| self.0.enumeration(&one.name).transpose()).collect()
+        let names = self.inner().schema().enumerations.iter();
+        names.filter_map(|one| self.inner().enumeration(&one.name).transpose()).collect()
     }
 }
 
@@ -44,51 +29,52 @@ impl Array {
     fn open(py: Python<'_>, place: &Place, window: Option<(u64, u64)>) -> PyResult<Self> {
         let open =
             || -> Result<_, Failure> { Ok(place.open_options(window).open_storage(place.storage()?)?) };
-        watch::run(py, open).map(Self)
+        watch::run(py, open).map(Self::from)
     }
 
     /// The schema without the values of enumerations, as JSON.
     fn schema(&self) -> String {
-        to_json(self.0.schema(), &[]).to_string()
+        to_json(self.inner().schema(), &[]).to_string()
     }
 
     /// The schema with the values of its enumerations, as JSON.
     fn whole_schema(&self, py: Python<'_>) -> PyResult<String> {
         let found = watch::run(py, || self.enumerations())?;
-        Ok(to_json(self.0.schema(), &found).to_string())
+        Ok(to_json(self.inner().schema(), &found).to_string())
     }
 
     /// The values of an enumeration, as a column, and whether they have an order; `None` if there
     /// is no such enumeration.
     fn enumeration(&self, py: Python<'_>, name: &str) -> PyResult<Option<(Parts, bool)>> {
-        let Some(found) = watch::run(py, || self.0.enumeration(name))? else { return Ok(None) };
+        let Some(found) = watch::run(py, || self.inner().enumeration(name))? else { return Ok(None) };
         Ok(Some((enumeration_parts(&found), found.ordered)))
     }
 
     /// The time window that is seen.
     fn window(&self) -> (u64, u64) {
-        let window = self.0.window();
+        let window = self.inner().window();
         (window.start, window.end)
     }
 
     /// The fragments, as JSON.
     fn fragments(&self) -> String {
-        self.0.fragments().iter().map(|one| fragment_json(one)).collect::<Value>().to_string()
+        self.inner().fragments().iter().map(|one| fragment_json(one)).collect::<Value>().to_string()
     }
 
     /// The box that contains all cells, as JSON.
     fn non_empty_domain(&self) -> String {
-        json!(self.0.non_empty_domain().map(|domain| ranges_json(self.0.schema(), &domain))).to_string()
+        json!(self.inner().non_empty_domain().map(|domain| ranges_json(self.inner().schema(), &domain)))
+            .to_string()
     }
 
     /// Key-value metadata: key, datatype, number of values and bytes of each.
     fn metadata(&self, py: Python<'_>) -> PyResult<Vec<Entry>> {
-        Ok(entries(&watch::run(py, || self.0.metadata())?))
+        Ok(entries(&watch::run(py, || self.inner().metadata())?))
     }
 
     /// A query of the whole array.
     fn read(&self) -> Read {
-        self.0.read().into()
+        self.inner().read().into()
     }
 }
 

@@ -10,6 +10,7 @@ use tdb_arrow::{Mapping, Options};
 
 use crate::errors::Failure;
 use crate::memory::Memory;
+use crate::open_array::Array;
 use crate::watch;
 
 /// A column for Python: name, datatype, values per cell (`None`: any number), values, offsets,
@@ -80,7 +81,7 @@ impl Cells {
 
     /// The cells that satisfy the condition as a record batch. They are copied once, unless `take`
     /// is set.
-    fn to_arrow(&self, py: Python<'_>, array: &crate::array::Array, take: bool) -> PyResult<PyRecordBatch> {
+    fn to_arrow(&self, py: Python<'_>, array: &Array, take: bool) -> PyResult<PyRecordBatch> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let cells = if take { held.take() } else { held.clone() };
         drop(held);

@@ -14,7 +14,7 @@ use tdb_datafusion::datafusion::catalog::TableProvider;
 use tdb_datafusion::datafusion::execution::TaskContextProvider;
 use tdb_datafusion::datafusion::prelude::SessionContext;
 
-use crate::array::Array;
+use crate::open_array::Array;
 
 /// The functions that conditions may contain. DataFusion looks them up here as long as a table is
 /// used, so it lives as long as the process.

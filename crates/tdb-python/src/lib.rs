@@ -22,6 +22,7 @@ mod evolve;
 mod group;
 mod maintain;
 mod memory;
+mod open_array;
 mod place;
 mod read;
 mod schema;
@@ -38,7 +39,7 @@ mod _tdb {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::array::{Array, history, metadata, object_type};
+    use crate::array::{history, metadata, object_type};
     #[pymodule_export]
     use crate::arrow::{from_arrow, write_arrow};
     #[pymodule_export]
@@ -56,6 +57,8 @@ mod _tdb {
     use crate::maintain::{consolidate, publish, vacuum, verify};
     #[pymodule_export]
     use crate::memory::Memory;
+    #[pymodule_export]
+    use crate::open_array::Array;
     #[pymodule_export]
     use crate::place::Place;
     #[pymodule_export]

@@ -13,6 +13,7 @@ use tdb_arrow::arrow_schema::{ArrowError, SchemaRef};
 use crate::cells::{Batches, Cells};
 use crate::condition::Condition;
 use crate::errors::Failure;
+use crate::open_array::Array;
 use crate::values::Value;
 use crate::watch;
 
@@ -200,7 +201,7 @@ impl Read {
     }
 
     /// The array that is read.
-    fn array(&self) -> crate::array::Array {
+    fn array(&self) -> Array {
         self.0.array().clone().into()
     }
 

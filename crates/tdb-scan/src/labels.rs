@@ -9,9 +9,9 @@ use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
 use tdb_schema::{Dimension, DimensionLabel, Range};
 
 use crate::buffers::lengths_to_offsets;
+use crate::engine;
 use crate::plan::Plan;
 use crate::requested::{Bounds, RangeRequest};
-use crate::run::run;
 use crate::spec::ColumnSpec;
 use crate::storage::Below;
 use crate::{Cells, Column, Error, OrInternal, Result, Snapshot, SnapshotOptions};
@@ -71,7 +71,7 @@ pub fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -> Resul
         RangeRequest::Bytes(Bounds { low: Some(range.low.clone()), high: Some(range.high.clone()) })
     };
     let asked = [Some(range.map(whole).into_iter().collect())];
-    let cells = run(&Plan { marks: true, ..Plan::new(&array, vec![field.kind], &asked, None)? })?;
+    let cells = engine::read(&Plan { marks: true, ..Plan::new(&array, vec![field.kind], &asked, None)? })?;
     let gap = cells.selected().and_then(|written| written.iter().position(|is_written| *is_written == 0));
     let outside = || wrong("its values lie outside its dimension");
     let first = range.map(|range| positions.ordinal(&range.low).ok_or_else(outside)).transpose()?;

@@ -24,7 +24,7 @@
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 //! let array = Snapshot::open(path)?;
 //! let fields = array.schema().fields().map(|field| field.kind).collect();
-//! let plan = Plan::new(&array, fields, &[None, None], Layout::RowMajor)?;
+//! let plan = Plan::new(&array, fields, &[None, None], Some(Layout::RowMajor))?;
 //! assert_eq!(tdb_scan::run(&plan)?.len(), 16);
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
@@ -40,6 +40,7 @@ pub mod awaited;
 pub mod batch_scope;
 pub mod condition;
 pub mod dense;
+mod engine;
 pub mod labels;
 pub mod overlap;
 pub mod plan;

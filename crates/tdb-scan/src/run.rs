@@ -1,19 +1,15 @@
-//! Runs a query that was checked: reads the cells of dense and sparse arrays.
-
-use tdb_codec::ArrayType;
+//! Runs a query that was checked: reads its cells, and the values of labels in place of positions.
 
 use crate::plan::Plan;
-use crate::prefetch::prefetch;
 use crate::stats::Stage;
-use crate::{Cells, Result, dense, labels, sparse};
+use crate::{Cells, Result, engine, labels};
 
 /// Runs a query.
+///
+/// # Errors
+/// What reading the array, or the arrays of its labels, gives.
 pub fn run(plan: &Plan) -> Result<Cells> {
+    let cells = engine::read(plan)?;
     let _clock = plan.array.context().counters.time(Stage::Total);
-    prefetch(plan)?;
-    let cells = match plan.array.schema().array_type {
-        ArrayType::Dense => dense::read(plan)?,
-        ArrayType::Sparse => sparse::read(plan)?,
-    };
     labels::resolve(&plan.array, &plan.labels, cells)
 }

@@ -13,7 +13,7 @@
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 //! let array = Snapshot::open(path)?;
 //! let fields = array.schema().fields().map(|field| field.kind).collect();
-//! let plan = Plan::new(&array, fields, &[None, None], Layout::RowMajor)?;
+//! let plan = Plan::new(&array, fields, &[None, None], Some(Layout::RowMajor))?;
 //! let parts = tdb_split::partition::partition(&plan, 2)?;
 //! assert_eq!(parts.len(), 2);
 //! # Ok::<(), tdb_cells::Error>(())

@@ -34,6 +34,7 @@ pub mod quotes;
 pub mod report;
 pub mod schema;
 pub mod suggest;
+mod texts;
 pub mod value;
 
 /// Dates.

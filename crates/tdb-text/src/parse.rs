@@ -5,7 +5,7 @@ use tdb_codec::digits::{NotReal, nearest_bytes};
 
 use crate::calendar::{self, BadDate};
 use crate::quotes::{self, Colons};
-use crate::value::is_text;
+use crate::texts::is_text;
 
 type Result<T> = core::result::Result<T, String>;
 

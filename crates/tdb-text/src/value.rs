@@ -8,20 +8,7 @@ use tdb_schema::Dimension;
 
 pub use self::parse::json_cell;
 use crate::calendar;
-
-/// Whether a cell of this type is one text, whatever its number of values.
-pub const fn is_text(datatype: Datatype) -> bool {
-    datatype.is_string()
-        || matches!(
-            datatype,
-            Datatype::Char | Datatype::Blob | Datatype::GeomWkb | Datatype::GeomWkt | Datatype::Any
-        )
-}
-
-/// Whether a cell is shown as one value instead of a list.
-pub fn is_single(datatype: Datatype, cell_val_num: CellValNum) -> bool {
-    is_text(datatype) || cell_val_num == CellValNum::ONE
-}
+pub use crate::texts::{is_single, is_text};
 
 /// A cell as text for display: strings with unprintable bytes as `\xNN`, and in quotes if they
 /// could be mistaken for something else; dates as dates; several values as `[1, 2]`.

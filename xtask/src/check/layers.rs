@@ -36,17 +36,20 @@ pub(super) fn of(package: &str) -> Option<&'static Layers> {
 /// The names that `lib.rs` re-exports at its root, and the module of each.
 pub(super) type Exports = BTreeMap<String, String>;
 
-/// The names that `pub use module::…` adds to a crate's root.
+/// The names that `pub use module::…` adds to a crate's root, also where the path begins with
+/// `self::` or `crate::`.
 pub(super) fn exports(library: &[Token<'_>]) -> Exports {
     let mut exports = Exports::new();
     for (at, token) in library.iter().enumerate() {
-        let path = at.saturating_add(1);
-        let colons = at.saturating_add(2);
-        if token.text != "use" || !matches(library, colons, &[":", ":"]) {
+        let mut path = at.saturating_add(1);
+        if ["self", "crate"].iter().any(|root| matches(library, path, &[root, ":", ":"])) {
+            path = path.saturating_add(3);
+        }
+        if token.text != "use" || !matches(library, path.saturating_add(1), &[":", ":"]) {
             continue;
         }
         let Some(module) = library.get(path) else { continue };
-        for name in first_segments(library, at.saturating_add(4)) {
+        for name in first_segments(library, path.saturating_add(3)) {
             exports.insert(name.text.to_owned(), module.text.to_owned());
         }
     }
@@ -192,6 +195,16 @@ mod tests {
         }
         assert_eq!(found("hall/stairs.rs", "use super::super::roof;").len(), 1);
         assert_eq!(found("hall/mod.rs", "use super::Gutter;").len(), 1);
+    }
+
+    #[test]
+    fn names_that_the_root_exports_by_any_path_belong_to_their_modules() {
+        let of = |library: &str| exports(&tokenize(library));
+        let plain = of("pub use roof::{Tile, Gutter}; pub use cellar::Wine;");
+        assert_eq!(plain.get("Gutter").map(String::as_str), Some("roof"));
+        assert_eq!(plain.len(), 3);
+        assert_eq!(of("pub use self::roof::{Tile, Gutter}; pub use self::cellar::Wine;"), plain);
+        assert_eq!(of("pub use crate::roof::{Tile, Gutter}; pub use crate::cellar::Wine;"), plain);
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub(super) const MAY: [May; 36] = [
     // The absolute path of an array, for other processes.
     ("crates/tdb-datafusion/src/locate.rs", "path"),
     // A file where an array is looked for is told from a failure.
-    ("crates/tdb-datafusion/src/options.rs", "io"),
+    ("crates/tdb-datafusion/src/table.rs", "io"),
     // The kind of error that tells a process that is gone from one that is slow.
     ("crates/tdb-ballista/src/watch.rs", "io"),
 ];

@@ -9,56 +9,79 @@ use super::tokens::Token;
 const FILE: &str = "xtask/src/check/sizes.rs";
 
 /// Number of lines that a file may have, without its tests.
-const FILE_LINES: usize = 500;
+const FILE_LINES: usize = 400;
 /// Number of lines that a function may have.
 const FUNCTION_LINES: usize = 80;
 
-/// Functions and files that are still larger: the file, and the function's name, which is empty for
-/// the file itself. None may be added.
-pub(super) const LARGER: &[Larger] = &[
+/// Files that are still larger: the file, and the lines that it may have. None may be added.
+const LARGER_FILES: &[LargerFile] = &[
+    ("crates/tdb-aggregate/src/groups/accumulators.rs", 421),
+    ("crates/tdb-aggregate/src/sparse.rs", 408),
+    ("crates/tdb-query/src/query.rs", 433),
+    ("crates/tdb-scan/src/sparse/select.rs", 462),
+    ("crates/tdb-split/src/stream/cost.rs", 406),
+];
+
+/// Functions that are still larger: the file, and the function's name. None may be added.
+const LARGER_FUNCTIONS: &[LargerFunction] = &[
     ("crates/tdb-cells/src/parallel.rs", "run_in_order"),
     ("crates/tdb-scan/src/sparse/select.rs", "run"),
     ("crates/tdb-split/src/stream/cost.rs", "new"),
 ];
 
-/// A file, and a function of it; an empty name stands for the file itself.
-pub(super) type Larger = (&'static str, &'static str);
+/// A file, and the lines that it may have.
+type LargerFile = (&'static str, usize);
+/// A file, and a function of it.
+type LargerFunction = (&'static str, &'static str);
 
-/// Checks the tokens of one source file, without its tests. `used` collects the rows of `larger`
-/// that are used.
-pub(super) fn check(
-    file: &str,
-    tokens: &[Token<'_>],
-    larger: &[Larger],
-    used: &mut BTreeSet<Larger>,
-) -> Vec<Violation> {
-    let mut known = |name: &str| {
-        let row = larger.iter().find(|row| **row == (file, name));
-        row.is_some_and(|row| used.insert(*row) || used.contains(row))
-    };
-    let mut violations: Vec<Violation> = functions(tokens)
-        .filter(|(name, _, lines)| *lines > FUNCTION_LINES && !known(name))
-        .map(|(name, line, lines)| {
-            let what = format!("function {name} has {lines} lines; {FUNCTION_LINES} are the most");
-            Violation::new(file, line, what)
-        })
-        .collect();
-    let lines = tokens.last().map_or(0, |token| token.line);
-    if lines > FILE_LINES && !known("") {
-        let what = format!("the file has {lines} lines without its tests; {FILE_LINES} are the most");
-        violations.push(Violation::new(file, lines, what));
-    }
-    violations
+/// The table of what is still larger.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Larger {
+    files: &'static [LargerFile],
+    functions: &'static [LargerFunction],
 }
 
-/// Rows of the table that are no longer larger.
-pub(super) fn gone(larger: &[Larger], used: &BTreeSet<Larger>) -> Vec<Violation> {
-    let gone = larger.iter().filter(|row| !used.contains(*row));
-    gone.map(|(file, name)| {
-        let what = format!("{file} {name} is no longer larger: remove it from the table");
-        Violation::new(FILE, 1, what)
-    })
-    .collect()
+/// What is still larger in this project.
+pub(super) const LARGER: Larger = Larger { files: LARGER_FILES, functions: LARGER_FUNCTIONS };
+
+/// The files, and the functions of files, that were found to be larger; a file has an empty name.
+pub(super) type Found = BTreeSet<(String, String)>;
+
+impl Larger {
+    /// Checks the tokens of one source file, without its tests. `found` collects what is larger.
+    pub(super) fn check(self, file: &str, tokens: &[Token<'_>], found: &mut Found) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for (name, line, lines) in functions(tokens).filter(|(_, _, lines)| *lines > FUNCTION_LINES) {
+            found.insert((file.to_owned(), name.to_owned()));
+            if !self.functions.contains(&(file, name)) {
+                let what = format!("function {name} has {lines} lines; {FUNCTION_LINES} are the most");
+                violations.push(Violation::new(file, line, what));
+            }
+        }
+        let lines = tokens.last().map_or(0, |token| token.line);
+        if lines > FILE_LINES {
+            found.insert((file.to_owned(), String::new()));
+            let known = self.files.iter().find(|(known, _)| *known == file).map(|(_, most)| *most);
+            let most = known.unwrap_or(FILE_LINES);
+            if lines > most {
+                let what = format!("the file has {lines} lines without its tests; {most} are the most");
+                violations.push(Violation::new(file, lines, what));
+            }
+        }
+        violations
+    }
+
+    /// Rows of the table that are no longer larger.
+    pub(super) fn gone(self, found: &Found) -> Vec<Violation> {
+        let files = self.files.iter().map(|(file, _)| (*file, ""));
+        let gone = files.chain(self.functions.iter().copied());
+        gone.filter(|(file, name)| !found.contains(&((*file).to_owned(), (*name).to_owned())))
+            .map(|(file, name)| {
+                let what = format!("{file} {name} is no longer larger: remove it from the table");
+                Violation::new(FILE, 1, what)
+            })
+            .collect()
+    }
 }
 
 /// The functions with a body: name, line and number of lines.
@@ -96,17 +119,34 @@ mod tests {
     use super::super::tokens::tokenize;
     use super::*;
 
+    const NONE: Larger = Larger { files: &[], functions: &[] };
+
     fn count(source: &str) -> usize {
-        check("a.rs", &tokenize(source), &[], &mut BTreeSet::new()).len()
+        NONE.check("a.rs", &tokenize(source), &mut Found::new()).len()
     }
 
     #[test]
     fn what_the_table_lists_may_be_larger_until_it_is_not() {
+        const LARGER: Larger = Larger { files: &[], functions: &[("a.rs", "f"), ("a.rs", "g")] };
         let source = format!("fn f() {{\n{}}}\nfn g();", "x;\n".repeat(90));
-        let larger: [Larger; 2] = [("a.rs", "f"), ("a.rs", "g")];
-        let mut used = BTreeSet::new();
-        assert!(check("a.rs", &tokenize(&source), &larger, &mut used).is_empty());
-        assert_eq!(gone(&larger, &used).len(), 1);
+        let mut found = Found::new();
+        assert!(LARGER.check("a.rs", &tokenize(&source), &mut found).is_empty());
+        assert_eq!(LARGER.gone(&found).len(), 1);
+    }
+
+    #[test]
+    fn a_file_of_the_table_may_have_its_lines_and_no_more_until_it_is_not_larger() {
+        const LARGER: Larger = Larger { files: &[("a.rs", 410)], functions: &[] };
+        let check = |lines: usize| {
+            let mut found = Found::new();
+            let source = format!("{}a", "\n".repeat(lines - 1));
+            let violations = LARGER.check("a.rs", &tokenize(&source), &mut found);
+            (violations.len(), LARGER.gone(&found).len())
+        };
+        assert_eq!(check(411), (1, 0));
+        assert_eq!(check(410), (0, 0));
+        assert_eq!(check(401), (0, 0));
+        assert_eq!(check(400), (0, 1));
     }
 
     #[test]
@@ -117,9 +157,9 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_five_hundred_lines_is_allowed_and_one_more_is_not() {
-        assert_eq!(count(&format!("{}a", "\n".repeat(499))), 0);
-        assert_eq!(count(&format!("{}a", "\n".repeat(500))), 1);
+    fn a_file_of_four_hundred_lines_is_allowed_and_one_more_is_not() {
+        assert_eq!(count(&format!("{}a", "\n".repeat(399))), 0);
+        assert_eq!(count(&format!("{}a", "\n".repeat(400))), 1);
     }
 
     #[test]

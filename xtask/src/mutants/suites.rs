@@ -29,7 +29,7 @@ pub(super) const SUITES: &[Suite] = &[
     Suite {
         sample: Some(300),
         // The decoder in Rust is a feature that replaces the one in C.
-        not_built: &["crates/tdb-filters/src/zstd/rust.rs"],
+        not_built: &["crates/tdb-filters/src/zstd_library/rust.rs"],
         ..lower("tdb-filters", &["tdb-filters"])
     },
     // The tests in its folder `tests` are about filters, and take minutes without optimisation.

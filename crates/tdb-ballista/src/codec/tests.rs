@@ -71,7 +71,7 @@ fn array(folder: &Folder, key: Option<&Key>, cells: core::ops::Range<i64>) {
 
 fn session() -> SessionContext {
     let config = SessionConfig::new_with_ballista().with_target_partitions(4);
-    SessionContext::new_with_state(crate::scheduler::session(config).unwrap())
+    SessionContext::new_with_state(crate::session::session(config).unwrap())
 }
 
 async fn plan(table: TdbTable, sql: &str) -> (SessionContext, Arc<dyn ExecutionPlan>) {

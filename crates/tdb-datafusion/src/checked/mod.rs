@@ -25,7 +25,7 @@ use self::min_max::MinMax;
 use self::operators::{Checked, Operation};
 use self::sum::CheckedSum;
 use crate::Result;
-use crate::rules::rewrite;
+use crate::rewrite::rewrite;
 
 /// Replaces functions of DataFusion by functions that notice integers which do not fit.
 #[derive(Debug)]

@@ -28,7 +28,7 @@ use self::pairs::Side;
 use self::position::{Position, position, values_of};
 pub(crate) use self::times::{instant_of_text, time};
 use crate::Result;
-use crate::rules::rewrite;
+use crate::rewrite::rewrite;
 
 /// Makes comparisons of different types exact.
 #[derive(Debug)]

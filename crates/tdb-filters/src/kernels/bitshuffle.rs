@@ -112,9 +112,9 @@ mod x86 {
 
     use bytemuck::must_cast;
 
-    use super::super::byteshuffle::x86 as bytes;
-    use super::super::byteshuffle::x86::avx512::{rotation, transpose as exchange};
     use super::{Planes, shuffle_with, transpose, unshuffle_with};
+    use crate::kernels::byteshuffle::x86 as bytes;
+    use crate::kernels::byteshuffle::x86::avx512::{rotation, transpose as exchange};
 
     #[inline]
     #[target_feature(enable = "avx2")]

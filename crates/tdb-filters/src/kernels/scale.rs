@@ -4,7 +4,31 @@
 //! reciprocal, no fused multiply-add. All levels therefore give the same bits.
 
 use crate::filter::{ByteWidth, ScaleFloat};
-use crate::scale_float::Float;
+
+/// Width of the floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float {
+    F32,
+    F64,
+}
+
+impl Float {
+    /// The float type of values of `size` bytes.
+    pub(crate) const fn of_size(size: usize) -> Option<Self> {
+        match size {
+            4 => Some(Self::F32),
+            8 => Some(Self::F64),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn size(self) -> usize {
+        match self {
+            Self::F32 => 4,
+            Self::F64 => 8,
+        }
+    }
+}
 
 kernel! {
     /// Converts the integers in `src` to the same number of floats in `dst`.

@@ -3,8 +3,8 @@
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
-use super::super::{bit_width, low_bits};
 use super::{CellKeys, JobResult, Key, ResolveTies};
+use crate::bits::{bit_width, low_bits};
 use crate::buffers::{split_exactly, split_lengths};
 use crate::thresholds::{BAND_CELLS, BUCKET_CELLS_LOG2, MAX_BUCKET_BITS, MIN_SHARED_BUCKET_CELLS};
 use crate::{OrInternal, Result, parallel};

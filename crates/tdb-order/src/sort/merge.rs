@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use tdb_codec::{to_u32, to_u64, to_usize};
 
-use super::super::{bit_width, low_bits};
 use super::{JobResult, Key, KeySource, ResolveTies, Sorted, close_gaps, key_range, useful_threads};
+use crate::bits::{bit_width, low_bits};
 use crate::buffers::split_lengths;
 use crate::thresholds::{
     BAND_CELLS, FILTER_BITS_PER_KEY, MAX_BAND_CELLS, MAX_CUTS, MIN_BAND_CELLS_PER_RUN, MIN_RUN_CELLS,

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use tdb_codec::CellValNum;
+use tdb_codec::{Datatype, Physical};
 use tdb_schema::FieldKind;
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use super::Layers;
 
-/// The crates with layers. Crates whose modules still import one another in a circle are missing.
+/// The crates with layers, lowest first. `tdb-schema` is missing: its modules still import one
+/// another in a circle; and `tdb-array`, which has names only.
 pub(super) const LAYERS: &[Layers] = &[
     Layers {
         package: "tdb-codec",
@@ -22,6 +23,52 @@ pub(super) const LAYERS: &[Layers] = &[
             "limits",
             "reader",
             "writer",
+        ],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-filters",
+        modules: &[
+            // Options, numbers, the inner loops, and what a thread keeps between chunks.
+            "error",
+            "int",
+            "windows",
+            "parts",
+            "filter",
+            "registry",
+            "pipeline",
+            "context",
+            "kernels",
+            "lz4_block",
+            "zstd_library",
+            "scratch",
+            // The filters.
+            "bzip2",
+            "gzip",
+            "lz4",
+            "zstd",
+            "rle",
+            "delta",
+            "double_delta",
+            "compress",
+            "encryption",
+            "bit_width_reduction",
+            "bitshuffle",
+            "byteshuffle",
+            "checksum",
+            "positive_delta",
+            "scale_float",
+            "webp",
+            "xor",
+            "string_hash",
+            "strings",
+            "dictionary",
+            "rle_strings",
+            // Pipelines, resolved and run.
+            "step",
+            "decoder",
+            "encoder",
+            "validate",
         ],
         upward: &[],
     },
@@ -84,7 +131,9 @@ pub(super) const LAYERS: &[Layers] = &[
         package: "tdb-order",
         modules: &[
             "thresholds",
+            "bits",
             "reals",
+            "key_part",
             "hilbert",
             "table",
             "sort",
@@ -123,6 +172,13 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-cache",
+        modules: &[
+            "origin", "files", "segment", "entry", "memory", "folder", "cache", "front", "storage", "awaited",
+        ],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-snapshot",
         modules: &[
             "thresholds",
@@ -150,7 +206,17 @@ pub(super) const LAYERS: &[Layers] = &[
     },
     Layers {
         package: "tdb-predicate",
-        modules: &["view", "strings", "evaluate", "prune", "selectivity", "resolve", "intervals"],
+        modules: &[
+            "view",
+            "comparison",
+            "strings",
+            "program",
+            "prune",
+            "evaluate",
+            "selectivity",
+            "intervals",
+            "resolve",
+        ],
         upward: &[],
     },
     Layers {
@@ -166,6 +232,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "sparse",
             "reads",
             "prefetch",
+            "engine",
             "labels",
             "run",
             "awaited",
@@ -286,8 +353,114 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers {
+        package: "tdb-text",
+        modules: &[
+            "suggest",
+            "texts",
+            "json",
+            "quotes",
+            "parse",
+            "value",
+            "pipeline",
+            "condition",
+            "schema",
+            "report",
+        ],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-arrow",
+        modules: &[
+            "options",
+            "error",
+            "types",
+            "metadata",
+            "views",
+            "keys",
+            "columns",
+            "cells",
+            "dictionary",
+            "mapping",
+            "infer",
+            "reader",
+            "stream",
+        ],
+        upward: &[],
+    },
+    Layers {
         package: "tdb-convert",
         modules: &["error", "format", "metadata", "sink", "source", "spans", "new", "import", "export"],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-datafusion",
+        modules: &[
+            "thresholds",
+            "error",
+            // An array and its columns at a time.
+            "value",
+            "columns",
+            "locate",
+            "options",
+            "state",
+            // Filters as ranges and conditions.
+            "intervals",
+            "predicate",
+            "ranges",
+            "pushdown",
+            "dynamic",
+            // Scans.
+            "scan",
+            "statistics",
+            "reading",
+            "exec",
+            "planning",
+            // Tables.
+            "insert",
+            "delete",
+            "table",
+            // Rules of sessions.
+            "rewrite",
+            "delete_rule",
+            "checked",
+            "exact",
+            "store",
+            "rules",
+            "aggregate",
+            // What programs register, and what other processes read.
+            "batch",
+            "members",
+            "functions",
+            "factory",
+            "remote",
+        ],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-ballista",
+        modules: &[
+            "thresholds",
+            "error",
+            "net",
+            "message",
+            "scan",
+            "codec",
+            "session",
+            "client",
+            "watch",
+            "gate",
+            "scheduler",
+            "executor",
+        ],
+        upward: &[],
+    },
+    Layers { package: "tdb-wasm-reader", modules: &["cells", "session", "exports"], upward: &[] },
+    Layers {
+        package: "tdb-draw",
+        modules: &[
+            "number", "color", "axis", "picture", "svg", "raster", "frame", "bars", "plane", "timeline",
+            "terminal",
+        ],
         upward: &[],
     },
     Layers {
@@ -342,6 +515,33 @@ pub(super) const LAYERS: &[Layers] = &[
             "shell",
             // The command line, which has all commands.
             "command",
+        ],
+        upward: &[],
+    },
+    Layers {
+        package: "tdb-python",
+        modules: &[
+            // Errors, signals, memory, and the values that Python gives.
+            "errors",
+            "watch",
+            "memory",
+            "place",
+            "texts",
+            "values",
+            "condition",
+            // Open arrays, and what is read of them.
+            "open_array",
+            "cells",
+            "read",
+            "array",
+            "datafusion",
+            // What changes arrays.
+            "schema",
+            "write",
+            "evolve",
+            "group",
+            "maintain",
+            "arrow",
         ],
         upward: &[],
     },

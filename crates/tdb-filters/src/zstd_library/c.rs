@@ -12,7 +12,7 @@ pub(crate) struct Contexts {
 }
 
 /// Decompresses a frame into the front of `out`; returns its number of bytes.
-pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+pub(crate) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
     if contexts.decoder.is_none() {
         contexts.decoder = zstd_safe::DCtx::try_create();
     }
@@ -25,7 +25,7 @@ pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> K
 }
 
 /// Appends a frame.
-pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
+pub(crate) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
     if contexts.encoder.is_none() {
         contexts.encoder = zstd_safe::CCtx::try_create();
     }

@@ -14,7 +14,7 @@
 //! No access therefore needs a bounds check, and the copies take less time than the checks would.
 
 /// The longest input: the size of the chunks of a tile. All positions in it fit 16 bits.
-pub(super) const LONGEST: usize = 1 << 16;
+pub(crate) const LONGEST: usize = 1 << 16;
 const PLACES: usize = LONGEST - 1;
 /// Twice the longest input, which is more than the longest block (the longest input and a few
 /// hundred bytes).
@@ -53,7 +53,7 @@ impl Default for Window {
 
 impl Window {
     /// The block of `input`, of which at most [`LONGEST`] bytes are read.
-    pub(super) fn compress(&mut self, input: &[u8]) -> &[u8] {
+    pub(crate) fn compress(&mut self, input: &[u8]) -> &[u8] {
         let len = input.len().min(LONGEST);
         if let (Some(to), Some(from)) = (self.input.get_mut(..len), input.get(..len)) {
             to.copy_from_slice(from);

@@ -14,7 +14,7 @@ pub(crate) struct Contexts {
 const MOST: i32 = 4;
 
 /// Decompresses a frame into the front of `out`; returns its number of bytes.
-pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
+pub(crate) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> Kind<usize> {
     let decoder = contexts.decoder.get_or_insert_default();
     let bytes = decoder
         .decompress_with_limit(input, out.len())
@@ -26,7 +26,7 @@ pub(super) fn decode(input: &[u8], out: &mut [u8], contexts: &mut Contexts) -> K
 }
 
 /// Appends a frame.
-pub(super) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
+pub(crate) fn encode(input: &[u8], level: i32, out: &mut Vec<u8>, contexts: &mut Contexts) -> Kind<()> {
     // As in zstd itself, 0 is the default.
     let level = if level == 0 { 3 } else { level.min(MOST) };
     let failed = |_| ErrorKind::Compress { reason: "Zstandard failed" };
