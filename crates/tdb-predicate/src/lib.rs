@@ -20,10 +20,10 @@
 //! ```
 //! use tdb_cells::expression::field;
 //! use tdb_predicate::Program;
-//! use tdb_snapshot::Snapshot;
+//! use tdb_snapshot::SnapshotOptions;
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
-//! let array = Snapshot::open(path)?;
+//! let array = SnapshotOptions::new().open(path)?;
 //! let program = Program::of_query(&field("a").gt(14), &array)?;
 //! assert_eq!(program.fields.len(), 1);
 //! # Ok::<(), tdb_cells::Error>(())

@@ -19,10 +19,10 @@
 //! ```
 //! use tdb_codec::Layout;
 //! use tdb_scan::plan::Plan;
-//! use tdb_snapshot::Snapshot;
+//! use tdb_snapshot::SnapshotOptions;
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
-//! let array = Snapshot::open(path)?;
+//! let array = SnapshotOptions::new().open(path)?;
 //! let fields = array.schema().fields().map(|field| field.kind).collect();
 //! let plan = Plan::new(&array, fields, &[None, None], Some(Layout::RowMajor))?;
 //! assert_eq!(tdb_scan::run(&plan)?.len(), 16);

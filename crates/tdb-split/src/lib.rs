@@ -8,13 +8,13 @@
 //! ```
 //! use tdb_codec::Layout;
 //! use tdb_scan::plan::Plan;
-//! use tdb_snapshot::Snapshot;
+//! use tdb_snapshot::SnapshotOptions;
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
-//! let array = Snapshot::open(path)?;
+//! let array = SnapshotOptions::new().open(path)?;
 //! let fields = array.schema().fields().map(|field| field.kind).collect();
 //! let plan = Plan::new(&array, fields, &[None, None], Some(Layout::RowMajor))?;
-//! let parts = tdb_split::partition::partition(&plan, 2)?;
+//! let parts = tdb_split::partition::partitions(&plan, 2)?;
 //! assert_eq!(parts.len(), 2);
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
