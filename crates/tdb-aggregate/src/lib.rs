@@ -19,6 +19,7 @@
 
 mod dense;
 pub mod groups;
+mod selected_columns;
 mod sparse;
 mod tally;
 

@@ -2,12 +2,14 @@
 //! each group.
 
 mod add_numbers;
+mod extremes;
 
 use std::borrow::Cow;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, to_u64};
 
 use self::add_numbers::AddNumbers;
+use self::extremes::{Extremes, GREATER, LESS};
 use super::super::tally::{Sum, WantedField};
 use super::ordered_bits::AppendNumber;
 use super::result::GroupedValues;
@@ -34,85 +36,6 @@ enum Sums {
     Integers(Vec<i128>),
     Reals(Vec<f64>),
 }
-
-/// The smallest or the largest value of each group.
-#[derive(Debug)]
-enum Extremes {
-    None,
-    /// As 64 bits that have the same order (`ordered_bits`).
-    Numbers(Vec<u64>),
-    Strings(Vec<Option<Vec<u8>>>),
-}
-
-impl Extremes {
-    fn new(wanted: bool, field: &WantedField) -> Self {
-        match wanted {
-            true if field.is_number() => Self::Numbers(Vec::new()),
-            true => Self::Strings(Vec::new()),
-            false => Self::None,
-        }
-    }
-
-    /// `none` are the bits that those of any number replace.
-    fn grow(&mut self, groups: usize, none: u64) {
-        match self {
-            Self::None => {}
-            Self::Numbers(bits) => bits.resize(groups, none),
-            Self::Strings(strings) => strings.resize(groups, None),
-        }
-    }
-
-    /// The ordered bits, if extremes of numbers are wanted.
-    fn of_numbers(&mut self) -> Result<Option<&mut Vec<u64>>> {
-        match self {
-            Self::None => Ok(None),
-            Self::Numbers(bits) => Ok(Some(bits)),
-            Self::Strings(_) => Err(Error::internal("numbers have extremes of strings")),
-        }
-    }
-
-    /// Approximate bytes that they take.
-    fn held(&self) -> usize {
-        match self {
-            Self::None => 0,
-            Self::Numbers(bits) => bits.capacity().saturating_mul(8),
-            Self::Strings(strings) => {
-                let bytes = strings.iter().flatten().map(Vec::capacity).fold(0, usize::saturating_add);
-                bytes.saturating_add(strings.capacity().saturating_mul(size_of::<Option<Vec<u8>>>()))
-            }
-        }
-    }
-
-    /// Adds those of other groups, whose ids here are `groups`.
-    fn merge(
-        &mut self,
-        other: Self,
-        groups: &[u32],
-        numbers: fn(u64, u64) -> u64,
-        replaces: Replaces,
-    ) -> Result<()> {
-        match (self, other) {
-            (Self::None, Self::None) => Ok(()),
-            (Self::Numbers(bits), Self::Numbers(more)) => {
-                each(bits, groups, more, |own, more| *own = numbers(*own, more))
-            }
-            (Self::Strings(strings), Self::Strings(more)) => each(strings, groups, more, |own, more| {
-                if let Some(more) = more
-                    && own.as_ref().is_none_or(|own| replaces(&more, own))
-                {
-                    *own = Some(more);
-                }
-            }),
-            _ => Err(Error::internal("groups have extremes of another kind")),
-        }
-    }
-}
-
-/// Whether the first string replaces the second as the minimum (or maximum).
-type Replaces = fn(&[u8], &[u8]) -> bool;
-
-const LESS: Replaces = |a, b| a < b;
-const GREATER: Replaces = |a, b| a > b;
 
 /// Runs a function on the slot of each of some groups and its value.
 pub(super) fn each<S, V>(

@@ -2,7 +2,6 @@
 
 use tdb_codec::{Buffer, to_u64};
 
-use super::super::sparse::SelectedColumns;
 use super::GroupQuery;
 use super::accumulators::{Accumulators, each_group};
 use super::group_ids::{GroupIds, IdCounts, NewIds};
@@ -11,6 +10,7 @@ use super::thresholds::MAX_GROUPS_OF_THREAD;
 use crate::buffers::index_of;
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
+use crate::selected_columns::SelectedColumns;
 use crate::spec::ColumnSpec;
 use crate::{OrInternal, Result};
 use tdb_predicate::ColumnView;

@@ -58,6 +58,7 @@
 //! a batch may need more for those, and the error then says how much.
 
 mod boxes;
+mod codec_memory;
 mod cost;
 mod cost_model;
 mod cut;

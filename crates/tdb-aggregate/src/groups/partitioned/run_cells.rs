@@ -10,7 +10,7 @@ use super::super::thresholds::PARTITIONS;
 use super::key_layout::KeyLayout;
 use super::{Input, Scratch};
 use crate::buffers::index_of;
-use crate::sparse::SelectedColumns;
+use crate::selected_columns::SelectedColumns;
 use crate::tally::WantedField;
 use crate::{Error, OrInternal, Result};
 use tdb_predicate::{ColumnView, numbered, picked};
