@@ -1,5 +1,6 @@
 //! `cargo xtask <command>`: each generator or check is a subcommand in its own module.
 
+mod api;
 mod check;
 mod compare;
 mod conform;
@@ -37,6 +38,11 @@ const COMMANDS: &[Command] = &[
         "conform",
         "read fresh arrays of released libraries, and have them read ours; `filters`, `maintenance`, `crashes`, …",
         conform::run,
+    ),
+    (
+        "api",
+        "compare the public interface of the crates with the lists in docs/api; --write writes them",
+        api::run,
     ),
     (
         "check",

@@ -1,5 +1,6 @@
 //! Dependencies point down the stack: the order of `members` in the root manifest.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -217,6 +218,18 @@ impl Workspace {
         self.packages.iter()
     }
 
+    /// Packages with these names and all that they are built on, lowest first.
+    pub(crate) fn below(&self, names: &[&str]) -> Vec<String> {
+        let mut wanted: BTreeSet<&str> = names.iter().copied().collect();
+        for package in self.packages.iter().rev() {
+            if wanted.contains(package.name.as_str()) {
+                wanted.extend(package.uses.iter().map(String::as_str));
+            }
+        }
+        let names = self.packages.iter().map(|package| &package.name);
+        names.filter(|name| wanted.contains(name.as_str())).cloned().collect()
+    }
+
     fn position(&self, name: &str) -> Option<usize> {
         self.packages.iter().position(|package| package.name == name)
     }
@@ -326,6 +339,18 @@ mod tests {
         let workspace = Workspace::new(&members(MANIFEST), known).unwrap();
         assert_eq!(workspace.wrong_dependencies(), []);
         assert!(workspace.is_below("a", "b") && !workspace.is_below("b", "b"));
+    }
+
+    #[test]
+    fn packages_below_others_are_found_through_all_between() {
+        let uses = |name: &str, uses: &[&str]| Package {
+            uses: uses.iter().map(|name| (*name).to_owned()).collect(),
+            ..package(name, &[])
+        };
+        let members = ["a", "b", "c", "d"].map(str::to_owned);
+        let known = vec![uses("a", &[]), uses("b", &["a", "bytes"]), uses("c", &["b"]), uses("d", &["a"])];
+        let workspace = Workspace::new(&members, known).unwrap();
+        assert_eq!(workspace.below(&["c"]), ["a", "b", "c"]);
     }
 
     #[test]
