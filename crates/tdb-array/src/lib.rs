@@ -92,7 +92,7 @@ pub use tdb_query::{
 };
 pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
 pub use tdb_snapshot::{
-    Event, EventKind, Found, Fragment, Group, History, Snapshot, State, Visited, history, object_type,
+    Event, EventKind, Found, Fragment, Group, History, State, Visited, history, object_type,
 };
 pub use tdb_storage::{
     AsyncStorage, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter, Immediate,

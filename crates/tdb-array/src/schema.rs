@@ -1,7 +1,7 @@
 //! The types that describe an array: dimensions, attributes, filters and metadata.
 //!
 //! A program that creates an array describes it with these types, and
-//! [`Array::schema`](crate::Snapshot::schema) returns them. Start with [`ArraySchema::dense`] or
+//! [`Array::schema`](crate::Array::schema) returns them. Start with [`ArraySchema::dense`] or
 //! [`ArraySchema::sparse`]: both return a [`SchemaBuilder`], which checks the schema and fills in
 //! the defaults.
 //!

@@ -145,11 +145,7 @@ fn stored_cells(state: &TableState) -> Precision<usize> {
     let plain =
         plain && (0..array.schema().domain.dimensions.len()).all(|at| array.is_inside_current_domain(at));
     let alone = array.schema().allows_duplicates || fragments.len() <= 1;
-    if plain && alone && array.deletes().is_empty() {
-        exactly(cells)
-    } else {
-        Precision::Inexact(rows(cells))
-    }
+    if plain && alone && !array.has_deletes() { exactly(cells) } else { Precision::Inexact(rows(cells)) }
 }
 
 /// A coordinate as a value of its column.

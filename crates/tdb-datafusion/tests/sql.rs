@@ -352,7 +352,7 @@ async fn deleted_rows_are_those_of_the_condition_and_a_doubtful_delete_is_refuse
         assert!(why.contains(expected), "{sql}: {why}");
     }
     assert_eq!(ask(&session, "SELECT count(*) FROM t").await, ["89"]);
-    assert_eq!(table.array().deletes().len(), 3);
+    assert_eq!(table.array().snapshot().deletes().len(), 3);
     let (session, _) = with(session, "dense", TdbTable::open(fixture("quickstart")).unwrap());
     assert!(refused(&session, "DELETE FROM dense WHERE a = 3").await.contains("sparse arrays only"));
     let (session, _) = with(session, "nulls", stored(&common::sparse()));

@@ -1,16 +1,17 @@
 //! An open array, and how it is opened.
 
-use core::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use tdb_codec::Limits;
 use tdb_filters::Key;
-use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
+use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
+use tdb_snapshot::Fragment;
 use tdb_snapshot::directory::ExactFiles;
 
 use crate::awaited::run_async;
 use crate::replay::{AsyncStorage, Spawn};
+use crate::stats::QueryStats;
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
 use tdb_scan::labels::open_label;
@@ -18,20 +19,11 @@ use tdb_scan::labels::open_label;
 /// A TileDB array, opened for reading at one point of its history.
 ///
 /// Clones are cheap: they share what was read of the array. A query holds a clone, so it outlives
-/// the value it was made from, and can be sent to other threads and tasks. Everything about an
-/// array except its cells (schema, metadata, fragments) is a method of its [`Snapshot`], to which
-/// an array dereferences.
+/// the value it was made from, and can be sent to other threads and tasks.
 #[derive(Clone, Debug)]
 pub struct Array(Snapshot);
 
-impl Deref for Array {
-    type Target = Snapshot;
-
-    fn deref(&self) -> &Snapshot {
-        &self.0
-    }
-}
-
+/// For the crates of the engine, which find snapshots among the files of an array.
 impl From<Snapshot> for Array {
     fn from(snapshot: Snapshot) -> Self {
         Self(snapshot)
@@ -86,7 +78,7 @@ impl Array {
         &self,
         ask: impl Fn(&Self) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        run_async(self, ask, |snapshot, ask| ask(&Self(snapshot.clone()))).await
+        run_async(&self.0, ask, |snapshot, ask| ask(&Self(snapshot.clone()))).await
     }
 
     /// Opens the array of a dimension label, in the same window; `None` if the schema has no label
@@ -97,7 +89,124 @@ impl Array {
     /// array.
     pub fn label(&self, name: &str) -> Result<Option<Self>> {
         let label = self.schema().labels.iter().find(|label| label.name == name);
-        label.map(|label| open_label(self, label).map(Self)).transpose()
+        label.map(|label| open_label(&self.0, label).map(Self)).transpose()
+    }
+
+    /// The array's key-value metadata, as of the window.
+    ///
+    /// # Errors
+    /// A damaged metadata file.
+    pub fn metadata(&self) -> Result<ArrayMetadata> {
+        self.0.metadata()
+    }
+
+    /// An enumeration of the schema, by name; `None` if the schema has none of that name.
+    ///
+    /// # Errors
+    /// A missing or damaged enumeration file.
+    pub fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
+        self.0.enumeration(name)
+    }
+
+    /// The rectangles of a sparse fragment's tiles, in order, from its R-tree: one interval per
+    /// dimension. None for a dense fragment, whose tiles are those of the domain.
+    ///
+    /// # Errors
+    /// Damaged metadata.
+    pub fn tile_bounds(&self, fragment: &Fragment) -> Result<Vec<Vec<Range>>> {
+        self.0.tile_bounds(fragment)
+    }
+
+    /// The schema in force at the end of the window.
+    #[must_use]
+    pub fn schema(&self) -> &ArraySchema {
+        self.0.schema()
+    }
+
+    /// Key of that schema's file.
+    #[must_use]
+    pub fn schema_key(&self) -> &str {
+        self.0.schema_key()
+    }
+
+    /// Keys of all schema files, oldest first.
+    #[must_use]
+    pub fn schema_keys(&self) -> &[String] {
+        self.0.schema_keys()
+    }
+
+    /// The window the array was opened in; by default, it ends at the time of opening.
+    #[must_use]
+    pub const fn window(&self) -> TimeWindow {
+        self.0.window()
+    }
+
+    /// The visible fragments, oldest first: if they overlap, later ones win.
+    #[must_use]
+    pub fn fragments(&self) -> &[Arc<Fragment>] {
+        self.0.fragments()
+    }
+
+    /// The non-empty domain according to the visible fragments, one interval per dimension; `None`
+    /// if there are none. See [`Self::bounds`].
+    #[must_use]
+    pub fn non_empty_domain(&self) -> Option<Vec<Range>> {
+        self.0.non_empty_domain()
+    }
+
+    /// The domain of the visible fragments' cells, one interval per dimension; `None` if there are
+    /// none. It differs from the non-empty domain where [`Fragment::bounds`] does, and of a dense
+    /// array it ends where the current domain does.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Vec<Range>> {
+        self.0.bounds()
+    }
+
+    /// Whether all cells of the visible fragments have coordinates inside the current domain in a
+    /// dimension. Others were written before there was a current domain, or are read at a time at
+    /// which it was smaller. No read returns them.
+    #[must_use]
+    pub fn is_inside_current_domain(&self, dimension: usize) -> bool {
+        self.0.is_inside_current_domain(dimension)
+    }
+
+    /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do
+    /// not open such an array without it; other versions ignore it.
+    #[must_use]
+    pub fn has_lock_file(&self) -> bool {
+        self.0.has_lock_file()
+    }
+
+    /// Whether delete conditions are in force, so that cells of the fragments may not count.
+    #[must_use]
+    pub fn has_deletes(&self) -> bool {
+        !self.0.deletes().is_empty()
+    }
+
+    /// Keys of the update files in the window. They are read as libtiledb reads them: the cells
+    /// that an update concerns are dropped, and its new values are not used.
+    pub fn updates(&self) -> impl Iterator<Item = &str> {
+        self.0.updates()
+    }
+
+    /// Counts of the bytes that were read and decoded since the array was opened, including the
+    /// opening itself.
+    #[must_use]
+    pub fn stats(&self) -> QueryStats {
+        self.0.stats()
+    }
+
+    /// The path of a key of this array's storage, for messages.
+    #[must_use]
+    pub fn describe(&self, key: &str) -> String {
+        self.0.describe(key)
+    }
+
+    /// The state behind the array, which the crates of the engine work on. Programs have no use for
+    /// it: its crate is internal, and its methods may change with any minor version.
+    #[must_use]
+    pub const fn snapshot(&self) -> &Snapshot {
+        &self.0
     }
 }
 

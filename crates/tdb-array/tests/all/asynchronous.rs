@@ -155,7 +155,7 @@ fn every_fixture_reads_as_it_does_for_callers_that_block() {
                 (blocking, awaited) => panic!("{name}: {:?} and {:?}", blocking.err(), awaited.err()),
             }
         }
-        let metadata = block_on(awaited.run_async(|array| array.metadata()));
+        let metadata = block_on(awaited.run_async(Array::metadata));
         assert_eq!(metadata.ok(), blocking.metadata().ok(), "{name}");
     }
     assert!(read > 500 && refused < 60, "{read} were read, {refused} refused");

@@ -11,7 +11,7 @@ fn what_is_inferred_of_every_fixture_is_what_is_stored() {
     let (mut lists, mut trees) = (0, 0);
     for (name, path) in arrays() {
         let Ok(array) = Array::open(path) else { continue };
-        let context = array.context();
+        let context = array.snapshot().context();
         for fragment in array.fragments() {
             let footer = fragment.footer();
             if footer.tile_count(fragment.schema()).unwrap() != 1 {

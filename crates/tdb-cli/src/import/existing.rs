@@ -188,7 +188,7 @@ impl ImportArgs {
     ) -> Result<u64> {
         let dimension = rows::along(schema, tables.first().names());
         match dimension.filter(|_| schema.array_type == ArrayType::Sparse) {
-            Some(dimension) => Ok(rows::next(&*self.array(storage)?, dimension)),
+            Some(dimension) => Ok(rows::next(&self.array(storage)?, dimension)),
             None => Ok(0),
         }
     }

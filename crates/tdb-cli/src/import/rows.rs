@@ -1,6 +1,6 @@
 //! The dimension that numbers the rows of a table.
 
-use tdb_array::{ArraySchema, ArrayType, Snapshot};
+use tdb_array::{Array, ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{Dimension, Range};
 
@@ -40,7 +40,7 @@ pub(super) fn along<'s>(schema: &'s ArraySchema, columns: &[String]) -> Option<&
 }
 
 /// The number of the first row that is added to an array: one after the last that was ever written.
-pub(super) fn next(array: &Snapshot, dimension: &Dimension) -> u64 {
+pub(super) fn next(array: &Array, dimension: &Dimension) -> u64 {
     let last = array.bounds().and_then(|bounds| bounds.into_iter().next()).map(|range| number(&range.high));
     let first = dimension.domain.as_ref().map_or(0, |(low, _)| number(low));
     last.map_or(first, |last| last.saturating_add(1))

@@ -53,7 +53,7 @@ impl Read {
         aggregates: impl IntoIterator<Item = Aggregate>,
     ) -> Result<Vec<AggregateValue>> {
         let (array, aggregates) = (self.array.clone(), aggregates.into_iter().collect::<Vec<_>>());
-        run_async(&array, (self, aggregates), |array, (read, aggregates)| {
+        run_async(array.snapshot(), (self, aggregates), |array, (read, aggregates)| {
             read.clone().of(array).aggregate(aggregates.iter().cloned())
         })
         .await
@@ -64,13 +64,15 @@ impl Read {
     /// other tasks run between them.
     pub fn batches_async(self) -> AsyncBatches {
         let read = if self.batch_memory.is_none() { self.batch_memory(BATCH) } else { self };
-        let array = Array::from(read.array.for_task());
-        AsyncBatches { state: State::Idle(Box::new(Query { read: read.of(&array), array, batches: None })) }
+        let array = Array::from(read.array.snapshot().for_task());
+        AsyncBatches {
+            state: State::Idle(Box::new(Query { read: read.of(array.snapshot()), array, batches: None })),
+        }
     }
 
     async fn ask_async<T: Send + 'static>(self, ask: fn(&Self) -> Result<T>) -> Result<T> {
         let array = self.array.clone();
-        run_async(&array, (self, ask), |array, (read, ask)| ask(&read.clone().of(array))).await
+        run_async(array.snapshot(), (self, ask), |array, (read, ask)| ask(&read.clone().of(array))).await
     }
 
     /// The same query on the given array.
@@ -144,7 +146,7 @@ impl Query {
         if self.batches.is_some() {
             yielded().await;
         }
-        let shared = self.array.context().clone();
+        let shared = self.array.snapshot().context().clone();
         let Some(replay_storage) = &shared.replay_storage else {
             let mut query = self;
             let next = query.next();
@@ -163,7 +165,7 @@ impl Query {
                 Err(error) => return Some(Err(error)),
             },
         };
-        match &self.array.context().replay_storage {
+        match &self.array.snapshot().context().replay_storage {
             Some(replay_storage) => batches.try_next(replay_storage),
             None => batches.next(),
         }

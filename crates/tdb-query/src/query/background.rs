@@ -291,7 +291,7 @@ mod tests {
         let stream = small(array.read()).stream().unwrap();
         drop(stream);
         for _ in 0..1000 {
-            if Arc::strong_count(array.context()) == 1 {
+            if Arc::strong_count(array.snapshot().context()) == 1 {
                 return;
             }
             thread::sleep(std::time::Duration::from_millis(10));

@@ -19,7 +19,7 @@ impl Read {
         if self.tiles.is_some() && !(self.ranges.is_empty() && self.labels.is_empty()) {
             return Err(QueryError::MadeOfTiles.into());
         }
-        let array = self.array.for_query();
+        let array = self.array.snapshot().for_query();
         let schema = array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {
@@ -46,7 +46,7 @@ impl Read {
         let asked = self.asked_ranges()?;
         let plan = Plan::new(&array, fields, &asked, self.order)?;
         let condition = conjunction(self.condition, self.narrowed);
-        let condition = condition.map(|condition| Program::of_query(&condition, &self.array));
+        let condition = condition.map(|condition| Program::of_query(&condition, self.array.snapshot()));
         let mut plan = plan.with_condition(condition.transpose()?)?;
         plan.scope.tiles = self.tiles.map(TilePart::into_tiles);
         Ok(Plan { marks: self.selection, timestamps, labels, ..plan })

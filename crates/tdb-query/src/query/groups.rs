@@ -88,7 +88,7 @@ impl GroupBy {
     pub async fn aggregate_async(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Grouped> {
         let array = self.read.array().clone();
         run_async(
-            &array,
+            array.snapshot(),
             (self, aggregates.into_iter().collect::<Vec<_>>()),
             |array, (groups, aggregates)| {
                 let groups = groups.clone();
