@@ -1,6 +1,6 @@
 //! A dense array larger than the fixtures, made in memory.
 
-use tdb_array::MemoryStorage;
+use tdb_array::storage::MemoryStorage;
 use tdb_codec::{ArrayType, CellValNum, Datatype, FormatVersion, Writer, to_u64};
 use tdb_filters::{Filter, Pipeline, Scratch};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};

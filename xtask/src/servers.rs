@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use tdb_array::{Durability, WriteStorage};
+use tdb_array::storage::{Durability, WriteStorage};
 use tdb_object_store::Locations;
 
 use crate::peer::{cache, environment, install};

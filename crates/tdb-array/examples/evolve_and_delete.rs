@@ -8,7 +8,8 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{Array, Layout, SchemaEvolution, WriteColumn, WriteOptions, field};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, Layout, WriteColumn, WriteOptions, field};
 
 /// A folder for temporary files. It is removed when the value is dropped, even after an error.
 struct TemporaryFolder(PathBuf);

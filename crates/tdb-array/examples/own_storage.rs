@@ -11,7 +11,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tdb_array::{ByteRange, Bytes, Entry, LocalStorage, OpenOptions, Storage};
+use tdb_array::OpenOptions;
+use tdb_array::storage::{ByteRange, Bytes, Entry, LocalStorage, Storage};
 
 /// An array that libtiledb 2.30.0 wrote.
 const ARRAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");

@@ -7,7 +7,8 @@
 
 use std::error::Error;
 
-use tdb_array::{Aggregate, Array, MemoryBudget, field};
+use tdb_array::query::Aggregate;
+use tdb_array::{Array, MemoryBudget, field};
 
 /// An array that libtiledb 2.30.0 wrote.
 const ARRAY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/rtree_3_levels");

@@ -8,8 +8,10 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use tdb_array::history::history;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{Array, LocalStorage, TimeWindow, WriteColumn, WriteOptions, history};
+use tdb_array::storage::LocalStorage;
+use tdb_array::{Array, TimeWindow, WriteColumn, WriteOptions};
 
 /// A folder for temporary files. It is removed when the value is dropped, even after an error.
 struct TemporaryFolder(PathBuf);

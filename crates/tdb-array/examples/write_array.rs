@@ -9,7 +9,8 @@ use std::error::Error;
 use std::path::PathBuf;
 
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{Array, MetadataChanges, WriteColumn, WriteOptions};
+use tdb_array::write::MetadataChanges;
+use tdb_array::{Array, WriteColumn, WriteOptions};
 
 /// A folder for temporary files. It is removed when the value is dropped, even after an error.
 struct TemporaryFolder(PathBuf);

@@ -27,17 +27,32 @@
 //!
 //! [`WriteOptions`] creates arrays and opens them for writing; a write makes one fragment.
 //!
-//! A program needs no other crate of this project: [`schema`] has the types that describe an array,
-//! [`causes`] the errors inside [`Cause`], and [`stored`] the types of what files contain. The
-//! folder `examples` has a short program for each usual task.
+//! A program needs no other crate of this project. The names that most programs use are here; the
+//! others are in a module for each topic:
+//!
+//! | Module | Contents |
+//! |---|---|
+//! | [`schema`] | what describes an array: dimensions, attributes, filters, metadata |
+//! | [`query`] | conditions, aggregates, groups, batches, plans and statistics of queries |
+//! | [`write`](mod@write) | other ways to write than [`Write`], and changes of schema and metadata |
+//! | [`maintain`] | consolidation, vacuum, verification |
+//! | [`history`] | what happened to an array over time |
+//! | [`group`] | groups of arrays |
+//! | [`storage`] | where the bytes are: [`storage::Storage`], to implement, and the ones there are |
+//! | [`cache`] | what was read of files that never change, kept |
+//! | [`publish`] | manifests, by which plain web servers give arrays to readers |
+//! | [`error`] | the errors inside [`Error`], and the reasons inside these |
+//! | [`stored`] | the contents of files, in the form in which the format stores them |
+//!
+//! The folder `examples` has a short program for each usual task.
 //!
 //! Results are columns with the layout that Arrow uses: values back to back, offsets (one more than
 //! cells) and validity, a byte per cell; [`Column::values`] views them as `&[T]` without a copy.
 //!
 //! [`Read::collect`] returns a whole result; [`Read::batches`] returns it in pieces that keep the
 //! whole query inside a memory budget ([`MemoryBudget`]), however large it is. [`Read::partitions`]
-//! divides a query into several, for other threads or, as a [`QueryDescription`], for other
-//! processes.
+//! divides a query into several, for other threads or, as a [`query::QueryDescription`],
+//! for other processes.
 //!
 //! If an array needs something that this build does not support, the call fails with
 //! [`Error::Unsupported`], which names it; nothing is skipped silently.
@@ -47,7 +62,7 @@
 //! Each codec that has a dependency is a feature. On by default: `gzip`, `zstd` (the C library),
 //! `lz4`, `bzip2`, `checksum`, `encryption`, `webp`, and `large-pages` (results in pages of 2 MiB,
 //! on Linux). Off: `zstd-rust` (Zstandard without C; with both, the C library does the work),
-//! `webp-lossy` (writes lossy images, with C), and `async` ([`BatchStream`] is a
+//! `webp-lossy` (writes lossy images, with C), and `async` ([`query::BatchStream`] is a
 //! `futures_core::Stream`). Reading a field with a filter that was left out fails, and the error
 //! names the feature. Keep `gzip`: schemas and fragment metadata are stored with it. Without any C:
 //!
@@ -63,48 +78,30 @@
 //! that all of them do what this page says. It must not contain anything else.
 #![forbid(unsafe_code)]
 
-pub mod causes;
+pub mod cache;
+pub mod error;
+pub mod group;
+pub mod history;
+pub mod maintain;
+pub mod publish;
+pub mod query;
 pub mod schema;
+pub mod storage;
 pub mod stored;
+pub mod write;
 
-pub use bytes::Bytes;
-#[cfg(feature = "async")]
-pub use futures_core::Stream;
-pub use tdb_cache::{Cache, CacheStats, CachedAsyncStorage, CachedStorage, Origin};
 #[doc(hidden)]
 pub use tdb_cells::parallel;
-pub use tdb_cells::{
-    Aggregate, AggregateError, AggregateFunction, Cause, Cells, Column, ConditionError, ConditionErrorKind,
-    ConditionField, ConditionTarget, Coordinate, DescriptionError, Error, InternalError, MemoryBudget,
-    MemoryBudgetError, Operand, QueryCondition, QueryError, Result, TimeWindow, WriteError, field,
-    retain_buffers,
-};
-pub use tdb_codec::{ArrayType, Buffer, CellValNum, Datatype, Layout, Limits, Native};
+#[doc(inline)]
+pub use tdb_cells::{Cells, Column, Error, MemoryBudget, Result, TimeWindow, field};
+#[doc(inline)]
+pub use tdb_codec::{Layout, Limits};
+#[doc(inline)]
 pub use tdb_filters::Key;
-pub use tdb_maintain::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile,
-    Problem, Stored, Vacuum, Verification, verify, verify_watched, verify_with,
-};
-pub use tdb_query::{
-    AggregateValue, Array, AsyncBatches, BatchStream, Batches, DeleteCounts, Explain, FieldPlan,
-    FragmentPlan, GroupBy, Grouped, GroupedValues, OpenOptions, Outcome, Progress, Purpose, QueryDescription,
-    Read,
-};
-pub use tdb_schema::{ArrayMetadata, ArraySchema, GroupMember, GroupVersion, ObjectType, Range};
-pub use tdb_snapshot::{
-    Event, EventKind, Found, Fragment, Group, History, State, Visited, history, object_type,
-};
-pub use tdb_storage::{
-    AsyncStorage, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter, Immediate,
-    LocalPlaces, LocalStorage, MANIFEST, Manifest, ManifestError, ManifestErrorKind, MemoryStorage,
-    OutdatedManifest, Places, Published, QueryStats, Reply, Request, Spawn, Storage, StorageLock, StoredFile,
-    Tally, WriteStorage, location_without_secrets, testing, without_secrets, write_file,
-};
-pub use tdb_write::{
-    ArrayWriter, DenseStream, Duplicates, FragmentWriter, GroupWriter, MetadataChanges, NewArray,
-    Publication, SchemaEvolution, SparseStream, Write, WriteBatch, WriteColumn, WriteOptions,
-    enumeration_file_name, is_vacant,
-};
+#[doc(inline)]
+pub use tdb_query::{Array, OpenOptions, Read};
+#[doc(inline)]
+pub use tdb_write::{ArrayWriter, Write, WriteColumn, WriteOptions};
 
 /// The README's example, compiled.
 #[cfg(doctest)]

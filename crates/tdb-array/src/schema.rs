@@ -23,15 +23,15 @@
 //!
 //! | To describe | Use |
 //! |---|---|
-//! | an array | [`ArraySchema`], [`SchemaBuilder`], [`ArrayType`], [`Layout`], [`FormatVersion`] |
+//! | an array | [`ArraySchema`], [`SchemaBuilder`], [`ArrayType`], [`Layout`](crate::Layout), [`FormatVersion`] |
 //! | its dimensions | [`Dimension`], [`Domain`], [`CurrentDomain`], [`DimensionLabel`], [`Range`] |
 //! | its attributes | [`Attribute`], [`Datatype`], [`CellValNum`], [`DataOrder`] |
 //! | how values are compressed | [`Pipeline`], [`Filter`] |
 //! | named values | [`Enumeration`], [`EnumerationName`] |
-//! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::MetadataChanges) |
+//! | key-value metadata | [`ArrayMetadata`], [`MetadataValue`], [`MetadataChanges`](crate::write::MetadataChanges) |
 //!
 //! An [`Enumeration`] is stored in a separate file:
-//! [`enumeration_file_name`](crate::enumeration_file_name) makes a name for it, and
+//! [`enumeration_file_name`] makes a name for it, and
 //! [`WriteOptions::enumeration`](crate::WriteOptions::enumeration) adds its values to the new
 //! array.
 //!
@@ -40,7 +40,7 @@
 
 #[doc(inline)]
 pub use tdb_codec::{
-    ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, FormatVersion, Gate, Layout, Native, Physical,
+    ArrayType, CellValNum, DataOrder, Datatype, DatatypeClass, FormatVersion, Gate, Native, Physical,
     PhysicalVisitor, UnsupportedVersion,
 };
 #[doc(inline)]
@@ -50,3 +50,5 @@ pub use tdb_schema::{
     ArrayMetadata, ArraySchema, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration,
     EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder, SchemaProblem,
 };
+#[doc(inline)]
+pub use tdb_write::enumeration_file_name;

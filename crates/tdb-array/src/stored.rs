@@ -1,9 +1,9 @@
 //! The contents of the files of an array, in the form in which the format stores them.
 //!
 //! Few programs need these types. [`ArrayWriter::delete`](crate::ArrayWriter::delete) takes a
-//! [`Condition`], which [`QueryCondition::to_stored`](crate::QueryCondition::to_stored) makes.
-//! [`Fragment::footer`](crate::Fragment::footer) returns a [`Footer`], which contains the basic
-//! metadata of a fragment.
+//! [`Condition`], which [`QueryCondition::to_stored`](crate::query::QueryCondition::to_stored)
+//! makes. [`Fragment::footer`] returns a [`Footer`], which contains the basic metadata of a
+//! fragment.
 //!
 //! ```
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
@@ -21,3 +21,5 @@
 pub use tdb_fragment::{
     Comparison, Condition, Footer, Junction, OptionalSection, Section, SectionOffsets, Slots,
 };
+#[doc(inline)]
+pub use tdb_snapshot::Fragment;

@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use tdb_array::{
-    Aggregate, ArraySchema, ArrayType, CellValNum, Datatype, Durability, Layout, MemoryBudget, OpenOptions,
-    WriteColumn, WriteOptions,
-};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::Durability;
+use tdb_array::{Layout, MemoryBudget, OpenOptions, WriteColumn, WriteOptions};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{Attribute, Dimension, Domain};
 

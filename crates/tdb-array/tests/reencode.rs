@@ -15,7 +15,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use tdb_array::{Array, Fragment, Key, OpenOptions};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, Key, OpenOptions};
 use tdb_codec::{Budget, Datatype, Gate, Limits, Reader};
 use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_fragment::{DataFile, DataFilePart, LegacyMetadata, Section, parse_u64_list};

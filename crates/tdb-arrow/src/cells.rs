@@ -13,8 +13,8 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::DataType;
-use tdb_array::schema::Field;
-use tdb_array::{CellValNum, Datatype, WriteColumn};
+use tdb_array::WriteColumn;
+use tdb_array::schema::{CellValNum, Datatype, Field};
 
 use crate::error::{Error, Result};
 use crate::options::Options;

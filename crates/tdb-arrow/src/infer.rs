@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
-use tdb_array::schema::{Attribute, Dimension, Enumeration, EnumerationName};
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::schema::{
+    ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Enumeration, EnumerationName,
+};
 
 use crate::cells::{FieldCells, Target};
 use crate::error::{Error, Result};
@@ -184,7 +185,7 @@ fn holds(attribute: &Attribute, field: &Field) -> bool {
 fn with_enumerations(mut schema: ArraySchema) -> Result<ArraySchema> {
     for name in schema.attributes.iter().filter_map(|attribute| attribute.enumeration.clone()) {
         if schema.enumerations.iter().all(|known| known.name != name) {
-            let file_name = tdb_array::enumeration_file_name().map_err(tdb_array::Error::from)?;
+            let file_name = tdb_array::schema::enumeration_file_name().map_err(tdb_array::Error::from)?;
             schema.enumerations.push(EnumerationName { name, file_name });
         }
     }

@@ -2,7 +2,7 @@
 
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer};
 use arrow_schema::DataType;
-use tdb_array::{CellValNum, Datatype};
+use tdb_array::schema::{CellValNum, Datatype};
 
 use crate::options::Options;
 use crate::types;

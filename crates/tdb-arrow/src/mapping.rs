@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use tdb_array::schema::{Enumeration, FieldKind};
-use tdb_array::{Array, ArraySchema, CellValNum, Cells, Datatype};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype, Enumeration, FieldKind};
+use tdb_array::{Array, Cells};
 
 pub use self::from_arrow::ArrowCells;
 pub use self::to_arrow::BATCH_ROWS;

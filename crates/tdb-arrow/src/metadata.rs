@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use tdb_array::schema::Enumeration;
-use tdb_array::{ArraySchema, CellValNum, Datatype};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype, Enumeration};
 
 use crate::error::{Error, Result};
 

@@ -2,7 +2,8 @@
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, SchemaRef};
-use tdb_array::{Array, Batches, Cells, Read};
+use tdb_array::query::Batches;
+use tdb_array::{Array, Cells, Read};
 
 use crate::error::Result;
 use crate::mapping::Mapping;

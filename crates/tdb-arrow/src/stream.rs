@@ -6,7 +6,8 @@ use core::task::{Context, Poll};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use futures_core::Stream;
-use tdb_array::{Array, AsyncBatches, Cells, Read};
+use tdb_array::query::AsyncBatches;
+use tdb_array::{Array, Cells, Read};
 
 use crate::error::Result;
 use crate::mapping::{self, Mapping};

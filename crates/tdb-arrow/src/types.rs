@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
-use tdb_array::{CellValNum, Datatype};
+use tdb_array::schema::{CellValNum, Datatype};
 
 use crate::options::{Booleans, Chars, Days, Offsets, Options, Text};
 

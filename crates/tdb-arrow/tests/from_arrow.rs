@@ -13,8 +13,8 @@ use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
 use common::{sparse, written};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, Layout};
+use tdb_array::Layout;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_arrow::types::{arrow_rows, rows};
 use tdb_arrow::{
     Days, Enumerations, Error, Mapping, Offsets, Options, SchemaOptions, enumerations_of, schema_of,

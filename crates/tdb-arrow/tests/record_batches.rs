@@ -14,8 +14,8 @@ use arrow_array::{
 };
 use arrow_schema::DataType;
 use common::{sparse, written};
-use tdb_array::schema::{Attribute, Filter, Pipeline};
-use tdb_array::{Array, CellValNum, Cells, Datatype, Layout};
+use tdb_array::schema::{Attribute, CellValNum, Datatype, Filter, Pipeline};
+use tdb_array::{Array, Cells, Layout};
 use tdb_arrow::{BATCH_ROWS, Error, Mapping, Offsets, Options, Text};
 
 /// More rows than two batches have.

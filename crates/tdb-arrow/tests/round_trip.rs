@@ -9,8 +9,9 @@ use std::collections::BTreeMap;
 use arrow_array::{Array as _, RecordBatch};
 use arrow_buffer::Buffer;
 use common::{assert_same, fixtures, open, whole};
-use tdb_array::schema::{Filter, FormatVersion};
-use tdb_array::{Array, ArraySchema, ArrayType, Cells, Layout, MemoryStorage, OpenOptions, WriteOptions};
+use tdb_array::schema::{ArraySchema, ArrayType, Filter, FormatVersion};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Cells, Layout, OpenOptions, WriteOptions};
 use tdb_arrow::{Error, Mapping, Options, SchemaOptions, Text, enumerations_of, schema_of};
 
 /// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
@@ -36,7 +37,7 @@ struct Copies {
 fn to_arrow(mapping: &Mapping, cells: Cells, id: &str, copies: &mut Copies) -> Result<RecordBatch, Error> {
     let before = addresses(&cells);
     let bools: Vec<bool> =
-        cells.columns().iter().map(|column| column.datatype == tdb_array::Datatype::Bool).collect();
+        cells.columns().iter().map(|column| column.datatype == tdb_array::schema::Datatype::Bool).collect();
     let batch = mapping.record_batch(cells)?;
     for (((values, offsets), column), is_bool) in before.into_iter().zip(batch.columns()).zip(bools) {
         let data = column.to_data();
@@ -74,7 +75,7 @@ fn from_arrow(mapping: &Mapping, batch: &RecordBatch, id: &str, copies: &mut Cop
         let own: Vec<*const u8> = buffers.map(Buffer::as_ptr).collect();
         let is_list = matches!(data.data_type(), arrow_schema::DataType::LargeList(_));
         let is_bool =
-            mapping.array_schema().field(field.name()).unwrap().datatype == tdb_array::Datatype::Bool;
+            mapping.array_schema().field(field.name()).unwrap().datatype == tdb_array::schema::Datatype::Bool;
         let offsets = given.offsets().map(|offsets| (offsets.as_ptr().cast::<u8>(), is_list));
         for (address, may_be_copied) in offsets.into_iter().chain([(given.values().as_ptr(), is_bool)]) {
             let kept = own.contains(&address);

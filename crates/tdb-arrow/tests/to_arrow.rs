@@ -8,8 +8,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array as _, LargeBinaryArray, RecordBatch, RecordBatchReader, UInt8Array};
 use arrow_schema::{ArrowError, DataType};
 use common::{fixture, sparse, written};
-use tdb_array::schema::Attribute;
-use tdb_array::{CellValNum, Cells, Column, Datatype, Layout, MemoryBudget};
+use tdb_array::schema::{Attribute, CellValNum, Datatype};
+use tdb_array::{Cells, Column, Layout, MemoryBudget};
 use tdb_arrow::{Booleans, Chars, Days, Error, Mapping, Offsets, Options, Text, batches};
 
 fn is_sent<T: Send>(_: &T) {}
@@ -130,7 +130,7 @@ fn large_results_are_not_copied_either_and_live_as_long_as_their_arrays() {
         .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
         .build()
         .unwrap();
-    let storage = tdb_array::MemoryStorage::default();
+    let storage = tdb_array::storage::MemoryStorage::default();
     tdb_array::WriteOptions::new().create_storage(&storage, &schema).unwrap();
     let writer = tdb_array::WriteOptions::new().open_storage(storage.clone()).unwrap();
     let values: Vec<i32> = (0..count).collect();
@@ -151,7 +151,7 @@ fn large_results_are_not_copied_either_and_live_as_long_as_their_arrays() {
 fn a_stream_has_the_batches_of_the_reader() {
     use core::pin::pin;
     use core::task::{Context, Poll, Waker};
-    use tdb_array::Stream;
+    use tdb_array::query::Stream;
 
     fn wait<T>(future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);

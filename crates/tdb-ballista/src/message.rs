@@ -6,7 +6,7 @@ use datafusion::common::plan_err;
 use datafusion_proto::protobuf;
 use prost::Message;
 use std::sync::Arc;
-use tdb_array::QueryDescription;
+use tdb_array::query::QueryDescription;
 use tdb_arrow::Options;
 use tdb_datafusion::datafusion;
 use tdb_datafusion::{Result, ScanDescription, SortedColumn, TableDescription};

@@ -146,7 +146,7 @@ fn schema_of_parts() -> SchemaRef {
 }
 
 /// The partitions that a table describes.
-fn described(table: &Arc<dyn ExecutionPlan>) -> Result<Vec<tdb_array::QueryDescription>> {
+fn described(table: &Arc<dyn ExecutionPlan>) -> Result<Vec<tdb_array::query::QueryDescription>> {
     let source = table.downcast_ref::<DataSourceExec>().map(|scan| scan.data_source().as_ref());
     let source =
         source.and_then(|source| (source as &dyn core::any::Any).downcast_ref::<MemorySourceConfig>());

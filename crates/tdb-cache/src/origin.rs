@@ -15,7 +15,7 @@ pub(crate) type Hash = [u8; 32];
 /// the bucket, the folder, and whose credentials are used. Only its SHA-256 is stored.
 ///
 /// ```
-/// use tdb_array::Origin;
+/// use tdb_array::cache::Origin;
 ///
 /// assert_ne!(Origin::of(["https://host", "bucket", "a/b"]), Origin::of(["https://host", "bucket/a", "b"]));
 /// ```

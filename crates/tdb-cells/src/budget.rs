@@ -19,7 +19,7 @@ use thiserror::Error as ThisError;
 /// assert_eq!(budget, MemoryBudget::from_bytes(2 << 30));
 /// assert_eq!("500 MB".parse::<MemoryBudget>()?.to_string(), "500 MB");
 /// assert!("many".parse::<MemoryBudget>().is_err());
-/// # Ok::<(), tdb_array::MemoryBudgetError>(())
+/// # Ok::<(), tdb_array::error::MemoryBudgetError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryBudget(u64);

@@ -13,7 +13,7 @@ use tdb_codec::Buffer;
 /// of 2 MiB.
 ///
 /// ```
-/// tdb_array::retain_buffers(64 << 20);
+/// tdb_array::query::retain_buffers(64 << 20);
 /// ```
 pub fn retain_buffers(bytes: usize) {
     pages::keep(bytes);

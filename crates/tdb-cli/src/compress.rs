@@ -2,7 +2,7 @@
 //! them.
 
 use clap::ValueEnum;
-use tdb_array::{ArraySchema, ArrayType};
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype, DatatypeClass, FormatVersion, Gate, to_u64, to_usize};
 use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_schema::{Field, FieldKind};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tdb_array::{ConditionError, QueryError};
+use tdb_array::error::{ConditionError, QueryError};
 
 use crate::failure::{Failure, hint_of_condition};
 

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{
-    Array, ArraySchema, ArrayType, Error, MemoryBudget, MetadataChanges, NewArray, QueryError, WriteError,
-    WriteOptions, WriteStorage,
-};
+use tdb_array::error::{QueryError, WriteError};
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::storage::WriteStorage;
+use tdb_array::write::{MetadataChanges, NewArray};
+use tdb_array::{Array, Error, MemoryBudget, WriteOptions};
 use tdb_codec::FormatVersion;
 use tdb_filters::Pipeline;
 use tdb_schema::{MetadataValue, OLD_ANONYMOUS};

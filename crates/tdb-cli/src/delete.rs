@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{DeleteCounts, OpenOptions, TimeWindow};
+use tdb_array::query::DeleteCounts;
+use tdb_array::{OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{Array, CellValNum, OpenOptions, SchemaEvolution, TimeWindow};
+use tdb_array::schema::CellValNum;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, OpenOptions, TimeWindow};
 use tdb_schema::{Attribute, Dimension, Range};
 use tdb_text::parse::parse_value;
 use tdb_text::schema;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::{Value, json};
-use tdb_array::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
+use tdb_array::query::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose, QueryStats};
 use tdb_text::report::{explain_json, purpose};
 
 use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs};

@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use tdb_array::{
+use tdb_array::error::{
     AggregateError, ConditionError, ConditionErrorKind, InternalError, QueryError, WriteError,
-    without_secrets,
 };
+use tdb_array::storage::without_secrets;
 use tdb_text::suggest::hint;
 
 use crate::suggest::hint_of_place;

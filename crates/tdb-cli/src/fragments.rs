@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{ArraySchema, Event, EventKind, History, Range, history};
+use tdb_array::history::{Event, EventKind, History, history};
+use tdb_array::schema::{ArraySchema, Range};
 use tdb_text::calendar::span_text;
 use tdb_text::report::event_json;
 use tdb_text::value::{coordinate_json, interval_text};

@@ -4,7 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tdb_array::{Found, Group, GroupVersion, ObjectType, Visited, location_without_secrets, without_secrets};
+use tdb_array::group::{Found, Group, GroupVersion, ObjectType, Visited};
+use tdb_array::storage::{location_without_secrets, without_secrets};
 use tdb_schema::ArrayMetadata;
 
 use self::change::GroupChange;
@@ -84,7 +85,7 @@ fn open(args: &GroupArgs, stores: &Stores, path: &Path) -> Result<Group> {
 
 /// The group's own members, not those of member groups.
 fn direct(group: &Group) -> Vec<Visited> {
-    let visit = |member: &tdb_array::GroupMember| Visited {
+    let visit = |member: &tdb_array::group::GroupMember| Visited {
         depth: 1,
         member: member.clone(),
         location: group.location_of(member),

@@ -30,7 +30,7 @@ mod write;
 
 use std::io::Write;
 
-use tdb_array::is_vacant;
+use tdb_array::write::is_vacant;
 
 pub(crate) use self::args::ImportArgs;
 use crate::failure::Result;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args as Group;
-use tdb_array::{Array, OpenOptions, WriteStorage};
+use tdb_array::storage::WriteStorage;
+use tdb_array::{Array, OpenOptions};
 use tdb_schema::{ArrayMetadata, Enumeration};
 
 use crate::args::{KeyArgs, WindowArgs};

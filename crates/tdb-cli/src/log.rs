@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{ArraySchema, Event, EventKind, History, State, history};
+use tdb_array::history::{Event, EventKind, History, State, history};
+use tdb_array::schema::ArraySchema;
 use tdb_text::calendar::span_text;
 use tdb_text::condition;
 use tdb_text::report::{about, event_json};

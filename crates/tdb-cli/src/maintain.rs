@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args as Group, ValueEnum};
 use serde_json::{Value, json};
-use tdb_array::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, MemoryBudget, MemoryBudgetError,
-    ObjectType, Stored, Vacuum, object_type,
+use tdb_array::MemoryBudget;
+use tdb_array::error::MemoryBudgetError;
+use tdb_array::group::{ObjectType, object_type};
+use tdb_array::maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, Stored, Vacuum,
 };
 use tdb_text::report::steps_json;
 

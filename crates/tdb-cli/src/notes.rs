@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use tdb_array::{Operand, QueryCondition};
+use tdb_array::query::{Operand, QueryCondition};
 use tdb_codec::Datatype;
 use tdb_schema::{ArraySchema, Dimension, Range};
 use tdb_text::calendar;
@@ -96,7 +96,7 @@ fn of_numbers(name: &str, datatype: Datatype, ticks: &[i64]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use tdb_array::ArrayType;
+    use tdb_array::schema::ArrayType;
     use tdb_schema::Domain;
 
     use super::*;

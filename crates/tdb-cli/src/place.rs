@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args as Group;
-use tdb_array::{Cache, MemoryBudget, Places, WriteStorage, without_secrets};
+use tdb_array::MemoryBudget;
+use tdb_array::cache::Cache;
+use tdb_array::group::Places;
+use tdb_array::storage::{WriteStorage, without_secrets};
 #[cfg(feature = "object-store")]
 use tdb_object_store::Locations;
 use tdb_text::suggest::hint;
@@ -152,7 +155,7 @@ impl Stores {
                 self.locations.storage(location).map_err(|error| Failure::Failed(error.to_string()))?
             }
             // Not UTF-8, so not a URL.
-            None => Arc::new(tdb_array::LocalStorage::new(place)),
+            None => Arc::new(tdb_array::storage::LocalStorage::new(place)),
         };
         Ok(if self.traced { Arc::new(Traced(storage)) } else { storage })
     }
@@ -210,7 +213,9 @@ pub(crate) fn absolute(place: &Path) -> Option<Cow<'_, Path>> {
 mod without {
     use std::sync::Arc;
 
-    use tdb_array::{Cache, LocalPlaces, LocalStorage, Places, Storage, WriteStorage};
+    use tdb_array::cache::Cache;
+    use tdb_array::group::{LocalPlaces, Places};
+    use tdb_array::storage::{LocalStorage, Storage, WriteStorage};
 
     #[derive(Clone, Debug)]
     pub(crate) struct Locations;

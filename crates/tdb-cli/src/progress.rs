@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args as Group;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use tdb_array::Progress;
+use tdb_array::query::Progress;
 
 use crate::thresholds::{MIN_PROGRESS_TIME, PROGRESS_TICK};
 

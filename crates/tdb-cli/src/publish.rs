@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{Found, MANIFEST, ObjectType, OpenOptions, Publication, WriteOptions, object_type};
+use tdb_array::group::{Found, ObjectType, object_type};
+use tdb_array::publish::{MANIFEST, Publication};
+use tdb_array::{OpenOptions, WriteOptions};
 
 use crate::failure::{Failure, Result, one_line};
 use crate::place::{Stores, shown};

@@ -16,7 +16,10 @@ mod spool;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use tdb_array::{Array, ArraySchema, ArrayType, Batches, Layout, MemoryBudget, QueryError, Read};
+use tdb_array::error::QueryError;
+use tdb_array::query::Batches;
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::{Array, Layout, MemoryBudget, Read};
 use tdb_codec::to_u64;
 
 use self::args::Format;

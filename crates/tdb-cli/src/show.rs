@@ -13,7 +13,9 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args as Group, ValueEnum};
-use tdb_array::{ArraySchema, ArrayType, MemoryBudget, QueryError};
+use tdb_array::MemoryBudget;
+use tdb_array::error::QueryError;
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_schema::{Field, FieldKind};
 
 pub(crate) use self::axis::BinnedAxis;

@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use clap::{ArgAction, Args as Group};
-use tdb_array::{
-    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Places, Reply, Request, Storage,
-    StorageLock, StoredFile, Tally, WriteStorage, without_secrets,
+use tdb_array::group::Places;
+use tdb_array::storage::{
+    ByteRange, Durability, Entry, FetchHints, FileVersion, FileWriter, Reply, Request, Storage, StorageLock,
+    StoredFile, Tally, WriteStorage, without_secrets,
 };
 use tracing::{Level, debug, warn};
 use tracing_subscriber::filter::Targets;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::{Value, json};
-use tdb_array::{Problem, history, verify_watched};
+use tdb_array::history::history;
+use tdb_array::maintain::{Problem, verify_watched};
 
 use crate::args::KeyArgs;
 use crate::failure::{Failure, Result, one_line};

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::{ArrayType, ArrayWriter, Layout};
+use tdb_array::schema::ArrayType;
+use tdb_array::{ArrayWriter, Layout};
 
 use self::manifest::Manifest;
 use crate::args::ChangeArgs;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use tdb_array::schema::Dimension;
-use tdb_array::{ArrayType, ArrayWriter, FragmentWriter, Layout, SparseStream};
+use tdb_array::schema::{ArrayType, Dimension};
+use tdb_array::write::{FragmentWriter, SparseStream};
+use tdb_array::{ArrayWriter, Layout};
 use tdb_arrow::Mapping;
 use tdb_arrow::metadata::KIND;
 
@@ -193,7 +194,7 @@ impl<'a> Walk<'a> {
         if dimensions.len() != subarray.ranges.len() {
             return None;
         }
-        let side = |(dimension, range): (&'a Dimension, &tdb_array::Range)| {
+        let side = |(dimension, range): (&'a Dimension, &tdb_array::schema::Range)| {
             let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
             let len = high.checked_sub(low)?.checked_add(1)?;
             Some(Side { dimension, low, len, step: 1 })

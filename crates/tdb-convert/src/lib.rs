@@ -5,7 +5,8 @@
 //!
 //! ```
 //! use std::io::Cursor;
-//! use tdb_array::{Array, MemoryStorage, OpenOptions, WriteOptions};
+//! use tdb_array::storage::MemoryStorage;
+//! use tdb_array::{Array, OpenOptions, WriteOptions};
 //! use tdb_convert::{Export, Format, NewArray, SinkOptions, Source, Subarray, append};
 //!
 //! # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use arrow_schema::Schema;
-use tdb_array::schema::{Enumeration, FormatVersion};
-use tdb_array::{Array, ArraySchema, ArrayType, Layout, Range, Read};
+use tdb_array::schema::{ArraySchema, ArrayType, Enumeration, FormatVersion, Range};
+use tdb_array::{Array, Layout, Read};
 use tdb_arrow::Error;
 
 use crate::error::Result;

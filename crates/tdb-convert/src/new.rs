@@ -3,9 +3,10 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use tdb_array::schema::{
-    Attribute, CurrentDomain, Dimension, Enumeration, Filter, FormatVersion, Pipeline, SchemaBuilder,
+    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, Filter, FormatVersion, Pipeline, Range,
+    SchemaBuilder,
 };
-use tdb_array::{ArraySchema, Layout, Range, WriteOptions};
+use tdb_array::{Layout, WriteOptions};
 use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
 
 use crate::error::Result;
@@ -173,8 +174,9 @@ pub fn dimensions<S: AsRef<str>>(arrow: &Schema, names: &[S]) -> Result<Vec<Dime
         if is_text(column.datatype, column.cell_val_num) {
             return Ok(Dimension::string(name));
         }
-        let one = column.cell_val_num == tdb_array::CellValNum::ONE;
-        let domain = wide(column.datatype).filter(|_| one && column.datatype != tdb_array::Datatype::Bool);
+        let one = column.cell_val_num == tdb_array::schema::CellValNum::ONE;
+        let domain =
+            wide(column.datatype).filter(|_| one && column.datatype != tdb_array::schema::Datatype::Bool);
         let domain = domain.ok_or_else(|| tdb_arrow::Error::Refused {
             column: name.to_owned(),
             arrow: arrow.field_with_name(name).map(|field| field.data_type().to_string()).unwrap_or_default(),

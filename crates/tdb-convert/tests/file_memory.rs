@@ -13,10 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Datatype, Durability, MemoryBudget, WriteColumn, WriteOptions,
-};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::Durability;
+use tdb_array::{Array, MemoryBudget, WriteColumn, WriteOptions};
 use tdb_arrow::Options;
 use tdb_convert::{Export, Format, NewArray, SinkOptions, Source, Subarray, append};
 

@@ -12,8 +12,9 @@ use std::sync::Arc;
 use arrow_array::{Array as _, DictionaryArray, Int8Array, Int64Array, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use common::{fixture, fixtures, open, whole, written};
-use tdb_array::schema::{Dimension, Filter, FormatVersion};
-use tdb_array::{Array, ArraySchema, Cells, Column, MemoryStorage, OpenOptions, WriteOptions};
+use tdb_array::schema::{ArraySchema, Dimension, Filter, FormatVersion};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Cells, Column, OpenOptions, WriteOptions};
 use tdb_arrow::{Enumerations, Options, SchemaOptions, Text, enumerations_of, schema_of};
 use tdb_convert::{Error, Export, Format, NewArray, Result, SinkOptions, Source, Subarray, append};
 
@@ -178,8 +179,8 @@ fn files_say_for_everyone_whether_the_values_of_an_enumeration_have_an_order() {
 fn a_part_of_a_dense_array_keeps_its_place() {
     let array = fixture("quickstart");
     let ranges = vec![
-        tdb_array::Range::new(2i32.to_le_bytes(), 3i32.to_le_bytes()),
-        tdb_array::Range::new(3i32.to_le_bytes(), 4i32.to_le_bytes()),
+        tdb_array::schema::Range::new(2i32.to_le_bytes(), 3i32.to_le_bytes()),
+        tdb_array::schema::Range::new(3i32.to_le_bytes(), 4i32.to_le_bytes()),
     ];
     let part = Subarray::new(array.schema(), ranges.clone());
     for format in Format::ALL {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use tdb_array::schema::FieldKind;
-use tdb_array::{Array, ArrayType, CellValNum, Datatype};
+use tdb_array::Array;
+use tdb_array::schema::{ArrayType, CellValNum, Datatype, FieldKind};
 use tdb_arrow::{Mapping, Options};
 
 /// How the values of a column compare in SQL and in conditions of tdb.

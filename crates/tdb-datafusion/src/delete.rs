@@ -19,7 +19,8 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan};
-use tdb_array::{QueryCondition, WriteStorage};
+use tdb_array::query::QueryCondition;
+use tdb_array::storage::WriteStorage;
 
 use crate::Result;
 use crate::error::of_array;

@@ -15,7 +15,7 @@ use datafusion::physical_expr::expressions::{
     BinaryExpr as Binary, CastExpr, Column, InListExpr, IsNotNullExpr, IsNullExpr, Literal, NotExpr,
 };
 use datafusion::physical_expr_common::physical_expr::{snapshot_generation, snapshot_physical_expr};
-use tdb_array::QueryCondition;
+use tdb_array::query::QueryCondition;
 
 use crate::pushdown::PushedFilters;
 use crate::state::TableState;

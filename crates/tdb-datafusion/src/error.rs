@@ -1,7 +1,7 @@
 //! Errors of arrays as DataFusion errors.
 
 use datafusion::error::DataFusionError;
-use tdb_array::QueryError;
+use tdb_array::error::QueryError;
 
 /// An error of an array. The original error is in the chain of sources; a memory budget that is too
 /// small becomes DataFusion's error for that.

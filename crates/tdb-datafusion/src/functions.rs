@@ -9,8 +9,10 @@ use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableP
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
 use datafusion::prelude::SessionContext;
+use tdb_array::history::history;
 use tdb_array::schema::{CellValNum, DatatypeClass, FieldKind, FormatVersion, MetadataValue, Physical};
-use tdb_array::{Fragment, WriteStorage, history};
+use tdb_array::storage::WriteStorage;
+use tdb_array::stored::Fragment;
 
 use crate::batch::{batch, counts, texts, times};
 use crate::error::of_array;

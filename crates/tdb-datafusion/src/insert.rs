@@ -14,7 +14,8 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures_util::StreamExt;
-use tdb_array::{ArraySchema, Datatype, WriteStorage};
+use tdb_array::schema::{ArraySchema, Datatype};
+use tdb_array::storage::WriteStorage;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::Result;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::plan_err;
-use tdb_array::{LocalStorage, WriteStorage};
+use tdb_array::storage::{LocalStorage, WriteStorage};
 
 use crate::Result;
 

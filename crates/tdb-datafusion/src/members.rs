@@ -6,7 +6,8 @@ use datafusion::arrow::array::{BooleanArray, RecordBatch, UInt64Array};
 use datafusion::catalog::{MemTable, TableFunctionArgs, TableFunctionImpl, TableProvider};
 use datafusion::common::{ScalarValue, plan_err};
 use datafusion::logical_expr::Expr;
-use tdb_array::{Group, GroupMember, LocalPlaces, Places, Storage, Visited, location_without_secrets};
+use tdb_array::group::{Group, GroupMember, LocalPlaces, Places, Visited};
+use tdb_array::storage::{Storage, location_without_secrets};
 
 use crate::batch::{batch, texts};
 use crate::error::of_array;

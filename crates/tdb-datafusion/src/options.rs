@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tdb_array::{Array, Key, OpenOptions, TimeWindow, WriteOptions, WriteStorage};
+use tdb_array::storage::WriteStorage;
+use tdb_array::{Array, Key, OpenOptions, TimeWindow, WriteOptions};
 use tdb_arrow::Options;
 
 /// Options for opening a table: the time, the key, and the types of its columns.

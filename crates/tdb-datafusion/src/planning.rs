@@ -7,7 +7,8 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::exec_err;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
-use tdb_array::{Explain, Outcome, Read};
+use tdb_array::Read;
+use tdb_array::query::{Explain, Outcome};
 
 use crate::Result;
 use crate::columns::Comparable;

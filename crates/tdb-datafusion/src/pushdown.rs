@@ -3,8 +3,9 @@
 
 use core::slice;
 
-use tdb_array::schema::Dimension;
-use tdb_array::{ArraySchema, QueryCondition, field};
+use tdb_array::field;
+use tdb_array::query::QueryCondition;
+use tdb_array::schema::{ArraySchema, Dimension};
 
 use datafusion::logical_expr::Expr;
 

@@ -3,8 +3,8 @@
 use core::fmt;
 use core::ops::Bound;
 
-use tdb_array::schema::Dimension;
-use tdb_array::{ArraySchema, Coordinate, Datatype, Range};
+use tdb_array::query::Coordinate;
+use tdb_array::schema::{ArraySchema, Datatype, Dimension, Range};
 
 use crate::Result;
 use crate::error::internal;

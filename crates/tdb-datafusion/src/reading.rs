@@ -9,7 +9,9 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::TaskContext;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::physical_plan::metrics::BaselineMetrics;
-use tdb_array::{Batches, Cells, Error, MemoryBudget, QueryError, Read};
+use tdb_array::error::QueryError;
+use tdb_array::query::Batches;
+use tdb_array::{Cells, Error, MemoryBudget, Read};
 use tokio::sync::mpsc::Sender;
 
 use crate::Result;

@@ -12,7 +12,9 @@ use datafusion::common::{Statistics, exec_err, plan_err};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalSortExpr};
 use datafusion::physical_plan::ExecutionPlan;
-use tdb_array::{QueryDescription, Read, without_secrets};
+use tdb_array::Read;
+use tdb_array::query::QueryDescription;
+use tdb_array::storage::without_secrets;
 use tdb_arrow::Options;
 
 use crate::error::of_array;

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::catalog::Session;
 use datafusion::common::exec_err;
-use tdb_array::{Array, WriteStorage};
+use tdb_array::Array;
+use tdb_array::storage::WriteStorage;
 use tdb_arrow::Options;
 
 use crate::Result;

@@ -4,7 +4,7 @@
 use datafusion::arrow::datatypes::{DataType, Schema, TimeUnit};
 use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
-use tdb_array::Explain;
+use tdb_array::query::Explain;
 
 use crate::Result;
 use crate::pushdown::PushedFilters;

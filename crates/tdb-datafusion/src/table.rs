@@ -13,7 +13,9 @@ use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
-use tdb_array::{Array, Error, LocalStorage, WriteStorage, is_vacant};
+use tdb_array::storage::{LocalStorage, WriteStorage};
+use tdb_array::write::is_vacant;
+use tdb_array::{Array, Error};
 use tdb_arrow::Options;
 use tokio::runtime::Handle;
 

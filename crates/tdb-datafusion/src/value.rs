@@ -2,7 +2,7 @@
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
-use tdb_array::Operand;
+use tdb_array::query::Operand;
 
 /// A value that cells are compared with. It is never a NaN.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,8 +19,9 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::datasource::MemTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use model::{COLUMNS, Cell, Cells};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_arrow::{Days, Options};
 use tdb_datafusion::{TableOptions, TdbTable, register};
 

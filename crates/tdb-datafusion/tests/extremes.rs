@@ -12,8 +12,9 @@ use std::sync::Arc;
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::{SessionConfig, SessionContext};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_datafusion::{TableOptions, register};
 
 /// A session with an array `t` of 400 cells in tiles of 5: `x` from 1, `a` which falls, `k` of four

@@ -19,8 +19,9 @@ use datafusion::datasource::MemTable;
 use datafusion::logical_expr::{Expr, Operator, binary_expr, ident, lit};
 use datafusion::physical_plan::{collect, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_datafusion::{TableOptions, TdbTable};
 
 /// A value of a column, from any of its rows, or a special floating-point value.

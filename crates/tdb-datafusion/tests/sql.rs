@@ -16,11 +16,10 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_plan::{ExecutionPlan, displayable};
 use datafusion::prelude::{SessionConfig, SessionContext};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{
-    ArraySchema, CellValNum, Datatype, MemoryStorage, Range, SchemaEvolution, WriteColumn, WriteOptions,
-    WriteStorage,
-};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Range};
+use tdb_array::storage::{MemoryStorage, WriteStorage};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_datafusion::{
     FUNCTIONS, LocalFolders, Locate, SortedColumn, TableOptions, TdbExec, TdbTable, TdbTableFactory, register,
 };

@@ -85,9 +85,10 @@ impl<'a> MaintainedObject<'a> {
 ///
 /// ```
 /// use core::ops::ControlFlow;
-/// use tdb_array::{ArraySchema, CellValNum, Consolidation, Datatype, Layout, MemoryStorage, OpenOptions, Stored};
-/// use tdb_array::{WriteColumn, WriteOptions};
-/// use tdb_array::schema::{Attribute, Dimension};
+/// use tdb_array::maintain::{Consolidation, Stored};
+/// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{Layout, OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let schema = ArraySchema::sparse()
 ///     .dimension(Dimension::new("x", 0i32..=99))

@@ -67,7 +67,8 @@ const ENUMERATIONS: &str = "__schema/__enumerations";
 /// support is reported like damage, each with its own message.
 ///
 /// ```no_run
-/// use tdb_array::{LocalStorage, verify};
+/// use tdb_array::maintain::verify;
+/// use tdb_array::storage::LocalStorage;
 ///
 /// for problem in verify(LocalStorage::new("path/to/array")).problems {
 ///     println!("{}: {}", problem.path, problem.what);

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use object_store::memory::InMemory;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{AsyncStorage, OpenOptions, WriteColumn, WriteOptions};
+use tdb_array::storage::AsyncStorage;
+use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
 use tdb_object_store::{AwaitedStorage, Locations, ObjectStorage};
 use tokio::runtime::Builder;
 use tokio::time::{Instant, interval};

@@ -19,7 +19,7 @@ use crate::url::{self, LocationError, is_url};
 ///
 /// ```
 /// use tdb_object_store::Locations;
-/// use tdb_array::Storage;
+/// use tdb_array::storage::Storage;
 ///
 /// let locations = Locations::new().option("aws_region", "eu-west-1")?.option("aws_skip_signature", "true")?;
 /// assert_eq!(locations.storage("s3://bucket/array")?.describe("x"), "s3://bucket/array/x");

@@ -31,7 +31,8 @@ use crate::writer::ObjectWriter;
 /// ```
 /// use std::sync::Arc;
 /// use object_store::memory::InMemory;
-/// use tdb_array::{ArraySchema, Storage, WriteStorage, Durability};
+/// use tdb_array::schema::ArraySchema;
+/// use tdb_array::storage::{Durability, Storage, WriteStorage};
 /// use tdb_object_store::ObjectStorage;
 ///
 /// let storage = ObjectStorage::new(Arc::new(InMemory::new()), "data/array")?;

@@ -15,11 +15,11 @@ use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
 use common::{bytes, fixtures, upload};
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Durability, Entry, Layout, OpenOptions,
-    SchemaEvolution, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
-};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::{Durability, Entry, Storage, WriteStorage};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_object_store::ObjectStorage;
 
 fn storage(store: &Arc<InMemory>, root: &str) -> ObjectStorage {

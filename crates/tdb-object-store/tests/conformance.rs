@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
-use tdb_array::testing::conformance::{check_openings, check_storage, check_write_storage};
-use tdb_array::{Bytes, Durability, WriteStorage};
+use tdb_array::storage::testing::conformance::{check_openings, check_storage, check_write_storage};
+use tdb_array::storage::{Bytes, Durability, WriteStorage};
 use tdb_object_store::ObjectStorage;
 
 fn in_memory() -> ObjectStorage {

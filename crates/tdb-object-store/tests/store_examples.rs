@@ -22,7 +22,8 @@ mod many;
 #[expect(dead_code, unreachable_pub, reason = "the program takes its URL from the command line")]
 mod stream;
 
-use tdb_array::{MemoryStorage, Storage, WriteOptions};
+use tdb_array::WriteOptions;
+use tdb_array::storage::{MemoryStorage, Storage};
 
 use common::{fixtures, upload};
 use web::{Manners, Server};
@@ -38,8 +39,10 @@ fn many_arrays_are_read_at_once_and_each_read_finds_all_cells() {
 
 #[test]
 fn a_place_without_an_array_ends_the_program_with_an_error() {
-    let nothing =
-        many::read_all(&[std::sync::Arc::new(tdb_array::Immediate::new(MemoryStorage::default()))], 1);
+    let nothing = many::read_all(
+        &[std::sync::Arc::new(tdb_array::storage::Immediate::new(MemoryStorage::default()))],
+        1,
+    );
     assert!(nothing.is_err());
 }
 

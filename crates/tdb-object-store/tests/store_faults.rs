@@ -16,11 +16,10 @@ use object_store::{
     ObjectStore, ObjectStoreExt, PutMultipartOptions, PutOptions, PutPayload, PutResult,
     Result as StoreResult,
 };
+use tdb_array::maintain::{Consolidation, Stored, Vacuum, verify};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    ArrayWriter, Consolidation, MetadataChanges, OpenOptions, Result, SchemaEvolution, Stored, TimeWindow,
-    Vacuum, WriteColumn, WriteOptions, field, verify,
-};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{ArrayWriter, OpenOptions, Result, TimeWindow, WriteColumn, WriteOptions, field};
 use tdb_object_store::ObjectStorage;
 
 /// How a request fails.

@@ -12,10 +12,10 @@ use std::io;
 use std::sync::Arc;
 
 use common::{bytes, fixtures, upload};
-use tdb_array::{
-    Array, Cache, Error, Layout, MANIFEST, Manifest, MemoryStorage, OpenOptions, OutdatedManifest, Storage,
-    WriteOptions,
-};
+use tdb_array::cache::Cache;
+use tdb_array::publish::{MANIFEST, Manifest, OutdatedManifest};
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::{Array, Error, Layout, OpenOptions, WriteOptions};
 use tdb_object_store::Locations;
 use web::{Manners, Server};
 
@@ -232,10 +232,10 @@ fn a_group_and_its_members_are_read_each_by_its_manifest() {
     let manifest = Manifest::parse(&files.read(&format!("g/{MANIFEST}")).unwrap()).unwrap();
     assert!(manifest.files().all(|(key, _)| !key.starts_with("a/")), "members have their own: {manifest:?}");
     let server = Server::start(files, Manners::default());
-    let near = tdb_array::Group::open(fixtures().join("2.30.0/group_nested")).unwrap();
+    let near = tdb_array::group::Group::open(fixtures().join("2.30.0/group_nested")).unwrap();
     let options = OpenOptions::new();
     let far = options.open_group_in(Arc::new(Locations::new()), format!("{}/g", server.url)).unwrap();
-    let found = |group: &tdb_array::Group| -> Vec<String> {
+    let found = |group: &tdb_array::group::Group| -> Vec<String> {
         let walked = group.walk().into_iter();
         walked
             .map(|visited| format!("{} {:?} {:?}", visited.depth, visited.member.name, visited.found))

@@ -82,7 +82,7 @@ impl Array {
 pub(crate) type Entry = (Vec<u8>, &'static str, usize, Vec<u8>);
 
 /// All entries of the metadata.
-fn entries(metadata: &tdb_array::ArrayMetadata) -> Vec<Entry> {
+fn entries(metadata: &tdb_array::schema::ArrayMetadata) -> Vec<Entry> {
     let entry = |(key, value): (&[u8], &tdb_array::schema::MetadataValue)| {
         (key.to_vec(), value.datatype.name(), value.count(), value.data.clone())
     };
@@ -102,8 +102,9 @@ pub(crate) fn metadata(py: Python<'_>, place: &Place, window: Option<(u64, u64)>
 /// Everything that happened to an array, as JSON.
 #[pyfunction]
 pub(crate) fn history(py: Python<'_>, place: &Place) -> PyResult<String> {
-    let found =
-        watch::run(py, || -> Result<_, Failure> { Ok(tdb_array::history(place.storage()?, place.key())?) })?;
+    let found = watch::run(py, || -> Result<_, Failure> {
+        Ok(tdb_array::history::history(place.storage()?, place.key())?)
+    })?;
     let schema = found.schema.as_deref();
     Ok(found.events.iter().map(|event| event_json(event, schema)).collect::<Value>().to_string())
 }
@@ -113,10 +114,10 @@ pub(crate) fn history(py: Python<'_>, place: &Place) -> PyResult<String> {
 pub(crate) fn object_type(py: Python<'_>, place: &Place) -> PyResult<&'static str> {
     watch::run(py, || -> Result<_, Failure> {
         let storage = place.storage()?;
-        match tdb_array::object_type(&storage) {
+        match tdb_array::group::object_type(&storage) {
             Ok(kind) => Ok(kind.name()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                Ok(tdb_array::ObjectType::Invalid.name())
+                Ok(tdb_array::group::ObjectType::Invalid.name())
             }
             Err(error) => Err(Failure::Io(place.location().to_owned(), error)),
         }

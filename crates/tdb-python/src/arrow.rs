@@ -2,8 +2,9 @@
 
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
-use tdb_array::schema::{ArraySchema, Pipeline};
-use tdb_array::{ArrayType, ArrayWriter, Duplicates};
+use tdb_array::ArrayWriter;
+use tdb_array::schema::{ArraySchema, ArrayType, Pipeline};
+use tdb_array::write::Duplicates;
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
 use tdb_arrow::arrow_schema::{ArrowError, Schema};
 use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
@@ -69,7 +70,8 @@ fn append(
     if writer.schema().array_type == ArrayType::Dense {
         let mut write = writer.write();
         for (dimension, low, high) in ranges {
-            let (low, high) = (tdb_array::Coordinate::from(low), tdb_array::Coordinate::from(high));
+            let (low, high) =
+                (tdb_array::query::Coordinate::from(low), tdb_array::query::Coordinate::from(high));
             write = write.range(dimension, low..=high);
         }
         let mut stream = write.stream(memory)?;

@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatch;
-use tdb_array::schema::Enumeration;
-use tdb_array::{CellValNum, Column};
+use tdb_array::Column;
+use tdb_array::schema::{CellValNum, Enumeration};
 use tdb_arrow::{Mapping, Options};
 
 use crate::errors::Failure;
@@ -99,7 +99,7 @@ impl Cells {
 /// Batches of a query, one after the other.
 #[pyclass(module = "tdb._tdb", frozen)]
 #[derive(Debug)]
-pub(crate) struct Batches(pub(crate) Mutex<Option<tdb_array::Batches>>);
+pub(crate) struct Batches(pub(crate) Mutex<Option<tdb_array::query::Batches>>);
 
 #[pymethods]
 impl Batches {

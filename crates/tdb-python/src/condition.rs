@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyString};
-use tdb_array::{Operand, QueryCondition, QueryError, field};
+use tdb_array::error::QueryError;
+use tdb_array::field;
+use tdb_array::query::{Operand, QueryCondition};
 
 use crate::errors::Failure;
 

@@ -1,8 +1,9 @@
 //! Changes of schemas.
 
 use pyo3::prelude::*;
+use tdb_array::TimeWindow;
 use tdb_array::schema::Range;
-use tdb_array::{SchemaEvolution, TimeWindow};
+use tdb_array::write::SchemaEvolution;
 use tdb_text::json::{Json, JsonError};
 use tdb_text::schema::{At, attribute, ends, enumeration};
 use tdb_text::value::json_cell;

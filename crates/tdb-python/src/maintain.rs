@@ -4,10 +4,11 @@ use core::ops::ControlFlow;
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tdb_array::{
-    Consolidation, MANIFEST, MaintainedObject, MaintenancePlan, MaintenanceProgress, ObjectType, Stored,
-    Vacuum,
+use tdb_array::group::ObjectType;
+use tdb_array::maintain::{
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, Stored, Vacuum,
 };
+use tdb_array::publish::MANIFEST;
 use tdb_text::report::steps_json;
 
 use crate::errors::Failure;
@@ -119,10 +120,10 @@ pub(crate) fn publish(py: Python<'_>, place: &Place) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn verify(py: Python<'_>, place: &Place) -> PyResult<String> {
     let found = watch::run(py, || -> Result<_, Failure> {
-        Ok(tdb_array::verify_with(place.storage()?, place.key()))
+        Ok(tdb_array::maintain::verify_with(place.storage()?, place.key()))
     })?;
-    let problem = |problem: &tdb_array::Problem| json!({"file": problem.path, "offset": problem.offset, "what": problem.what});
-    let list = |list: &[tdb_array::Problem]| list.iter().map(problem).collect::<Value>();
+    let problem = |problem: &tdb_array::maintain::Problem| json!({"file": problem.path, "offset": problem.offset, "what": problem.what});
+    let list = |list: &[tdb_array::maintain::Problem]| list.iter().map(problem).collect::<Value>();
     Ok(json!({
         "problems": list(&found.problems),
         "notes": list(&found.notes),

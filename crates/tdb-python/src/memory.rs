@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tdb_array::Buffer;
+use tdb_array::query::Buffer;
 
 /// Bytes that were made for Python. numpy makes an array of this object that refers to the memory
 /// and keeps the object.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use tdb_array::{Key, OpenOptions, Places, TimeWindow, WriteOptions, WriteStorage};
+use tdb_array::group::Places;
+use tdb_array::storage::WriteStorage;
+use tdb_array::{Key, OpenOptions, TimeWindow, WriteOptions};
 use tdb_object_store::Locations;
 
 use crate::errors::Failure;
@@ -128,6 +130,6 @@ impl Place {
     }
 
     fn __repr__(&self) -> String {
-        format!("Place({:?})", tdb_array::without_secrets(&self.uri))
+        format!("Place({:?})", tdb_array::storage::without_secrets(&self.uri))
     }
 }

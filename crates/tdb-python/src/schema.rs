@@ -2,8 +2,8 @@
 
 use pyo3::prelude::*;
 use serde_json::json;
-use tdb_array::schema::ArraySchema;
-use tdb_array::{CellValNum, WriteOptions};
+use tdb_array::WriteOptions;
+use tdb_array::schema::{ArraySchema, CellValNum};
 use tdb_text::json::Json;
 use tdb_text::schema::{At, Described, parse, to_json};
 

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use tdb_array::Coordinate;
+use tdb_array::query::Coordinate;
 
 use crate::errors::Failure;
 

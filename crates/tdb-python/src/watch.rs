@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use pyo3::prelude::*;
-use tdb_array::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally};
+use tdb_array::storage::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally};
 
 use crate::errors::Failure;
 

@@ -63,7 +63,8 @@ impl Array {
     /// several times.
     ///
     /// ```
-    /// use tdb_array::{Immediate, LocalStorage, OpenOptions};
+    /// use tdb_array::storage::{Immediate, LocalStorage};
+    /// use tdb_array::OpenOptions;
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
     /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;

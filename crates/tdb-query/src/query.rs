@@ -256,7 +256,8 @@ impl Read {
     /// Fields and order of the query do not matter. A cell in several ranges counts once.
     ///
     /// ```
-    /// use tdb_array::{Aggregate, Array};
+    /// use tdb_array::query::Aggregate;
+    /// use tdb_array::Array;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
     /// let array = Array::open(path)?;
@@ -325,8 +326,9 @@ impl Read {
     /// store every string stay as they are.
     ///
     /// ```
-    /// use tdb_array::schema::{Dimension, Filter, Pipeline};
-    /// use tdb_array::{ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
+    /// use tdb_array::schema::{ArraySchema, Dimension, Filter, Pipeline};
+    /// use tdb_array::storage::MemoryStorage;
+    /// use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
     ///
     /// let runs = Pipeline::new(vec![Filter::Rle { level: 0 }]);
     /// let gene = Dimension::string("gene").with_filters(runs);

@@ -22,7 +22,7 @@ pub use walk::{Found, Visited};
 /// metadata.
 ///
 /// ```no_run
-/// use tdb_array::Group;
+/// use tdb_array::group::Group;
 ///
 /// let group = Group::open("path/to/group")?;
 /// for member in group.members() {

@@ -31,7 +31,8 @@ pub use event::{Event, EventKind, History, State};
 /// cannot be read is in the list with its error.
 ///
 /// ```
-/// use tdb_array::{EventKind, LocalStorage, history};
+/// use tdb_array::history::{EventKind, history};
+/// use tdb_array::storage::LocalStorage;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 /// let events = history(LocalStorage::new(path), None)?.events;

@@ -14,7 +14,7 @@ use crate::{
 /// Files in memory, by key. Clones share their files, like two openings of the same folder.
 ///
 /// ```
-/// use tdb_array::{MemoryStorage, Storage};
+/// use tdb_array::storage::{MemoryStorage, Storage};
 ///
 /// let storage = MemoryStorage::new([("__meta/x", &b"abc"[..])]);
 /// assert_eq!(storage.list("")?[0].name, "__meta");

@@ -1,6 +1,7 @@
 //! Conditions as people write them, and stored ones in words.
 
-use tdb_array::{ConditionError, Operand, QueryCondition};
+use tdb_array::error::ConditionError;
+use tdb_array::query::{Operand, QueryCondition};
 use tdb_codec::CellValNum;
 use tdb_fragment::{Comparison, Condition, Junction};
 use tdb_schema::{ArraySchema, Field};

@@ -1,10 +1,11 @@
 //! Reports on arrays and queries, as JSON.
 
 use serde_json::{Map, Value, json};
-use tdb_array::{
-    ArrayMetadata, ArraySchema, ArrayType, Event, EventKind, Explain, FieldPlan, Fragment, FragmentPlan,
-    MaintenancePlan, MaintenanceStep, Outcome, PlannedFile, Purpose, State,
-};
+use tdb_array::history::{Event, EventKind, State};
+use tdb_array::maintain::{MaintenancePlan, MaintenanceStep, PlannedFile};
+use tdb_array::query::{Explain, FieldPlan, FragmentPlan, Outcome, Purpose};
+use tdb_array::schema::{ArrayMetadata, ArraySchema, ArrayType};
+use tdb_array::stored::Fragment;
 use tdb_codec::{CellValNum, FormatVersion};
 use tdb_schema::MetadataValue;
 

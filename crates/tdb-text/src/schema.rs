@@ -316,7 +316,7 @@ pub fn enumeration(at: &At<'_>) -> Result<Enumeration> {
     let count = cell_val_num(at, usual)?;
     let values = at.list("values")?;
     let values = values.iter().map(|value| cell(value, datatype, count)).collect::<Result<Vec<_>>>()?;
-    let file_name = tdb_array::enumeration_file_name().map_err(|error| at.error(error))?;
+    let file_name = tdb_array::schema::enumeration_file_name().map_err(|error| at.error(error))?;
     let name = at.need("name")?.text()?;
     let mut enumeration =
         Enumeration::new(name, file_name, datatype, count, values).map_err(|error| at.error(error))?;

@@ -1,6 +1,7 @@
 //! Encodes cells as bytes; the layout is on the crate's front page.
 
-use tdb_array::{CellValNum, Cells, Column};
+use tdb_array::schema::CellValNum;
+use tdb_array::{Cells, Column};
 use tdb_codec::{Writer, to_u64};
 
 /// The bytes of a result.

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use tdb_array::{Key, Layout, MemoryStorage, OpenOptions, TimeWindow};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Key, Layout, OpenOptions, TimeWindow};
 
 use crate::encode;
 

@@ -19,7 +19,8 @@ const WHAT: &str = "writing metadata";
 /// last change counts.
 ///
 /// ```
-/// use tdb_array::{Datatype, MetadataChanges};
+/// use tdb_array::schema::Datatype;
+/// use tdb_array::write::MetadataChanges;
 ///
 /// let changes = MetadataChanges::new()
 ///     .put_text("units", "kelvin")

@@ -17,8 +17,9 @@ use crate::{Error, OrInternal, Result, WriteError, parallel};
 /// array; if the stream is dropped before, what was written is removed again.
 ///
 /// ```
-/// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_array::schema::{Attribute, Dimension};
+/// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let schema = ArraySchema::dense()
 ///     .dimension(Dimension::new("row", 0i32..=5).with_tile(2i32))

@@ -30,8 +30,10 @@ const WHAT: &str = "schema evolution";
 /// reads as its fill value, and an attribute that is dropped still exists at earlier times.
 ///
 /// ```
-/// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteOptions};
-/// use tdb_array::schema::{Attribute, Dimension};
+/// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::write::SchemaEvolution;
+/// use tdb_array::{OpenOptions, WriteOptions};
 ///
 /// let schema = ArraySchema::sparse()
 ///     .dimension(Dimension::new("x", 0i32..=99))
@@ -122,8 +124,10 @@ impl SchemaEvolution {
     /// array has everything already.
     ///
     /// ```
-    /// use tdb_array::{ArraySchema, MemoryStorage, Range, SchemaEvolution, WriteOptions};
-    /// use tdb_array::schema::Dimension;
+    /// use tdb_array::schema::{ArraySchema, Dimension, Range};
+    /// use tdb_array::storage::MemoryStorage;
+    /// use tdb_array::write::SchemaEvolution;
+    /// use tdb_array::WriteOptions;
     ///
     /// let range = |high: i32| Range::new(0i32.to_le_bytes(), high.to_le_bytes());
     /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).current_domain(vec![range(9)]).build()?;

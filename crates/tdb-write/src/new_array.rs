@@ -21,8 +21,9 @@ use crate::{Result, WriteError};
 /// It holds the lock of its folder, so no other process creates an array there in the meantime.
 ///
 /// ```
-/// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_array::schema::Dimension;
+/// use tdb_array::schema::{ArraySchema, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).build()?;
 /// let storage = MemoryStorage::default();

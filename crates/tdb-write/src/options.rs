@@ -21,9 +21,9 @@ pub(crate) struct WriteTime {
 /// Options for creating and writing arrays.
 ///
 /// ```
-/// use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout, MemoryStorage, OpenOptions};
-/// use tdb_array::{WriteColumn, WriteOptions};
-/// use tdb_array::schema::{Attribute, Dimension, Domain};
+/// use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Domain};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{Layout, OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 8i32.to_le_bytes());
 /// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_extent(4i32.to_le_bytes())]))
@@ -129,8 +129,9 @@ impl WriteOptions {
     /// and files that the next creation removes. Groups are not replaced.
     ///
     /// ```
-    /// use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteOptions};
-    /// use tdb_array::schema::Dimension;
+    /// use tdb_array::schema::{ArraySchema, Dimension};
+    /// use tdb_array::storage::MemoryStorage;
+    /// use tdb_array::{Array, OpenOptions, WriteOptions};
     ///
     /// let schema = |name: &str| ArraySchema::sparse().dimension(Dimension::new(name, 0i32..=99)).build();
     /// let storage = MemoryStorage::default();

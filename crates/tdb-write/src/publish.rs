@@ -67,8 +67,10 @@ impl WriteOptions {
     /// has its own manifest.
     ///
     /// ```
-    /// use tdb_array::{ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, Published, WriteOptions};
-    /// use tdb_array::schema::{Attribute, Dimension};
+    /// use tdb_array::publish::Published;
+    /// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+    /// use tdb_array::storage::MemoryStorage;
+    /// use tdb_array::{OpenOptions, WriteOptions};
     ///
     /// let schema = ArraySchema::dense()
     ///     .dimension(Dimension::new("x", 1i32..=4))

@@ -22,8 +22,9 @@ pub(super) const fn planned(memory: usize) -> usize {
 /// array at once; if the stream is dropped before, they are removed again.
 ///
 /// ```
-/// use tdb_array::{Array, ArraySchema, Datatype, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
-/// use tdb_array::schema::Dimension;
+/// use tdb_array::schema::{ArraySchema, Datatype, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).build()?;
 /// let storage = MemoryStorage::default();

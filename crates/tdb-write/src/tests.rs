@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tdb_array::{Array, OpenOptions, verify_with};
+use tdb_array::maintain::verify_with;
+use tdb_array::{Array, OpenOptions};
 use tdb_codec::{ArrayType, CellValNum, Datatype, FormatVersion, Layout};
 use tdb_filters::{Filter, Key, Pipeline};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use tdb_array::{
-    Aggregate, Layout, MemoryStorage, OpenOptions, QueryCondition, QueryDescription, TimeWindow, history,
-    verify,
-};
+use tdb_array::history::history;
+use tdb_array::maintain::verify;
+use tdb_array::query::{Aggregate, QueryCondition, QueryDescription};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Layout, OpenOptions, TimeWindow};
 use tdb_codec::Limits;
 
 use crate::input::unpack_files;

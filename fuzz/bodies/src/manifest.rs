@@ -1,6 +1,6 @@
 //! What is published.
 
-use tdb_array::Manifest;
+use tdb_array::publish::Manifest;
 
 use crate::assert_same;
 

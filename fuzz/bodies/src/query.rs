@@ -1,9 +1,8 @@
 //! Queries made of a few bytes.
 
-use tdb_array::{
-    Aggregate, AggregateValue, Array, ArraySchema, ArrayType, Cells, Datatype, Error, GroupedValues, Layout,
-    MemoryBudget, Operand, QueryCondition, QueryDescription, Range, Read, Result, field,
-};
+use tdb_array::query::{Aggregate, AggregateValue, GroupedValues, Operand, QueryCondition, QueryDescription};
+use tdb_array::schema::{ArraySchema, ArrayType, Datatype, Range};
+use tdb_array::{Array, Cells, Error, Layout, MemoryBudget, Read, Result, field};
 use tdb_codec::to_u64;
 use tdb_schema::{Dimension, DimensionLabel};
 

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tdb_array::{Array, Cells, Layout, OpenOptions, Storage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_array::storage::{Storage, WriteStorage};
+use tdb_array::{Array, Cells, Layout, OpenOptions, WriteColumn, WriteOptions};
 use tdb_object_store::object_store::ObjectStoreExt;
 use tdb_object_store::{Locations, ObjectStorage, REQUESTS, open};
 

@@ -35,7 +35,8 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Aggregate, Array, Cells, Column, Coordinate, Layout, OpenOptions, QueryCondition, Read};
+use tdb_array::query::{Aggregate, Coordinate, QueryCondition};
+use tdb_array::{Array, Cells, Column, Layout, OpenOptions, Read};
 use tdb_arrow::arrow_array;
 
 use self::digest::Digest;

@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tdb_array::{Array, Fragment, OpenOptions};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, OpenOptions};
 use tdb_codec::{Budget, Buffer, CellValNum, Datatype, Reader};
 use tdb_filters::{Decoder, Encoder, Pipeline, Scratch, TileContext};
 use tdb_fragment::{DataFile, DataFilePart};

@@ -17,10 +17,10 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use tdb_array::{
-    ArraySchema, ArrayType, ArrayWriter, CellValNum, Consolidation, Datatype, Durability, Stored, WriteColumn,
-    WriteOptions,
-};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::Durability;
+use tdb_array::{ArrayWriter, WriteColumn, WriteOptions};
 use tdb_filters::{ByteWidth, Filter, Pipeline, ScaleFloat};
 use tdb_schema::{Attribute, Dimension, Domain};
 

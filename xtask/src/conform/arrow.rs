@@ -18,7 +18,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Array, ArrayType, Key, Layout, OpenOptions};
+use tdb_array::schema::ArrayType;
+use tdb_array::{Array, Key, Layout, OpenOptions};
 
 use self::command::Tdb;
 use self::copy::{Part, copy};

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
-use tdb_array::Group;
+use tdb_array::group::Group;
 
 use super::expected;
 use super::form::{base64, list, text};

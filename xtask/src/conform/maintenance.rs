@@ -297,7 +297,7 @@ fn look(case: &Case, path: &Path, window: Option<TimeWindow>) -> Result<Vec<Stri
             cells.columns().iter().filter(counts).map(show).collect::<Vec<_>>().join(" ")
         })
         .collect();
-    if array.schema().array_type == tdb_array::ArrayType::Sparse {
+    if array.schema().array_type == tdb_array::schema::ArrayType::Sparse {
         rows.sort();
     }
     rows.extend(array.metadata()?.iter().map(|(key, value)| format!("{key:?} {value:?}")));

@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tdb_array::{Array, LocalStorage, MANIFEST, OpenOptions, Published, Storage, TimeWindow, WriteOptions};
+use tdb_array::publish::{MANIFEST, Published};
+use tdb_array::storage::{LocalStorage, Storage};
+use tdb_array::{Array, OpenOptions, TimeWindow, WriteOptions};
 
 use super::form::text;
 use crate::peer::{self, READER, python, repository_root};

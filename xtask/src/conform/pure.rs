@@ -9,7 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use tdb_array::{Array, ArrayType, Column, Layout, OpenOptions};
+use tdb_array::schema::ArrayType;
+use tdb_array::{Array, Column, Layout, OpenOptions};
 use tdb_codec::{Datatype, Gate};
 
 use super::expected;

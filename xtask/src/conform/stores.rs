@@ -16,7 +16,8 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tdb_array::{Array, Cache, Cells, Layout, OpenOptions, TimeWindow};
+use tdb_array::cache::Cache;
+use tdb_array::{Array, Cells, Layout, OpenOptions, TimeWindow};
 use tdb_object_store::Locations;
 
 use super::form::text;

@@ -29,7 +29,7 @@ mod told;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use tdb_array::ArrayType;
+use tdb_array::schema::ArrayType;
 use tdb_codec::{FormatVersion, to_u64};
 
 use self::bench::Case;

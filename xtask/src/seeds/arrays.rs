@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use tdb_array::{Array, Fragment, Layout, TimeWindow, field};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, Layout, TimeWindow, field};
 use tdb_codec::{Budget, Limits, Writer, to_usize};
 use tdb_fragment::{CommitKind, Section, vacuum_target};
 use tdb_fuzz_bodies::{pack_files, version_byte, with_schema};

@@ -1,6 +1,6 @@
 //! Candidates for the filters: first chunks of the fixtures' tiles, and chunks created here.
 
-use tdb_array::Fragment;
+use tdb_array::stored::Fragment;
 use tdb_codec::{Datatype, FormatVersion, Reader, to_u64};
 use tdb_filters::{Filter, Key, Pipeline, Scratch, TileContext, registry};
 use tdb_fragment::{DataFile, DataFilePart};

@@ -26,6 +26,6 @@ pub(super) fn written(seeds: &mut Seeds) {
         seeds.add("query_condition", name, text);
     }
     for (name, lines) in MANIFESTS {
-        seeds.add("manifest", name, tdb_array::Manifest::sealed(lines.as_bytes().to_vec()));
+        seeds.add("manifest", name, tdb_array::publish::Manifest::sealed(lines.as_bytes().to_vec()));
     }
 }

@@ -10,11 +10,11 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    Aggregate, Array, ArrayType, Column, Error, MemoryBudget, MemoryStorage, OpenOptions, QueryError, Read,
-    WriteColumn, WriteOptions,
-};
+use tdb_array::error::QueryError;
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Column, Error, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions};
 
 /// Number of cells of an array, two per tile.
 const CELLS: u32 = 4;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use crate::common::{Strings, arrays};
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::testing::FarStorage;
-use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, Consolidation, FetchHints, Layout, LocalStorage, MemoryStorage,
-    OpenOptions, Purpose, Read, Request, Storage, Stored, TimeWindow, WriteColumn, WriteOptions, field,
-};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::query::{Aggregate, Purpose};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::FarStorage;
+use tdb_array::storage::{FetchHints, LocalStorage, MemoryStorage, Request, Storage};
+use tdb_array::{Array, Layout, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field};
 
 /// Nothing is merged that does not touch, so that no request has bytes that nobody needs.
 fn far<S: Storage>(storage: S) -> Arc<FarStorage<S>> {

@@ -9,12 +9,12 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::testing::FarStorage;
+use tdb_array::query::{Aggregate, QueryDescription};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::FarStorage;
+use tdb_array::storage::{AsyncStorage, Fetching, Immediate, LocalStorage, MemoryStorage, Request, Spawn};
 use tdb_array::{
-    Aggregate, Array, ArraySchema, AsyncStorage, CellValNum, Cells, Datatype, Fetching, Immediate,
-    LocalStorage, MemoryBudget, MemoryStorage, OpenOptions, QueryDescription, Read, Request, Spawn,
-    TimeWindow, WriteColumn, WriteOptions, field,
+    Array, Cells, MemoryBudget, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field,
 };
 
 /// A storage whose answers arrive when they are requested again.

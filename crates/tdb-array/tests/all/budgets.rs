@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use crate::common::Strings;
-use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, CellValNum, Datatype, Durability, Error, Layout, MemoryBudget,
-    MemoryStorage, OpenOptions, QueryError, Read, WriteColumn, WriteOptions, field,
-};
+use tdb_array::error::QueryError;
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::{Durability, MemoryStorage};
+use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension, Domain};
 
 fn bytes(bytes: u64) -> MemoryBudget {

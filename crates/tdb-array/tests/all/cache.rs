@@ -8,13 +8,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::testing::FarStorage;
-use tdb_array::{
-    ArraySchema, ArrayWriter, AsyncStorage, Cache, Cells, Consolidation, Immediate, LocalStorage,
-    MemoryStorage, OpenOptions, Origin, QueryStats, Storage, Stored, TimeWindow, Vacuum, WriteColumn,
-    WriteOptions, WriteStorage, field,
-};
+use tdb_array::cache::{Cache, Origin};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::query::QueryStats;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::FarStorage;
+use tdb_array::storage::{AsyncStorage, Immediate, LocalStorage, MemoryStorage, Storage, WriteStorage};
+use tdb_array::{ArrayWriter, Cells, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 
 type Far<S> = Arc<FarStorage<S>>;
 
@@ -106,8 +106,11 @@ fn what_a_second_reader_asks_for_is_listings_and_tiles_or_listings_alone() {
         let (again, warm) = read(cache.over(far.clone(), here())).unwrap();
         assert_eq!(cells, again);
         assert_eq!((cold.rounds, warm.rounds), expected);
-        let listings =
-            far.asked().iter().filter(|request| matches!(request, tdb_array::Request::List(_))).count();
+        let listings = far
+            .asked()
+            .iter()
+            .filter(|request| matches!(request, tdb_array::storage::Request::List(_)))
+            .count();
         // Five listings, the schema, the end of the metadata, and one range of the cells.
         assert_eq!((first, listings, warm.requests), (8, 5, if tiles { 5 } else { 6 }));
         assert_eq!((warm.cache_hits, cold.cache_hits), (if tiles { 3 } else { 2 }, 0));

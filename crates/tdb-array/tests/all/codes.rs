@@ -9,11 +9,13 @@
 
 use crate::common::{Strings, arrays, row};
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, Dimension, Filter, Pipeline};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, CellValNum, Cells, Datatype, Error, Layout, MemoryBudget,
-    MemoryStorage, OpenOptions, QueryCondition, QueryError, Read, WriteOptions, field,
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, QueryCondition};
+use tdb_array::schema::{
+    ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline,
 };
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Cells, Error, Layout, MemoryBudget, OpenOptions, Read, WriteOptions, field};
 use tdb_fragment::{Comparison, Condition};
 
 const ORDERS: [Layout; 4] = [Layout::Unordered, Layout::GlobalOrder, Layout::RowMajor, Layout::ColMajor];

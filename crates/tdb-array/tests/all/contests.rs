@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use crate::common::Strings;
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Consolidation, Error, Explain, Layout, MemoryBudget, MemoryStorage,
-    OpenOptions, Purpose, QueryError, Read, Stored, WriteColumn, WriteOptions, field,
-};
+use tdb_array::error::QueryError;
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::query::{Aggregate, Explain, Purpose};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
 
 type Storage = Arc<MemoryStorage>;
 type Pair = (i32, i32);

@@ -2,10 +2,10 @@
 //! names the cells.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
-use tdb_array::{
-    ArraySchema, ArrayType, CellValNum, Datatype, Durability, Error, Layout, MemoryStorage, OpenOptions,
-    WriteColumn, WriteOptions, field, verify,
-};
+use tdb_array::maintain::verify;
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::{Durability, MemoryStorage};
+use tdb_array::{Error, Layout, OpenOptions, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension, Domain};
 
 /// A sparse array of two tiles, with a fragment of these coordinates.

@@ -4,11 +4,11 @@
 
 use core::ops::Bound::{self, Included, Unbounded};
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Range};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Layout, MemoryStorage, OpenOptions, SchemaEvolution, TimeWindow,
-    WriteColumn, WriteOptions, field,
-};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Range};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 
 fn at(time: u64) -> WriteOptions {
     WriteOptions::new().timestamp(time)

@@ -7,7 +7,9 @@
     reason = "a test that panics has failed"
 )]
 
-use tdb_array::{Aggregate, Array, ArrayType, Cells, Layout, MemoryBudget, Read, field};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::ArrayType;
+use tdb_array::{Array, Cells, Layout, MemoryBudget, Read, field};
 use tdb_codec::{FormatVersion, Gate};
 
 /// The fixtures of that kind.

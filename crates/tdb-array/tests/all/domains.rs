@@ -5,10 +5,11 @@
 
 use core::ops::ControlFlow;
 
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Consolidation, Datatype, Durability, Error, Layout, MemoryBudget,
-    MemoryStorage, OpenOptions, QueryError, Stored, WriteColumn, WriteOptions, verify,
-};
+use tdb_array::error::QueryError;
+use tdb_array::maintain::{Consolidation, Stored, verify};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::{Durability, MemoryStorage};
+use tdb_array::{Array, Cells, Error, Layout, MemoryBudget, OpenOptions, WriteColumn, WriteOptions};
 use tdb_codec::Native;
 use tdb_schema::{Attribute, Dimension, SchemaBuilder};
 
@@ -216,7 +217,7 @@ fn a_real_dimension_without_an_extent_has_tiles_as_libtiledb_counts_them() {
 /// of its type.
 fn clipped<T: Native>(low: T, high: T, extent: T, cells: usize)
 where
-    tdb_array::Coordinate: From<T>,
+    tdb_array::query::Coordinate: From<T>,
 {
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("d", low..=high).with_tile(extent))

@@ -7,10 +7,10 @@
 )]
 
 use crate::common::{arrays, fixtures};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Datatype, Explain, FieldPlan, Layout, MemoryBudget,
-    MemoryStorage, OpenOptions, Outcome, Purpose, TimeWindow, WriteColumn, WriteOptions, field,
-};
+use tdb_array::query::{Explain, FieldPlan, Outcome, Purpose};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 use tdb_filters::Pipeline;
 use tdb_schema::{Attribute, Dimension};
 

@@ -7,12 +7,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::testing::FarStorage;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::FarStorage;
+use tdb_array::storage::{FetchHints, LocalStorage, MemoryStorage, Request, Storage};
 use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, Cells, Consolidation, FetchHints, Key, Layout, LocalStorage,
-    MemoryBudget, MemoryStorage, OpenOptions, Read, Request, Storage, Stored, TimeWindow, Vacuum,
-    WriteColumn, WriteOptions, field,
+    Array, Cells, Key, Layout, MemoryBudget, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field,
 };
 
 type Far = Arc<FarStorage<LocalStorage>>;

@@ -7,12 +7,13 @@ use core::ops::ControlFlow;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use tdb_array::testing::{CallKind, Fault, Faults, FaultyStorage};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Consolidation, Datatype, Error, Layout, MemoryStorage,
-    MetadataChanges, OpenOptions, SchemaEvolution, Stored, TimeWindow, Vacuum, WriteColumn, WriteError,
-    WriteOptions, WriteStorage, field,
-};
+use tdb_array::error::WriteError;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::testing::{CallKind, Fault, Faults, FaultyStorage};
+use tdb_array::storage::{MemoryStorage, WriteStorage};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{Array, Error, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension, Domain, SchemaBuilder};
 
 type Faulty = Arc<FaultyStorage<MemoryStorage>>;
@@ -201,7 +202,7 @@ fn consolidate(storage: Faulty, what: Stored) -> tdb_array::Result<()> {
 }
 
 fn copy(storage: &MemoryStorage) -> MemoryStorage {
-    use tdb_array::Storage;
+    use tdb_array::storage::Storage;
     MemoryStorage::new(storage.keys().into_iter().map(|key| (key.clone(), storage.read(&key).unwrap())))
 }
 
@@ -272,7 +273,7 @@ fn a_change_of_which_any_call_is_cut_short_leaves_the_old_state_or_the_new_one()
 
 #[test]
 fn a_storage_that_puts_nothing_on_a_condition_is_written_all_the_same() {
-    let refuses = |call: &tdb_array::testing::Call| {
+    let refuses = |call: &tdb_array::storage::testing::Call| {
         let on_a_condition =
             matches!(call.kind, CallKind::PutFile | CallKind::SwapFile | CallKind::ReadVersioned);
         on_a_condition.then_some(Fault::Fail(ErrorKind::Unsupported))
@@ -298,7 +299,7 @@ fn a_list_of_commits_that_somebody_else_replaced_meanwhile_is_not_replaced() {
     let other = storage.clone();
     let plan = Faults::new(move |call| {
         if call.kind == CallKind::SwapFile {
-            use tdb_array::Storage;
+            use tdb_array::storage::Storage;
             // Repeated lines count once.
             let list = other.read(&call.key).unwrap();
             other.insert(call.key.clone(), [&list[..], &list].concat());

@@ -7,10 +7,9 @@ use core::time::Duration;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use tdb_array::testing::{Call, Fault, Faults, FaultyStorage};
-use tdb_array::{
-    Array, Cells, Column, Error, FetchHints, Layout, LocalStorage, MemoryBudget, OpenOptions, Result, field,
-};
+use tdb_array::storage::testing::{Call, Fault, Faults, FaultyStorage};
+use tdb_array::storage::{FetchHints, LocalStorage};
+use tdb_array::{Array, Cells, Column, Error, Layout, MemoryBudget, OpenOptions, Result, field};
 
 type Faulty = Arc<FaultyStorage<LocalStorage>>;
 

@@ -10,10 +10,14 @@ use std::collections::BTreeMap;
 
 use crate::common::{Strings, arrays};
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, Dimension, Filter, Pipeline};
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, AggregateFunction, Grouped};
+use tdb_array::schema::{
+    ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline,
+};
+use tdb_array::storage::MemoryStorage;
 use tdb_array::{
-    Aggregate, AggregateFunction, Array, ArraySchema, ArrayType, CellValNum, Cells, Column, Datatype, Error,
-    Grouped, MemoryBudget, MemoryStorage, OpenOptions, QueryError, Read, WriteColumn, WriteOptions, field,
+    Array, Cells, Column, Error, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field,
 };
 use tdb_fragment::{Comparison, Condition};
 

@@ -2,7 +2,9 @@
 //! they claim.
 #![expect(clippy::unwrap_used, reason = "a helper that panics fails its test")]
 
-use tdb_array::{Array, Error, MemoryStorage, OpenOptions, QueryError};
+use tdb_array::error::QueryError;
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Error, OpenOptions};
 use tdb_codec::{ArrayType, CellValNum, Datatype, FormatVersion};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Domain, EnumerationName};
 use tdb_tile::GenericTile;

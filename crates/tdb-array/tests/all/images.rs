@@ -1,9 +1,10 @@
 //! Pictures by WebP: an image is a tile, whatever its shape.
 #![cfg(feature = "webp")]
 
-use tdb_array::{
-    ArraySchema, CellValNum, Datatype, MemoryStorage, OpenOptions, SchemaEvolution, WriteColumn, WriteOptions,
-};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
 use tdb_filters::{Filter, Pipeline, PixelFormat, WebP};
 use tdb_schema::{Attribute, Dimension};
 

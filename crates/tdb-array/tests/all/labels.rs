@@ -8,10 +8,10 @@
 )]
 
 use crate::common::{arrays, fixtures, row};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Column, Datatype, Error, Layout, MemoryStorage, OpenOptions,
-    QueryError, TimeWindow, WriteColumn, WriteOptions,
-};
+use tdb_array::error::QueryError;
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Column, Error, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_codec::DataOrder;
 use tdb_schema::{Attribute, Dimension, DimensionLabel, Range};
 

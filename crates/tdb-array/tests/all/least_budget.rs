@@ -15,11 +15,13 @@ use core::ops::RangeInclusive;
 
 use crate::common::{Strings, row};
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Error, Layout, MemoryBudget, MemoryStorage, OpenOptions, QueryError, Read,
-    WriteColumn, WriteOptions, field,
+use tdb_array::error::QueryError;
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{
+    ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder,
 };
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
 
 /// A random number for each place.
 fn mixed(place: u64, salt: u64) -> u64 {

@@ -9,8 +9,9 @@
 )]
 
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, FormatVersion, Pipeline};
-use tdb_array::{Array, ArraySchema, MemoryStorage, OpenOptions, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, FormatVersion, Pipeline};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions};
 
 /// The header of a chunk of so many bytes that no filter changed.
 fn header(len: usize) -> [u8; 12] {

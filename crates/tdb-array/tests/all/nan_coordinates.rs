@@ -8,7 +8,8 @@
     reason = "a test that panics has failed"
 )]
 
-use tdb_array::{Aggregate, Array, Layout, MemoryBudget, Read, field};
+use tdb_array::query::Aggregate;
+use tdb_array::{Array, Layout, MemoryBudget, Read, field};
 
 const ORDERS: [Layout; 4] = [Layout::RowMajor, Layout::ColMajor, Layout::GlobalOrder, Layout::Unordered];
 

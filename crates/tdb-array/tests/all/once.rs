@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::arrays;
 use bytes::Bytes;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, ByteRange, Cells, Entry, Fragment, Layout, LocalStorage,
-    MemoryStorage, OpenOptions, Read, Storage, WriteColumn, WriteOptions, field,
-};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, Cells, Layout, OpenOptions, Read, WriteColumn, WriteOptions, field};
 use tdb_filters::{Filter, TileContext};
 
 /// A storage that records the reads of data files.

@@ -8,7 +8,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tdb_array::{ArraySchema, MemoryStorage, MetadataChanges, Storage, WriteOptions};
+use tdb_array::WriteOptions;
+use tdb_array::schema::ArraySchema;
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::write::MetadataChanges;
 use tdb_codec::{Budget, Limits};
 use tdb_schema::{Dimension, MetadataEntry};
 use tdb_tile::GenericTile;

@@ -11,11 +11,13 @@ use core::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Entry, Group, GroupMember, Layout,
-    MaintainedObject, MemoryStorage, MetadataChanges, ObjectType, OpenOptions, SchemaEvolution, Storage,
-    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, field, history, verify,
-};
+use tdb_array::group::{Group, GroupMember, ObjectType};
+use tdb_array::history::history;
+use tdb_array::maintain::{Consolidation, MaintainedObject, Stored, Vacuum, verify};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::{Entry, MemoryStorage, Storage};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{Array, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension, Enumeration};
 
 /// Far in the future, whenever this test runs.
@@ -49,8 +51,8 @@ fn write(storage: &MemoryStorage, time: Option<u64>, (low, high): (i32, i32), va
     let x: Vec<i32> = (low..=high).collect();
     let values = vec![value; x.len()];
     let write = match writer.schema().array_type {
-        tdb_array::ArrayType::Dense => writer.write().range("x", low..=high),
-        tdb_array::ArrayType::Sparse => writer.write().column(WriteColumn::fixed("x", &x)),
+        tdb_array::schema::ArrayType::Dense => writer.write().range("x", low..=high),
+        tdb_array::schema::ArrayType::Sparse => writer.write().column(WriteColumn::fixed("x", &x)),
     };
     let names: Vec<&str> =
         writer.schema().attributes.iter().map(|attribute| attribute.name.as_str()).collect();
@@ -78,7 +80,7 @@ fn list(storage: &MemoryStorage, folder: &str) -> Vec<String> {
     entries.into_iter().map(|entry| entry.name).collect()
 }
 
-fn maintain<'a>(object: impl Into<MaintainedObject<'a>>, plan: &tdb_array::MaintenancePlan) {
+fn maintain<'a>(object: impl Into<MaintainedObject<'a>>, plan: &tdb_array::maintain::MaintenancePlan) {
     plan.run(object, &mut |_| ControlFlow::Continue(())).unwrap();
 }
 

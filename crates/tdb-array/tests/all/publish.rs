@@ -7,14 +7,15 @@ use core::ops::ControlFlow;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::testing::{CallKind, Fault, Faults, FaultyStorage};
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Error, GroupMember, Layout, MANIFEST,
-    MaintainedObject, Manifest, MemoryStorage, MetadataChanges, ObjectType, OpenOptions, Published,
-    SchemaEvolution, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
-    WriteStorage,
-};
+use tdb_array::error::WriteError;
+use tdb_array::group::{GroupMember, ObjectType};
+use tdb_array::maintain::{Consolidation, MaintainedObject, Stored, Vacuum};
+use tdb_array::publish::{MANIFEST, Manifest, Published};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::{CallKind, Fault, Faults, FaultyStorage};
+use tdb_array::storage::{MemoryStorage, Storage, WriteStorage};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{Array, Error, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 
 fn schema() -> ArraySchema {
     ArraySchema::sparse()
@@ -77,7 +78,7 @@ fn assert_up_to_date(storage: &MemoryStorage, what: &str) {
 
 fn maintain(
     storage: impl WriteStorage + 'static,
-    plan: impl Fn(MaintainedObject<'_>) -> tdb_array::Result<tdb_array::MaintenancePlan>,
+    plan: impl Fn(MaintainedObject<'_>) -> tdb_array::Result<tdb_array::maintain::MaintenancePlan>,
 ) -> tdb_array::Result<()> {
     let writer = WriteOptions::new().open_storage(storage)?;
     let plan = plan((&writer).into())?;
@@ -271,7 +272,7 @@ fn an_array_without_cells_opens_from_its_manifest_and_so_does_every_kind_of_arra
     assert_eq!(manifest(&storage).list("__fragments"), Some(Vec::new()));
     assert_up_to_date(&storage, "empty");
     for (id, folder) in crate::common::arrays().into_iter().step_by(9) {
-        let local = Arc::new(tdb_array::LocalStorage::new(&folder));
+        let local = Arc::new(tdb_array::storage::LocalStorage::new(&folder));
         let copy = MemoryStorage::default();
         copy_folder(&folder, "", &copy);
         WriteOptions::new().publish_storage(&copy).unwrap();

@@ -7,10 +7,11 @@
 )]
 
 use proptest::prelude::*;
-use tdb_array::{
-    Aggregate, Array, ArraySchema, CellValNum, Cells, Datatype, Error, Layout, MemoryStorage, OpenOptions,
-    Operand, QueryError, Read, WriteColumn, WriteOptions, field,
-};
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, Operand};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Cells, Error, Layout, OpenOptions, Read, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::common::{Strings, row};
@@ -317,7 +318,7 @@ fn half_ranges_of_every_fixture_make_up_a_full_read() {
         let both = whole(read.range_bytes(&dimension.name, at(first), at(middle)));
         // Sparse cells are in the result's order, whatever the order of ranges; dense ones as they
         // were asked for.
-        let dense = schema.array_type == tdb_array::ArrayType::Dense;
+        let dense = schema.array_type == tdb_array::schema::ArrayType::Dense;
         let expected = if dense { [high, low].concat() } else { [low, high].concat() };
         if schema.allows_duplicates {
             let sorted = |mut rows: Vec<String>| {

@@ -3,12 +3,13 @@
 
 use core::ops::ControlFlow;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::query::{Aggregate, Purpose};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
 use tdb_array::stored::{Comparison, Condition};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Consolidation, MemoryStorage, OpenOptions, Purpose, SchemaEvolution,
-    Stored, TimeWindow, WriteColumn, WriteOptions,
-};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 
 fn at(time: u64) -> WriteOptions {
     WriteOptions::new().timestamp(time)

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tdb_array::{
-    Array, ArrayType, Cells, Datatype, Error, Fragment, Layout, MemoryStorage, OpenOptions, Storage,
-    TimeWindow, WriteColumn, WriteOptions,
-};
+use tdb_array::schema::{ArrayType, Datatype};
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, Cells, Error, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_codec::{Budget, Limits, Reader};
 use tdb_filters::{Filter, Pipeline, Scratch, TileContext};
 use tdb_fragment::{DataFile, DataFilePart, Section, parse_fragment_statistics, parse_u64_list};

@@ -12,13 +12,13 @@
 use std::collections::HashSet;
 
 use proptest::prelude::*;
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, QueryCondition};
 use tdb_array::schema::{
-    Attribute, ByteWidth, CellValNum, Datatype, Dimension, Filter, Pipeline, ScaleFloat,
+    ArraySchema, Attribute, ByteWidth, CellValNum, Datatype, Dimension, Filter, Pipeline, ScaleFloat,
 };
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Error, Layout, MemoryBudget, MemoryStorage, OpenOptions, QueryCondition,
-    QueryError, WriteColumn, WriteOptions, field,
-};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, WriteColumn, WriteOptions, field};
 
 /// Hundredths.
 fn hundredths() -> Pipeline {

@@ -13,10 +13,12 @@
 use core::ops::RangeInclusive;
 
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder};
-use tdb_array::{
-    ArraySchema, Cells, Layout, MemoryStorage, OpenOptions, QueryCondition, WriteColumn, WriteOptions,
+use tdb_array::query::QueryCondition;
+use tdb_array::schema::{
+    ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline, SchemaBuilder,
 };
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Cells, Layout, OpenOptions, WriteColumn, WriteOptions};
 
 /// Rows and columns of the domain.
 const SIDES: (i32, i32) = (120, 250);

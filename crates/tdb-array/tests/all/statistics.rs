@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use tdb_array::{
-    Aggregate, Array, ByteRange, Entry, MemoryStorage, OpenOptions, QueryCondition, Storage, WriteColumn,
-    WriteOptions, field,
-};
+use tdb_array::query::{Aggregate, QueryCondition};
+use tdb_array::storage::{ByteRange, Entry, MemoryStorage, Storage};
+use tdb_array::{Array, OpenOptions, WriteColumn, WriteOptions, field};
 use tdb_codec::{ArrayType, CellValNum, Datatype};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
 
@@ -127,7 +126,14 @@ fn exact() -> Vec<Aggregate> {
 }
 
 fn shown(opened: &Opened, aggregates: Vec<Aggregate>) -> Vec<Option<f64>> {
-    opened.array.read().aggregate(aggregates).unwrap().iter().map(tdb_array::AggregateValue::as_f64).collect()
+    opened
+        .array
+        .read()
+        .aggregate(aggregates)
+        .unwrap()
+        .iter()
+        .map(tdb_array::query::AggregateValue::as_f64)
+        .collect()
 }
 
 #[test]

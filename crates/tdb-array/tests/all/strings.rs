@@ -12,11 +12,11 @@ use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tdb_array::schema::{FormatVersion, Pipeline};
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Cells, Datatype, Durability, Error, Layout, MemoryBudget, MemoryStorage,
-    OpenOptions, QueryError, WriteColumn, WriteOptions, verify,
-};
+use tdb_array::error::QueryError;
+use tdb_array::maintain::verify;
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype, FormatVersion, Pipeline};
+use tdb_array::storage::{Durability, MemoryStorage};
+use tdb_array::{Array, Cells, Error, Layout, MemoryBudget, OpenOptions, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 /// A coordinate: of a dimension of strings, or of numbers.

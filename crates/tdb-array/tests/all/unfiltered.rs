@@ -16,11 +16,9 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{
-    Array, ArraySchema, Cells, Error, Layout, LocalStorage, MemoryStorage, OpenOptions, Storage, WriteColumn,
-    WriteOptions, WriteStorage,
-};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::storage::{LocalStorage, MemoryStorage, Storage, WriteStorage};
+use tdb_array::{Array, Cells, Error, Layout, OpenOptions, WriteColumn, WriteOptions};
 
 /// Rows and columns of the array.
 const SIDES: (i32, i32) = (700, 600);

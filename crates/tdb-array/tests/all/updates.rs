@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use tdb_array::{Array, Layout, MemoryStorage, OpenOptions, verify};
+use tdb_array::maintain::verify;
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Layout, OpenOptions};
 use tdb_codec::{Budget, FormatVersion, Limits};
 use tdb_fragment::{Condition, Update};
 use tdb_tile::GenericTile;

@@ -1,8 +1,10 @@
 //! Enumerations of reals that have a zero of either sign: what equals one zero equals the other.
 #![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
+use tdb_array::query::QueryCondition;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Enumeration};
-use tdb_array::{MemoryStorage, OpenOptions, QueryCondition, WriteColumn, WriteOptions, field};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{OpenOptions, WriteColumn, WriteOptions, field};
 
 /// An array whose cells 0 to 3 have the values 0.0, 1.5, -0.0 and 2.0.
 fn create() -> MemoryStorage {

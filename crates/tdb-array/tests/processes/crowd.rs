@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, thread};
 
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Error, Layout, LocalStorage, SchemaEvolution,
-    Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions, verify,
-};
+use tdb_array::error::WriteError;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum, verify};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::LocalStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, Error, Layout, TimeWindow, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::{Random, Scratch, number, start};

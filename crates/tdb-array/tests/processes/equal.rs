@@ -7,10 +7,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tdb_array::{
-    Array, ArraySchema, CellValNum, Consolidation, Datatype, Group, GroupMember, MetadataChanges, ObjectType,
-    OpenOptions as Open, SchemaEvolution, Stored, TimeWindow, WriteColumn, WriteOptions,
-};
+use tdb_array::group::{Group, GroupMember, ObjectType};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{Array, OpenOptions as Open, TimeWindow, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::{Scratch, number, start};

@@ -10,7 +10,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, io};
 
-use tdb_array::{LocalStorage, Stored, TimeWindow, WriteOptions, verify};
+use tdb_array::maintain::{Stored, verify};
+use tdb_array::storage::LocalStorage;
+use tdb_array::{TimeWindow, WriteOptions};
 
 use crate::model::{Change, FIRST, Model, added, cells, change, metadata, schema};
 use crate::{Random, Scratch, number, start};

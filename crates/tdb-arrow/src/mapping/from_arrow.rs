@@ -2,8 +2,9 @@
 
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType};
-use tdb_array::schema::{Enumeration, FieldKind};
-use tdb_array::{ArrayType, WriteBatch, WriteColumn};
+use tdb_array::WriteColumn;
+use tdb_array::schema::{ArrayType, Enumeration, FieldKind};
+use tdb_array::write::WriteBatch;
 
 use super::Mapping;
 use crate::cells::{FieldCells, Target};

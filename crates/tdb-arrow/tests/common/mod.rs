@@ -10,10 +10,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
-use tdb_array::schema::{Dimension, Enumeration};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, Cells, Key, Layout, MemoryStorage, OpenOptions, Read, WriteOptions,
-};
+use tdb_array::schema::{ArraySchema, ArrayType, Dimension, Enumeration};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Cells, Key, Layout, OpenOptions, Read, WriteOptions};
 use tdb_arrow::Mapping;
 
 /// The arrays among the fixtures: identifier, folder and key.

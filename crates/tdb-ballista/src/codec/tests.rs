@@ -14,7 +14,8 @@ use datafusion_proto::bytes::{
     physical_plan_from_bytes_with_extension_codec, physical_plan_to_bytes_with_extension_codec,
 };
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{Key, LocalStorage, WriteColumn, WriteOptions, WriteStorage};
+use tdb_array::storage::{LocalStorage, WriteStorage};
+use tdb_array::{Key, WriteColumn, WriteOptions};
 use tdb_datafusion::{LocalFolders, Locate, TableOptions};
 
 use super::*;

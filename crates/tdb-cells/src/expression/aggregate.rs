@@ -37,12 +37,12 @@ pub enum AggregateFunction {
 /// smallest, largest or mean value, and no sum if the field is nullable; otherwise the sum is 0.
 ///
 /// ```
-/// use tdb_array::Aggregate;
+/// use tdb_array::query::Aggregate;
 ///
 /// let aggregates = Aggregate::parse("sum(v), count, max(\"odd name\")")?;
 /// assert_eq!(aggregates, [Aggregate::sum("v"), Aggregate::count(), Aggregate::max("odd name")]);
 /// assert_eq!(aggregates[2].to_string(), "max(\"odd name\")");
-/// # Ok::<(), tdb_array::AggregateError>(())
+/// # Ok::<(), tdb_array::error::AggregateError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aggregate {

@@ -26,13 +26,14 @@ use crate::Coordinate;
 /// A condition on the cells of a query.
 ///
 /// ```
-/// use tdb_array::{QueryCondition, field};
+/// use tdb_array::query::QueryCondition;
+/// use tdb_array::field;
 ///
 /// let built = field("k").eq(7).and(field("v").gt(1.0).or(field("name").is_in(["x", "y"])));
 /// let parsed: QueryCondition = "k == 7 and (v > 1.0 or name in ('x', 'y'))".parse()?;
 /// assert_eq!(built, parsed);
 /// assert_eq!((!built).to_string(), "not (k = 7 and (v > 1.0 or name in ('x', 'y')))");
-/// # Ok::<(), tdb_array::ConditionError>(())
+/// # Ok::<(), tdb_array::error::ConditionError>(())
 /// ```
 ///
 /// Null cells do not satisfy any comparison, including `!=`, `not in` and negations: only `is null`
@@ -228,7 +229,7 @@ impl QueryCondition {
     /// Parses a condition's text form.
     ///
     /// ```
-    /// let error = tdb_array::QueryCondition::parse("k == 7 and v >").unwrap_err();
+    /// let error = tdb_array::query::QueryCondition::parse("k == 7 and v >").unwrap_err();
     /// assert_eq!(error.column(), Some(15));
     /// assert_eq!(error.to_string(), "column 15: a value is expected, not the end");
     /// ```
@@ -268,12 +269,12 @@ impl QueryCondition {
     /// `<` and `>=` are about the first one, `<=` and `>` about the last one.
     ///
     /// ```
-    /// use tdb_array::{Operand, QueryCondition};
+    /// use tdb_array::query::{Operand, QueryCondition};
     ///
     /// let condition = QueryCondition::parse("day = 'Monday' and day < 'Monday'")?;
     /// let hours = |_: &str, _: &Operand| Ok(Some(Operand::Int(0)..=Operand::Int(23)));
     /// assert_eq!(condition.map_operands(hours)?.to_string(), "day >= 0 and day <= 23 and day < 0");
-    /// # Ok::<(), tdb_array::ConditionError>(())
+    /// # Ok::<(), tdb_array::error::ConditionError>(())
     /// ```
     ///
     /// # Errors

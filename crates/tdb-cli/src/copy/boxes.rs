@@ -1,6 +1,7 @@
 //! Boxes of a dense array, cut at tile boundaries.
 
-use tdb_array::{Array, ArraySchema, ArrayWriter, Read, Write};
+use tdb_array::schema::ArraySchema;
+use tdb_array::{Array, ArrayWriter, Read, Write};
 use tdb_schema::{Dimension, Range};
 
 use crate::bounds::Bounds;

@@ -1,9 +1,8 @@
 //! Copies the cells of an array within a memory budget.
 
-use tdb_array::{
-    Array, ArrayWriter, Cells, Column, Error, FragmentWriter, Layout, MemoryBudget, QueryError, SparseStream,
-    WriteColumn, WriteError,
-};
+use tdb_array::error::{QueryError, WriteError};
+use tdb_array::write::{FragmentWriter, SparseStream};
+use tdb_array::{Array, ArrayWriter, Cells, Column, Error, Layout, MemoryBudget, WriteColumn};
 use tdb_codec::{CellValNum, Gate, to_u64, to_usize};
 use tdb_schema::OLD_ANONYMOUS;
 

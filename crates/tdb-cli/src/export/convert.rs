@@ -4,7 +4,9 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use tdb_array::{Array, ArrayType, Layout, MemoryBudget, QueryError, Range, Read};
+use tdb_array::error::QueryError;
+use tdb_array::schema::{ArrayType, Range};
+use tdb_array::{Array, Layout, MemoryBudget, Read};
 use tdb_arrow::{Booleans, Days, Enumerations, Options, Text};
 use tdb_convert::{Compression, Error, Export, Format, SinkOptions, Subarray};
 

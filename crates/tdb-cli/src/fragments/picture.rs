@@ -1,6 +1,7 @@
 //! The fragments of an array as a timeline with footprints.
 
-use tdb_array::{ArraySchema, Event, EventKind, Range, State};
+use tdb_array::history::{Event, EventKind, State};
+use tdb_array::schema::{ArraySchema, Range};
 use tdb_codec::Datatype;
 use tdb_draw::{Bar, Mark, Picture, Size, Tick, Timeline};
 use tdb_text::calendar;

@@ -4,7 +4,8 @@ use core::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use clap::Args as Group;
-use tdb_array::{ArraySchema, ArrayType, MemoryBudget};
+use tdb_array::MemoryBudget;
+use tdb_array::schema::{ArraySchema, ArrayType};
 
 use super::duplicates::Rule;
 use super::format::{FileFormat, parse_delimiter};

@@ -8,7 +8,9 @@ mod new;
 use std::io::{Read as _, Write};
 use std::sync::Arc;
 
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, is_vacant};
+use tdb_array::ArrayWriter;
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::write::is_vacant;
 use tdb_arrow::Mapping;
 use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{Format, Source, Spans, Subarray, append};

@@ -1,6 +1,6 @@
 //! Cells of tables as bytes, for the fields of an array.
 
-use tdb_array::{ArraySchema, ArrayType};
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::digits::{keeps_integer, nearest};
 use tdb_codec::{CellValNum, Datatype, to_u64};
 use tdb_schema::{Field, FieldKind};

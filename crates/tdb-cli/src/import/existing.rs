@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tdb_array::{
-    Array, ArraySchema, ArrayType, ArrayWriter, OpenOptions, SchemaEvolution, TimeWindow, WriteStorage,
-};
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::storage::WriteStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, ArrayWriter, OpenOptions, TimeWindow};
 use tdb_schema::{Dimension, Range};
 use tdb_text::value::interval_text;
 

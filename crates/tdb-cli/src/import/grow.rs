@@ -1,7 +1,7 @@
 //! Room for more cells: the domain of a new array is wide, and its current domain grows with what
 //! is imported.
 
-use tdb_array::{ArraySchema, ArrayType};
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::{Datatype, Physical, to_usize};
 use tdb_schema::{Dimension, Domain, Range};
 use tdb_text::value::coordinate_text;

@@ -4,7 +4,11 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tdb_array::{ArraySchema, Error, WriteError, WriteStorage, is_vacant};
+use tdb_array::Error;
+use tdb_array::error::WriteError;
+use tdb_array::schema::ArraySchema;
+use tdb_array::storage::WriteStorage;
+use tdb_array::write::is_vacant;
 use tdb_text::json::Json;
 use tdb_text::schema::{self, At};
 

@@ -1,7 +1,8 @@
 //! Files of `NumPy`: a header in Python's notation, then the cells.
 
 use serde_json::{Value, json};
-use tdb_array::{ArraySchema, ArrayType, ArrayWriter, Layout, Write, WriteColumn};
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::{ArrayWriter, Layout, Write, WriteColumn};
 use tdb_codec::{Datatype, to_u64};
 
 use crate::buffers::Buffers;

@@ -1,6 +1,7 @@
 //! The dimension that numbers the rows of a table.
 
-use tdb_array::{Array, ArraySchema, ArrayType};
+use tdb_array::Array;
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{Dimension, Range};
 

@@ -2,7 +2,7 @@
 //! take all rows.
 
 use serde_json::{Value, json};
-use tdb_array::ArrayType;
+use tdb_array::schema::ArrayType;
 use tdb_codec::digits::keeps_integer;
 use tdb_codec::{CellValNum, Datatype};
 use tdb_schema::{Dimension, Range};

@@ -1,6 +1,8 @@
 //! The destination of the cells of tables: fragments that become part of the array together.
 
-use tdb_array::{ArrayType, ArrayWriter, DenseStream, FragmentWriter, Layout, SparseStream, WriteColumn};
+use tdb_array::schema::ArrayType;
+use tdb_array::write::{DenseStream, FragmentWriter, SparseStream};
+use tdb_array::{ArrayWriter, Layout, WriteColumn};
 use tdb_schema::Dimension;
 
 use super::rows;

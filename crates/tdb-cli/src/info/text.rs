@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use tdb_array::{ArrayType, Fragment};
+use tdb_array::schema::ArrayType;
+use tdb_array::stored::Fragment;
 use tdb_codec::{DataOrder, Gate};
 use tdb_schema::{ArraySchema, Dimension, Range};
 use tdb_text::calendar;

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args as Group, Subcommand};
-use tdb_array::{Datatype, MetadataChanges, ObjectType, WriteStorage, object_type};
+use tdb_array::group::{ObjectType, object_type};
+use tdb_array::schema::Datatype;
+use tdb_array::storage::WriteStorage;
+use tdb_array::write::MetadataChanges;
 use tdb_schema::MetadataValue;
 use tdb_text::parse::parse_value;
 use tdb_text::schema;

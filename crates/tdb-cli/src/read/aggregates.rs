@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
 use serde_json::{Map, Value};
-use tdb_array::{Aggregate, AggregateError, AggregateValue};
+use tdb_array::error::AggregateError;
+use tdb_array::query::{Aggregate, AggregateValue};
 use tdb_text::value::{cell_json, cell_plain, cell_text, is_text};
 
 use super::args::{Format, ReadArgs};

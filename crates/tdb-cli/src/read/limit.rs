@@ -1,6 +1,6 @@
 //! `tdb read --limit`: reads only the part of a dense box that has the first cells.
 
-use tdb_array::{ArraySchema, ArrayType};
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::to_u64;
 
 use crate::bounds::Bounds;
@@ -26,7 +26,7 @@ pub(super) fn narrow(schema: &ArraySchema, ranges: &mut [Vec<Bounds>], limit: us
             };
             let clamp = |end: &Option<Vec<u8>>, or: &[u8]| {
                 let end = end.as_deref().unwrap_or(or);
-                let inside = tdb_array::Range::new(first.as_slice(), last.as_slice());
+                let inside = tdb_array::schema::Range::new(first.as_slice(), last.as_slice());
                 dimension.ordinal(if inside.contains(dimension.datatype, end) { end } else { or })
             };
             Some((clamp(&ends.low, first)?, clamp(&ends.high, last)?))

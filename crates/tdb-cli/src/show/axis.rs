@@ -1,6 +1,6 @@
 //! Axes of pictures: the part of an axis that a value is in, and the texts at its ticks.
 
-use tdb_array::Range;
+use tdb_array::schema::Range;
 use tdb_codec::{CellValNum, Datatype};
 use tdb_draw::{Axis, Tick, round_step};
 use tdb_schema::Dimension;

@@ -1,6 +1,7 @@
 //! The rectangles of fragments and tiles on a plane.
 
-use tdb_array::{Fragment, Range};
+use tdb_array::schema::Range;
+use tdb_array::stored::Fragment;
 use tdb_draw::{Footprint, Outline};
 use tdb_schema::Dimension;
 use tdb_text::value::interval_text;

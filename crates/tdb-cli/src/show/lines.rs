@@ -1,6 +1,7 @@
 //! Values along one axis: profiles and histograms.
 
-use tdb_array::{Aggregate, ArrayType};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::ArrayType;
 use tdb_draw::{Histogram, Profile};
 use tdb_schema::{Field, FieldKind};
 use tdb_text::value::is_text;

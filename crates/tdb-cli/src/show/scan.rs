@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-use tdb_array::{Array, ArrayType, Batches, Layout, Range, Read};
+use tdb_array::query::Batches;
+use tdb_array::schema::{ArrayType, Range};
+use tdb_array::{Array, Layout, Read};
 use tdb_codec::Datatype;
 use tdb_schema::Dimension;
 use tdb_text::value::coordinate_text;

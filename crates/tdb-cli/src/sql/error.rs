@@ -164,12 +164,12 @@ mod tests {
         assert!(usage(DataFusionError::ResourcesExhausted("no".to_owned())));
         assert!(!usage(DataFusionError::Execution("no".to_owned())));
         assert!(!usage(DataFusionError::NotImplemented("no".to_owned())));
-        let query = tdb_array::Error::Query(tdb_array::QueryError::UnknownField {
+        let query = tdb_array::Error::Query(tdb_array::error::QueryError::UnknownField {
             name: "a".to_owned(),
             known: "b".to_owned(),
         });
         assert!(usage(DataFusionError::External(Box::new(query))));
-        let fault = tdb_array::Error::from(tdb_array::InternalError::new("a cell has no flag"));
+        let fault = tdb_array::Error::from(tdb_array::error::InternalError::new("a cell has no flag"));
         let fault = failure(DataFusionError::External(Box::new(fault)), "");
         assert!(matches!(&fault, Failure::Fault(line) if line.starts_with("internal error")), "{fault:?}");
         let lost = std::io::Error::from(std::io::ErrorKind::NotFound);

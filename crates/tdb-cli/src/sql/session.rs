@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
-use tdb_array::{MemoryBudget, TimeWindow, WriteStorage};
+use tdb_array::storage::WriteStorage;
+use tdb_array::{MemoryBudget, TimeWindow};
 use tdb_arrow::{Days, Options};
 use tdb_datafusion::datafusion::arrow::array::AsArray;
 use tdb_datafusion::datafusion::arrow::datatypes::UInt64Type;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Component, Path};
 
-use tdb_array::{ArraySchema, ArrayType, Layout};
+use tdb_array::Layout;
+use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_codec::to_u64;
 use tdb_schema::{Field, FieldKind, Range};
 use tdb_text::json::Json;

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use crate::common::{Scratch, refused, said, text};
-use tdb_array::{ArraySchema, CellValNum, Datatype, Layout, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::{Layout, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 fn create(path: &Path) {

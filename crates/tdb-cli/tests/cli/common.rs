@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::Value;
-use tdb_array::{Array, ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::{Array, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension, Enumeration};
 
 /// The fixtures' folder; `TDB_FIXTURES` names another one of the same layout

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tdb_array::schema::{Filter, FormatVersion};
-use tdb_array::{Array, ArraySchema, ArrayType, Cells, Column, Layout};
+use tdb_array::schema::{ArraySchema, ArrayType, Filter, FormatVersion};
+use tdb_array::{Array, Cells, Column, Layout};
 
 use crate::common::{NAN, Scratch, assert_fails, fixture, open_fixtures, said, schema_json, tdb, text};
 use crate::import::csv;

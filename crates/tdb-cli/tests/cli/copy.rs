@@ -7,7 +7,8 @@ use crate::common::{
     NAN, Scratch, fixture, json_file, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
 };
 use serde_json::{Value, json};
-use tdb_array::{Array, ArraySchema, ArrayType, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::{Array, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 /// Fixtures with lossy filters.

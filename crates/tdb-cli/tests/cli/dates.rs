@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tdb_array::{ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::common::{Scratch, said, tdb, text};

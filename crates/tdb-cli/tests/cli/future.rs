@@ -1,7 +1,9 @@
 //! Data with a time in the future: not visible unless it is requested.
 
 use serde_json::Value;
-use tdb_array::{ArraySchema, CellValNum, Datatype, SchemaEvolution, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::common::{Scratch, refused, said, text};

@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tdb_array::{Array, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_array::schema::{CellValNum, Datatype};
+use tdb_array::{Array, WriteColumn, WriteOptions};
 use tdb_schema::{ArraySchema, Attribute, Dimension, Enumeration};
 
 use crate::common::{Scratch, refused, said, tdb, text};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use tdb_array::{ArraySchema, CellValNum, Datatype, Durability, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::Durability;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::common::{Scratch, said, tdb, text};

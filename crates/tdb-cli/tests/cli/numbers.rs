@@ -5,7 +5,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::json;
-use tdb_array::{Array, Datatype, OpenOptions};
+use tdb_array::schema::Datatype;
+use tdb_array::{Array, OpenOptions};
 use tdb_text::condition;
 
 use crate::common::{Scratch, said, text};

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
-use tdb_array::{LocalStorage, verify_watched};
+use tdb_array::maintain::verify_watched;
+use tdb_array::storage::LocalStorage;
 
 use crate::common::{Scratch, files, fixture, said, sparse, text};
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Scratch, files, refused, said, text};
-use tdb_array::{ArraySchema, CellValNum, Datatype, MANIFEST, WriteColumn, WriteOptions};
+use tdb_array::publish::MANIFEST;
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 fn create(path: &Path) {

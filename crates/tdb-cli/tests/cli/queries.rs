@@ -1,6 +1,7 @@
 //! Conditions and aggregates on the command line.
 
-use tdb_array::{ArraySchema, CellValNum, Datatype, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
 
 use crate::common::{Scratch, fixture, said, tdb, text};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{NAN, Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
 use serde_json::{Value, json};
-use tdb_array::ArrayType;
+use tdb_array::schema::ArrayType;
 
 /// Fixtures with lossy filters.
 const LOSSY: &str = "webp_lossy";

@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use tdb_array::{ArraySchema, CellValNum, Datatype, Durability, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::Durability;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_cli::Screen;
 use tdb_schema::{Attribute, Dimension};
 

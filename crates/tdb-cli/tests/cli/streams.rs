@@ -4,7 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::common::{Scratch, fixture, tdb, text};
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Durability, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::Durability;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension, Domain};
 
 const CELLS: i32 = 60_000;

@@ -19,7 +19,8 @@ use datafusion::physical_plan::execution_plan::{
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use tdb_array::{Error, MemoryBudget, QueryError, Read};
+use tdb_array::error::QueryError;
+use tdb_array::{Error, MemoryBudget, Read};
 
 use crate::error::of_array;
 use crate::scan::Scan;

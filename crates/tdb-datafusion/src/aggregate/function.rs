@@ -5,7 +5,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::{CastExpr, Column, Literal};
-use tdb_array::Aggregate;
+use tdb_array::query::Aggregate;
 
 use super::number::AggregateNumber;
 use crate::Result;

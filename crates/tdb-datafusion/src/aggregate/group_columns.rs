@@ -8,7 +8,7 @@ use datafusion::arrow::datatypes::{
     ArrowPrimitiveType, DataType, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
     Int64Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use tdb_array::GroupedValues;
+use tdb_array::query::GroupedValues;
 
 use super::function::Function;
 use super::number::AggregateNumber;

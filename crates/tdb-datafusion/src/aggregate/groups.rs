@@ -19,7 +19,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
-use tdb_array::{Grouped, GroupedValues, Read};
+use tdb_array::Read;
+use tdb_array::query::{Grouped, GroupedValues};
 
 use super::exec::{ArrayAggregate, ArrayAggregateExec, run_on_parts};
 use super::function::Function;

@@ -1,6 +1,7 @@
 //! Values of aggregates as numbers, for one group or for all rows.
 
-use tdb_array::{Aggregate, AggregateValue, CellValNum, GroupedValues};
+use tdb_array::query::{Aggregate, AggregateValue, GroupedValues};
+use tdb_array::schema::CellValNum;
 
 /// The value of an aggregate, for a group or for all rows.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +53,7 @@ impl AggregateNumber {
 
     /// Combines the values of an aggregate of two sets of cells.
     pub(super) fn and(self, other: Self, aggregate: &Aggregate) -> Self {
-        use tdb_array::AggregateFunction::{Max, Min};
+        use tdb_array::query::AggregateFunction::{Max, Min};
         let function = aggregate.function();
         match (self, other) {
             (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,

@@ -10,7 +10,7 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
-use tdb_array::Aggregate;
+use tdb_array::query::Aggregate;
 
 use super::distinct::{self, DistinctValues};
 use super::exec::{ArrayAggregate, ArrayAggregateExec, run_on_parts};

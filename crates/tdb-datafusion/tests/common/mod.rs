@@ -20,11 +20,12 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::SessionContext;
-use tdb_array::schema::{Attribute, Dimension, Enumeration, SchemaBuilder};
-use tdb_array::{
-    Array, ArraySchema, ArrayType, CellValNum, Datatype, Duplicates, Layout, MemoryStorage, OpenOptions,
-    Write, WriteOptions, field,
+use tdb_array::schema::{
+    ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Enumeration, SchemaBuilder,
 };
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::Duplicates;
+use tdb_array::{Array, Layout, OpenOptions, Write, WriteOptions, field};
 use tdb_arrow::{Mapping, Options};
 
 /// Pseudo-random numbers, the same in every run.

@@ -13,7 +13,7 @@ use datafusion::common::{DataFusionError, plan_err};
 use datafusion::logical_expr::CreateExternalTable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use sqllogictest::{AsyncDB, ColumnType, DBOutput};
-use tdb_array::{LocalStorage, MemoryStorage, WriteStorage};
+use tdb_array::storage::{LocalStorage, MemoryStorage, WriteStorage};
 use tdb_datafusion::{Locate, Result, TdbTableFactory};
 
 use crate::cells::{Recorded, root};

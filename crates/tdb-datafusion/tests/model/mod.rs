@@ -15,8 +15,9 @@ use std::sync::Arc;
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::ScalarValue;
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{Array, ArraySchema, CellValNum, Datatype, MemoryStorage, Write, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Write, WriteOptions};
 use tdb_arrow::{Days, Mapping, Options};
 
 use crate::common::Random;

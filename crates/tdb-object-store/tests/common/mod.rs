@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use tdb_array::{Cells, Durability, WriteStorage};
+use tdb_array::Cells;
+use tdb_array::storage::{Durability, WriteStorage};
 
 /// The folder of the fixtures.
 pub(crate) fn fixtures() -> PathBuf {

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use tdb_array::{MemoryStorage, Storage};
+use tdb_array::storage::{MemoryStorage, Storage};
 
 /// The behaviour of a server.
 #[derive(Clone, Debug, Default)]

@@ -49,7 +49,8 @@ const DEFAULT_ORDER: u8 = 255;
 /// and which files of the array are used.
 ///
 /// ```
-/// use tdb_array::{Array, OpenOptions, QueryDescription};
+/// use tdb_array::query::QueryDescription;
+/// use tdb_array::{Array, OpenOptions};
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 /// // One process plans:

@@ -13,14 +13,15 @@ impl Read {
     /// query, each once, with the same condition, fields, order, deletes and memory budget.
     ///
     /// ```
-    /// use tdb_array::{Aggregate, Array};
+    /// use tdb_array::query::Aggregate;
+    /// use tdb_array::Array;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
     /// let array = Array::open(path)?;
     /// let parts = array.read().fields(["a"]).partitions(2)?;
     /// let sums: Vec<i64> = std::thread::scope(|scope| {
     ///     let workers: Vec<_> = parts.into_iter().map(|part| scope.spawn(|| part.aggregate([Aggregate::sum("a")]))).collect();
-    ///     let sum = |found: Vec<tdb_array::AggregateValue>| found[0].as_i64().unwrap_or(0);
+    ///     let sum = |found: Vec<tdb_array::query::AggregateValue>| found[0].as_i64().unwrap_or(0);
     ///     workers.into_iter().map(|worker| worker.join().unwrap().map(sum)).collect::<tdb_array::Result<_>>()
     /// })?;
     /// assert_eq!(sums, [36, 100]);

@@ -3,7 +3,9 @@
 
 use core::ops::RangeInclusive;
 
-use tdb_array::{Consolidation, SchemaEvolution, Stored, WriteColumn, WriteOptions};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_codec::{CellValNum, Datatype, Layout};
 use tdb_schema::{ArraySchema, Attribute, Dimension};
 

@@ -96,7 +96,7 @@ pub enum Fault {
 ///
 /// ```
 /// use std::io::ErrorKind;
-/// use tdb_array::testing::{CallKind, Fault, Faults};
+/// use tdb_array::storage::testing::{CallKind, Fault, Faults};
 ///
 /// // The third read.
 /// Faults::read(2, Fault::Short(1));

@@ -4,8 +4,8 @@
 //! If you implement a storage, check it with [`conformance`] in a test:
 //!
 //! ```
-//! use tdb_array::testing::conformance;
-//! use tdb_array::{Bytes, MemoryStorage};
+//! use tdb_array::storage::{Bytes, MemoryStorage};
+//! use tdb_array::storage::testing::conformance;
 //!
 //! // A storage of these files.
 //! conformance::check_storage(|files: &[(&str, Bytes)]| MemoryStorage::new(files.iter().cloned()))?;

@@ -4,8 +4,9 @@ use core::ops::ControlFlow;
 use std::fs;
 use std::path::Path;
 
+use tdb_array::maintain::{Consolidation, Stored};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{Consolidation, Stored, WriteColumn, WriteOptions};
+use tdb_array::{WriteColumn, WriteOptions};
 
 type Result<T> = core::result::Result<T, Box<dyn std::error::Error>>;
 

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use tdb_array::schema::{Enumeration, Filter, FormatVersion};
-use tdb_array::{Array, ArraySchema, ArrayType, Layout, MemoryBudget, QueryError, Range, Read, WriteOptions};
+use tdb_array::error::QueryError;
+use tdb_array::schema::{ArraySchema, ArrayType, Enumeration, Filter, FormatVersion, Range};
+use tdb_array::{Array, Layout, MemoryBudget, Read, WriteOptions};
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader as _};
 use tdb_arrow::arrow_schema::{ArrowError, Schema};
 use tdb_arrow::{Error, Mapping, Options, SchemaOptions, Text, batches, enumerations_of, schema_of};

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use tdb_array::{Durability, Layout, OpenOptions, WriteColumn, WriteOptions};
+use tdb_array::storage::Durability;
+use tdb_array::{Layout, OpenOptions, WriteColumn, WriteOptions};
 use tdb_codec::{FormatVersion, to_u64};
 use tdb_filters::Key;
 

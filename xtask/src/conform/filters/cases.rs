@@ -1,7 +1,7 @@
 //! Every filter with every type, shape and kind of data.
 
 use serde_json::{Value, json};
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_codec::{Layout, to_u64};
 use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, WebP};
 use tdb_schema::{Attribute, Dimension, Domain};

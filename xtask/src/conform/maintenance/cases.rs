@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tdb_array::{ArraySchema, CellValNum, Datatype, Stored, TimeWindow};
+use tdb_array::TimeWindow;
+use tdb_array::maintain::Stored;
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 

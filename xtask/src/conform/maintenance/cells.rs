@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tdb_array::{CellValNum, Datatype};
+use tdb_array::schema::{CellValNum, Datatype};
 use tdb_schema::Attribute;
 
 use super::cases::Kind;

@@ -2,7 +2,7 @@
 //! docs/correctness_issues.md, and was observed with libtiledb alone; whether a rule applies
 //! depends on the history, never on an answer.
 
-use tdb_array::Stored;
+use tdb_array::maintain::Stored;
 
 use super::cases::{Case, Step};
 use super::cells::{Added, Cells};

@@ -4,10 +4,11 @@ use core::ops::ControlFlow;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tdb_array::{
-    ArrayWriter, Consolidation, GroupMember, Key, Layout, MetadataChanges, ObjectType, SchemaEvolution,
-    Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions,
-};
+use tdb_array::error::WriteError;
+use tdb_array::group::{GroupMember, ObjectType};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
+use tdb_array::{ArrayWriter, Key, Layout, TimeWindow, WriteColumn, WriteOptions};
 
 use super::cases::{Case, Kind, START, Step, greater};
 use super::cells::{Added, Cells};
@@ -75,7 +76,9 @@ pub(super) fn take(case: &Case, step: &Step, path: &Path) -> Result<(), tdb_arra
         Step::Metadata { time, key, value } => {
             let changes = MetadataChanges::new();
             let changes = match value {
-                Some(value) => changes.put_values(key.as_str(), tdb_array::Datatype::Int32, &[*value]),
+                Some(value) => {
+                    changes.put_values(key.as_str(), tdb_array::schema::Datatype::Int32, &[*value])
+                }
                 None => changes.remove(key.as_str()),
             };
             at(*time).open(path)?.write_metadata(&changes).map(drop)
@@ -131,7 +134,9 @@ fn take_group(step: &Step, path: &Path, at: &dyn Fn(u64) -> WriteOptions) -> Res
             let mut group = at(*time).open_group(path)?;
             let changes = MetadataChanges::new();
             group.metadata(match value {
-                Some(value) => changes.put_values(key.as_str(), tdb_array::Datatype::Int32, &[*value]),
+                Some(value) => {
+                    changes.put_values(key.as_str(), tdb_array::schema::Datatype::Int32, &[*value])
+                }
                 None => changes.remove(key.as_str()),
             });
             group.commit()

@@ -1,7 +1,8 @@
 //! A history in the form of the scripts.
 
 use serde_json::{Value, json};
-use tdb_array::{Stored, TimeWindow};
+use tdb_array::TimeWindow;
+use tdb_array::maintain::Stored;
 
 use super::cases::{Case, Kind, START, Step};
 use super::cells::{Added, Cells, TILE};

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
-use tdb_array::{Array, ArrayType, Layout, TimeWindow};
+use tdb_array::schema::ArrayType;
+use tdb_array::{Array, Layout, TimeWindow};
 
 use super::cases::{Case, Kind, Step};
 use super::cells::Cells;
@@ -224,7 +225,7 @@ impl Case {
         if self.kind == Kind::Group {
             return Ok(());
         }
-        let found = tdb_array::verify_with(tdb_array::LocalStorage::new(path), key(self));
+        let found = tdb_array::maintain::verify_with(tdb_array::storage::LocalStorage::new(path), key(self));
         match found.problems.first() {
             None => Ok(()),
             Some(problem) => Err(format!("verify: {}: {}", problem.path, problem.what)),

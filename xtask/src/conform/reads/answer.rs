@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use serde_json::Value;
-use tdb_array::{
-    Aggregate, AggregateFunction, AggregateValue, Array, ArrayType, CellValNum, Error, Fragment,
-    MemoryBudget, QueryError,
-};
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, AggregateFunction, AggregateValue};
+use tdb_array::schema::{ArrayType, CellValNum};
+use tdb_array::stored::Fragment;
+use tdb_array::{Array, Error, MemoryBudget};
 use tdb_schema::Dimension;
 
 use super::{groups, question};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tdb_array::{Aggregate, Cells, Read};
+use tdb_array::query::Aggregate;
+use tdb_array::{Cells, Read};
 use tdb_codec::to_u64;
 
 /// The value of each key, `None` for null.

@@ -7,9 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
-use tdb_array::{
-    Array, ArrayType, Consolidation, Layout, MemoryStorage, OpenOptions, Stored, TimeWindow, WriteOptions,
-};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::schema::ArrayType;
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Layout, OpenOptions, TimeWindow, WriteOptions};
 
 use tdb_filters::Key;
 

@@ -1,7 +1,8 @@
 //! Converts a query from the peer's form to one of tdb.
 
 use serde_json::Value;
-use tdb_array::{Aggregate, Array, Coordinate, Layout, Operand, QueryCondition, Read, field};
+use tdb_array::query::{Aggregate, Coordinate, Operand, QueryCondition};
+use tdb_array::{Array, Layout, Read, field};
 use tdb_codec::Datatype;
 
 use crate::conform::form::{hex, list, text};

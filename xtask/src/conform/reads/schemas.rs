@@ -170,7 +170,7 @@ fn extend(enumerations: &[Enumeration], extension: &Value) -> Result<(), String>
 
 #[cfg(test)]
 mod tests {
-    use tdb_array::{CellValNum, Datatype};
+    use tdb_array::schema::{CellValNum, Datatype};
 
     use super::*;
 

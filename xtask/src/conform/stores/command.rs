@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use tdb_array::MANIFEST;
+use tdb_array::publish::MANIFEST;
 
 use super::said;
 use crate::servers::{Server, upload};

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Instant;
 
+use tdb_array::error::WriteError;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum, verify};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    Array, Consolidation, Error, OpenOptions, Stored, Vacuum, WriteColumn, WriteError, WriteOptions, verify,
-};
+use tdb_array::{Array, Error, OpenOptions, WriteColumn, WriteOptions};
 use tdb_object_store::{ObjectStorage, open};
 
 use super::said;

@@ -4,12 +4,10 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::testing::conformance::{check_openings, check_write_storage};
-use tdb_array::{
-    ArraySchema, CellValNum, Datatype, Durability, Layout, OpenOptions, Storage, TimeWindow, WriteColumn,
-    WriteOptions, WriteStorage,
-};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::testing::conformance::{check_openings, check_write_storage};
+use tdb_array::storage::{Durability, Storage, WriteStorage};
+use tdb_array::{Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_object_store::object_store::ObjectStore;
 use tdb_object_store::object_store::limit::LimitStore;
 use tdb_object_store::{ObjectStorage, open};

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tdb_array::{Array, ArraySchema, ArrayType, Layout, OpenOptions, TimeWindow};
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::{Array, Layout, OpenOptions, TimeWindow};
 use tdb_codec::{Gate, to_u64};
 
 use super::bench::{Case, text};

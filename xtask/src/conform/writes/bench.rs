@@ -4,10 +4,11 @@ use core::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use tdb_array::{
-    ArraySchema, ArrayType, ArrayWriter, Consolidation, Datatype, Duplicates, Durability, Key, Layout,
-    LocalStorage, MemoryStorage, OpenOptions, Stored, Vacuum, WriteColumn, WriteOptions,
-};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::schema::{ArraySchema, ArrayType, Datatype};
+use tdb_array::storage::{Durability, LocalStorage, MemoryStorage};
+use tdb_array::write::Duplicates;
+use tdb_array::{ArrayWriter, Key, Layout, OpenOptions, WriteColumn, WriteOptions};
 use tdb_codec::{CellValNum, Gate};
 use tdb_schema::{Attribute, Dimension, FieldKind, MetadataValue, SchemaProblem};
 
@@ -195,7 +196,7 @@ impl Case {
 
     /// The findings of `tdb verify` for the array, if there are any.
     pub(super) fn verify(&self, path: &Path) -> Result<(), String> {
-        let found = tdb_array::verify_with(LocalStorage::new(path), self.key());
+        let found = tdb_array::maintain::verify_with(LocalStorage::new(path), self.key());
         match found.problems.first() {
             None => Ok(()),
             Some(problem) => Err(format!("verify: {}: {}", problem.path, problem.what)),

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tdb_array::{ArraySchema, ArrayType, Datatype, Duplicates};
+use tdb_array::schema::{ArraySchema, ArrayType, Datatype};
+use tdb_array::write::Duplicates;
 use tdb_codec::{DataOrder, DatatypeClass, Gate, Layout, to_u64};
 use tdb_filters::Filter;
 use tdb_schema::{Attribute, Dimension, MetadataValue};

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tdb_array::{Array, ArraySchema, OpenOptions};
+use tdb_array::schema::ArraySchema;
+use tdb_array::{Array, OpenOptions};
 use tdb_codec::FormatVersion;
 
 use super::batch::{self, Batch, Good};

@@ -1,6 +1,6 @@
 //! Random dimensions: domains and extents up to the limits of every type.
 
-use tdb_array::Datatype;
+use tdb_array::schema::Datatype;
 use tdb_codec::{FormatVersion, Gate};
 use tdb_schema::Dimension;
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use tdb_array::{ArraySchema, ArrayType, Duplicates, MetadataChanges};
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::write::{Duplicates, MetadataChanges};
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::{FieldKind, MetadataValue};
 

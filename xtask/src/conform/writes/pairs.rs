@@ -6,7 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Duplicates, enumeration_file_name};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
+use tdb_array::write::Duplicates;
 use tdb_codec::{DataOrder, DatatypeClass, FormatVersion, Layout, to_u64};
 use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, WebP};
 use tdb_schema::{

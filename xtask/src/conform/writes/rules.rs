@@ -4,7 +4,8 @@
 //! A rule depends on the schema of a case, the operations on it and the release, never on an
 //! answer. If only queries in some orders go wrong, only these queries are not run.
 
-use tdb_array::{ArrayType, Datatype, Layout};
+use tdb_array::Layout;
+use tdb_array::schema::{ArrayType, Datatype};
 use tdb_filters::Filter;
 use tdb_order::reals::tiles_ascend;
 use tdb_schema::{ArraySchema, Dimension, Field, FieldKind};

@@ -1,6 +1,6 @@
 //! Random schemas with everything that a version can store.
 
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype, enumeration_file_name};
 use tdb_codec::{DataOrder, DatatypeClass, FormatVersion, Gate, Layout};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{

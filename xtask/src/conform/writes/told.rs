@@ -2,7 +2,8 @@
 //! `xtask/peer/expect.py`).
 
 use serde_json::{Map, Value, json};
-use tdb_array::{ArraySchema, ArrayType, CellValNum, Datatype, Layout};
+use tdb_array::Layout;
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_codec::{DataOrder, Gate};
 use tdb_filters::{Filter, Pipeline};
 use tdb_schema::{DimensionLabel, Enumeration};

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use tdb_array::{Aggregate, AggregateValue, Array, Cells, QueryStats, Read};
+use tdb_array::query::{Aggregate, AggregateValue, QueryStats};
+use tdb_array::{Array, Cells, Read};
 
 /// Bytes of a chunk (docs/format/tiles-and-chunks.md).
 const CHUNK: usize = 64 << 10;

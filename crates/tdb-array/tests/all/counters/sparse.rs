@@ -2,11 +2,10 @@
 
 use core::ops::RangeInclusive;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{
-    Aggregate, Array, ArraySchema, Layout, MemoryBudget, MemoryStorage, OpenOptions, WriteColumn,
-    WriteOptions, field,
-};
+use tdb_array::query::Aggregate;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Layout, MemoryBudget, OpenOptions, WriteColumn, WriteOptions, field};
 
 use crate::counters::least::{Case, Stored, Table};
 

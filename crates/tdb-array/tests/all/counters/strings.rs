@@ -1,8 +1,9 @@
 //! Sparse arrays of strings: offsets and values, strings that are stored with their lengths, and a
 //! dimension of strings.
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{Array, ArraySchema, Layout, MemoryStorage, OpenOptions, WriteColumn, WriteOptions, field};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Array, Layout, OpenOptions, WriteColumn, WriteOptions, field};
 
 use crate::common::Strings;
 use crate::counters::least::{Case, Stored, Table};

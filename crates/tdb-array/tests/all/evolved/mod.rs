@@ -15,11 +15,13 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
 use model::{Asked, Cell, Constant, NAMES, Op, Value, attribute, fill, real};
+use tdb_array::error::QueryError;
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::query::{Aggregate, AggregateValue};
 use tdb_array::schema::{ArraySchema, Dimension};
-use tdb_array::{
-    Aggregate, AggregateValue, Array, Cells, Column, Consolidation, Error, MemoryBudget, MemoryStorage,
-    OpenOptions, QueryError, Read, SchemaEvolution, Stored, WriteColumn, WriteOptions,
-};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Array, Cells, Column, Error, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions};
 
 const LAST: i32 = 19;
 

@@ -4,8 +4,9 @@ use core::cmp::Ordering;
 use core::num::NonZeroU32;
 use std::collections::BTreeMap;
 
+use tdb_array::field;
+use tdb_array::query::{Operand, QueryCondition};
 use tdb_array::schema::{Attribute, CellValNum, Datatype};
-use tdb_array::{Operand, QueryCondition, field};
 
 /// The attributes: `a` is always there, the others come and go.
 pub(crate) const NAMES: [&str; 6] = ["a", "k", "n", "r", "c", "s"];

@@ -1,10 +1,11 @@
 //! Attributes that were dropped and came back as others: consolidation must not show the one where
 //! the other was.
 
-use tdb_array::{
-    ArraySchema, ArrayType, CellValNum, Consolidation, Datatype, MemoryStorage, OpenOptions, SchemaEvolution,
-    Stored, TimeWindow, WriteColumn,
-};
+use tdb_array::maintain::{Consolidation, Stored};
+use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{OpenOptions, TimeWindow, WriteColumn};
 use tdb_filters::{ByteWidth, Filter, Pipeline, ScaleFloat};
 use tdb_schema::{Attribute, Dimension};
 

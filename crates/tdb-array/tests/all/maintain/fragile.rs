@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
-use tdb_array::{
+use tdb_array::storage::{
     ByteRange, Durability, Entry, FileWriter, MemoryStorage, Storage, StorageLock, WriteStorage, write_file,
 };
 

@@ -2,11 +2,11 @@
 
 use core::ops::ControlFlow;
 
-use tdb_array::schema::{ByteWidth, Filter, Pipeline, ScaleFloat};
-use tdb_array::{
-    ArraySchema, CellValNum, Consolidation, Datatype, MemoryStorage, OpenOptions, Range, SchemaEvolution,
-    Storage, Stored, TimeWindow, Vacuum, WriteColumn,
-};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::schema::{ArraySchema, ByteWidth, CellValNum, Datatype, Filter, Pipeline, Range, ScaleFloat};
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{OpenOptions, TimeWindow, WriteColumn};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
@@ -204,7 +204,7 @@ fn times_of_cells_are_not_stored_with_filters_that_change_them() {
 fn metadata_that_is_written_among_the_files_of_a_plan_is_noticed() {
     let storage = sparse(&Pipeline::default(), &[]);
     let put = |time: u64, value: i32| {
-        let changes = tdb_array::MetadataChanges::new().put_values("k", Datatype::Int32, &[value]);
+        let changes = tdb_array::write::MetadataChanges::new().put_values("k", Datatype::Int32, &[value]);
         at(time).open_storage(storage.clone()).unwrap().write_metadata(&changes).unwrap();
     };
     put(10, 1);
@@ -225,8 +225,10 @@ fn a_key_that_was_removed_stays_so_although_an_older_value_comes_later() {
     let change = |time: u64, value: Option<i32>| {
         let writer = at(time).open_storage(storage.clone()).unwrap();
         let changes = match value {
-            Some(value) => tdb_array::MetadataChanges::new().put_values("k", Datatype::Int32, &[value]),
-            None => tdb_array::MetadataChanges::new().remove("k"),
+            Some(value) => {
+                tdb_array::write::MetadataChanges::new().put_values("k", Datatype::Int32, &[value])
+            }
+            None => tdb_array::write::MetadataChanges::new().remove("k"),
         };
         writer.write_metadata(&changes).unwrap();
     };

@@ -12,7 +12,9 @@ mod stops;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tdb_array::{MemoryStorage, Stored, TimeWindow, WriteOptions, verify};
+use tdb_array::maintain::{Stored, verify};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{TimeWindow, WriteOptions};
 
 use crate::maintain::fragile::Fragile;
 use crate::maintain::model::{Change, FIRST, Model, change, schema};

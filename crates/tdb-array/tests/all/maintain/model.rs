@@ -4,10 +4,11 @@
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 
-use tdb_array::{
-    ArraySchema, CellValNum, Consolidation, Datatype, Layout, OpenOptions, Result, SchemaEvolution, Storage,
-    Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
-};
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::{Storage, WriteStorage};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Layout, OpenOptions, Result, TimeWindow, WriteColumn, WriteOptions};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension};
 
@@ -178,7 +179,7 @@ pub(crate) fn change(storage: impl WriteStorage + 'static, time: u64, change: &C
         Change::Vacuum(what) => Vacuum::new(*what).plan(&writer)?.run(&writer, go),
         Change::VacuumOrphans => Vacuum::orphans().plan(&writer)?.run(&writer, go),
         Change::Metadata(key, value) => {
-            let changes = tdb_array::MetadataChanges::new();
+            let changes = tdb_array::write::MetadataChanges::new();
             let changes = match value {
                 Some(value) => changes.put_values([*key], Datatype::Int32, &[*value]),
                 None => changes.remove([*key]),

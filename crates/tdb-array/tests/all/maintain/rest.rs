@@ -3,11 +3,13 @@
 
 use core::ops::ControlFlow;
 
-use tdb_array::testing::FaultyStorage;
-use tdb_array::{
-    ArraySchema, CellValNum, Consolidation, Datatype, Error, MemoryStorage, OpenOptions, SchemaEvolution,
-    Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteError, WriteOptions, verify,
-};
+use tdb_array::error::WriteError;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum, verify};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::testing::FaultyStorage;
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::write::SchemaEvolution;
+use tdb_array::{Error, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension, Range};
 

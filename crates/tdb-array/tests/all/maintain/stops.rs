@@ -7,10 +7,13 @@ mod groups;
 
 use core::ops::ControlFlow;
 
+use tdb_array::maintain::{Consolidation, Stored, Vacuum, verify_with};
+use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
+use tdb_array::storage::{MemoryStorage, WriteStorage};
+use tdb_array::write::{MetadataChanges, SchemaEvolution};
 use tdb_array::{
-    Array, ArraySchema, ArrayWriter, CellValNum, Column, Consolidation, Datatype, Error, Key, Layout,
-    MemoryStorage, MetadataChanges, OpenOptions, Result, SchemaEvolution, Stored, TimeWindow, Vacuum,
-    WriteColumn, WriteOptions, WriteStorage, verify_with,
+    Array, ArrayWriter, Column, Error, Key, Layout, OpenOptions, Result, TimeWindow, WriteColumn,
+    WriteOptions,
 };
 use tdb_fragment::{Comparison, Condition};
 use tdb_schema::{Attribute, Dimension, Enumeration};

@@ -2,11 +2,12 @@
 
 use core::ops::ControlFlow;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::{
-    ArraySchema, Consolidation, DescriptionError, Error, Layout, MemoryStorage, OpenOptions,
-    QueryDescription, Read, Stored, Vacuum, WriteColumn, WriteOptions, field,
-};
+use tdb_array::error::DescriptionError;
+use tdb_array::maintain::{Consolidation, Stored, Vacuum};
+use tdb_array::query::QueryDescription;
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Error, Layout, OpenOptions, Read, WriteColumn, WriteOptions, field};
 
 use super::{open, rows, sparse};
 

@@ -15,12 +15,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension};
-use tdb_array::testing::FarStorage;
-use tdb_array::{
-    Aggregate, Array, ArraySchema, ArrayType, Cells, Key, Layout, MemoryStorage, OpenOptions,
-    QueryDescription, Range, Read, TimeWindow, WriteColumn, WriteOptions, field,
-};
+use tdb_array::query::{Aggregate, QueryDescription};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Range};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::storage::testing::FarStorage;
+use tdb_array::{Array, Cells, Key, Layout, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field};
 
 use crate::common::Strings;
 

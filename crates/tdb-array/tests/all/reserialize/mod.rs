@@ -143,10 +143,10 @@ fn trees_built_from_the_leaves_are_those_libtiledb_built() {
     for piece in pieces() {
         let Kind::Section(Section::RTree, schema, _) = &piece.kind else { continue };
         let tree = RTree::parse(&piece.bytes, piece.version, &schema.domain).unwrap();
-        let leaves: Vec<Vec<tdb_array::Range>> = (0..tree.leaf_count())
+        let leaves: Vec<Vec<tdb_array::schema::Range>> = (0..tree.leaf_count())
             .map(|leaf| {
                 let ranges = tree.leaf(leaf).unwrap();
-                ranges.ranges().map(|(low, high)| tdb_array::Range::new(low, high)).collect()
+                ranges.ranges().map(|(low, high)| tdb_array::schema::Range::new(low, high)).collect()
             })
             .collect();
         let built = RTree::build(&leaves, &schema.domain).unwrap();

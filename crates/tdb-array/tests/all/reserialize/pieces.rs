@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use tdb_array::{ArraySchema, Key};
+use tdb_array::Key;
+use tdb_array::schema::ArraySchema;
 use tdb_codec::{Budget, FormatVersion, Gate, Limits, Reader, to_u64, to_usize};
 use tdb_fragment::{
     CommitKind, Footer, FooterLocation, Section, Slots, TimestampedName, parse_consolidated_commits,

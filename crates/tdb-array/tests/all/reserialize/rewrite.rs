@@ -1,6 +1,6 @@
 //! Reads a piece and writes it again, and returns the fields that its parser read.
 
-use tdb_array::ArraySchema;
+use tdb_array::schema::ArraySchema;
 use tdb_codec::{FormatVersion, Reader, Structure, Trace, TracedField, Writer};
 use tdb_fragment::{
     Condition, Footer, LegacyMetadata, RTree, Section, TileValues, Update, parse_consolidated_commits_from,

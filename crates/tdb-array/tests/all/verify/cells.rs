@@ -3,7 +3,9 @@
 use core::ops::ControlFlow;
 use std::path::Path;
 
-use tdb_array::{Consolidation, Layout, MemoryStorage, Stored, WriteColumn, WriteOptions, verify};
+use tdb_array::maintain::{Consolidation, Stored, verify};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{Layout, WriteColumn, WriteOptions};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_fragment::Section;
 use tdb_schema::{ArraySchema, Attribute, Dimension, Range};

@@ -11,7 +11,8 @@ mod statistics;
 mod strays;
 mod unused;
 
-use tdb_array::{MemoryStorage, verify};
+use tdb_array::maintain::verify;
+use tdb_array::storage::MemoryStorage;
 
 /// The problems that `verify` finds.
 fn problems(storage: &MemoryStorage) -> Vec<String> {

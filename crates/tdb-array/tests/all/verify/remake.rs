@@ -1,6 +1,7 @@
 //! Metadata files of fragments with something changed in them.
 
-use tdb_array::{Array, MemoryStorage, OpenOptions, Storage};
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::{Array, OpenOptions};
 use tdb_codec::{Budget, FormatVersion, Limits};
 use tdb_fragment::{Footer, FooterLocation, Section, SectionOffsets};
 use tdb_tile::GenericTile;

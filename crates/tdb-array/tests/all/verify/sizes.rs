@@ -1,10 +1,8 @@
 //! Lists of sizes that do not tell how long the strings of a tile are.
 
-use tdb_array::schema::{Attribute, Dimension};
-use tdb_array::{
-    ArraySchema, CellValNum, Datatype, Durability, Error, Layout, MemoryStorage, OpenOptions, WriteColumn,
-    WriteOptions,
-};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::storage::{Durability, MemoryStorage};
+use tdb_array::{Error, Layout, OpenOptions, WriteColumn, WriteOptions};
 use tdb_fragment::Section;
 use tdb_schema::FieldKind;
 

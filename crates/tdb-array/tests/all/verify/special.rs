@@ -9,7 +9,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use tdb_array::{Array, Error, LocalStorage, Storage, WriteOptions, verify};
+use tdb_array::maintain::verify;
+use tdb_array::storage::{LocalStorage, Storage};
+use tdb_array::{Array, Error, WriteOptions};
 
 /// A copy of a fixture in a separate folder.
 fn copy(name: &str) -> PathBuf {
@@ -82,7 +84,7 @@ fn a_special_file_in_place_of_any_file_is_an_error_and_no_wait() {
                 assert!(error.contains(&name) && error.contains(&shown), "{name}: {error}");
             }
             if !listed {
-                let named = |problem: &&tdb_array::Problem| {
+                let named = |problem: &&tdb_array::maintain::Problem| {
                     problem.path.ends_with(&name) && problem.what.contains(&shown)
                 };
                 assert!(found.problems.iter().any(|problem| named(&problem)), "{name}, {what}: {found:?}");

@@ -1,6 +1,8 @@
 //! Statistics of tiles and fragments that do not match the cells.
 
-use tdb_array::{ArrayType, MemoryStorage, WriteColumn, WriteOptions};
+use tdb_array::schema::ArrayType;
+use tdb_array::storage::MemoryStorage;
+use tdb_array::{WriteColumn, WriteOptions};
 use tdb_codec::{CellValNum, Datatype};
 use tdb_fragment::{
     FieldStatistics, Section, parse_fragment_statistics, parse_u64_list, write_fragment_statistics,

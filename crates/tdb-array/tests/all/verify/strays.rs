@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use tdb_array::schema::Layout;
-use tdb_array::{Group, MemoryStorage, OpenOptions, Storage, history, verify};
+use tdb_array::group::Group;
+use tdb_array::history::history;
+use tdb_array::maintain::verify;
+use tdb_array::storage::{MemoryStorage, Storage};
+use tdb_array::{Layout, OpenOptions};
 
 /// The bytes that macOS begins such files with.
 const APPLE_DOUBLE: [u8; 8] = [0, 5, 0x16, 7, 0, 2, 0, 0];

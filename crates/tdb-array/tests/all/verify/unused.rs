@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use tdb_array::{MemoryStorage, Verification, verify_with};
+use tdb_array::maintain::{Verification, verify_with};
+use tdb_array::storage::MemoryStorage;
 use tdb_filters::Key;
 
 use crate::verify::load;
@@ -38,7 +39,7 @@ fn kind(key: &str) -> String {
     }
 }
 
-fn about<'v>(found: &'v [tdb_array::Problem], key: &str) -> Vec<&'v str> {
+fn about<'v>(found: &'v [tdb_array::maintain::Problem], key: &str) -> Vec<&'v str> {
     found.iter().filter(|problem| problem.path.ends_with(key)).map(|problem| problem.what.as_str()).collect()
 }
 
@@ -73,7 +74,7 @@ fn appended_bytes_are_noticed_in_every_kind_of_file_of_every_release() {
             bytes.extend([filler; 4096]);
             storage.insert(file.clone(), bytes.clone());
             let after = check(&storage);
-            let more = |a: &[tdb_array::Problem], b: &[tdb_array::Problem]| {
+            let more = |a: &[tdb_array::maintain::Problem], b: &[tdb_array::maintain::Problem]| {
                 about(a, file).len() > about(b, file).len()
             };
             if more(&after.notes, &before.notes) && after.problems == before.problems {

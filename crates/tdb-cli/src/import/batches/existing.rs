@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tdb_array::{Array, ArraySchema, ArrayType, WriteStorage};
+use tdb_array::Array;
+use tdb_array::schema::{ArraySchema, ArrayType};
+use tdb_array::storage::WriteStorage;
 use tdb_arrow::{Mapping, Options, Text};
 use tdb_convert::{Source, Spans, Subarray, check};
 use tdb_schema::{Dimension, Range};

@@ -1,6 +1,7 @@
 //! Failures of importing a Parquet or Arrow file, with remedies.
 
-use tdb_array::{ArraySchema, MemoryBudget};
+use tdb_array::MemoryBudget;
+use tdb_array::schema::ArraySchema;
 use tdb_convert::{Error, FileProblem};
 use tdb_text::suggest::hint;
 

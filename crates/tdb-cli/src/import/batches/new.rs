@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use tdb_array::{ArrayType, WriteError, WriteStorage};
+use tdb_array::error::WriteError;
+use tdb_array::schema::ArrayType;
+use tdb_array::storage::WriteStorage;
 use tdb_convert::{Error, NewArray, Rows, Source, Spans, dimensions, make_room, open_domain};
 
 use super::super::duplicates::Rule;

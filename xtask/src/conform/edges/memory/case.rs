@@ -3,8 +3,9 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use tdb_array::schema::{Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
-use tdb_array::{ArraySchema, Durability, Layout, WriteColumn, WriteOptions};
+use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::storage::Durability;
+use tdb_array::{Layout, WriteColumn, WriteOptions};
 
 use super::super::super::random::Random;
 

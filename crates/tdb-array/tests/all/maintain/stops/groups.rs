@@ -3,10 +3,12 @@
 use core::ops::ControlFlow;
 use std::sync::Arc;
 
-use tdb_array::{
-    Consolidation, Error, Group, GroupMember, MaintainedObject, MemoryStorage, MetadataChanges, ObjectType,
-    OpenOptions, Result, Stored, TimeWindow, Vacuum, WriteError, WriteOptions,
-};
+use tdb_array::error::WriteError;
+use tdb_array::group::{Group, GroupMember, ObjectType};
+use tdb_array::maintain::{Consolidation, MaintainedObject, Stored, Vacuum};
+use tdb_array::storage::MemoryStorage;
+use tdb_array::write::MetadataChanges;
+use tdb_array::{Error, OpenOptions, Result, TimeWindow, WriteOptions};
 
 use super::{LAST, Trial};
 use crate::maintain::fragile::Fragile;

@@ -1,11 +1,12 @@
-//! The reasons why the bytes of a file are wrong: the errors inside [`Cause`](crate::Cause) and
-//! [`WriteError`](crate::WriteError).
+//! The errors inside [`Error`](crate::Error), and the reasons inside these.
 //!
 //! Most programs print an [`Error`](crate::Error): its message names the file, the offset and the
 //! reason. A program that must distinguish the reasons matches on these types:
 //!
 //! ```
-//! use tdb_array::{Cause, Error, MemoryStorage, OpenOptions};
+//! use tdb_array::error::Cause;
+//! use tdb_array::storage::MemoryStorage;
+//! use tdb_array::{Error, OpenOptions};
 //!
 //! /// The offset in its file of the bytes that are wrong.
 //! fn offset(error: &Error) -> Option<u64> {
@@ -24,6 +25,14 @@
 //! assert_eq!(offset(&error), Some(0));
 //! ```
 //!
+//! | Variant of `Error` | Contains |
+//! |---|---|
+//! | `Corrupt` | [`Cause`]: which bytes are wrong, and why |
+//! | `Query` | [`QueryError`], with [`ConditionError`] and [`AggregateError`] |
+//! | `Write` | [`WriteError`] |
+//! | `Description` | [`DescriptionError`] |
+//! | `Internal` | [`InternalError`]: a fault of tdb |
+//!
 //! The crates of this project call each of their errors `Error`. Here they have different names:
 //!
 //! | Error | Reason | What failed |
@@ -34,6 +43,11 @@
 //! | [`FilterError`] | [`FilterErrorKind`] | a filter cannot decode or encode values |
 //! | [`NameError`] | | a file name does not have the form that the format gives it |
 
+#[doc(inline)]
+pub use tdb_cells::{
+    AggregateError, Cause, ConditionError, ConditionErrorKind, DescriptionError, InternalError,
+    MemoryBudgetError, QueryError, WriteError,
+};
 #[doc(inline)]
 pub use tdb_codec::{Error as ParseError, ErrorKind as ParseErrorKind};
 #[doc(inline)]
