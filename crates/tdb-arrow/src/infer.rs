@@ -122,9 +122,13 @@ pub fn schema_of(arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema>
     let columns = arrow.fields().iter().filter(|field| !is_dimension(field.name()));
     let attributes = columns.map(|field| attribute(field, options)).collect::<Result<Vec<_>>>()?;
     // A builder needs the values of enumerations, which arrive with the first batch.
-    let plain = attributes.iter().map(|attribute| Attribute { enumeration: None, ..attribute.clone() });
-    let schema = plain.fold(builder, tdb_array::schema::SchemaBuilder::attribute).build()?;
-    with_enumerations(ArraySchema { attributes, ..schema })
+    let plain = attributes.iter().cloned().map(|mut attribute| {
+        attribute.enumeration = None;
+        attribute
+    });
+    let mut schema = plain.fold(builder, tdb_array::schema::SchemaBuilder::attribute).build()?;
+    schema.attributes = attributes;
+    with_enumerations(schema)
 }
 
 /// The stored schema, with the attributes of the columns.
@@ -156,7 +160,8 @@ fn changed(stored: ArraySchema, arrow: &Schema, options: &SchemaOptions) -> Resu
         attributes.push(attribute(field, options)?);
     }
     let same = attributes == stored.attributes;
-    let mut schema = ArraySchema { attributes, ..stored };
+    let mut schema = stored;
+    schema.attributes = attributes;
     if same {
         return Ok(schema);
     }
@@ -241,7 +246,8 @@ fn attribute(field: &Field, options: &SchemaOptions) -> Result<Attribute> {
     if said.unwrap_or_else(|| field.is_nullable()) {
         attribute = attribute.with_nulls();
     }
-    Ok(Attribute { enumeration, ..attribute })
+    attribute.enumeration = enumeration;
+    Ok(attribute)
 }
 
 /// The enumerations of an array that is to be created, from the dictionaries of a batch: pass them
@@ -291,8 +297,9 @@ fn enumeration(
     let target = Target { name: field.name(), datatype, cell_val_num, nullable: false };
     let cells = FieldCells::new(values, &target)?;
     let wanted = (0..cells.len()).map(|index| cells.cell(index).unwrap_or_default());
-    let made = Enumeration::new(&entry.name, &entry.file_name, datatype, cell_val_num, wanted)?;
+    let mut made = Enumeration::new(&entry.name, &entry.file_name, datatype, cell_val_num, wanted)?;
     // Not all software that keeps the metadata keeps Arrow's own flag.
     let said = metadata::flag(field.metadata(), ENUMERATION_ORDERED).unwrap_or(false);
-    Ok(Enumeration { ordered: said || field.dict_is_ordered() == Some(true), ..made })
+    made.ordered = said || field.dict_is_ordered() == Some(true);
+    Ok(made)
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, TimeUnit};
-use tdb_array::schema::{CellValNum, Datatype};
+use tdb_array::schema::{CellValNum, Datatype, Physical};
 
 use crate::options::{Booleans, Chars, Days, Offsets, Options, Text};
 
@@ -26,7 +26,7 @@ enum Value {
 }
 
 /// The table: for each datatype, the form of one value, and a remark.
-const fn value(datatype: Datatype) -> (Value, &'static str) {
+fn value(datatype: Datatype) -> (Value, &'static str) {
     use DataType as A;
     use Datatype as D;
     const WIDE: &str = "UTF-16 and UTF-32 code units; Arrow has UTF-8 only";
@@ -72,8 +72,26 @@ const fn value(datatype: Datatype) -> (Value, &'static str) {
         }
         D::Char => return (Value::Byte, "`Chars::Utf8`: LargeUtf8"),
         D::Any | D::Blob | D::GeomWkb | D::GeomWkt => return (Value::Byte, ""),
+        // A type of a later version of the format.
+        later => (machine(later.physical()), UNIT),
     };
     (Value::Number(data_type), remark)
+}
+
+/// The Arrow type of a machine number.
+const fn machine(physical: Physical) -> DataType {
+    match physical {
+        Physical::I8 => DataType::Int8,
+        Physical::U8 => DataType::UInt8,
+        Physical::I16 => DataType::Int16,
+        Physical::U16 => DataType::UInt16,
+        Physical::I32 => DataType::Int32,
+        Physical::U32 => DataType::UInt32,
+        Physical::I64 => DataType::Int64,
+        Physical::U64 => DataType::UInt64,
+        Physical::F32 => DataType::Float32,
+        Physical::F64 => DataType::Float64,
+    }
 }
 
 /// The Arrow type of the values of this datatype, if each of them is a value of an Arrow array;

@@ -102,6 +102,7 @@ impl fmt::Display for ArrayType {
 
 /// An order of cells or tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Layout {
     /// Last dimension fastest.
     RowMajor,

@@ -9,6 +9,7 @@ use crate::Gate;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the names are the specification's; the table below holds the rest")]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Datatype {
     Int32 = 0,
     Int64 = 1,

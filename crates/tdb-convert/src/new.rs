@@ -46,7 +46,8 @@ impl NewArray {
     /// No such metadata ([`tdb_arrow::Error::NoDimensions`]), or columns that do not fit it.
     pub fn stored(arrow: &Schema) -> Result<Self> {
         let schema = schema_of(arrow, &SchemaOptions::stored())?;
-        let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema };
+        let mut schema = schema;
+        schema.version = FormatVersion::CURRENT;
         let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
         old.for_each(|attribute| attribute.name.clear());
         let mut enumerations = metadata::enumerations(arrow)?;
@@ -100,7 +101,7 @@ impl NewArray {
             numbers && ranges.len() == dimensions.len()
         });
         if let Some(ranges) = ranges {
-            schema.current_domain = Some(CurrentDomain { ranges });
+            schema.current_domain = Some(CurrentDomain::new(ranges));
             schema.check_new().map_err(tdb_arrow::Error::from)?;
         }
         Ok(Self { schema: compressed(schema), enumerations: Vec::new(), subarray: None })

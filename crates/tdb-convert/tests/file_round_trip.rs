@@ -48,7 +48,8 @@ fn array_of(format: Format, file: Vec<u8>) -> Result<(ArraySchema, Array)> {
 /// The schema that the array would have if it were new: the current version, with names as they are
 /// now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
-    let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
+    let mut schema = schema.clone();
+    schema.version = FormatVersion::CURRENT;
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
     old.for_each(|attribute| attribute.name.clear());
     schema

@@ -86,6 +86,7 @@ impl OptionalSection {
 /// The table of its fields is "footer" in [`STRUCTURES`](crate::STRUCTURES). The offsets of the
 /// sections are in [`SectionOffsets`]; all other fields are here.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Footer {
     /// Version of the fragment. This version is authoritative, unlike the one in the fragment's
     /// name.
@@ -123,6 +124,29 @@ pub struct Footer {
 }
 
 impl Footer {
+    /// The footer of a sparse fragment without tiles, files and sections, at `offset` of its file.
+    /// Its writer then sets what the fragment has.
+    #[must_use]
+    pub fn new(version: FormatVersion, slots: Slots, offset: u64) -> Self {
+        Self {
+            version,
+            schema_name: None,
+            dense: false,
+            non_empty_domain: None,
+            sparse_tile_num: 0,
+            last_tile_cell_num: 0,
+            has_timestamps: false,
+            has_delete_metadata: false,
+            file_sizes: Vec::new(),
+            file_var_sizes: Vec::new(),
+            file_validity_sizes: Vec::new(),
+            sections: SectionOffsets::default(),
+            optional: Vec::new(),
+            slots,
+            offset,
+        }
+    }
+
     /// Reads only the version and the schema name, which are needed to parse the rest.
     ///
     /// # Errors

@@ -24,8 +24,9 @@ pub(super) fn run(
     let inputs: Vec<String> = job.inputs.iter().map(|fragment| fragment.folder().to_owned()).collect();
     let key = job.array.schema_key().to_owned();
     // Cells outside of the current domain are not read, but may be when it grows.
-    let all = Arc::new(ArraySchema { current_domain: None, ..schema.clone() });
-    let source = open(job.writer)?.restricted(&inputs, all, key);
+    let mut all = schema.clone();
+    all.current_domain = None;
+    let source = open(job.writer)?.restricted(&inputs, Arc::new(all), key);
     let sides = source.non_empty_domain().and_then(|union| ordinals(schema, &union)).ok_or_else(|| {
         Error::refused("consolidation", "the fragments' domains do not match the array's dimensions")
     })?;

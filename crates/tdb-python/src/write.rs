@@ -86,8 +86,9 @@ fn filled(known: &Enumeration, (name, data, offsets, _): &Given<'_>) -> Result<E
         None => data.chunks(known.datatype.size()).collect(),
     };
     let made = Enumeration::new(&known.name, &known.file_name, known.datatype, known.cell_val_num, values);
-    let made = made.map_err(|error| wrong(error.to_string()))?;
-    Ok(Enumeration { ordered: known.ordered, ..made })
+    let mut made = made.map_err(|error| wrong(error.to_string()))?;
+    made.ordered = known.ordered;
+    Ok(made)
 }
 
 /// Creates an array with its first cells, if there are any: it is there once all are written, and

@@ -232,7 +232,11 @@ fn meets(ranges: &[RangeSet], dimensions: &[Dimension], fragment: &Fragment) -> 
 /// A dimension whose domain is the current domain, if there is one.
 pub fn bounded(dimension: &Dimension, current: Option<&Range>) -> Dimension {
     let domain = current.map(|current| (current.low.clone(), current.high.clone()));
-    Dimension { domain: domain.or_else(|| dimension.domain.clone()), ..dimension.clone() }
+    let mut current = dimension.clone();
+    if domain.is_some() {
+        current.domain = domain;
+    }
+    current
 }
 
 /// The intervals of each dimension, as they were asked for, within the current domain.

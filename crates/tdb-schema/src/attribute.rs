@@ -39,6 +39,7 @@ const MAX_VALUES_PER_CELL: u32 = 1 << 24;
 /// One attribute of an array. The table of its fields is "attribute" in
 /// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Attribute {
     /// Name; empty (or `__attr` in arrays of libtiledb 1.x) for the anonymous attribute.
     pub name: String,

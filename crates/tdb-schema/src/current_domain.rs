@@ -29,12 +29,19 @@ const ND_RECTANGLE: u8 = 0;
 ///
 /// The table of its fields is "current domain" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct CurrentDomain {
     /// The intervals.
     pub ranges: Vec<Range>,
 }
 
 impl CurrentDomain {
+    /// A current domain of these intervals, one for each dimension.
+    #[must_use]
+    pub const fn new(ranges: Vec<Range>) -> Self {
+        Self { ranges }
+    }
+
     /// Reads the structure; `None` if the array has no current domain.
     ///
     /// ```

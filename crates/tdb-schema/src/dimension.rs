@@ -35,6 +35,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// One dimension of an array's domain. The table of its fields is "dimension" in
 /// [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Dimension {
     /// Name, unique among dimensions and attributes.
     pub name: String,

@@ -34,6 +34,7 @@ const STRUCTURE_VERSION: u32 = 0;
 /// An enumeration: the payload of a file in `__schema/__enumerations`. The table of its fields is
 /// in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Enumeration {
     /// The name by which attributes refer to the enumeration.
     pub name: String,

@@ -34,6 +34,7 @@ static MEMBER: Structure = Structure::new(
 /// The layout of a group's file, or of one member in it. This number is separate from the format
 /// version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GroupVersion {
     /// 1: only the newest file is used; it contains all members.
     V1,
@@ -130,6 +131,7 @@ impl ObjectType {
 /// | name | `u64` length, bytes; only if it has one |
 /// | deleted | `u8`; only version 2 |
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GroupMember {
     /// The layout of this entry.
     pub version: GroupVersion,
@@ -153,6 +155,20 @@ impl GroupMember {
     pub fn new(object: ObjectType, uri: impl Into<String>) -> Self {
         let (uri, name) = (uri.into(), None);
         Self { version: GroupVersion::V2, object, relative: false, uri, name, deleted: false }
+    }
+
+    /// The same member with a name.
+    #[must_use]
+    pub fn with_name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// The same member, with a URI that is relative to the group's folder.
+    #[must_use]
+    pub const fn with_relative_uri(mut self) -> Self {
+        self.relative = true;
+        self
     }
 
     /// The key of the member in the group: its name, or the stored URI if it has no name.

@@ -25,6 +25,7 @@ pub(crate) static TABLE: Structure = Structure::new(
 /// A dimension label (version 18 on). The label's values are in a 1-D dense array below the array's
 /// folder. The table of its fields is "dimension label" in [`STRUCTURES`](crate::STRUCTURES).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DimensionLabel {
     /// Index of the dimension that it labels.
     pub dimension: u32,
@@ -47,6 +48,28 @@ pub struct DimensionLabel {
 }
 
 impl DimensionLabel {
+    /// A label of a dimension whose values increase, in the attribute `label` of an array of its
+    /// own at `uri`, which is relative to this array.
+    pub fn new(
+        dimension: u32,
+        name: impl Into<String>,
+        uri: impl Into<String>,
+        datatype: Datatype,
+        cell_val_num: CellValNum,
+    ) -> Self {
+        Self {
+            dimension,
+            name: name.into(),
+            relative: true,
+            uri: uri.into(),
+            attribute: "label".to_owned(),
+            order: DataOrder::Increasing,
+            datatype,
+            cell_val_num,
+            external: false,
+        }
+    }
+
     pub(crate) fn parse(reader: &mut Reader<'_>) -> Result<Self> {
         let dimension = reader.u32("label dimension index")?;
         let name = reader.string_u32("label name")?;

@@ -63,6 +63,7 @@ pub struct EnumerationName {
 /// An array schema: the contents of one schema file. The front page of the crate shows the order of
 /// the fields in the file.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ArraySchema {
     /// Format version of the schema, which decides the version of fragments written with it.
     pub version: FormatVersion,

@@ -117,18 +117,17 @@ pub fn members(
     let visible: Vec<&str> = files.visible(window).collect();
     let Some(newest) = visible.last() else { return Ok((None, members)) };
     let version = GroupVersion::of_name(last_part(newest));
-    match version {
-        GroupVersion::V1 => members.apply(parse(newest)?),
-        GroupVersion::V2 => {
-            for key in visible {
-                let details = parse(key)?;
-                if details.version != version {
-                    let detail = "the group has files of version 1 (a list) and of version 2 (a history)";
-                    return Err(Error::inconsistent(context.describe(key), "group version", 0, detail));
-                }
-                members.apply(details);
-            }
+    if version == GroupVersion::V1 {
+        members.apply(parse(newest)?);
+        return Ok((Some(version), members));
+    }
+    for key in visible {
+        let details = parse(key)?;
+        if details.version != version {
+            let detail = "the group has files of version 1 (a list) and of version 2 (a history)";
+            return Err(Error::inconsistent(context.describe(key), "group version", 0, detail));
         }
+        members.apply(details);
     }
     Ok((Some(version), members))
 }

@@ -290,19 +290,18 @@ fn label(at: &At<'_>, index: usize, domain: &Domain) -> Result<DimensionLabel> {
     };
     let text = |key: &str, usual: String| at.get(key).map_or(Ok(usual), |at| at.text().map(str::to_owned));
     let flag = |key: &str, usual: bool| at.get(key).map_or(Ok(usual), |at| at.flag());
-    Ok(DimensionLabel {
-        dimension: number,
-        name: at.need("name")?.text()?.to_owned(),
-        relative: flag("relative", true)?,
-        uri: text("uri", format!("__labels/l{index}"))?,
-        attribute: text("attribute", "label".to_owned())?,
-        order: at
-            .get("order")
-            .map_or(Ok(DataOrder::Increasing), |order| order.parsed("order", data_order))?,
-        datatype,
-        cell_val_num: cell_val_num(at, usual)?,
-        external: flag("external", false)?,
-    })
+    let name = at.need("name")?.text()?;
+    let relative = flag("relative", true)?;
+    let uri = text("uri", format!("__labels/l{index}"))?;
+    let attribute = text("attribute", "label".to_owned())?;
+    let order =
+        at.get("order").map_or(Ok(DataOrder::Increasing), |order| order.parsed("order", data_order))?;
+    let mut label = DimensionLabel::new(number, name, uri, datatype, cell_val_num(at, usual)?);
+    label.relative = relative;
+    label.attribute = attribute;
+    label.order = order;
+    label.external = flag("external", false)?;
+    Ok(label)
 }
 
 /// An enumeration with its values.

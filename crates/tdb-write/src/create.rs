@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use tdb_codec::{FormatVersion, Gate};
 use tdb_filters::{Key, Pipeline, Scratch};
-use tdb_schema::{
-    ArraySchema, Attribute, Dimension, DimensionLabel, Enumeration, EnumerationName, SchemaProblem,
-};
+use tdb_schema::{ArraySchema, Attribute, DimensionLabel, Enumeration, EnumerationName, SchemaProblem};
 use tdb_tile::GenericTile;
 
 use crate::WriteOptions;
@@ -204,7 +202,8 @@ fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> Result<ArraySch
     if !label.uri.split('/').all(tdb_fragment::is_plain_name) {
         return Err(problem(SchemaProblem::Label(label.name.clone())).into());
     }
-    let dimension = Dimension { name: "index".to_owned(), filters: Pipeline::default(), ..dimension.clone() };
+    let mut dimension = dimension.clone().with_filters(Pipeline::default());
+    "index".clone_into(&mut dimension.name);
     let mut attribute = Attribute::new(label.attribute.clone(), label.datatype, label.cell_val_num);
     attribute.order = label.order;
     let schema =

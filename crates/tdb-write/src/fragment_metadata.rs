@@ -169,23 +169,18 @@ impl FragmentSummary {
         };
         let validity_len = if version.has(Gate::Nullable) { slots.len() } else { 0 };
         let sparse = self.domain.is_none();
-        let footer = Footer {
-            version,
-            schema_name: version.has(Gate::SchemaFolder).then(|| self.schema_name.clone()),
-            dense: !sparse,
-            non_empty_domain: Some(self.non_empty_domain(schema)?),
-            sparse_tile_num: if sparse { to_u64(self.tile_count) } else { 0 },
-            last_tile_cell_num: if sparse { self.last_tile_cells } else { self.tile_cells },
-            has_timestamps: self.marks.times,
-            has_delete_metadata: self.marks.deletes,
-            file_sizes: sizes(slots.len(), |field| field.fixed.size),
-            file_var_sizes: sizes(slots.var_len(version), |field| field.values.size),
-            file_validity_sizes: sizes(validity_len, |field| field.validity.size),
-            sections,
-            optional: Vec::new(),
-            slots,
-            offset,
-        };
+        let mut footer = Footer::new(version, slots, offset);
+        footer.schema_name = version.has(Gate::SchemaFolder).then(|| self.schema_name.clone());
+        footer.dense = !sparse;
+        footer.non_empty_domain = Some(self.non_empty_domain(schema)?);
+        footer.sparse_tile_num = if sparse { to_u64(self.tile_count) } else { 0 };
+        footer.last_tile_cell_num = if sparse { self.last_tile_cells } else { self.tile_cells };
+        footer.has_timestamps = self.marks.times;
+        footer.has_delete_metadata = self.marks.deletes;
+        footer.file_sizes = sizes(slots.len(), |field| field.fixed.size);
+        footer.file_var_sizes = sizes(slots.var_len(version), |field| field.values.size);
+        footer.file_validity_sizes = sizes(validity_len, |field| field.validity.size);
+        footer.sections = sections;
         let footer = footer.to_bytes(schema).map_err(layout)?;
         file.extend_from_slice(&footer);
         if version.has(Gate::SchemaFolder) || schema.domain.dimensions.iter().any(Dimension::is_var) {

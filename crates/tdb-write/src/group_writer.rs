@@ -100,7 +100,7 @@ impl WriteOptions {
 /// let storage = MemoryStorage::default();
 /// WriteOptions::new().create_group_storage(&storage)?;
 /// let mut group = WriteOptions::new().open_group_storage(storage.clone())?;
-/// group.add(GroupMember { relative: true, name: Some("first".into()), ..GroupMember::new(ObjectType::Array, "a") })?;
+/// group.add(GroupMember::new(ObjectType::Array, "a").with_name("first").with_relative_uri())?;
 /// group.commit()?;
 /// assert!(WriteOptions::new().open_group_storage(storage)?.remove("second").is_err());
 /// # Ok::<(), tdb_array::Error>(())
@@ -158,7 +158,7 @@ impl GroupWriter {
     ///
     /// # Errors
     /// A member with the same key, no URI, or a type that is neither array nor group.
-    pub fn add(&mut self, member: GroupMember) -> Result<()> {
+    pub fn add(&mut self, mut member: GroupMember) -> Result<()> {
         let refuse = |why: &str| {
             Err(Error::refused(WHAT, format!("member \"{}\" {why}", member.key().escape_debug())))
         };
@@ -172,7 +172,8 @@ impl GroupWriter {
             return refuse("is in the group already");
         }
         let key = member.key().to_owned();
-        self.changes.insert(key, GroupMember { version: self.version, deleted: false, ..member });
+        (member.version, member.deleted) = (self.version, false);
+        self.changes.insert(key, member);
         Ok(())
     }
 
@@ -222,7 +223,9 @@ impl GroupWriter {
             let absolute = std::path::absolute(&place).map_err(|error| Error::io(&place, error))?;
             format!("file://{}", absolute.display())
         };
-        self.add(GroupMember { relative, name: name.map(str::to_owned), ..GroupMember::new(object, uri) })
+        let mut member = GroupMember::new(object, uri);
+        (member.relative, member.name) = (relative, name.map(str::to_owned));
+        self.add(member)
     }
 
     /// Removes a member by its name, or by its URI if only one member has that URI.
@@ -235,7 +238,7 @@ impl GroupWriter {
         // A location is stored without its secrets.
         let stored = location_without_secrets(name_or_uri);
         let mut by_uri = members.iter().filter(|member| member.uri == name_or_uri || member.uri == stored);
-        let found = match (by_name, by_uri.next(), by_uri.next()) {
+        let mut found = match (by_name, by_uri.next(), by_uri.next()) {
             (Some(member), ..) | (None, Some(member), None) => member.clone(),
             (None, None, _) => {
                 let why = format!("there is no member \"{}\"", name_or_uri.escape_debug());
@@ -251,7 +254,8 @@ impl GroupWriter {
         };
         let key = found.key().to_owned();
         if self.members.iter().any(|member| member.key() == key) {
-            self.changes.insert(key, GroupMember { version: self.version, deleted: true, ..found });
+            (found.version, found.deleted) = (self.version, true);
+            self.changes.insert(key, found);
         } else {
             self.changes.remove(&key);
         }
@@ -277,12 +281,12 @@ impl GroupWriter {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let members = match self.version {
-            GroupVersion::V1 => {
-                let old = |member| GroupMember { version: GroupVersion::V1, ..member };
-                self.members().into_iter().map(old).collect()
-            }
-            GroupVersion::V2 => self.changes.values().cloned().collect(),
+        let members = if self.version == GroupVersion::V1 {
+            let mut members = self.members();
+            members.iter_mut().for_each(|member| member.version = GroupVersion::V1);
+            members
+        } else {
+            self.changes.values().cloned().collect()
         };
         let details = GroupDetails { version: self.version, members };
         let payload = details.to_bytes().map_err(|error| Error::refused(WHAT, error.to_string()))?;

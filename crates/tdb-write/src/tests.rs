@@ -125,7 +125,9 @@ fn dimension(name: &str, low: i32, high: i32, extent: i32) -> Dimension {
 }
 
 fn at(schema: &ArraySchema, version: u32) -> ArraySchema {
-    ArraySchema { version: FormatVersion::parse(version).unwrap(), ..schema.clone() }
+    let mut schema = schema.clone();
+    schema.version = FormatVersion::parse(version).unwrap();
+    schema
 }
 
 fn key() -> Key {

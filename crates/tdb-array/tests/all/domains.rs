@@ -179,7 +179,8 @@ fn cells_at_the_corners_of_a_plane_stand_in_one_order_however_they_get_there() {
     let lines = lines();
     for ((left, xs), (right, ys)) in lines.iter().zip(lines.iter().cycle().skip(5)) {
         let cells: Vec<_> = xs.iter().flat_map(|x| ys.iter().map(|y| vec![x.clone(), y.clone()])).collect();
-        let right = Dimension { name: "e".into(), ..right.clone() };
+        let mut right = right.clone();
+        right.name = "e".into();
         for order in ORDERS {
             let builder = ArraySchema::sparse().dimension(left.clone()).dimension(right.clone());
             check(builder.cell_order(order), &cells);

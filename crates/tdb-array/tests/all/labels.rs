@@ -84,17 +84,9 @@ fn labelled(order: DataOrder, parts: &[(i64, &[i64])]) -> Array {
         .attribute(Attribute::new("a", Datatype::Int64, CellValNum::ONE))
         .build()
         .unwrap();
-    schema.labels.push(DimensionLabel {
-        dimension: 0,
-        name: "l".to_owned(),
-        relative: true,
-        uri: "__labels/l0".to_owned(),
-        attribute: "label".to_owned(),
-        order,
-        datatype: Datatype::Int64,
-        cell_val_num: CellValNum::ONE,
-        external: false,
-    });
+    let mut label = DimensionLabel::new(0, "l", "__labels/l0", Datatype::Int64, CellValNum::ONE);
+    label.order = order;
+    schema.labels.push(label);
     let storage = MemoryStorage::default();
     WriteOptions::new().create_storage(&storage, &schema).unwrap();
     for (time, (first, values)) in (1u64..).zip(parts) {

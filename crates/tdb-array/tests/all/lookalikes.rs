@@ -81,7 +81,8 @@ fn coordinates_that_look_like_headers_are_coordinates() {
             .capacity(30_000)
             .build()
             .unwrap();
-        let schema = ArraySchema { version: FormatVersion::parse(4).unwrap(), ..schema };
+        let mut schema = schema;
+        schema.version = FormatVersion::parse(4).unwrap();
         WriteOptions::new().create_storage(&storage, &schema).unwrap();
         let first: Vec<i32> = (0..30_000).collect();
         let headers: Vec<i32> = (0..CELLS).map(|cell| [65_536, 65_536, 0][(cell + phase) % 3]).collect();

@@ -193,11 +193,7 @@ fn an_enumeration_has_the_values_of_the_time() {
 fn members_of_the_future_are_seen_by_who_asks_for_it() {
     let storage = MemoryStorage::default();
     at(None).create_group_storage(&storage).unwrap();
-    let member = |name: &str| GroupMember {
-        relative: true,
-        name: Some(name.to_owned()),
-        ..GroupMember::new(ObjectType::Array, name)
-    };
+    let member = |name: &str| GroupMember::new(ObjectType::Array, name).with_name(name).with_relative_uri();
     let change = |time, name: &str| {
         let mut group = at(time).open_group_storage(storage.clone()).unwrap();
         group.add(member(name)).unwrap();
@@ -231,7 +227,7 @@ fn members_are_opened_as_of_the_time_of_their_group() {
     at(None).create_group_storage(&storage).unwrap();
     storage.insert("inner/__tiledb_group.tdb", b"".as_slice());
     let mut group = at(Some(10)).open_group_storage(storage.clone()).unwrap();
-    let inner = GroupMember { relative: true, ..GroupMember::new(ObjectType::Group, "inner") };
+    let inner = GroupMember::new(ObjectType::Group, "inner").with_relative_uri();
     group.add(inner).unwrap();
     group.commit().unwrap();
     let outer: Group = OpenOptions::new().open_group_in(Arc::new(storage), "").unwrap();

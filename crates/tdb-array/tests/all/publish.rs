@@ -322,11 +322,7 @@ fn changes_of_a_group_renew_its_manifest_which_names_no_members() {
     WriteOptions::new().publish_storage(&storage).unwrap();
     storage.insert("member/__schema/__1_1_ab", &b"x"[..]);
     let mut group = WriteOptions::new().open_group_storage(storage.clone()).unwrap();
-    let member = GroupMember {
-        relative: true,
-        name: Some("m".into()),
-        ..GroupMember::new(ObjectType::Array, "member")
-    };
+    let member = GroupMember::new(ObjectType::Array, "member").with_name("m").with_relative_uri();
     group.add(member).unwrap();
     group.metadata(MetadataChanges::new().put_text("key", "value"));
     group.commit().unwrap();

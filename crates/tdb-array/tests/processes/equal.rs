@@ -54,7 +54,7 @@ fn write(place: &Path, kind: &str, value: i64) -> tdb_array::Result<()> {
                 group.remove("m")?;
             }
             let member = GroupMember::new(ObjectType::Array, format!("file:///{value}"));
-            group.add(GroupMember { name: Some("m".into()), ..member })?;
+            group.add(member.with_name("m"))?;
             group.commit()
         }
         "metadata" => {

@@ -17,7 +17,8 @@ const ENDINGS: [&str; 3] = ["parquet", "arrow", "arrows"];
 /// The schema that an array would have if it were new: of the current version, with names as they
 /// are now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
-    let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
+    let mut schema = schema.clone();
+    schema.version = FormatVersion::CURRENT;
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
     old.for_each(|attribute| attribute.name.clear());
     schema

@@ -19,7 +19,9 @@ fn write(folder: &Path, key: &str, payload: &[u8]) {
 
 fn member(object: ObjectType, uri: &str, name: Option<&str>) -> GroupMember {
     let relative = !uri.contains("://");
-    GroupMember { relative, name: name.map(str::to_owned), ..GroupMember::new(object, uri) }
+    let mut member = GroupMember::new(object, uri);
+    (member.relative, member.name) = (relative, name.map(str::to_owned));
+    member
 }
 
 fn details(members: &[GroupMember]) -> Vec<u8> {
@@ -44,7 +46,8 @@ fn sample() -> Scratch {
         member(ObjectType::Array, "hdfs://cluster/sea", Some("sea")),
     ];
     write(root, &format!("__group/__10_10_{UUID}_2"), &details(&members));
-    let removed = GroupMember { deleted: true, ..members[2].clone() };
+    let mut removed = members[2].clone();
+    removed.deleted = true;
     write(root, &format!("__group/__20_20_{UUID}_2"), &details(&[removed]));
     let up = member(ObjectType::Group, "..", Some("up"));
     write(&root.join("inner"), &format!("__group/__10_10_{UUID}_2"), &details(&[up]));

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use bytes::Bytes;
 use tdb_codec::{Gate, to_u64};
-use tdb_fragment::{Footer, FooterLocation, LegacyMetadata, RTree, Section, SectionOffsets, Slots};
+use tdb_fragment::{Footer, FooterLocation, LegacyMetadata, RTree, Section, Slots};
 use tdb_schema::ArraySchema;
 
 use super::bounds::beyond;
@@ -113,23 +113,13 @@ impl Fragment {
         };
         let tiles =
             legacy.tile_offsets.get(slots.coords()).or_internal("a fragment without coordinates")?.len();
-        let footer = Footer {
-            version: legacy.version,
-            schema_name: None,
-            dense,
-            non_empty_domain: legacy.non_empty_domain,
-            sparse_tile_num: if dense { 0 } else { to_u64(tiles) },
-            last_tile_cell_num: legacy.last_tile_cell_num,
-            has_timestamps: false,
-            has_delete_metadata: false,
-            file_sizes: legacy.file_sizes,
-            file_var_sizes: legacy.file_var_sizes,
-            file_validity_sizes: Vec::new(),
-            sections: SectionOffsets::default(),
-            optional: Vec::new(),
-            slots,
-            offset: metadata_size,
-        };
+        let mut footer = Footer::new(legacy.version, slots, metadata_size);
+        footer.dense = dense;
+        footer.non_empty_domain = legacy.non_empty_domain;
+        footer.sparse_tile_num = if dense { 0 } else { to_u64(tiles) };
+        footer.last_tile_cell_num = legacy.last_tile_cell_num;
+        footer.file_sizes = legacy.file_sizes;
+        footer.file_var_sizes = legacy.file_var_sizes;
         let own = MetadataFile { size: metadata_size, tail, footer: metadata_size..metadata_size };
         let mut lists = HashMap::new();
         type Make = fn(usize) -> Section;

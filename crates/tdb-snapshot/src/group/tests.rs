@@ -12,11 +12,14 @@ fn tile(payload: &[u8]) -> Vec<u8> {
 }
 
 fn member(object: ObjectType, uri: &str, name: Option<&str>) -> GroupMember {
-    GroupMember { relative: true, name: name.map(str::to_owned), ..GroupMember::new(object, uri) }
+    let mut member = GroupMember::new(object, uri).with_relative_uri();
+    member.name = name.map(str::to_owned);
+    member
 }
 
 fn details(version: GroupVersion, members: &[GroupMember]) -> Vec<u8> {
-    let members = members.iter().map(|member| GroupMember { version, ..member.clone() }).collect();
+    let mut members = members.to_vec();
+    members.iter_mut().for_each(|member| member.version = version);
     tile(&GroupDetails { version, members }.to_bytes().unwrap())
 }
 
@@ -38,7 +41,8 @@ fn keys(group: &Group) -> Vec<&str> {
 fn history() -> MemoryStorage {
     let array = member(ObjectType::Array, "a", Some("first"));
     let inner = member(ObjectType::Group, "inner", None);
-    let gone = GroupMember { deleted: true, ..array.clone() };
+    let mut gone = array.clone();
+    gone.deleted = true;
     let later = member(ObjectType::Array, "b", None);
     MemoryStorage::new([
         (key("", 10, "_2"), details(GroupVersion::V2, &[array, inner.clone()])),
@@ -86,7 +90,8 @@ fn members_are_looked_at_where_they_are() {
     files.insert("b/readme", Vec::new());
     let group = open(&files, TimeWindow::ALL).unwrap();
     let look = |uri: &str, relative| {
-        let member = GroupMember { relative, ..GroupMember::new(ObjectType::Array, uri) };
+        let mut member = GroupMember::new(ObjectType::Array, uri);
+        member.relative = relative;
         group.look(&member)
     };
     assert!(matches!(look("a", true), Found::Object(ObjectType::Array)));

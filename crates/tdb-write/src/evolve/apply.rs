@@ -40,7 +40,7 @@ impl SchemaEvolution {
         if let Some(ranges) = &self.current_domain {
             let ranges = if self.where_needed { united(old, ranges) } else { ranges.clone() };
             expand(old, &ranges)?;
-            new.current_domain = Some(CurrentDomain { ranges });
+            new.current_domain = Some(CurrentDomain::new(ranges));
         }
         self.check(old, &new, &files, load)?;
         if new == *old && !self.where_needed {
@@ -59,7 +59,9 @@ impl SchemaEvolution {
             let file_name = names::enumeration_file_name()?;
             new.enumerations
                 .push(EnumerationName { name: enumeration.name.clone(), file_name: file_name.clone() });
-            files.push(Enumeration { file_name, ..enumeration.clone() });
+            let mut enumeration = enumeration.clone();
+            enumeration.file_name = file_name;
+            files.push(enumeration);
         }
         Ok(files)
     }

@@ -58,7 +58,10 @@ fn extended(before: &Enumeration, values: &[Vec<u8>], file_name: String) -> Resu
         before.cell_val_num,
         all.chain(values.iter().cloned()),
     );
-    let extended = extended.map(|extended| Enumeration { ordered: before.ordered, ..extended });
+    let extended = extended.map(|mut extended| {
+        extended.ordered = before.ordered;
+        extended
+    });
     let checked = extended.and_then(|extended| extended.check_extends(before).map(|()| extended));
     checked.map_err(|problem| Error::refused(WHAT, problem.to_string()))
 }

@@ -82,17 +82,8 @@ fn enumerations_are_written_beside_the_schema_that_names_them() {
 
 #[test]
 fn a_label_is_an_array_of_ordered_values() {
-    let label = tdb_schema::DimensionLabel {
-        dimension: 0,
-        name: "where".into(),
-        relative: true,
-        uri: "__labels/l0".into(),
-        attribute: "label".into(),
-        order: tdb_codec::DataOrder::Increasing,
-        datatype: Datatype::Float64,
-        cell_val_num: CellValNum::ONE,
-        external: false,
-    };
+    let label =
+        tdb_schema::DimensionLabel::new(0, "where", "__labels/l0", Datatype::Float64, CellValNum::ONE);
     let mut schema = numbers();
     schema.labels.push(label);
     let storage = MemoryStorage::default();

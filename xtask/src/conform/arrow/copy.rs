@@ -147,7 +147,8 @@ fn convert(
 /// The schema that the array would have if it were new: the current version, with names as they are
 /// now.
 fn todays(schema: &ArraySchema) -> ArraySchema {
-    let mut schema = ArraySchema { version: FormatVersion::CURRENT, ..schema.clone() };
+    let mut schema = schema.clone();
+    schema.version = FormatVersion::CURRENT;
     let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
     old.for_each(|attribute| attribute.name.clear());
     schema

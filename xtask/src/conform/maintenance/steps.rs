@@ -145,7 +145,7 @@ fn take_group(step: &Step, path: &Path, at: &dyn Fn(u64) -> WriteOptions) -> Res
             let mut group = at(*time).open_group(path)?;
             if *added {
                 let member = GroupMember::new(ObjectType::Array, name.as_str());
-                group.add(GroupMember { relative: true, name: Some(name.clone()), ..member })?;
+                group.add(member.with_name(name.clone()).with_relative_uri())?;
             } else {
                 group.remove(name)?;
             }

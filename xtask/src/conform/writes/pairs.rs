@@ -271,7 +271,7 @@ fn case(thing: &Thing, version: FormatVersion) -> Option<Case> {
         Thing::Label => schema.labels.push(label()),
         Thing::CurrentDomain => {
             let range = Range::new(1i32.to_le_bytes(), 9i32.to_le_bytes());
-            schema.current_domain = Some(CurrentDomain { ranges: vec![range] });
+            schema.current_domain = Some(CurrentDomain::new(vec![range]));
         }
         Thing::SmallChunks => attribute.filters.max_chunk_size = 8,
         Thing::FieldName(name) => (*name).clone_into(&mut attribute.name),
@@ -309,17 +309,7 @@ fn enumeration(values: Datatype) -> Option<Enumeration> {
 }
 
 fn label() -> DimensionLabel {
-    DimensionLabel {
-        dimension: 0,
-        name: "label".into(),
-        relative: true,
-        uri: "__labels/l0".into(),
-        attribute: "label".into(),
-        order: DataOrder::Increasing,
-        datatype: Datatype::Float64,
-        cell_val_num: CellValNum::ONE,
-        external: false,
-    }
+    DimensionLabel::new(0, "label", "__labels/l0", Datatype::Float64, CellValNum::ONE)
 }
 
 /// A small number as a value of a type.

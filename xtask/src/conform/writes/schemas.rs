@@ -252,17 +252,9 @@ fn label(random: &mut Random) -> Option<DimensionLabel> {
         (Datatype::Int32, CellValNum::ONE),
         (Datatype::StringAscii, CellValNum::Var),
     ])?;
-    Some(DimensionLabel {
-        dimension: 0,
-        name: "label".into(),
-        relative: true,
-        uri: "__labels/l0".into(),
-        attribute: "label".into(),
-        order: *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?,
-        datatype,
-        cell_val_num,
-        external: false,
-    })
+    let mut label = DimensionLabel::new(0, "label", "__labels/l0", datatype, cell_val_num);
+    label.order = *random.pick(&[DataOrder::Increasing, DataOrder::Decreasing])?;
+    Some(label)
 }
 
 /// A part of the domain.
@@ -276,7 +268,7 @@ fn current_domain(random: &mut Random, schema: &ArraySchema) -> Option<tdb_schem
         None if dimension.is_var() => Some(Range::new(*b"b", *b"w")),
         None => dimension.domain.clone().map(|(low, high)| Range::new(low, high)),
     });
-    Some(tdb_schema::CurrentDomain { ranges: ranges.collect::<Option<_>>()? })
+    Some(tdb_schema::CurrentDomain::new(ranges.collect::<Option<_>>()?))
 }
 
 /// Filters for bytes of any kind.

@@ -18,7 +18,7 @@ fn real(name: &str) -> Attribute {
 }
 
 fn filled(fill: f64) -> Attribute {
-    Attribute { fill_value: fill.to_le_bytes().to_vec(), ..real("a") }
+    real("a").with_fill(fill.to_le_bytes())
 }
 
 /// Two fragments, at times 1001 and 1002, of these cells; then `a` goes and comes back as another.

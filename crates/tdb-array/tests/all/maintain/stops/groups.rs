@@ -53,11 +53,7 @@ fn changes_of_groups_stop_anywhere() {
         other => other,
     });
     at(1000).create_group_storage(&storage).unwrap();
-    let member = |name: &str| GroupMember {
-        relative: true,
-        name: Some(name.to_owned()),
-        ..GroupMember::new(ObjectType::Array, name)
-    };
+    let member = |name: &str| GroupMember::new(ObjectType::Array, name).with_name(name).with_relative_uri();
     for (time, name) in [(1002, "a"), (1004, "b")] {
         let mut group = at(time).open_group_storage(storage.clone()).unwrap();
         group.add(member(name)).unwrap();
