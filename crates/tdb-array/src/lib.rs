@@ -62,7 +62,7 @@
 //! Each codec that has a dependency is a feature. On by default: `gzip`, `zstd` (the C library),
 //! `lz4`, `bzip2`, `checksum`, `encryption`, `webp`, and `large-pages` (results in pages of 2 MiB,
 //! on Linux). Off: `zstd-rust` (Zstandard without C; with both, the C library does the work),
-//! `webp-lossy` (writes lossy images, with C), and `async` ([`query::BatchStream`] is a
+//! `webp-lossy` (writes lossy images, with C), and `async` ([`query::BackgroundBatches`] is a
 //! `futures_core::Stream`). Reading a field with a filter that was left out fails, and the error
 //! names the feature. Keep `gzip`: schemas and fragment metadata are stored with it. Without any C:
 //!

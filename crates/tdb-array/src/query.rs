@@ -16,7 +16,7 @@
 //! | To | Use |
 //! |---|---|
 //! | choose cells | [`Coordinate`], [`QueryCondition`], [`ConditionField`], [`Operand`], [`ConditionTarget`] |
-//! | read in pieces | [`Batches`], [`AsyncBatches`], [`BatchStream`], [`Progress`] |
+//! | read in pieces | [`Batches`], [`AsyncBatches`], [`BackgroundBatches`], [`Progress`] |
 //! | compute | [`Aggregate`], [`AggregateFunction`], [`AggregateValue`], [`GroupBy`], [`Grouped`], [`GroupedValues`] |
 //! | know what a query reads, and what it took | [`Explain`], [`FragmentPlan`], [`FieldPlan`], [`Outcome`], [`Purpose`], [`QueryStats`] |
 //! | hand a query to another process | [`QueryDescription`] |
@@ -34,7 +34,7 @@ pub use tdb_cells::{
 pub use tdb_codec::Buffer;
 #[doc(inline)]
 pub use tdb_query::{
-    AggregateValue, AsyncBatches, BatchStream, Batches, DeleteCounts, Explain, FieldPlan, FragmentPlan,
+    AggregateValue, AsyncBatches, BackgroundBatches, Batches, DeleteCounts, Explain, FieldPlan, FragmentPlan,
     GroupBy, Grouped, GroupedValues, Outcome, Progress, Purpose, QueryDescription,
 };
 #[doc(inline)]

@@ -163,7 +163,7 @@ fn codes_become_the_texts_that_they_stand_for() {
         (0..ROWS).map(|row| (row % 7 != 3).then(|| format!("{}, a long text", row % 9000))).collect();
     let runs: LargeStringArray = (0..ROWS).map(|row| Some("x".repeat(row / 5000))).collect();
     let array = array(attributes, vec![("dictionary", Arc::new(texts)), ("runs", Arc::new(runs))]);
-    let read = || array.read().order(Layout::RowMajor).codes(true).collect().unwrap();
+    let read = || array.read().order(Layout::RowMajor).dictionary_codes(true).collect().unwrap();
     assert!(read().columns().iter().filter(|column| column.codes().is_some()).count() >= 2);
     for offsets in [Offsets::Large, Offsets::Small, Offsets::Views] {
         let mapping = Mapping::of(&array, Options::new().offsets(offsets)).unwrap();
@@ -184,7 +184,7 @@ fn a_wrong_text_of_a_dictionary_is_named_by_the_first_cell_that_has_it_and_else_
         (0..ROWS).map(|row| Some(if row == wrong { &b"\xff"[..] } else { b"text" })).collect();
     let array = array(attributes, vec![("text", Arc::new(texts))]);
     let mapping = Mapping::of(&array, Options::new()).unwrap();
-    let read = || array.read().order(Layout::RowMajor).codes(true);
+    let read = || array.read().order(Layout::RowMajor).dictionary_codes(true);
     assert!(read().collect().unwrap().field("text").unwrap().codes().is_some());
     for threads in [1, 2] {
         let error = mapping.record_batches(read().collect().unwrap(), threads).unwrap_err();

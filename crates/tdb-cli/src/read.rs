@@ -140,7 +140,7 @@ impl<'a> Query<'a> {
             read = read.memory(memory);
         }
         if args.limit.is_some() {
-            read = read.first_batch(FIRST_BATCH_MEMORY);
+            read = read.initial_batch_memory(FIRST_BATCH_MEMORY);
         }
         // Raw buffers have all cells of a box.
         read = read.selection(args.format != Format::Raw);

@@ -109,7 +109,7 @@ pub(crate) fn plan(state: &Arc<TableState>, request: ScanRequest) -> Result<TdbE
         }
         max => {
             let parts = read.clone().tile_partitions(max).map_err(of_array)?;
-            scan.whole = parts.iter().any(Read::is_made_of_tiles).then_some(read);
+            scan.whole = parts.iter().any(Read::is_tile_partition).then_some(read);
             parts
         }
     };

@@ -54,7 +54,7 @@ pub(crate) fn run(
             // The filter is the same in all partitions: what they find out together may depend on
             // it.
             Some(CurrentFilter::Where(condition)) if from_join => read.condition(condition),
-            Some(CurrentFilter::Where(condition)) => read.narrow(condition),
+            Some(CurrentFilter::Where(condition)) => read.and_condition(condition),
             None => read,
         };
         if !send(&part, read, rows, &mut left, &reservation, batches)? {
@@ -178,7 +178,7 @@ fn open(
     least: &mut usize,
 ) -> Result<Batches> {
     // No batch is held yet. If this is too little, the read says how much it needs.
-    match read.clone().memory(budget(reservation.size())).prepare() {
+    match read.clone().memory(budget(reservation.size())).find_visible_cells() {
         Err(Error::Query(QueryError::BudgetTooSmall { .. } | QueryError::OverBudget { .. })) | Ok(()) => {}
         Err(error) => return Err(of_array(error)),
     }
@@ -191,7 +191,7 @@ fn open(
             // rejects.
             let bytes = u64::try_from(limit).unwrap_or(u64::MAX).saturating_mul(part.scan.row_bytes);
             let bytes = usize::try_from(bytes.saturating_mul(4)).unwrap_or(usize::MAX);
-            read = read.first_batch(budget(bytes.max(64 << 10)));
+            read = read.initial_batch_memory(budget(bytes.max(64 << 10)));
         }
         match read.batches() {
             Ok(batches) => return Ok(batches),

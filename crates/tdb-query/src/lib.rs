@@ -18,8 +18,8 @@
 //! ```
 //!
 //! This crate knows nothing of file names, byte layouts, or how anything is written. The only
-//! thread that it starts itself is that of [`BatchStream`], which reads the next batch while the
-//! caller works on one.
+//! thread that it starts itself is that of [`BackgroundBatches`], which reads the next batch while
+//! the caller works on one.
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
 //! for them. Everything else here may change with any minor version.
@@ -47,7 +47,7 @@ use tdb_storage::{self as storage, replay, stats};
 pub use array::{Array, OpenOptions};
 pub use deletion::DeleteCounts;
 pub use explain::Explain;
-pub use query::{AsyncBatches, BatchStream, GroupBy, QueryDescription, Read};
+pub use query::{AsyncBatches, BackgroundBatches, GroupBy, QueryDescription, Read};
 pub use tdb_aggregate::AggregateValue;
 pub use tdb_aggregate::groups::{Grouped, GroupedValues};
 pub use tdb_scan::reads::{FieldPlan, FragmentPlan, Outcome, Purpose};

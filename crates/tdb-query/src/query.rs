@@ -16,7 +16,7 @@ use std::sync::Arc;
 use tdb_codec::Layout;
 
 pub use self::asynchronous::AsyncBatches;
-pub use self::background::BatchStream;
+pub use self::background::BackgroundBatches;
 pub use self::description::QueryDescription;
 pub use self::groups::GroupBy;
 use self::tiles::TilePart;
@@ -64,7 +64,7 @@ pub struct Read {
     codes: bool,
     memory: Option<MemoryBudget>,
     batch_memory: Option<MemoryBudget>,
-    first_batch: Option<MemoryBudget>,
+    initial_batch_memory: Option<MemoryBudget>,
     pub(crate) on_progress: Option<OnProgress>,
 }
 
@@ -91,7 +91,7 @@ impl Read {
             codes: false,
             memory: None,
             batch_memory: None,
-            first_batch: None,
+            initial_batch_memory: None,
             on_progress: None,
         }
     }
@@ -311,12 +311,12 @@ impl Read {
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
     /// let array = Array::open(path)?;
     /// let small = MemoryBudget::from_bytes(64 << 10);
-    /// let first = array.read().first_batch(small).batches()?.next().transpose()?;
+    /// let first = array.read().initial_batch_memory(small).batches()?.next().transpose()?;
     /// assert!(first.is_some_and(|cells| !cells.is_empty()));
     /// # Ok::<(), tdb_array::Error>(())
     /// ```
-    pub const fn first_batch(mut self, max: MemoryBudget) -> Self {
-        self.first_batch = Some(max);
+    pub const fn initial_batch_memory(mut self, max: MemoryBudget) -> Self {
+        self.initial_batch_memory = Some(max);
         self
     }
 
@@ -338,13 +338,13 @@ impl Read {
     /// let genes = WriteColumn::var("gene", b"MYCMYCTP53", &[0, 3, 6, 10]);
     /// WriteOptions::new().open_storage(storage.clone())?.write().column(genes).commit()?;
     ///
-    /// let cells = OpenOptions::new().open_storage(storage)?.read().codes(true).collect()?;
+    /// let cells = OpenOptions::new().open_storage(storage)?.read().dictionary_codes(true).collect()?;
     /// let genes = cells.field("gene")?;
     /// assert_eq!((genes.bytes(), genes.codes()), (&b"MYCTP53"[..], Some(&[0, 0, 1][..])));
     /// assert_eq!(genes.cell(1), Some(&b"MYC"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub const fn codes(mut self, wanted: bool) -> Self {
+    pub const fn dictionary_codes(mut self, wanted: bool) -> Self {
         self.codes = wanted;
         self
     }
@@ -420,7 +420,7 @@ impl Read {
     /// iterator returns errors that are found later.
     pub fn batches(self) -> Result<Batches> {
         let budget = self.memory.unwrap_or(stream::DEFAULT_BUDGET);
-        let sizes = BatchSizes { max: self.batch_memory, first: self.first_batch };
+        let sizes = BatchSizes { max: self.batch_memory, first: self.initial_batch_memory };
         let on_progress = self.on_progress.clone();
         Batches::new(self.ready(Allowance::new(Some(budget), None))?, budget, sizes, on_progress)
     }

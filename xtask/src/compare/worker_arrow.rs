@@ -19,7 +19,7 @@ pub(super) fn read(
 ) -> Fallible<(Map<String, Value>, Vec<RecordBatch>)> {
     let started = Instant::now();
     let array = options.clone().open(query.array)?;
-    let cells = query.read(&array)?.codes(true).collect()?;
+    let cells = query.read(&array)?.dictionary_codes(true).collect()?;
     let read = started.elapsed();
     // What other sides want to know is not timed.
     let mut answer = describe(&cells);

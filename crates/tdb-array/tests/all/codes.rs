@@ -28,11 +28,15 @@ fn compare(read: impl Fn() -> Read, what: &str) -> usize {
     let plain = match read().collect() {
         Ok(plain) => plain,
         Err(error) => {
-            assert_eq!(read().codes(true).collect().unwrap_err().to_string(), error.to_string(), "{what}");
+            assert_eq!(
+                read().dictionary_codes(true).collect().unwrap_err().to_string(),
+                error.to_string(),
+                "{what}"
+            );
             return 0;
         }
     };
-    let coded = read().codes(true).collect().unwrap();
+    let coded = read().dictionary_codes(true).collect().unwrap();
     let rows = |cells: &Cells| (0..cells.len()).map(|cell| row(cells, cell)).collect::<Vec<_>>();
     assert_eq!(rows(&coded), rows(&plain), "{what}");
     assert!(plain.columns().iter().all(|column| column.codes().is_none()), "{what}: nobody asked");
@@ -267,7 +271,7 @@ proptest! {
 #[test]
 fn a_read_without_cells_has_no_codes() {
     let array = array(&[vec![(1, 2, 3)]], false, 10);
-    let found = array.read().range("i", 5..=5).codes(true).collect().unwrap();
+    let found = array.read().range("i", 5..=5).dictionary_codes(true).collect().unwrap();
     assert!(found.is_empty() && found.columns().iter().all(|column| column.codes().is_none()));
 }
 
@@ -279,7 +283,7 @@ fn a_whole_read_has_codes_for_what_is_stored_so_and_for_nothing_else() {
         true,
         16,
     );
-    let found = array.read().codes(true).collect().unwrap();
+    let found = array.read().dictionary_codes(true).collect().unwrap();
     let with_codes = |name: &str| found.field(name).unwrap().codes().is_some();
     assert!(with_codes("gene") && with_codes("dictionary") && with_codes("nullable"));
     assert!(!with_codes("plain") && !with_codes("i"));
@@ -287,6 +291,11 @@ fn a_whole_read_has_codes_for_what_is_stored_so_and_for_nothing_else() {
     let genes = found.field("gene").unwrap();
     assert!(genes.offsets().unwrap().len() < 40, "{:?}", genes.offsets());
     // Of a tile of which few cells are wanted, these cells are decoded as ever.
-    let few = array.read().condition(QueryCondition::parse("i == 3").unwrap()).codes(true).collect().unwrap();
+    let few = array
+        .read()
+        .condition(QueryCondition::parse("i == 3").unwrap())
+        .dictionary_codes(true)
+        .collect()
+        .unwrap();
     assert!(few.columns().iter().all(|column| column.codes().is_none()));
 }

@@ -167,7 +167,7 @@ fn what_a_query_of_all_cells_found_out_spares_later_ones_the_search() {
             drop(read.aggregate([Aggregate::count()]).unwrap());
         }),
         ("groups", |read| drop(read.group_by(["x"]).aggregate([Aggregate::count()]).unwrap())),
-        ("parts", |read| read.tile_partitions(2).unwrap()[0].prepare().unwrap()),
+        ("parts", |read| read.tile_partitions(2).unwrap()[0].find_visible_cells().unwrap()),
     ];
     for is_twice in [false, true] {
         let storage = create(Shape::Plane, 4);
@@ -373,10 +373,10 @@ proptest! {
             prop_assert_eq!(sorted(parts(read.clone())), expected.clone());
             // Of what the parts have found out, some is asked for, and a part of a part.
             let within = || field("y").ge(low).and(field("y").le(high));
-            let narrowed = parts(start().condition(larger.clone())).into_iter().map(|part| part.narrow(within()));
+            let narrowed = parts(start().condition(larger.clone())).into_iter().map(|part| part.and_condition(within()));
             let cut = narrowed.flat_map(|part| part.tile_partitions(2).unwrap());
             prop_assert_eq!(sorted(cut.collect()), expected.clone());
-            let narrowed = parts(start()).into_iter().map(|part| part.narrow(within().and(larger.clone())));
+            let narrowed = parts(start()).into_iter().map(|part| part.and_condition(within().and(larger.clone())));
             prop_assert_eq!(sorted(narrowed.collect()), expected.clone());
             let conditioned = parts(start()).into_iter().map(|part| part.condition(within().and(larger.clone())));
             prop_assert_eq!(sorted(conditioned.collect()), expected.clone());

@@ -434,9 +434,9 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     }
     assert!(answered >= 4, "{answered}");
 
-    let refused = array.read().group_by(["near"]).most_groups(4199).aggregate([]);
+    let refused = array.read().group_by(["near"]).max_groups(4199).aggregate([]);
     assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");
-    assert_eq!(array.read().group_by(["near"]).most_groups(4200).aggregate([]).unwrap().len(), 4200);
+    assert_eq!(array.read().group_by(["near"]).max_groups(4200).aggregate([]).unwrap().len(), 4200);
 }
 
 #[test]
@@ -482,7 +482,7 @@ fn very_many_groups_of_every_type_are_those_of_their_cells() {
         compare(&limited(256), &cells, keys, &some[..1], "limited");
         let refused = limited(1).group_by(keys.iter().copied()).aggregate(some.iter().cloned());
         assert!(matches!(refused, Err(Error::Query(QueryError::BudgetTooSmall { .. }))), "{refused:?}");
-        let refused = array.read().group_by(keys.iter().copied()).most_groups(groups - 1).aggregate(some);
+        let refused = array.read().group_by(keys.iter().copied()).max_groups(groups - 1).aggregate(some);
         assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { .. }))), "{refused:?}");
     }
 }

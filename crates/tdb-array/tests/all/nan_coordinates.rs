@@ -104,7 +104,7 @@ fn parts_of_a_read_have_the_cell_at_nan_once() {
 fn batches_that_grow_from_nothing_have_the_cell_at_nan_once() {
     let array = array();
     for order in ORDERS {
-        let read = array.read().order(order).fields(["x"]).first_batch(MemoryBudget::from_bytes(1));
+        let read = array.read().order(order).fields(["x"]).initial_batch_memory(MemoryBudget::from_bytes(1));
         let mut found: Vec<f64> = Vec::new();
         for batch in read.batches().unwrap() {
             found.extend(batch.unwrap().field("x").unwrap().values::<f64>().unwrap());

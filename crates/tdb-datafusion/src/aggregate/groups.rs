@@ -222,7 +222,7 @@ impl ArrayAggregate for Groups {
         let is_final = self.is_final;
         let ask = move |part: Read| {
             let groups = part.group_by(keys.iter().cloned());
-            let groups = if is_final { groups } else { groups.most_groups(MAX_PARTIAL_GROUPS) };
+            let groups = if is_final { groups } else { groups.max_groups(MAX_PARTIAL_GROUPS) };
             groups.aggregate(aggregates.clone())
         };
         let Some(found) = run_on_parts(scan, memory, ask).await? else { return Ok(None) };

@@ -10,14 +10,15 @@ use std::thread::{self, JoinHandle};
 use crate::{Cells, Error, Read, Result};
 
 /// The cells of a query, batch by batch, without blocking the caller: those of
-/// [`Read::batches`](crate::Read::batches), in the same order. Made by [`Read::stream`].
+/// [`Read::batches`](crate::Read::batches), in the same order. Made by
+/// [`Read::background_batches`].
 ///
 /// While the caller works on a batch, a thread reads the next one. It begins when the previous
 /// batch is taken, so the query never holds more than its memory budget. The stream needs no
 /// runtime, and works under any. With the feature `async` it is a `futures_core::Stream`. Dropping
 /// it ends the query after the batch that is being read.
 #[must_use = "batches are read as the stream is polled"]
-pub struct BatchStream {
+pub struct BackgroundBatches {
     exchange: Arc<Exchange>,
     thread: Option<JoinHandle<()>>,
 }
@@ -81,14 +82,14 @@ impl Drop for End {
 }
 
 impl Read {
-    /// Runs the query in a separate thread, for callers that must not block.
+    /// [`Self::batches`] in a separate thread, for callers that must not block.
     ///
     /// ```
     /// use tdb_array::Array;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
     /// let array = Array::open(path)?;
-    /// let mut stream = array.read().fields(["a"]).range("rows", 1..=2).stream()?;
+    /// let mut stream = array.read().fields(["a"]).range("rows", 1..=2).background_batches()?;
     /// let sum = async {
     ///     let mut sum = 0;
     ///     while let Some(batch) = stream.next().await {
@@ -109,7 +110,7 @@ impl Read {
     ///
     /// # Errors
     /// The system cannot start a thread. Errors of the query itself are the stream's first item.
-    pub fn stream(self) -> Result<BatchStream> {
+    pub fn background_batches(self) -> Result<BackgroundBatches> {
         let exchange = Arc::<Exchange>::default();
         let (end, path) = (End(exchange.clone()), self.array.describe(""));
         let run = move || {
@@ -127,11 +128,11 @@ impl Read {
         };
         let thread = thread::Builder::new().name("tdb batches".into()).spawn(run);
         let thread = thread.map_err(|error| Error::io(path, error))?;
-        Ok(BatchStream { exchange, thread: Some(thread) })
+        Ok(BackgroundBatches { exchange, thread: Some(thread) })
     }
 }
 
-impl BatchStream {
+impl BackgroundBatches {
     /// The next batch, or `None` after the last. After an error there are no more batches.
     pub async fn next(&mut self) -> Option<Result<Cells>> {
         poll_fn(|context| self.poll_next(context)).await
@@ -158,7 +159,7 @@ impl BatchStream {
 }
 
 #[cfg(feature = "async")]
-impl futures_core::Stream for BatchStream {
+impl futures_core::Stream for BackgroundBatches {
     type Item = Result<Cells>;
 
     fn poll_next(
@@ -169,16 +170,16 @@ impl futures_core::Stream for BatchStream {
     }
 }
 
-impl Drop for BatchStream {
+impl Drop for BackgroundBatches {
     fn drop(&mut self) {
         self.exchange.lock().dropped = true;
         self.exchange.taken.notify_all();
     }
 }
 
-impl fmt::Debug for BatchStream {
+impl fmt::Debug for BackgroundBatches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BatchStream").finish_non_exhaustive()
+        f.debug_struct("BackgroundBatches").finish_non_exhaustive()
     }
 }
 
@@ -231,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_waker_may_poll_at_once() {
-        let mut stream = array().read().stream().unwrap();
+        let mut stream = array().read().background_batches().unwrap();
         let look = Arc::new(Look(stream.exchange.clone(), Mutex::default(), thread::current()));
         let waker = look.clone().into();
         let mut polls = 0;
@@ -263,7 +264,7 @@ mod tests {
     fn a_stream_hands_out_what_the_iterator_does() {
         let array = array();
         let expected: Vec<Cells> = small(array.read()).batches().unwrap().map(Result::unwrap).collect();
-        let mut stream = small(array.read()).stream().unwrap();
+        let mut stream = small(array.read()).background_batches().unwrap();
         let mut found = Vec::new();
         while let Some(batch) = block_on(stream.next()) {
             found.push(batch.unwrap());
@@ -280,7 +281,7 @@ mod tests {
 
     #[test]
     fn a_query_that_cannot_be_planned_gives_its_error_and_ends() {
-        let mut stream = array().read().fields(["no such field"]).stream().unwrap();
+        let mut stream = array().read().fields(["no such field"]).background_batches().unwrap();
         assert!(matches!(block_on(stream.next()), Some(Err(Error::Query(_)))));
         assert!(block_on(stream.next()).is_none());
     }
@@ -288,7 +289,7 @@ mod tests {
     #[test]
     fn dropping_a_stream_ends_its_thread() {
         let array = array();
-        let stream = small(array.read()).stream().unwrap();
+        let stream = small(array.read()).background_batches().unwrap();
         drop(stream);
         for _ in 0..1000 {
             if Arc::strong_count(array.snapshot().context()) == 1 {
@@ -301,7 +302,8 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_thread_reaches_the_caller() {
-        let mut stream = array().read().on_progress(|_| panic!("a bug of the caller")).stream().unwrap();
+        let mut stream =
+            array().read().on_progress(|_| panic!("a bug of the caller")).background_batches().unwrap();
         let all = std::panic::AssertUnwindSafe(|| while block_on(stream.next()).is_some() {});
         assert!(std::panic::catch_unwind(all).is_err());
     }

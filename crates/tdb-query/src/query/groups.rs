@@ -58,8 +58,8 @@ impl Read {
 impl GroupBy {
     /// Refuses to make more groups than this, soon after they are found
     /// ([`TooManyGroups`](crate::QueryError::TooManyGroups)).
-    pub const fn most_groups(mut self, most: usize) -> Self {
-        self.most = Some(most);
+    pub const fn max_groups(mut self, max: usize) -> Self {
+        self.most = Some(max);
         self
     }
 

@@ -42,8 +42,8 @@ impl Read {
     ///
     /// If fragments may hold versions of each other's cells, the parts find out together which
     /// cells are the newest ones, and satisfy the condition: the first part that is read does so
-    /// within its own memory budget, and others wait for it. Later conditions ([`Self::narrow`]) do
-    /// not change what was found.
+    /// within its own memory budget, and others wait for it. Later conditions
+    /// ([`Self::and_condition`]) do not change what was found.
     ///
     /// If a condition leaves few of these cells, the query is not cut: it is one part, with the
     /// threads of all. To find its cells is all the work that there is.
@@ -96,28 +96,31 @@ impl Read {
         Ok(sets.into_iter().map(part).collect())
     }
 
-    /// Whether the query is a part that is made of tiles.
+    /// Whether the query is a part that is made of tiles ([`Self::tile_partitions`]), for a caller
+    /// that schedules parts and has to know whether they depend on each other.
     #[must_use]
-    pub const fn is_made_of_tiles(&self) -> bool {
+    pub const fn is_tile_partition(&self) -> bool {
         self.tiles.is_some()
     }
 
     /// Asks for the cells that satisfy one more condition. It is the same as [`Self::condition`],
     /// but if the query is a part that is made of tiles ([`Self::tile_partitions`]), what the parts
-    /// have found out together stays valid.
-    pub fn narrow(mut self, condition: QueryCondition) -> Self {
+    /// have found out together stays valid. It is for conditions that a caller learns while it
+    /// reads, such as those of the joins of a query engine.
+    pub fn and_condition(mut self, condition: QueryCondition) -> Self {
         let slot = if self.tiles.is_some() { &mut self.narrowed } else { &mut self.condition };
         *slot = conjunction(slot.take(), Some(condition));
         self
     }
 
-    /// Finds out now what the parts of a query that are made of tiles have to know of each other
-    /// ([`Self::tile_partitions`]), within the memory budget of this part. Other queries do
-    /// nothing.
+    /// Finds out now which cells of a query are visible, if this is one of its parts that are made
+    /// of tiles ([`Self::tile_partitions`]), within the memory budget of this part. Other queries
+    /// do nothing. Without it the first part that is read does so; a caller that accounts for
+    /// memory calls it before it divides the memory among the parts.
     ///
     /// # Errors
     /// As [`Self::collect`]; [`QueryError::BudgetTooSmall`].
-    pub fn prepare(&self) -> Result<()> {
+    pub fn find_visible_cells(&self) -> Result<()> {
         let memory = Allowance::new(self.memory, None);
         if self.tiles.is_some() { self.clone().ready(memory).map(drop) } else { Ok(()) }
     }

@@ -76,7 +76,7 @@ fn check(read: &Read, order: Layout, place: &str, random: u64) -> usize {
         max = max.max(batches);
     }
     // Batches that grow from too little for a single cell.
-    let growing = read.first_batch(MemoryBudget::from_bytes(1 + random % 1000)).batches().unwrap();
+    let growing = read.initial_batch_memory(MemoryBudget::from_bytes(1 + random % 1000)).batches().unwrap();
     let mut found: Vec<_> = growing.flat_map(|batch| rows(&batch.unwrap())).collect();
     if order == Layout::Unordered {
         found.sort();

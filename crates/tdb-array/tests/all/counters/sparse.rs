@@ -244,7 +244,7 @@ fn an_open_array_reads_listings_footers_and_offsets_once() {
 fn a_first_batch_decodes_no_more_than_its_own_tile() {
     let array = array(false, &[WHOLE]);
     let before = array.stats();
-    let read = with_a(&array).first_batch(MemoryBudget::from_bytes(64 << 10));
+    let read = with_a(&array).initial_batch_memory(MemoryBudget::from_bytes(64 << 10));
     let cells = read.batches().unwrap().next().unwrap().unwrap();
     let stats = array.stats().since(&before);
     let (least, most) = (A.chunks(0..cells.len()), A.chunks(0..TILE) + AT.chunks(0..TILE));

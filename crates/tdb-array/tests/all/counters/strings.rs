@@ -114,7 +114,7 @@ fn strings_that_are_stored_once_are_decoded_once() {
     // number in the list is known.
     let strings = CELLS / RUN * 8;
     let case = Case::new("runs, all as codes", &all).copies(strings).but_copies(strings + CELLS * 4);
-    let found = table.read(&case, &array.read().fields(["r"]).codes(true));
+    let found = table.read(&case, &array.read().fields(["r"]).dictionary_codes(true));
     assert_eq!(found.field("r").unwrap().cell(70_000), Some(&b"r0001093"[..]));
 
     // A condition is compared with each string once, however many cells have it.
