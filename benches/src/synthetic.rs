@@ -38,7 +38,7 @@ type Outcome<T> = Result<T, Box<dyn core::error::Error>>;
 pub fn dense(filters: Vec<Filter>) -> Outcome<MemoryStorage> {
     let dimension = |name: &str| {
         Dimension::fixed(name, Datatype::Uint32, 0u32.to_le_bytes(), SIDE.saturating_sub(1).to_le_bytes())
-            .with_extent(EXTENT.to_le_bytes())
+            .with_tile_bytes(EXTENT.to_le_bytes())
     };
     let pipeline = Pipeline::new(filters);
     let mut attribute = Attribute::new("a", Datatype::Int64, CellValNum::ONE);

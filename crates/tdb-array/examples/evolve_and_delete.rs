@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::schema::{ArraySchema, Attribute, Dimension};
 use tdb_array::write::SchemaEvolution;
 use tdb_array::{Array, Layout, WriteColumn, WriteOptions, field};
 
@@ -30,7 +30,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let schema = ArraySchema::sparse()
         .dimension(Dimension::new("x", 0i32..=999).with_tile(100i32))
         .dimension(Dimension::new("y", 0i32..=999).with_tile(100i32))
-        .attribute(Attribute::new("height", Datatype::Float64, CellValNum::ONE))
+        .attribute(Attribute::of::<f64>("height"))
         .build()?;
     WriteOptions::new().create(&path, &schema)?;
 
@@ -46,7 +46,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
 
     // An evolution adds a new schema file. Existing cells stay as they are: for an attribute that
     // they lack, they have its fill value, here 0.
-    let quality = Attribute::new("quality", Datatype::Uint8, CellValNum::ONE).with_fill([0u8]);
+    let quality = Attribute::of::<u8>("quality").with_fill([0u8]);
     WriteOptions::new().evolve(&path, &SchemaEvolution::new().add_attribute(quality))?;
 
     // A writer keeps the schema that it opened the array with, so a new one is needed to write the

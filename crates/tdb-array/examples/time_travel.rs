@@ -9,7 +9,7 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use tdb_array::history::history;
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+use tdb_array::schema::{ArraySchema, Attribute, Dimension};
 use tdb_array::storage::LocalStorage;
 use tdb_array::{Array, TimeWindow, WriteColumn, WriteOptions};
 
@@ -33,7 +33,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     // program uses small numbers, so that its output is always the same.
     let schema = ArraySchema::dense()
         .dimension(Dimension::new("counter", 1i32..=4))
-        .attribute(Attribute::new("count", Datatype::Int64, CellValNum::ONE).with_fill(0i64.to_le_bytes()))
+        .attribute(Attribute::of::<i64>("count").with_fill(0i64.to_le_bytes()))
         .build()?;
     WriteOptions::new().timestamp(1000).create(&path, &schema)?;
     write(&path, 1000, 1, &[10, 20, 30, 40])?;

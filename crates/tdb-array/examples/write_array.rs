@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+use tdb_array::schema::{ArraySchema, Attribute, Dimension, Filter, Pipeline};
 use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, WriteColumn, WriteOptions};
 
@@ -35,10 +35,10 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .dimension(Dimension::new("day", 1i32..=365).with_tile(7i32))
         .dimension(Dimension::new("hour", 0i32..=23).with_tile(24i32))
         .attribute(
-            Attribute::new("temperature", Datatype::Float32, CellValNum::ONE)
+            Attribute::of::<f32>("temperature")
                 .with_filters(Pipeline::new(vec![Filter::ByteShuffle, Filter::zstd(5)?])),
         )
-        .attribute(Attribute::new("remark", Datatype::StringUtf8, CellValNum::Var).with_nulls())
+        .attribute(Attribute::string("remark").with_nulls())
         .build()?;
     WriteOptions::new().create(&path, &schema)?;
 

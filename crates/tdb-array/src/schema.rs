@@ -6,16 +6,16 @@
 //! the defaults.
 //!
 //! ```
-//! use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Filter, Pipeline};
+//! use tdb_array::schema::{ArraySchema, Attribute, Dimension, Filter, Pipeline};
 //!
 //! let schema = ArraySchema::dense()
 //!     .dimension(Dimension::new("row", 1i32..=1000).with_tile(100i32))
 //!     .dimension(Dimension::new("column", 1i32..=500).with_tile(50i32))
 //!     .attribute(
-//!         Attribute::new("temperature", Datatype::Float32, CellValNum::ONE)
+//!         Attribute::of::<f32>("temperature")
 //!             .with_filters(Pipeline::new(vec![Filter::ByteShuffle, Filter::Zstd { level: 5 }])),
 //!     )
-//!     .attribute(Attribute::new("remark", Datatype::StringUtf8, CellValNum::Var).with_nulls())
+//!     .attribute(Attribute::string("remark").with_nulls())
 //!     .build()?;
 //! assert_eq!(schema.domain.dimensions.len(), 2);
 //! # Ok::<(), tdb_array::schema::SchemaProblem>(())

@@ -5,13 +5,13 @@
 //! [`AsyncStorage`] answers callers that await.
 //!
 //! ```
-//! use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
+//! use tdb_array::schema::{ArraySchema, Attribute, Dimension};
 //! use tdb_array::storage::MemoryStorage;
 //! use tdb_array::{OpenOptions, WriteOptions};
 //!
 //! let schema = ArraySchema::dense()
 //!     .dimension(Dimension::new("row", 1i32..=4))
-//!     .attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
+//!     .attribute(Attribute::of::<i32>("a"))
 //!     .build()?;
 //! let storage = MemoryStorage::default();
 //! WriteOptions::new().create_storage(&storage, &schema)?;

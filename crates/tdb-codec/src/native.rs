@@ -6,7 +6,7 @@ use core::fmt::Debug;
 
 use bytemuck::Pod;
 
-use crate::Physical;
+use crate::{Datatype, Physical};
 
 /// A machine type that cells are made of.
 pub trait Native: Pod + Copy + Debug + PartialOrd + PartialEq + Send + Sync + 'static {
@@ -133,6 +133,31 @@ impl Physical {
             Self::U64 => visitor.visit::<u64>(),
             Self::F32 => visitor.visit::<f32>(),
             Self::F64 => visitor.visit::<f64>(),
+        }
+    }
+}
+
+impl Datatype {
+    /// The number type whose values are those of a Rust type.
+    ///
+    /// ```
+    /// use tdb_codec::Datatype;
+    ///
+    /// assert_eq!(Datatype::of::<f32>(), Datatype::Float32);
+    /// ```
+    #[must_use]
+    pub const fn of<T: Native>() -> Self {
+        match T::PHYSICAL {
+            Physical::I8 => Self::Int8,
+            Physical::U8 => Self::Uint8,
+            Physical::I16 => Self::Int16,
+            Physical::U16 => Self::Uint16,
+            Physical::I32 => Self::Int32,
+            Physical::U32 => Self::Uint32,
+            Physical::I64 => Self::Int64,
+            Physical::U64 => Self::Uint64,
+            Physical::F32 => Self::Float32,
+            Physical::F64 => Self::Float64,
         }
     }
 }

@@ -205,6 +205,19 @@ impl PixelFormat {
 }
 
 impl Filter {
+    /// Runs of equal cells. The level that is stored with it, which no decoder reads, is the one
+    /// that libtiledb stores by default.
+    #[must_use]
+    pub const fn rle() -> Self {
+        Self::Rle { level: -1 }
+    }
+
+    /// Strings as indices into a dictionary; the stored level is as of [`Self::rle`].
+    #[must_use]
+    pub const fn dictionary() -> Self {
+        Self::Dictionary { level: -1 }
+    }
+
     /// The wire code.
     #[must_use]
     pub const fn code(&self) -> u8 {

@@ -330,7 +330,7 @@ impl Read {
     /// use tdb_array::storage::MemoryStorage;
     /// use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
     ///
-    /// let runs = Pipeline::new(vec![Filter::Rle { level: 0 }]);
+    /// let runs = Pipeline::new(vec![Filter::rle()]);
     /// let gene = Dimension::string("gene").with_filters(runs);
     /// let schema = ArraySchema::sparse().dimension(gene).allow_duplicates().build()?;
     /// let storage = MemoryStorage::default();

@@ -1,8 +1,8 @@
 //! An attribute: the values of each cell (specification, "Array schema": attribute).
 
 use tdb_codec::{
-    CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Reader, Result, Structure,
-    Wire, Writer,
+    CellValNum, DataOrder, Datatype, ErrorKind, FieldRow, FormatVersion, Gate, Native, Reader, Result,
+    Structure, Wire, Writer,
 };
 use tdb_filters::Pipeline;
 
@@ -63,7 +63,27 @@ pub struct Attribute {
 }
 
 impl Attribute {
-    /// An attribute with the default fill value, not nullable, without filters.
+    /// An attribute of one number of a Rust type, with the default fill value, not nullable,
+    /// without filters.
+    ///
+    /// ```
+    /// use tdb_codec::{CellValNum, Datatype};
+    /// use tdb_schema::Attribute;
+    ///
+    /// let attribute = Attribute::of::<f32>("temperature");
+    /// assert_eq!(attribute, Attribute::new("temperature", Datatype::Float32, CellValNum::ONE));
+    /// ```
+    pub fn of<T: Native>(name: impl Into<String>) -> Self {
+        Self::new(name, Datatype::of::<T>(), CellValNum::ONE)
+    }
+
+    /// An attribute of texts in UTF-8, of any length.
+    pub fn string(name: impl Into<String>) -> Self {
+        Self::new(name, Datatype::StringUtf8, CellValNum::Var)
+    }
+
+    /// An attribute of a type that is known at run time, with the default fill value, not nullable,
+    /// without filters.
     pub fn new(name: impl Into<String>, datatype: Datatype, cell_val_num: CellValNum) -> Self {
         Self {
             name: name.into(),

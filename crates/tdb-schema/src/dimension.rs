@@ -66,20 +66,8 @@ impl Dimension {
     /// assert_eq!((day.last_ordinal(), day.extent_cells()), (Some(36_524), Some(365)));
     /// ```
     pub fn new<T: Native>(name: impl Into<String>, domain: RangeInclusive<T>) -> Self {
-        let datatype = match T::PHYSICAL {
-            Physical::I8 => Datatype::Int8,
-            Physical::U8 => Datatype::Uint8,
-            Physical::I16 => Datatype::Int16,
-            Physical::U16 => Datatype::Uint16,
-            Physical::I32 => Datatype::Int32,
-            Physical::U32 => Datatype::Uint32,
-            Physical::I64 => Datatype::Int64,
-            Physical::U64 => Datatype::Uint64,
-            Physical::F32 => Datatype::Float32,
-            Physical::F64 => Datatype::Float64,
-        };
         let (low, high) = domain.into_inner();
-        Self::fixed(name, datatype, le_bytes(low), le_bytes(high))
+        Self::fixed(name, Datatype::of::<T>(), le_bytes(low), le_bytes(high))
     }
 
     /// A dimension of a fixed-size type with an inclusive domain and no tile extent.
@@ -111,9 +99,9 @@ impl Dimension {
         }
     }
 
-    /// The same dimension with a tile extent.
+    /// The same dimension with a tile extent, given as its little-endian bytes.
     #[must_use]
-    pub fn with_extent(mut self, extent: impl Into<Vec<u8>>) -> Self {
+    pub fn with_tile_bytes(mut self, extent: impl Into<Vec<u8>>) -> Self {
         self.tile_extent = Some(extent.into());
         self
     }
@@ -121,7 +109,7 @@ impl Dimension {
     /// The same dimension with a tile extent, given as a value of the dimension's type.
     #[must_use]
     pub fn with_tile<T: Native>(self, extent: T) -> Self {
-        self.with_extent(le_bytes(extent))
+        self.with_tile_bytes(le_bytes(extent))
     }
 
     /// The same dimension with another type of the same size.
@@ -340,7 +328,7 @@ mod tests {
     #[test]
     fn extents_and_counts_are_numbers_of_cells() {
         // An extent above the maximum of a signed type is unsigned all the same.
-        assert_eq!(Dimension::new("x", -100i8..=99).with_extent([200]).extent_cells(), Some(200));
+        assert_eq!(Dimension::new("x", -100i8..=99).with_tile_bytes([200]).extent_cells(), Some(200));
         assert_eq!(Dimension::new("x", 0u64..=9).with_tile(u64::MAX).extent_cells(), Some(u64::MAX));
         assert_eq!(Dimension::new("x", 0u64..=9).extent_cells(), None);
         assert_eq!(Dimension::new("x", 0f64..=9.0).with_tile(3f64).extent_cells(), None);

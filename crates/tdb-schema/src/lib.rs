@@ -23,7 +23,7 @@
 //! use tdb_schema::{ArraySchema, Attribute, Dimension, Domain};
 //!
 //! let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 4i32.to_le_bytes())
-//!     .with_extent(2i32.to_le_bytes());
+//!     .with_tile_bytes(2i32.to_le_bytes());
 //! let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows]))
 //!     .with_attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE));
 //!

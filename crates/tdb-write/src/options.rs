@@ -26,7 +26,7 @@ pub(crate) struct WriteTime {
 /// use tdb_array::{Layout, OpenOptions, WriteColumn, WriteOptions};
 ///
 /// let rows = Dimension::fixed("rows", Datatype::Int32, 1i32.to_le_bytes(), 8i32.to_le_bytes());
-/// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_extent(4i32.to_le_bytes())]))
+/// let schema = ArraySchema::new(ArrayType::Dense, Domain::new(vec![rows.with_tile_bytes(4i32.to_le_bytes())]))
 ///     .with_attribute(Attribute::new("a", Datatype::Float64, CellValNum::ONE));
 ///
 /// let storage = MemoryStorage::default();

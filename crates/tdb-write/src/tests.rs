@@ -121,7 +121,7 @@ impl Data {
 
 fn dimension(name: &str, low: i32, high: i32, extent: i32) -> Dimension {
     Dimension::fixed(name, Datatype::Int32, low.to_le_bytes(), high.to_le_bytes())
-        .with_extent(extent.to_le_bytes())
+        .with_tile_bytes(extent.to_le_bytes())
 }
 
 fn at(schema: &ArraySchema, version: u32) -> ArraySchema {
@@ -220,7 +220,7 @@ fn sparse_schema(dimensions: Vec<Dimension>) -> ArraySchema {
 #[test]
 fn sparse_cells_given_in_pieces_read_back_with_strings_and_reals_as_coordinates() {
     let real = Dimension::fixed("f", Datatype::Float32, 0f32.to_le_bytes(), 1000f32.to_le_bytes());
-    let schema = sparse_schema(vec![Dimension::string("s"), real.with_extent(50f32.to_le_bytes())]);
+    let schema = sparse_schema(vec![Dimension::string("s"), real.with_tile_bytes(50f32.to_le_bytes())]);
     let data = Data::new(60);
     // Space tiles of the floating-point dimension come first: 50 values each.
     let names = var(60, |i| format!("{:02}", i % 30).into_bytes());
@@ -345,7 +345,7 @@ fn a_refused_write_leaves_the_array_as_it_was() {
 /// A sparse array of one 32-bit dimension.
 fn line() -> ArraySchema {
     let dimension = Dimension::fixed("i", Datatype::Int32, 0i32.to_le_bytes(), 99i32.to_le_bytes());
-    let domain = Domain::new(vec![dimension.with_extent(100i32.to_le_bytes())]);
+    let domain = Domain::new(vec![dimension.with_tile_bytes(100i32.to_le_bytes())]);
     let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
         "a",
         Datatype::Int32,
@@ -375,7 +375,8 @@ fn space_tiles_of_reals_are_those_of_the_dimension_s_own_precision() {
     // 0.7 / 0.1 is 7 in 32 bits, and a little less in 64.
     let x = Dimension::fixed("x", Datatype::Float32, 0f32.to_le_bytes(), 1f32.to_le_bytes());
     let y = Dimension::fixed("y", Datatype::Int32, 0i32.to_le_bytes(), 9i32.to_le_bytes());
-    let domain = Domain::new(vec![x.with_extent(0.1f32.to_le_bytes()), y.with_extent(10i32.to_le_bytes())]);
+    let domain =
+        Domain::new(vec![x.with_tile_bytes(0.1f32.to_le_bytes()), y.with_tile_bytes(10i32.to_le_bytes())]);
     let mut schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(Attribute::new(
         "a",
         Datatype::Int32,

@@ -72,7 +72,7 @@ const INLINE: u8 = 0xff;
 fn built_in(index: u8) -> ArraySchema {
     let int = |name: &str| {
         Dimension::fixed(name, Datatype::Int32, 1i32.to_le_bytes(), 100i32.to_le_bytes())
-            .with_extent(10i32.to_le_bytes())
+            .with_tile_bytes(10i32.to_le_bytes())
     };
     let time = Dimension::fixed("time", Datatype::DatetimeMs, 0i64.to_le_bytes(), i64::MAX.to_le_bytes());
     let real = Dimension::fixed("real", Datatype::Float64, (-1f64).to_le_bytes(), 1f64.to_le_bytes());

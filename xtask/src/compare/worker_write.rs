@@ -201,7 +201,7 @@ fn dimension(value: &Value) -> Fallible<Dimension> {
     let end = |at: usize| domain.get(at).and_then(Value::as_str).and_then(unhex).ok_or("a domain is missing");
     let mut dimension = Dimension::fixed(name, datatype(value)?, end(0)?, end(1)?);
     if let Some(extent) = value.get("tile_extent").and_then(Value::as_str).and_then(unhex) {
-        dimension = dimension.with_extent(extent);
+        dimension = dimension.with_tile_bytes(extent);
     }
     Ok(dimension.with_filters(filters))
 }

@@ -33,7 +33,7 @@ fn synced(storage: &Faulty) -> Vec<String> {
 fn schema() -> ArraySchema {
     let low = 0i32.to_le_bytes();
     let dimension = Dimension::fixed("i", Datatype::Int32, low, 9i32.to_le_bytes());
-    let domain = Domain::new(vec![dimension.with_extent(5i32.to_le_bytes())]);
+    let domain = Domain::new(vec![dimension.with_tile_bytes(5i32.to_le_bytes())]);
     ArraySchema::new(ArrayType::Dense, domain)
         .with_attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
         .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var))

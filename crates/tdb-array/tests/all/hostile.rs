@@ -18,7 +18,7 @@ fn storage(schema: &ArraySchema) -> MemoryStorage {
 
 fn dense(last: u64, extent: u64) -> ArraySchema {
     let dimension = Dimension::fixed("x", Datatype::Uint64, 0u64.to_le_bytes(), last.to_le_bytes());
-    let domain = Domain::new(vec![dimension.with_extent(extent.to_le_bytes())]);
+    let domain = Domain::new(vec![dimension.with_tile_bytes(extent.to_le_bytes())]);
     ArraySchema::new(ArrayType::Dense, domain).with_attribute(Attribute::new(
         "a",
         Datatype::Int32,

@@ -34,7 +34,7 @@ fn int(name: &str) -> Attribute {
 /// An array of cells 1 to 8 with an attribute `a`, created at a time.
 fn created(dense: bool, time: u64) -> MemoryStorage {
     let builder = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
-    let dimension = Dimension::new("x", 1i32..=8).with_extent(4i32.to_le_bytes());
+    let dimension = Dimension::new("x", 1i32..=8).with_tile_bytes(4i32.to_le_bytes());
     let schema = builder.dimension(dimension).attribute(int("a")).build().unwrap();
     let storage = MemoryStorage::default();
     WriteOptions::new().timestamp(time).create_storage(&storage, &schema).unwrap();

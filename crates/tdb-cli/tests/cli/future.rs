@@ -20,7 +20,7 @@ fn int(name: &str) -> Attribute {
 fn array(scratch: &Scratch) -> String {
     let path = scratch.path().join("array");
     let schema = ArraySchema::dense()
-        .dimension(Dimension::new("x", 1i32..=4).with_extent(4i32.to_le_bytes()))
+        .dimension(Dimension::new("x", 1i32..=4).with_tile_bytes(4i32.to_le_bytes()))
         .attribute(int("a"))
         .build()
         .unwrap();

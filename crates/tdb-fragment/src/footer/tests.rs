@@ -8,7 +8,7 @@ fn schema() -> ArraySchema {
     let low = 1i64.to_le_bytes();
     let extent = 4i64.to_le_bytes();
     let dimension =
-        |name| Dimension::fixed(name, Datatype::Int64, low, 10i64.to_le_bytes()).with_extent(extent);
+        |name| Dimension::fixed(name, Datatype::Int64, low, 10i64.to_le_bytes()).with_tile_bytes(extent);
     ArraySchema::new(ArrayType::Dense, Domain::new(vec![dimension("x"), dimension("y")]))
         .with_attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
         .with_attribute(Attribute::new("s", Datatype::StringAscii, CellValNum::Var))

@@ -4,7 +4,7 @@ use tdb_schema::{Attribute, Dimension, Domain};
 use super::*;
 
 fn schema() -> ArraySchema {
-    let dimension = |name| Dimension::fixed(name, Datatype::Int8, [1], [9]).with_extent([3]);
+    let dimension = |name| Dimension::fixed(name, Datatype::Int8, [1], [9]).with_tile_bytes([3]);
     ArraySchema::new(ArrayType::Sparse, Domain::new(vec![dimension("x"), dimension("y")]))
         .with_attribute(Attribute::new("a", Datatype::Int32, CellValNum::ONE))
         .with_attribute(Attribute::new("s", Datatype::Char, CellValNum::Var))

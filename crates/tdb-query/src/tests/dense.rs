@@ -51,8 +51,8 @@ struct History {
 impl History {
     fn new(seed: u64) -> Self {
         let schema = ArraySchema::dense()
-            .dimension(Dimension::new("y", 1i32..=ROWS).with_extent(3i32.to_le_bytes()))
-            .dimension(Dimension::new("x", 1i32..=COLUMNS).with_extent(2i32.to_le_bytes()))
+            .dimension(Dimension::new("y", 1i32..=ROWS).with_tile_bytes(3i32.to_le_bytes()))
+            .dimension(Dimension::new("x", 1i32..=COLUMNS).with_tile_bytes(2i32.to_le_bytes()))
             .attribute(int("always"))
             .attribute(int("a"))
             .attribute(text())

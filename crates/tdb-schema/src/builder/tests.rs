@@ -308,7 +308,7 @@ fn domains_and_extents_stay_inside_their_type() {
     assert_eq!(build(Dimension::new("x", 0.0f64..=1.0).with_tile(f64::NAN)), Ok(()), "as in libtiledb");
     let inverted = build(Dimension::new("x", 0.0f64..=f64::NAN));
     assert!(matches!(inverted, Err(P::DimensionDomain { .. })), "{inverted:?}");
-    let string = Dimension::string("x").with_extent([1]);
+    let string = Dimension::string("x").with_tile_bytes([1]);
     assert_eq!(build(string), Err(P::StringDimension("x".into())));
 }
 

@@ -79,7 +79,7 @@ fn a_domain_has_two_finite_ends_of_the_size_of_its_type_in_their_order() {
 
 #[test]
 fn an_extent_is_at_most_the_domain_and_has_the_size_of_its_type() {
-    let extent = |bytes: &[u8]| of(Dimension::new("x", 1u8..=100).with_extent(bytes)).check();
+    let extent = |bytes: &[u8]| of(Dimension::new("x", 1u8..=100).with_tile_bytes(bytes)).check();
     assert_eq!((extent(&[1]), extent(&[100])), (Ok(()), Ok(())));
     for wrong in [&[0][..], &[101], &[1, 0], &[]] {
         assert!(matches!(extent(wrong), Err(P::TileExtent { .. })), "{wrong:?}");
@@ -138,8 +138,8 @@ fn an_extent_of_reals_is_at_most_one_longer_than_the_domain() {
 #[test]
 fn strings_of_new_schemas_have_neither_domain_nor_extent() {
     assert_eq!(built(Dimension::string("s")), Ok(()));
-    let with_extent = Dimension::string("s").with_extent([1]);
-    assert_eq!(built(with_extent), Err(P::StringDimension("s".into())));
+    let with_tile_bytes = Dimension::string("s").with_tile_bytes([1]);
+    assert_eq!(built(with_tile_bytes), Err(P::StringDimension("s".into())));
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crate::{Error, Range, SchemaProblem};
 /// A schema that uses every structure the format has.
 fn everything() -> ArraySchema {
     let low = 1i32.to_le_bytes();
-    let mut x =
-        Dimension::fixed("x", Datatype::Int32, low, 100i32.to_le_bytes()).with_extent(10i32.to_le_bytes());
+    let mut x = Dimension::fixed("x", Datatype::Int32, low, 100i32.to_le_bytes())
+        .with_tile_bytes(10i32.to_le_bytes());
     x.filters = Pipeline::new(vec![Filter::DoubleDelta { level: -1, reinterpret: None }]);
     let y = Dimension::fixed("y", Datatype::Int32, low, 9i32.to_le_bytes());
     let three = CellValNum::Fixed(NonZeroU32::new(3).unwrap());

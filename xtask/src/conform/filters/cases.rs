@@ -396,7 +396,7 @@ impl Case {
         }
         let dimension = |(name, side): (&str, &usize)| {
             let (low, high, extent) = ends(*side);
-            Dimension::fixed(name, Datatype::Int32, low, high).with_extent(extent)
+            Dimension::fixed(name, Datatype::Int32, low, high).with_tile_bytes(extent)
         };
         let domain = Domain::new(["y", "x"].into_iter().zip(&self.sides()).map(dimension).collect());
         let mut attribute = Attribute::new("a", self.datatype, values);

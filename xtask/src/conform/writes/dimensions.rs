@@ -67,7 +67,7 @@ fn real(random: &mut Random, name: String, datatype: Datatype) -> Option<Dimensi
     let share = *random.pick(&[None, None, Some(0.2), Some(0.6), Some(1.5), Some(2.0)])?;
     let extent = share.map(|share: f64| half * share).filter(|extent| *extent <= max);
     Some(match extent {
-        Some(extent) => dimension.with_extent(real_bytes(datatype, extent)),
+        Some(extent) => dimension.with_tile_bytes(real_bytes(datatype, extent)),
         None => dimension,
     })
 }
@@ -106,5 +106,5 @@ fn integral(
     let bytes = |value: i128| value.to_le_bytes().get(..size).map(<[u8]>::to_vec);
     let dimension = Dimension::fixed(name, datatype, bytes(low)?, bytes(high)?);
     let none = random.one_in(5) && (!dense || cells <= i128::try_from(longest).ok()?);
-    Some(if none { dimension } else { dimension.with_extent(bytes(extent)?) })
+    Some(if none { dimension } else { dimension.with_tile_bytes(bytes(extent)?) })
 }

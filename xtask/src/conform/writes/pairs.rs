@@ -298,7 +298,7 @@ fn dimension(name: &str, datatype: Datatype) -> Option<Dimension> {
         true => Some(real_bytes(datatype, value as f64)),
         false => value.to_le_bytes().get(..datatype.size()).map(<[u8]>::to_vec),
     };
-    Some(Dimension::fixed(name, datatype, bytes(1)?, bytes(10)?).with_extent(bytes(5)?))
+    Some(Dimension::fixed(name, datatype, bytes(1)?, bytes(10)?).with_tile_bytes(bytes(5)?))
 }
 
 fn enumeration(values: Datatype) -> Option<Enumeration> {
