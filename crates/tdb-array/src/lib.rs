@@ -90,8 +90,6 @@ pub mod storage;
 pub mod stored;
 pub mod write;
 
-#[doc(hidden)]
-pub use tdb_cells::parallel;
 #[doc(inline)]
 pub use tdb_cells::{Cells, Column, Error, MemoryBudget, Result, TimeWindow, field};
 #[doc(inline)]

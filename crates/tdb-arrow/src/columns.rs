@@ -13,7 +13,8 @@ use arrow_schema::{ArrowError, DataType};
 use arrow_select::concat::concat;
 use arrow_select::take::take;
 use bytes::Bytes;
-use tdb_array::{Column, parallel};
+use tdb_array::Column;
+use tdb_cells::parallel;
 
 use crate::error::{Error, Result};
 use crate::keys;

@@ -37,13 +37,11 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The same array for one query, which fetches into its own memory.
-    #[doc(hidden)]
     pub fn for_query(&self) -> Self {
         Self { context: self.context.for_query(), ..self.clone() }
     }
 
     /// The same array for a query that uses at most this many threads.
-    #[doc(hidden)]
     #[must_use]
     pub fn with_threads(&self, threads: usize) -> Self {
         let context = Context { threads: threads.max(1), ..self.context.as_ref().clone() };
@@ -51,7 +49,6 @@ impl Snapshot {
     }
 
     /// The same array for a query that reads tiles chunk by chunk, where that is possible.
-    #[doc(hidden)]
     #[must_use]
     pub fn by_chunk(&self) -> Self {
         let context = Context { by_chunk: true, ..self.context.as_ref().clone() };
@@ -59,7 +56,6 @@ impl Snapshot {
     }
 
     /// The same array with only these fragments and this schema, and without deletes.
-    #[doc(hidden)]
     pub fn restricted(self, folders: &[String], schema: Arc<ArraySchema>, schema_key: String) -> Self {
         let named = |fragment: &&Arc<Fragment>| folders.iter().any(|folder| folder == fragment.folder());
         let fragments = Arc::new(self.fragments.iter().filter(named).cloned().collect());
@@ -70,27 +66,23 @@ impl Snapshot {
     }
 
     /// The facts that queries have established about it and its clones.
-    #[doc(hidden)]
     #[must_use]
     pub fn known(&self) -> &SnapshotMemo {
         &self.memo
     }
 
     /// The same array for one asynchronous task, which has its own answers.
-    #[doc(hidden)]
     pub fn for_task(&self) -> Self {
         Self { context: self.context.for_task(), ..self.clone() }
     }
 
     /// Its storage, and the settings it was opened with.
-    #[doc(hidden)]
     #[must_use]
     pub const fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
     /// Delete conditions in force, oldest first.
-    #[doc(hidden)]
     #[must_use]
     pub fn deletes(&self) -> &[Delete] {
         &self.deletes
@@ -134,7 +126,6 @@ impl Snapshot {
     }
 
     /// Committed fragments that are not visible, and whether they are in the window nevertheless.
-    #[doc(hidden)]
     pub fn invisible_fragments(&self) -> impl Iterator<Item = (&FragmentEntry, bool)> {
         let visible: HashSet<&str> = self.fragments.iter().map(|fragment| fragment.folder()).collect();
         let others = self.directory.fragments.iter().filter(move |entry| !visible.contains(&*entry.folder));

@@ -141,7 +141,8 @@ const MAY_USE: [(&str, &[&str]); 21] = [
         ],
     ),
     ("tdb-text", &["tdb-codec", "tdb-filters", "tdb-schema", "tdb-fragment", FACADE]),
-    ("tdb-arrow", &[FACADE]),
+    // The threads of the engine convert columns, too.
+    ("tdb-arrow", &["tdb-cells", FACADE]),
     ("tdb-convert", &[FACADE, "tdb-arrow"]),
     ("tdb-datafusion", &[FACADE, "tdb-arrow"]),
     ("tdb-ballista", &[FACADE, "tdb-arrow", "tdb-datafusion"]),

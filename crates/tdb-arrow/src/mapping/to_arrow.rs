@@ -4,7 +4,8 @@ use core::ops::Range;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{DataType, SchemaRef};
-use tdb_array::{Cells, parallel};
+use tdb_array::Cells;
+use tdb_cells::parallel;
 
 use super::Mapping;
 use crate::columns::Parts;

@@ -179,7 +179,6 @@ impl SnapshotOptions {
     ///
     /// # Errors
     /// As [`Self::open`], and [`Error::FilesGone`] if one of them does not exist.
-    #[doc(hidden)]
     pub fn open_exactly(self, storage: impl Storage + 'static, files: &ExactFiles) -> Result<Snapshot> {
         let storage = Arc::new(storage);
         retry_if_vacuumed(|| self.open_once(self.context(Box::new(storage.clone())), Some(files)))
@@ -189,7 +188,6 @@ impl SnapshotOptions {
     ///
     /// # Errors
     /// As [`Self::open_exactly`].
-    #[doc(hidden)]
     pub async fn open_exactly_async(
         self,
         storage: Arc<dyn AsyncStorage>,
