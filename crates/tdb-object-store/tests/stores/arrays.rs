@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-mod common;
-
 use std::io;
 
 use std::sync::Arc;
@@ -14,13 +12,14 @@ use core::ops::ControlFlow;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use common::{bytes, fixtures, upload};
 use tdb_array::schema::{Attribute, Dimension};
 use tdb_array::{
     Array, ArraySchema, CellValNum, Consolidation, Datatype, Durability, Entry, Layout, OpenOptions,
     SchemaEvolution, Storage, Stored, TimeWindow, Vacuum, WriteColumn, WriteOptions, WriteStorage,
 };
 use tdb_object_store::ObjectStorage;
+
+use crate::common::{bytes, fixtures, upload};
 
 fn storage(store: &Arc<InMemory>, root: &str) -> ObjectStorage {
     ObjectStorage::new(store.clone(), root).unwrap()

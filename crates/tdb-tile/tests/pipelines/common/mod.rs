@@ -2,8 +2,6 @@
 //! tiles, and the documented behaviour of each filter, written independently of the code under
 //! test.
 
-#![allow(dead_code, reason = "each test uses only a part")]
-
 pub(crate) mod cells;
 pub(crate) mod rules;
 
