@@ -1,7 +1,5 @@
 //! Arrays in a store in memory: read like from a folder, written, evolved and maintained.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
-
 use std::io;
 
 use std::sync::Arc;

@@ -1,7 +1,5 @@
 //! The example programs run and return the expected results.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
-
 #[path = "../../examples/many.rs"]
 #[expect(
     dead_code,

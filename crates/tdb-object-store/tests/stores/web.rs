@@ -1,7 +1,5 @@
 //! Published arrays on web servers: with their manifest, they read like from a folder.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
-
 use std::io;
 use std::sync::Arc;
 

@@ -3,14 +3,6 @@
 //! is compared with the types that the reference passes from filter to filter, and with the actual
 //! output of the filters before it.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a panic is a failure"
-)]
-
 use std::collections::BTreeMap;
 
 use tdb_codec::{Datatype, FormatVersion};

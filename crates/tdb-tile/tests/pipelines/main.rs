@@ -10,6 +10,13 @@
     feature = "encryption",
     feature = "webp"
 ))]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: a panic is a failure"
+)]
 
 mod chains;
 mod common;

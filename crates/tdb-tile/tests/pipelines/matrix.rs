@@ -2,14 +2,6 @@
 //! encoded data is decoded to the same bits, and if the format cannot represent a value, the error
 //! is the documented one.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a panic is a failure"
-)]
-
 use std::collections::BTreeMap;
 
 use tdb_codec::{Datatype, FormatVersion};
