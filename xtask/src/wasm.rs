@@ -1,8 +1,9 @@
 //! `cargo xtask wasm [--require]`: builds `tdb-wasm-reader` for WebAssembly, reads fixtures with it
 //! in Node, and prints its size.
 //!
-//! The expected cells are read natively and encoded by the same crate. Without the target or
-//! without Node, the command does nothing and prints the reason; with `--require`, that is an
+//! The expected cells are read natively and encoded by the same crate. If the tool chain has no
+//! standard library for WebAssembly, that of Debian's packages compiles one along. Where neither is
+//! there, or no Node, the command does nothing and prints the reason; with `--require`, that is an
 //! error.
 
 use std::ffi::OsString;
@@ -20,6 +21,13 @@ const USAGE: &str = "usage: cargo xtask wasm [--require]";
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const TEST: &str = "crates/tdb-wasm-reader/tests/read.mjs";
+
+/// Debian's tool chain (`rustc-web`, `cargo-web`), the sources of its standard library
+/// (`rust-web-src`), and a linker (`lld-19`).
+const DEBIAN_RUSTC: &str = "/usr/bin/rustc";
+const DEBIAN_CARGO: &str = "/usr/bin/cargo";
+const DEBIAN_LIBRARY: &str = "/usr/lib/rustlib/src/rust/library/std";
+const DEBIAN_LINKER: &str = "wasm-ld-19";
 
 /// The profile for installed programs: small, and without debug information.
 const PROFILE: &str = "dist";
@@ -48,15 +56,16 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
         ["--require"] => true,
         words => return Err(format!("unknown arguments {}\n{USAGE}", words.join(" "))),
     };
-    if let Some(reason) = missing() {
-        if require {
-            return Err(reason);
+    let tools = match ToolChain::find() {
+        Ok(tools) => tools,
+        Err(reason) if require => return Err(reason),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            return Ok(());
         }
-        println!("skipped: {reason}");
-        return Ok(());
-    }
+    };
     let root = peer::repository_root()?;
-    let module = build(&root)?;
+    let module = build(&root, tools)?;
     let folder = std::env::temp_dir().join(format!("tdb-wasm-{}", std::process::id()));
     let result = test(&root, &module, &folder);
     let cleaned =
@@ -67,29 +76,64 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     Ok(())
 }
 
-/// The reason why this machine cannot run the test; `None` if it can.
-fn missing() -> Option<String> {
-    let says = |program: &str, args: &[&str]| {
-        let output = Command::new(program).args(args).output().ok().filter(|output| output.status.success());
-        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
-    let libraries = says(&rustc, &["--print", "target-libdir", "--target", TARGET]);
-    if !libraries.is_some_and(|folder| Path::new(&folder).is_dir()) {
-        return Some(format!("the target {TARGET} is not installed: `rustup target add {TARGET}`"));
+/// The programs that compile for WebAssembly.
+#[derive(Clone, Copy)]
+enum ToolChain {
+    /// Those that compiled this command; they have a standard library for the target.
+    Own,
+    /// Debian's, which compile the standard library along.
+    Debian,
+}
+
+impl ToolChain {
+    /// What this machine has; the reason why it cannot run the test, if it has nothing.
+    fn find() -> Result<Self, String> {
+        let says = |program: &str, args: &[&str]| {
+            let output =
+                Command::new(program).args(args).output().ok().filter(|output| output.status.success());
+            output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+        };
+        if says("node", &["--version"]).is_none() {
+            return Err("there is no `node` that says its version".to_owned());
+        }
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_owned());
+        let libraries = says(&rustc, &["--print", "target-libdir", "--target", TARGET]);
+        if libraries.is_some_and(|folder| Path::new(&folder).is_dir()) {
+            return Ok(Self::Own);
+        }
+        let debian = [DEBIAN_RUSTC, DEBIAN_CARGO, DEBIAN_LIBRARY].iter().all(|path| Path::new(path).exists());
+        if debian && says(DEBIAN_LINKER, &["--version"]).is_some() {
+            return Ok(Self::Debian);
+        }
+        Err(format!(
+            "the target {TARGET} is not installed: `rustup target add {TARGET}`, or on Debian what `.ci/packages full` names"
+        ))
     }
-    if says("node", &["--version"]).is_none() {
-        return Some("there is no `node` that says its version".to_owned());
+
+    /// Cargo, with what has to stand before the arguments that name what is built.
+    fn cargo(self) -> Command {
+        match self {
+            Self::Own => Command::new(std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"))),
+            Self::Debian => {
+                let mut cargo = Command::new(DEBIAN_CARGO);
+                // Only nightly releases have this option, and those that this variable makes one.
+                cargo
+                    .env("RUSTC", DEBIAN_RUSTC)
+                    .env("RUSTC_BOOTSTRAP", "1")
+                    .arg("-Zbuild-std=std,panic_abort");
+                cargo.arg("--config").arg(format!("target.{TARGET}.linker={DEBIAN_LINKER:?}"));
+                cargo
+            }
+        }
     }
-    None
 }
 
 /// Builds the module, and returns its path.
-fn build(root: &Path) -> Result<PathBuf, String> {
+fn build(root: &Path, tools: ToolChain) -> Result<PathBuf, String> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let status = Command::new(cargo)
+    let status = tools
+        .cargo()
         .current_dir(root)
         .args(["build", "--locked", "--quiet", "--profile", PROFILE, "--target", TARGET])
         .args(["--package", "tdb-wasm-reader", "--features", "codecs"])

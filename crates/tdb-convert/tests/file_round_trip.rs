@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests: a panic is a failure")]
 
-#[path = "../../tdb-arrow/tests/common/mod.rs"]
+#[path = "../../tdb-arrow/tests/arrow/common.rs"]
 mod common;
 
 use std::collections::BTreeMap;

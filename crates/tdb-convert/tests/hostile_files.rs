@@ -8,7 +8,7 @@
     reason = "helpers of tests: a panic is a failure"
 )]
 
-#[path = "../../tdb-arrow/tests/common/mod.rs"]
+#[path = "../../tdb-arrow/tests/arrow/common.rs"]
 mod common;
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};

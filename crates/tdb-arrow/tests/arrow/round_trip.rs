@@ -2,17 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-mod common;
-
 use std::collections::BTreeMap;
 
 use arrow_array::{Array as _, RecordBatch};
 use arrow_buffer::Buffer;
-use common::{assert_same, fixtures, open, whole};
 use tdb_array::schema::{ArraySchema, ArrayType, Filter, FormatVersion};
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Cells, Layout, OpenOptions, WriteOptions};
 use tdb_arrow::{Error, Mapping, Options, SchemaOptions, Text, enumerations_of, schema_of};
+
+use crate::common::{assert_same, fixtures, open, whole};
 
 /// The name that libtiledb 1.x gave to an attribute without a name; it has been reserved since.
 const OLD_ANONYMOUS: &str = "__attr";

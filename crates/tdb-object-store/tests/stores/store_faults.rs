@@ -1,6 +1,5 @@
 //! Stores that fail at any request of a change: the old state stays or the new one is complete, and
 //! nothing is left over that a vacuum does not find.
-#![expect(clippy::unwrap_used, reason = "a test that panics has failed")]
 
 use core::fmt;
 use core::ops::ControlFlow;

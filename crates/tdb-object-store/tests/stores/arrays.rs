@@ -1,9 +1,5 @@
 //! Arrays in a store in memory: read like from a folder, written, evolved and maintained.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
-
-mod common;
-
 use std::io;
 
 use std::sync::Arc;
@@ -14,13 +10,14 @@ use core::ops::ControlFlow;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use common::{bytes, fixtures, upload};
 use tdb_array::maintain::{Consolidation, Stored, Vacuum};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::{Durability, Entry, Storage, WriteStorage};
 use tdb_array::write::SchemaEvolution;
 use tdb_array::{Array, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_object_store::ObjectStorage;
+
+use crate::common::{bytes, fixtures, upload};
 
 fn storage(store: &Arc<InMemory>, root: &str) -> ObjectStorage {
     ObjectStorage::new(store.clone(), root).unwrap()

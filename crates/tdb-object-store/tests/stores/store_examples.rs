@@ -1,16 +1,6 @@
 //! The example programs run and return the expected results.
 
-#![cfg(feature = "http")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
-
-#[expect(dead_code, reason = "these tests compare no columns")]
-mod common;
-
-#[path = "common/web.rs"]
-#[expect(dead_code, reason = "these tests ask for less of the server than others")]
-mod web;
-
-#[path = "../examples/many.rs"]
+#[path = "../../examples/many.rs"]
 #[expect(
     dead_code,
     unreachable_pub,
@@ -18,15 +8,15 @@ mod web;
 )]
 mod many;
 
-#[path = "../examples/stream.rs"]
+#[path = "../../examples/stream.rs"]
 #[expect(dead_code, unreachable_pub, reason = "the program takes its URL from the command line")]
 mod stream;
 
 use tdb_array::WriteOptions;
 use tdb_array::storage::{MemoryStorage, Storage};
 
-use common::{fixtures, upload};
-use web::{Manners, Server};
+use crate::common::{fixtures, upload};
+use crate::server::{Manners, Server};
 
 #[test]
 fn many_arrays_are_read_at_once_and_each_read_finds_all_cells() {

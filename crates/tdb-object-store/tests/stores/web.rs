@@ -1,23 +1,16 @@
 //! Published arrays on web servers: with their manifest, they read like from a folder.
 
-#![cfg(feature = "http")]
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests: a panic is a failure")]
-
-mod common;
-
-#[path = "common/web.rs"]
-mod web;
-
 use std::io;
 use std::sync::Arc;
 
-use common::{bytes, fixtures, upload};
 use tdb_array::cache::Cache;
 use tdb_array::publish::{MANIFEST, Manifest, OutdatedManifest};
 use tdb_array::storage::{MemoryStorage, Storage};
 use tdb_array::{Array, Error, Layout, OpenOptions, WriteOptions};
 use tdb_object_store::Locations;
-use web::{Manners, Server};
+
+use crate::common::{bytes, fixtures, upload};
+use crate::server::{Manners, Server};
 
 /// The files of a fixture, in a folder of a storage in memory.
 fn files_of(name: &str, place: &str) -> MemoryStorage {

@@ -2,32 +2,14 @@
 //! encoded data is decoded to the same bits, and if the format cannot represent a value, the error
 //! is the documented one.
 
-#![cfg(all(
-    feature = "gzip",
-    any(feature = "zstd", feature = "zstd-rust"),
-    feature = "lz4",
-    feature = "bzip2",
-    feature = "checksum",
-    feature = "encryption",
-    feature = "webp"
-))]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a panic is a failure"
-)]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::cells::{Values, starts};
-use common::rules::{Outcome, outcome};
-use common::{Tile, registry_filters, scratch, there_and_back, version};
 use tdb_codec::{Datatype, FormatVersion};
 use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, Scratch, TileContext, WebP};
+
+use crate::common::cells::{Values, starts};
+use crate::common::rules::{Outcome, outcome};
+use crate::common::{Tile, registry_filters, scratch, there_and_back, version};
 
 /// Shapes of a field's cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

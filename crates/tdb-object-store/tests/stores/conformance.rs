@@ -1,7 +1,5 @@
 //! The rules for storages, checked with stores of the `object_store` crate.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
-
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

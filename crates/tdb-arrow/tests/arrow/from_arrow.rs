@@ -3,8 +3,6 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-mod common;
-
 use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Int32Builder, LargeListBuilder, ListBuilder};
@@ -12,13 +10,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use arrow_array::*;
 use arrow_schema::{DataType, Field, Schema, TimeUnit};
-use common::{sparse, written};
 use tdb_array::Layout;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_arrow::types::{arrow_rows, rows};
 use tdb_arrow::{
     Days, Enumerations, Error, Mapping, Offsets, Options, SchemaOptions, enumerations_of, schema_of,
 };
+
+use crate::common::{sparse, written};
 
 /// A batch of a column `a`, and a column of keys that keep its order.
 fn batch(column: impl Array + 'static, nullable: bool) -> RecordBatch {
@@ -399,7 +398,7 @@ fn a_number_that_an_enumeration_does_not_have_is_null_in_arrow_and_comes_back_as
 
 #[test]
 fn a_changed_batch_of_an_array_keeps_what_is_known_of_its_columns() {
-    let array = common::fixture("quickstart");
+    let array = crate::common::fixture("quickstart");
     let mapping = Mapping::of(&array, Options::new()).unwrap();
     let arrow = mapping.whole_arrow_schema().unwrap();
     let mut fields: Vec<Field> = arrow.fields().iter().map(|field| field.as_ref().clone()).collect();

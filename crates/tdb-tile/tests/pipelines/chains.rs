@@ -3,32 +3,16 @@
 //! is compared with the types that the reference passes from filter to filter, and with the actual
 //! output of the filters before it.
 
-#![cfg(all(
-    feature = "gzip",
-    any(feature = "zstd", feature = "zstd-rust"),
-    feature = "lz4",
-    feature = "bzip2",
-    feature = "checksum",
-    feature = "encryption",
-    feature = "webp"
-))]
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests: a panic is a failure"
-)]
-
-mod common;
-
 use std::collections::BTreeMap;
 
-use common::cells::{Values, starts};
-use common::rules::{decreases, holds_strings, positive_delta_integers, refuses_type, rescaled, type_after};
-use common::{Random, Tile, key_for, registry_filters, scratch, there_and_back, version};
 use tdb_codec::{Datatype, FormatVersion};
 use tdb_filters::{Error, ErrorKind, Filter, Pipeline, Scratch, TileContext};
+
+use crate::common::cells::{Values, starts};
+use crate::common::rules::{
+    decreases, holds_strings, positive_delta_integers, refuses_type, rescaled, type_after,
+};
+use crate::common::{Random, Tile, key_for, registry_filters, scratch, there_and_back, version};
 
 /// The outcomes of chains, and the number of each.
 type Counts = BTreeMap<&'static str, usize>;

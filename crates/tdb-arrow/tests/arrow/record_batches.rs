@@ -2,8 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-mod common;
-
 use std::sync::Arc;
 
 use arrow_array::builder::{FixedSizeListBuilder, Int16Builder, LargeListBuilder};
@@ -13,10 +11,11 @@ use arrow_array::{
     StringArray,
 };
 use arrow_schema::DataType;
-use common::{sparse, written};
 use tdb_array::schema::{Attribute, CellValNum, Datatype, Filter, Pipeline};
 use tdb_array::{Array, Cells, Layout};
 use tdb_arrow::{BATCH_ROWS, Error, Mapping, Offsets, Options, Text};
+
+use crate::common::{sparse, written};
 
 /// More rows than two batches have.
 const ROWS: usize = 2 * BATCH_ROWS + 1000;

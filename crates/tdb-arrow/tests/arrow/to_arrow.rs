@@ -2,15 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests: a panic is a failure")]
 
-mod common;
-
 use arrow_array::cast::AsArray;
 use arrow_array::{Array as _, LargeBinaryArray, RecordBatch, RecordBatchReader, UInt8Array};
 use arrow_schema::{ArrowError, DataType};
-use common::{fixture, sparse, written};
 use tdb_array::schema::{Attribute, CellValNum, Datatype};
 use tdb_array::{Cells, Column, Layout, MemoryBudget};
 use tdb_arrow::{Booleans, Chars, Days, Error, Mapping, Offsets, Options, Text, batches};
+
+use crate::common::{fixture, sparse, written};
 
 fn is_sent<T: Send>(_: &T) {}
 
