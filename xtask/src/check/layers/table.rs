@@ -240,7 +240,11 @@ pub(super) const LAYERS: &[Layers] = &[
         upward: &[],
     },
     Layers { package: "tdb-split", modules: &["stream", "partition"], upward: &[] },
-    Layers { package: "tdb-aggregate", modules: &["tally", "dense", "sparse", "groups"], upward: &[] },
+    Layers {
+        package: "tdb-aggregate",
+        modules: &["tally", "selected_columns", "dense", "sparse", "groups"],
+        upward: &[],
+    },
     Layers {
         package: "tdb-query",
         modules: &["explain", "array", "deletion", "enumerations", "query"],
