@@ -174,8 +174,7 @@ impl Read {
     /// Fields and order of the query do not matter. A cell in several ranges counts once.
     ///
     /// ```
-    /// use tdb_array::query::Aggregate;
-    /// use tdb_array::Array;
+    /// use tdb_array::{Array, query::Aggregate};
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
     /// let array = Array::open(path)?;
@@ -248,8 +247,7 @@ impl Read {
     /// use tdb_array::storage::MemoryStorage;
     /// use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
     ///
-    /// let runs = Pipeline::new(vec![Filter::rle()]);
-    /// let gene = Dimension::string("gene").with_filters(runs);
+    /// let gene = Dimension::string("gene").with_filters(Pipeline::new(vec![Filter::rle()]));
     /// let schema = ArraySchema::sparse().dimension(gene).allow_duplicates().build()?;
     /// let storage = MemoryStorage::default();
     /// WriteOptions::new().create_storage(&storage, &schema)?;
