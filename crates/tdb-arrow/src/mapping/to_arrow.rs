@@ -19,8 +19,8 @@ impl Mapping {
     /// table of types marks as copied.
     ///
     /// # Errors
-    /// Text that is not UTF-8, or another value that the type chosen with [`Options`] cannot
-    /// represent.
+    /// Text that is not UTF-8, or another value that the type chosen with
+    /// [`Options`](crate::Options) cannot represent.
     pub fn record_batch(&self, cells: Cells) -> Result<RecordBatch> {
         let schema = self.schema_of_cells(&cells)?;
         self.record_batch_of(cells, &schema)
