@@ -5,6 +5,12 @@
 //! is no condition.
 
 use tdb_codec::{to_u64, to_usize};
+use tdb_predicate::{Columns, Program, Verdict};
+use tdb_scan::dense::boxes::Box;
+use tdb_scan::dense::condition::{Lacking, MatchField, Matcher};
+use tdb_scan::dense::sources::Written;
+use tdb_scan::dense::{Space, region::Region};
+use tdb_scan::dense::{fragment_box, intersect, overlays};
 
 use super::tally::{Tally, WantedField};
 use crate::condition::Sources;
@@ -15,12 +21,6 @@ use crate::requested::Bounds;
 use crate::storage::ReadSet;
 use crate::stream::{self, Allowance};
 use crate::{OrInternal, Result, parallel};
-use tdb_predicate::{Columns, Program, Verdict};
-use tdb_scan::dense::boxes::Box;
-use tdb_scan::dense::condition::{Lacking, MatchField, Matcher};
-use tdb_scan::dense::sources::Written;
-use tdb_scan::dense::{Space, region::Region};
-use tdb_scan::dense::{fragment_box, intersect, overlays};
 
 /// The fields of the aggregates, and whether each is still open: the tallies of the others are
 /// known from statistics.

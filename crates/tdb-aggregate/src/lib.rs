@@ -28,6 +28,7 @@ use tdb_cells::{
     gather, parallel, requested, spec,
 };
 use tdb_codec::{ArrayType, CellValNum, Datatype, Native};
+use tdb_predicate::Program;
 use tdb_scan::{condition, plan, prefetch};
 use tdb_schema::{ArraySchema, FieldKind};
 use tdb_snapshot::{context, decode_buffers, fragment, statistics};
@@ -40,7 +41,6 @@ use self::prefetch::prefetch_sections;
 use self::spec::ColumnSpec;
 use self::stream::Allowance;
 use self::tally::{Tally, WantedField};
-use tdb_predicate::Program;
 
 /// The value of an aggregate.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,16 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
-
-use super::selected_columns::SelectedColumns;
-use super::tally::{Tally, WantedField};
-use crate::buffers::index_of;
-use crate::condition::Sources;
-use crate::decode_buffers::PooledBuffers;
-use crate::fragment::Fragment;
-use crate::plan::Plan;
-use crate::stream::{self, Allowance};
-use crate::{Error, OrInternal, QueryError, Result, parallel};
 use tdb_predicate::{Program, Verdict};
 use tdb_scan::sparse::candidate::{
     Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_disjoint,
@@ -29,6 +19,16 @@ use tdb_scan::sparse::filter::{Filter, Selected, narrow, selected_in};
 use tdb_scan::sparse::select::{CoordinateUse, select_in};
 use tdb_scan::sparse::selection::TileSelection;
 use tdb_scan::sparse::{prefetch, replaced_among};
+
+use super::selected_columns::SelectedColumns;
+use super::tally::{Tally, WantedField};
+use crate::buffers::index_of;
+use crate::condition::Sources;
+use crate::decode_buffers::PooledBuffers;
+use crate::fragment::Fragment;
+use crate::plan::Plan;
+use crate::stream::{self, Allowance};
+use crate::{Error, OrInternal, QueryError, Result, parallel};
 
 /// The number of cells, and the tally of each wanted field. With a memory budget, tiles are
 /// processed in groups that fit the memory, and overlapping tiles part by part of the query.

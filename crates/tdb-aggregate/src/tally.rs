@@ -3,13 +3,13 @@
 use core::cmp::Ordering;
 
 use tdb_codec::{CellValNum, Datatype, Native, Physical, PhysicalVisitor, to_u64};
+use tdb_predicate::{ColumnView, typed};
 
 use crate::buffers::index_of;
 use crate::facts::Rule;
 use crate::spec::ColumnSpec;
 use crate::statistics::Exact;
 use crate::{Error, OrInternal, Result};
-use tdb_predicate::{ColumnView, typed};
 
 /// A field that aggregates are computed for.
 #[derive(Debug)]

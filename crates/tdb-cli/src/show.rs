@@ -17,6 +17,7 @@ use tdb_array::MemoryBudget;
 use tdb_array::error::QueryError;
 use tdb_array::schema::{ArraySchema, ArrayType};
 use tdb_schema::{Field, FieldKind};
+use tdb_text::value::is_text;
 
 pub(crate) use self::axis::BinnedAxis;
 use self::scan::Scan;
@@ -29,7 +30,6 @@ use crate::place::Stores;
 use crate::progress::ProgressArgs;
 use crate::ranges;
 use crate::screen::Screen;
-use tdb_text::value::is_text;
 
 /// Draw the cells of an array: on the terminal, or into an SVG or PNG file.
 ///

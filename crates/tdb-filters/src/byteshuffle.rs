@@ -10,10 +10,11 @@
 //! Data keeps its length. In a part of `n` values, output byte `j·n + i` is byte `j` of value `i`;
 //! bytes after the last whole value are copied. The size is that of the datatype, not of the cell.
 
+use tdb_codec::{Reader, Writer};
+
 use crate::error::Kind;
 use crate::kernels::{shuffle, unshuffle};
 use crate::parts::{each_part, read_lengths};
-use tdb_codec::{Reader, Writer};
 
 /// Reads the metadata block and undoes the shuffle of `src` into `dst`, which has the same length.
 pub(crate) fn decode(size: usize, block: &mut Reader<'_>, src: &[u8], dst: &mut [u8]) -> Kind<()> {

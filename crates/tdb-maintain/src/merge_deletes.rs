@@ -2,6 +2,7 @@
 //! applied, and records the time at which each cell was deleted.
 
 use tdb_codec::{Gate, to_u64};
+use tdb_predicate::{ColumnView, Columns, Program};
 
 use crate::buffers::index_of;
 use crate::context::Context;
@@ -15,7 +16,6 @@ use crate::sparse::deletes::{processed_conditions, stored_program};
 use crate::tiles::FieldTiles;
 use crate::write::Merged;
 use crate::{Column, OrInternal, Result, clock};
-use tdb_predicate::{ColumnView, Columns, Program};
 
 /// The deletion time of cells that were not deleted.
 const NEVER: u64 = u64::MAX;

@@ -55,6 +55,7 @@ mod thresholds;
 
 use core::cmp::Reverse;
 
+use tdb_cells::{Error, OrInternal, QueryError, Result, buffers, parallel};
 use tdb_codec::Layout;
 use tdb_schema::{ArraySchema, Dimension};
 
@@ -66,7 +67,6 @@ pub use self::ready::{KeyEncoder, replaced_by_keys};
 use self::sort::{CellKeys, JobOutput, Key, ResolveTies, Sorted};
 use self::table::CellTable;
 pub use self::table::{CellBatch, CoordinatesRef};
-use tdb_cells::{Error, OrInternal, QueryError, Result, buffers, parallel};
 
 /// The numbers of the cells in this order, counted across the batches as they are. If `dedup`,
 /// duplicates are removed: of cells with equal coordinates the one written last is kept, by

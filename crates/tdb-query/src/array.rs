@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tdb_codec::Limits;
 use tdb_filters::Key;
+use tdb_scan::labels::open_label;
 use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration, Range};
 use tdb_snapshot::Fragment;
 use tdb_snapshot::directory::ExactFiles;
@@ -14,7 +15,6 @@ use crate::replay::{AsyncStorage, Spawn};
 use crate::stats::QueryStats;
 use crate::storage::{LocalStorage, Places, Storage};
 use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindow};
-use tdb_scan::labels::open_label;
 
 /// A TileDB array, opened for reading at one point of its history.
 ///

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::ArrayType;
+use tdb_scan::dense::dense_order;
 
 use crate::budget::MemoryBudget;
 use crate::plan::Plan;
@@ -16,7 +17,6 @@ use crate::prefetch::prefetch_sections;
 use crate::reads::{FieldPlan, FieldReads, FragmentPlan, Outcome, read_plan};
 use crate::storage::PrefetchedStorage;
 use crate::{Layout, Result, Snapshot};
-use tdb_scan::dense::dense_order;
 
 /// The report of what a query would read, and why not more
 /// ([`Read::explain`](crate::Read::explain)).

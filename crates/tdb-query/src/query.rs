@@ -14,6 +14,7 @@ mod tiles;
 use std::sync::Arc;
 
 use tdb_codec::Layout;
+use tdb_scan::run;
 
 pub use self::asynchronous::AsyncBatches;
 pub use self::background::BackgroundBatches;
@@ -27,7 +28,6 @@ use crate::requested::RangeRequest;
 use crate::stats::QueryStats;
 use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
 use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, Result};
-use tdb_scan::run;
 
 /// A query: which fields of which cells, in which order.
 ///

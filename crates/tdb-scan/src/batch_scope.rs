@@ -5,10 +5,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tdb_order::key_range::KeyRange;
+
 use crate::QueryError;
 use crate::budget::MemoryBudget;
 use crate::thresholds::{MIN_BATCH_BYTES, PLANNED_PART};
-use tdb_order::key_range::KeyRange;
 
 /// The part of a query that a read covers; by default all of it, without a memory limit.
 #[derive(Clone, Debug, Default)]

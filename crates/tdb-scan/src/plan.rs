@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout};
+use tdb_predicate::Program;
 use tdb_schema::{Dimension, FieldKind, Range};
 
 use crate::batch_scope::BatchScope;
@@ -15,7 +16,6 @@ use crate::requested::{Bounds, RangeRequest};
 use crate::storage::{PrefetchedStorage, ReadSet};
 use crate::visible_cells::Visibility;
 use crate::{OrInternal, QueryError, Result, Snapshot};
-use tdb_predicate::Program;
 
 /// A read without a memory budget keeps at most this much of what it has decoded and may need
 /// again.

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use tdb_fragment::Section;
+use tdb_predicate::Program;
 use tdb_schema::FieldKind;
 
 use crate::Result;
@@ -12,7 +13,6 @@ use crate::plan::Plan;
 use crate::reads::{Purpose, read_plan, requested};
 use crate::sparse::deletes::stored_program;
 use crate::storage::{PrefetchedStorage, ReadSet};
-use tdb_predicate::Program;
 
 /// Fetches what a query is going to read, if the storage wants to know it: sections of metadata,
 /// then the tiles that are read no matter which cells are found.

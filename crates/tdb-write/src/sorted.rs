@@ -5,13 +5,13 @@ use core::ops::Range as Cells;
 use std::collections::BTreeSet;
 
 use tdb_codec::{Layout, Native, PhysicalVisitor, to_u64};
+use tdb_order::hilbert::Curve;
+use tdb_order::{CellOrder, KeyPart, reals};
 use tdb_schema::{ArraySchema, Dimension};
 
 use crate::column::{CheckedColumn, check_whole};
 use crate::coordinates::{CoordinateBounds, of_dimensions, overlapping_bands};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
-use tdb_order::hilbert::Curve;
-use tdb_order::{CellOrder, KeyPart, reals};
 
 /// The global order of an array's cells, and the last cell that was checked.
 #[derive(Debug)]

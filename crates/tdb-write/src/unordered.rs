@@ -3,6 +3,7 @@
 use core::ops::Range;
 
 use tdb_codec::{Layout, to_u64, to_usize};
+use tdb_order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 use tdb_schema::{ArraySchema, FieldKind};
 
 use crate::buffers::index_of;
@@ -14,7 +15,6 @@ use crate::thresholds::MAX_SHORT;
 use crate::tile_cells::{TileBuffers, TileCells, TileSource};
 use crate::{ArrayWriter, Duplicates, FragmentWriter, WriteColumn};
 use crate::{Error, OrInternal, Result, WriteError, parallel};
-use tdb_order::{CellBatch, CellOrder, CoordinatesRef, permutation};
 
 /// Writes cells as a fragment; returns the fragment's name.
 pub(super) fn write(

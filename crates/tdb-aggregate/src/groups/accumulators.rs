@@ -7,6 +7,7 @@ mod extremes;
 use std::borrow::Cow;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, to_u64};
+use tdb_predicate::{ColumnView, numbered, picked};
 
 use self::add_numbers::AddNumbers;
 use self::extremes::{Extremes, GREATER, LESS};
@@ -16,7 +17,6 @@ use super::result::GroupedValues;
 use crate::buffers::index_of;
 use crate::expression::{Aggregate, AggregateFunction};
 use crate::{Column, Error, OrInternal, Result};
-use tdb_predicate::{ColumnView, numbered, picked};
 
 /// The null counts, sums, minima and maxima of a field, each a list by group id.
 #[derive(Debug)]

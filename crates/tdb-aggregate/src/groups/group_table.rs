@@ -1,6 +1,7 @@
 //! One table of all groups of a query: the groups of runs are merged into it.
 
 use tdb_codec::{Layout, to_u64};
+use tdb_predicate::picked;
 
 use super::GroupQuery;
 use super::accumulators::{Accumulators, each};
@@ -11,7 +12,6 @@ use super::run_groups::RunGroups;
 use crate::buffers::index_of;
 use crate::expression::AggregateFunction;
 use crate::{Cells, Column, OrInternal, Result};
-use tdb_predicate::picked;
 
 /// All groups.
 pub(super) struct GroupTable {

@@ -1,13 +1,13 @@
 //! Ids of the distinct values of a group key, in the order in which the values first appear.
 
 use tdb_codec::{Buffer, to_u64};
+use tdb_predicate::{ColumnView, numbered};
 
 use super::numeric_keys::{AssignIds, BitsOf, NumericKeys};
 use super::string_keys::StringKeys;
 use super::thresholds::MAX_GROUPS;
 use crate::spec::ColumnSpec;
 use crate::{Column, Error, OrInternal, QueryError, Result};
-use tdb_predicate::{ColumnView, numbered};
 
 /// Stands for an id that was not assigned yet.
 pub(super) const NO_ID: u32 = u32::MAX;

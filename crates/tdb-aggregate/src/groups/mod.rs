@@ -24,6 +24,10 @@ mod thresholds;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tdb_codec::{ArrayType, to_u64};
+use tdb_predicate::Program;
+use tdb_scan::sparse::candidate::Candidate;
+use tdb_scan::sparse::decode_cache::DecodeCache;
+use tdb_scan::sparse::selection::TileSelection;
 
 use self::accumulators::Accumulators;
 use self::group_table::GroupTable;
@@ -45,10 +49,6 @@ use crate::prefetch::prefetch_sections;
 use crate::spec::ColumnSpec;
 use crate::stream::{self, Allowance};
 use crate::{Error, OrInternal, QueryError, Result, parallel};
-use tdb_predicate::Program;
-use tdb_scan::sparse::candidate::Candidate;
-use tdb_scan::sparse::decode_cache::DecodeCache;
-use tdb_scan::sparse::selection::TileSelection;
 
 /// A field whose values make groups.
 struct Key {

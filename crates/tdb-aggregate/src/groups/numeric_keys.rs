@@ -7,13 +7,13 @@ use bytemuck::Pod;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use tdb_codec::{Physical, to_u64};
+use tdb_predicate::ColumnView;
 
 use super::key_values::{NO_ID, check_ids, next_id};
 use super::ordered_bits;
 use super::thresholds::MAX_DIRECT_SLOTS;
 use crate::buffers::index_of;
 use crate::{OrInternal, Result};
-use tdb_predicate::ColumnView;
 
 /// Ids of values that lie near each other: a table that is addressed by the value, without hashes.
 /// It saves time only. A value that is not in it has its id in the hash table.

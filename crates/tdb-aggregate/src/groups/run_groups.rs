@@ -1,6 +1,9 @@
 //! The groups of one run of tiles, added up by one thread.
 
 use tdb_codec::{Buffer, to_u64};
+use tdb_predicate::ColumnView;
+use tdb_scan::sparse::decode_cache::DecodeCache;
+use tdb_scan::sparse::selection::TileSelection;
 
 use super::GroupQuery;
 use super::accumulators::{Accumulators, each_group};
@@ -13,9 +16,6 @@ use crate::decode_buffers::PooledBuffers;
 use crate::selected_columns::SelectedColumns;
 use crate::spec::ColumnSpec;
 use crate::{OrInternal, Result};
-use tdb_predicate::ColumnView;
-use tdb_scan::sparse::decode_cache::DecodeCache;
-use tdb_scan::sparse::selection::TileSelection;
 
 /// The state of a thread: its own group ids, which it keeps from run to run.
 pub(super) struct ThreadState {

@@ -5,12 +5,12 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
+use tdb_predicate::{ColumnView, picked, word_at};
 
 use super::key_values::{NO_ID, check_ids, next_id};
 use super::thresholds::LOOKAHEAD;
 use crate::buffers::index_of;
 use crate::{OrInternal, Result};
-use tdb_predicate::{ColumnView, picked, word_at};
 
 /// The first 8 and the last 8 bytes of a string (of a shorter string all bytes), and its length.
 /// They decide most comparisons of two strings, and all of strings of up to 16 bytes.

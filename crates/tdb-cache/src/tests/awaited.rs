@@ -6,11 +6,12 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 use std::thread;
 
-use super::{Folder, files, origin, said};
-use crate::{Cache, CachedAsyncStorage};
 use tdb_storage::replay::ReplayStorage;
 use tdb_storage::testing::FarStorage;
 use tdb_storage::{AsyncStorage, Immediate, MemoryStorage, Request, Spawn, Storage, stats};
+
+use super::{Folder, files, origin, said};
+use crate::{Cache, CachedAsyncStorage};
 
 type Far = Arc<FarStorage<MemoryStorage>>;
 

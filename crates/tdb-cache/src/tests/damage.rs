@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tdb_storage::{Request, Storage};
+
 use super::{Folder, files, origin, said};
 use crate::{Cache, CacheStats, Origin};
-use tdb_storage::{Request, Storage};
 
 const BOUND: u64 = 1 << 20;
 

@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use tdb_storage::{Request, Storage};
+
 use super::{Folder, files, origin, said};
 use crate::Cache;
-use tdb_storage::{Request, Storage};
 
 /// Limit of the folder: some thirty entries.
 const BOUND: u64 = 16_000;

@@ -5,8 +5,9 @@
 //! values of the next vector, so from vector to vector only one addition and one permutation depend
 //! on each other.
 
-use crate::int::{with_int, with_uint};
 use tdb_codec::Physical;
+
+use crate::int::{with_int, with_uint};
 
 kernel! {
     /// `dst[i] = carry + src[0] + … + src[i]` for values of `N` bytes, wrapping; bytes after the

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tdb_codec::to_usize;
 use tdb_fragment::{FieldStatistics, RTree, Section};
+use tdb_order::hilbert::Curve;
 use tdb_schema::FieldKind;
 
 use super::Verifier;
@@ -23,7 +24,6 @@ use crate::fragment::Fragment;
 use crate::ranges::is_value;
 use crate::tiles::FieldTiles;
 use crate::write::{CheckedColumn, GlobalOrder};
-use tdb_order::hilbert::Curve;
 
 /// Coordinates of a cell, one for each dimension.
 type Point = Vec<Vec<u8>>;

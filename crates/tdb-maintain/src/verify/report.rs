@@ -1,8 +1,9 @@
 //! The results: problems and notes. The first few of each kind in a fragment are shown, with the
 //! number of the others.
 
-use crate::thresholds::MAX_SHOWN;
 use tdb_codec::to_u64;
+
+use crate::thresholds::MAX_SHOWN;
 
 /// A problem with a file, or a fact about it that is worth knowing.
 #[derive(Clone, Debug, PartialEq, Eq)]

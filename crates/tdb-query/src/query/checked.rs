@@ -1,6 +1,7 @@
 //! Checks a query against the schema and makes the plan that the engine runs.
 
 use tdb_codec::ArrayType;
+use tdb_predicate::Program;
 use tdb_schema::{ArraySchema, FieldKind};
 
 use super::conjunction;
@@ -10,7 +11,6 @@ use crate::partition::Ranges;
 use crate::plan::{Plan, TIMESTAMPS};
 use crate::requested::{Bounds, RangeRequest};
 use crate::{OrInternal, QueryError, Read, Result};
-use tdb_predicate::Program;
 
 impl Read {
     /// Makes the plan: every name is known, ranges lie in their domains, and the condition is a

@@ -1,12 +1,12 @@
 //! Ranges of labels.
 
+use tdb_scan::labels::{LabelValues, label_values};
 use tdb_schema::ArraySchema;
 
 use super::Read;
 use crate::ranges::check_ends;
 use crate::requested::RangeRequest;
 use crate::{OrInternal, QueryError, Result};
-use tdb_scan::labels::{LabelValues, label_values};
 
 impl Read {
     /// Ranges that were given in labels, as ranges of their dimensions.

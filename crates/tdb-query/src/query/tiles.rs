@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_u64};
+use tdb_scan::visible_cells::Visibility;
 
 use super::{Read, conjunction};
 use crate::partition;
@@ -12,7 +13,6 @@ use crate::sparse::filter::Filter;
 use crate::sparse::{Candidate, all_candidates};
 use crate::stream::{Allowance, Common, TileSet};
 use crate::{Error, OrInternal, QueryCondition, QueryError, Result};
-use tdb_scan::visible_cells::Visibility;
 
 /// A part of a query that is made of tiles.
 #[derive(Clone, Debug)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use tdb_codec::{Datatype, to_u64};
 use tdb_fragment::RTree;
+use tdb_predicate::{ColumnView, Columns, Program, ProgramField, Verdict};
 use tdb_schema::FieldKind;
 
 use super::decoded::Decoded;
@@ -19,7 +20,6 @@ use crate::statistics::{Exact, Statistics, Whole};
 use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
-use tdb_predicate::{ColumnView, Columns, Program, ProgramField, Verdict};
 
 /// The internal error of a field that the program does not have.
 const NO_FIELD: &str = "a program has no field with this number";

@@ -1,6 +1,7 @@
 //! Applies a query's condition to the cells of a dense array, one space tile after the other.
 
 use tdb_codec::{Buffer, to_u64};
+use tdb_predicate::{ColumnView, Columns, Program};
 use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
@@ -18,7 +19,6 @@ use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::statistics::Statistics;
 use crate::{OrInternal, Result, Snapshot, parallel};
-use tdb_predicate::{ColumnView, Columns, Program};
 
 /// A program's fields in a dense array.
 pub struct Matcher<'a> {

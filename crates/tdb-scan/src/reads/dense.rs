@@ -1,6 +1,7 @@
 //! Lists what a query of a dense array reads.
 
 use tdb_codec::to_u64;
+use tdb_predicate::{Columns, Verdict};
 use tdb_schema::FieldKind;
 
 use super::{Chunks, FieldReads, FragmentPlan, Outcome, Purpose, ReadPlan, column_bytes, requested};
@@ -12,7 +13,6 @@ use crate::dense::{FieldSources, Overlay, Space, fragment_box, intersect};
 use crate::plan::Plan;
 use crate::spec::ColumnSpec;
 use crate::{OrInternal, Result};
-use tdb_predicate::{Columns, Verdict};
 
 /// A layer of a space tile that belongs to no fragment of the array.
 const NO_FRAGMENT: &str = "a layer lacks its fragment";

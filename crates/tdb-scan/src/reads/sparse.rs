@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use tdb_codec::to_u64;
+use tdb_predicate::Program;
 use tdb_schema::FieldKind;
 
 use super::{Chunks, FieldReads, FragmentPlan, Outcome, Purpose, ReadPlan, column_bytes, requested};
@@ -18,7 +19,6 @@ use crate::sparse::{Candidate, Sorting, candidates};
 use crate::spec::ColumnSpec;
 use crate::tiles::FieldTiles;
 use crate::{Error, Result};
-use tdb_predicate::Program;
 
 /// The name of the times at which consolidation found cells deleted.
 const DELETE_TIMESTAMPS: &str = "__delete_timestamps";

@@ -3,13 +3,13 @@
 use core::ops::Range;
 
 use tdb_codec::{Buffer, to_u32, to_u64};
+use tdb_predicate::{ColumnView, string_at};
 
 use super::pick::{fitted, pick};
 use crate::buffers::zeroed;
 use crate::condition::Decoded;
 use crate::plan::CACHED_COLUMN_BYTES;
 use crate::{Error, OrInternal, Result};
-use tdb_predicate::{ColumnView, string_at};
 
 /// A cell of a tile has no string in its column.
 const NO_STRING: &str = "a cell of a tile lacks its string";

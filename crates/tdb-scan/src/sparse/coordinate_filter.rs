@@ -10,12 +10,12 @@
 use std::collections::HashMap;
 
 use tdb_codec::{Buffer, to_u64, to_usize};
+use tdb_predicate::StringView;
 
 use super::decode_cache::{CachedPart, DecodeCache};
 use super::selection::TileSelection;
 use crate::buffers::{index_of, zeroed};
 use crate::{Error, OrInternal, Result};
-use tdb_predicate::StringView;
 
 /// A column of coordinates: values back to back, and for strings also offsets, one more than cells.
 type Column<'c> = (&'c [u8], Option<&'c [u64]>);

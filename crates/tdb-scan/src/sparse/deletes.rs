@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use tdb_fragment::{Section, parse_names};
+use tdb_predicate::Program;
 use tdb_schema::ArraySchema;
 
 use super::decode_cache::DecodeCache;
@@ -17,7 +18,6 @@ use crate::plan::Plan;
 use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
 use crate::{Error, OrInternal, Result, Snapshot, parallel};
-use tdb_predicate::Program;
 
 /// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there
 /// are no deletes to apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for

@@ -10,6 +10,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tdb_codec::to_u64;
+use tdb_predicate::{Verdict, picked};
 use tdb_schema::FieldKind;
 
 use super::candidate::{Candidate, all_candidates, tiles_meeting};
@@ -22,7 +23,6 @@ use crate::condition::{Decoded, Sources};
 use crate::decode_buffers::PooledBuffers;
 use crate::plan::Plan;
 use crate::{OrInternal, Result};
-use tdb_predicate::{Verdict, picked};
 
 /// Which cells [`select`] takes, apart from the ranges.
 #[derive(Clone, Copy)]

@@ -39,6 +39,7 @@ mod sort_input;
 mod stage;
 
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
+use tdb_order::{CellOrder, permutation, replaced};
 use tdb_schema::FieldKind;
 
 use self::decode_cache::DecodeCache;
@@ -56,7 +57,6 @@ use crate::ranges::RangeSet;
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
 use crate::{Cells, Column, Error, OrInternal, QueryError, Result};
-use tdb_order::{CellOrder, permutation, replaced};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan) -> Result<Cells> {

@@ -1,10 +1,10 @@
 //! Copies some cells of a tile.
 
 use tdb_codec::{Buffer, to_u64};
+use tdb_predicate::string_at;
 
 use crate::buffers::index_of;
 use crate::{Error, Result};
-use tdb_predicate::string_at;
 
 /// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has
 /// bytes.

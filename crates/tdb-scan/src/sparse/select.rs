@@ -3,6 +3,8 @@
 use core::ops::Range;
 
 use tdb_codec::{to_u32, to_u64};
+use tdb_order::{CoordinatesRef, KeyEncoder};
+use tdb_predicate::{StringView, picked, string_at};
 use tdb_schema::{Dimension, FieldKind};
 
 use super::cached_column::CachedColumn;
@@ -21,8 +23,6 @@ use crate::ranges::RangeSet;
 use crate::stats::Stage;
 use crate::tiles::FieldTiles;
 use crate::{Error, OrInternal, Result, TimeWindow, parallel};
-use tdb_order::{CoordinatesRef, KeyEncoder};
-use tdb_predicate::{StringView, picked, string_at};
 
 /// The use that a query makes of the coordinates of selected cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Selected cells in the form that the sorter needs.
 
+use tdb_order::{CellBatch, CoordinatesRef, replaced, replaced_by_keys};
 use tdb_schema::Dimension;
 
 use super::selection::{Coordinates, TileSelection};
 use crate::plan::Plan;
 use crate::{Column, OrInternal, Result};
-use tdb_order::{CellBatch, CoordinatesRef, replaced, replaced_by_keys};
 
 impl Coordinates {
     /// The coordinates as the sorter takes them.

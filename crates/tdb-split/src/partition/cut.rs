@@ -5,12 +5,12 @@
 //! coordinate of it that is too heavy by itself is cut along the next part, and so on.
 
 use tdb_codec::to_usize;
+use tdb_order::KeyPart;
 
 use super::axis::Axis;
 use super::thresholds::{HEAVY, MAX_PLACES, SLACK, SLACK_OF_DENSE};
 use super::weight::Weights;
 use crate::stream::{OrdinalBox, whole};
-use tdb_order::KeyPart;
 
 /// A tile in numbers: one interval a dimension.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ mod tiles;
 mod weight;
 
 use tdb_codec::{ArrayType, Layout, to_u64};
+use tdb_order::{KeyPart, parts, reals};
 use tdb_schema::{Dimension, Range};
 
 use self::axis::Axis;
@@ -23,7 +24,6 @@ use crate::prefetch::prefetch_sections;
 use crate::ranges::RangeSet;
 use crate::requested::Bounds;
 use crate::stream::{OrdinalAxis, OrdinalBox, bounds_of, order_of, ordinal_axes, several, volume};
-use tdb_order::{KeyPart, parts, reals};
 
 /// The intervals that a query asks for in each dimension, in the order they are asked for; `None`
 /// for the whole dimension.

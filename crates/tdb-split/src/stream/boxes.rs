@@ -7,6 +7,8 @@
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
+use tdb_order::key_range::KeyOrder;
+use tdb_order::{CellOrder, parts};
 use tdb_schema::Dimension;
 
 use super::cost::CellCost;
@@ -24,8 +26,6 @@ use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::requested::Bounds;
 use crate::{OrInternal, Result};
-use tdb_order::key_range::KeyOrder;
-use tdb_order::{CellOrder, parts};
 
 /// The boxes of a query that are still to be read.
 #[derive(Clone, Debug)]

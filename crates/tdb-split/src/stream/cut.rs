@@ -8,9 +8,10 @@
 
 use core::ops::ControlFlow;
 
+use tdb_order::KeyPart;
+
 use super::ordinal_axis::{OrdinalAxis, interval_len, last_where};
 use crate::{OrInternal, Result};
-use tdb_order::KeyPart;
 
 /// A box as inclusive intervals of the dimensions' numbers.
 pub(crate) type OrdinalBox = Vec<(u64, u64)>;

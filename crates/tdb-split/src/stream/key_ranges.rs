@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
+use tdb_order::key_range::KeyOrder;
 
 use super::boxes::{Narrowed, narrow};
 use super::cost::CellCost;
@@ -17,7 +18,6 @@ use crate::plan::Plan;
 use crate::sparse::decode_cache::DecodeCache;
 use crate::sparse::filter::Filter;
 use crate::sparse::select::{CoordinateUse, select};
-use tdb_order::key_range::KeyOrder;
 
 /// Lists the keys of a query's cells, at most `max` samples for each tile. Returns how
 /// many cells were decoded for this.

@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tdb_codec::to_u64;
+use tdb_order::key_range::{Key, KeyOrder, KeyRange};
 
 use super::tile_runs::TileSet;
 use crate::sparse::selection::TileSelection;
 use crate::{Error, Result};
-use tdb_order::key_range::{Key, KeyOrder, KeyRange};
 
 /// A sample of a tile's keys: the first and the last key of some consecutive cells.
 #[derive(Clone, Debug)]

@@ -76,6 +76,7 @@ mod whole_query;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, Layout, to_usize};
+use tdb_scan::run;
 
 pub(crate) use self::boxes::{bounds_of, ordinal_axes, several, volume};
 pub(crate) use self::cut::OrdinalBox;
@@ -99,7 +100,6 @@ use crate::prefetch::prefetch_sections;
 use crate::replay::ReplayStorage;
 use crate::visible_cells::Visibility;
 use crate::{Cells, Error, QueryError, Result};
-use tdb_scan::run;
 
 /// The budget of a stream without an explicit one.
 pub const DEFAULT_BUDGET: MemoryBudget = MemoryBudget::from_bytes(1 << 30);

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tdb_codec::to_u64;
+use tdb_scan::run;
 
 use super::plan::Parts;
 use super::{DEFAULT_BUDGET, whole_query};
@@ -12,7 +13,6 @@ use crate::budget::MemoryBudget;
 use crate::plan::Plan;
 use crate::sparse::Candidate;
 use crate::{Cells, Error, QueryError, Result};
-use tdb_scan::run;
 
 /// The memory of a query without a result: for everything, and for the cells that are looked at
 /// together.

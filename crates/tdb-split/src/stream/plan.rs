@@ -5,6 +5,8 @@ mod min_budget;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
+use tdb_order::key_range::KeyOrder;
+use tdb_order::{CellOrder, KeyPart, parts, reals};
 use tdb_schema::ArraySchema;
 
 use super::boxes::{Boxes, Narrowed, narrow, ordinal_axes};
@@ -25,8 +27,6 @@ use crate::sparse::Sorting;
 use crate::sparse::candidate::{all_candidates, rarity, rounds};
 use crate::sparse::filter::Filter;
 use crate::{Error, Result};
-use tdb_order::key_range::KeyOrder;
-use tdb_order::{CellOrder, KeyPart, parts, reals};
 
 /// The parts of a query that are still to be read.
 #[derive(Debug)]

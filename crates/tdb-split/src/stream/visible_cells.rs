@@ -10,6 +10,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tdb_cells::QueryCondition;
 use tdb_codec::{Layout, to_u64};
 
 use super::thresholds::MAX_REMEMBERED;
@@ -26,7 +27,6 @@ use crate::sparse::selection::TileSelection;
 use crate::sparse::{Candidate, all_candidates, replaced_among};
 use crate::visible_cells::{TILE, VisibleCells};
 use crate::{Error, OrInternal, Result};
-use tdb_cells::QueryCondition;
 
 /// Finds the cells that count of a query: those in its ranges that satisfy its condition, whatever
 /// fields it asks for. With a memory limit this is done box by box.

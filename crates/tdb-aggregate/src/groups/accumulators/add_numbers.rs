@@ -2,11 +2,11 @@
 
 use bytemuck::Pod;
 use tdb_codec::Physical;
+use tdb_predicate::ColumnView;
 
 use super::super::ordered_bits;
 use super::{Accumulators, Sums, each_group};
 use crate::{Error, Result};
-use tdb_predicate::ColumnView;
 
 /// Adds cells that are single numbers and not null.
 pub(super) struct AddNumbers<'a> {

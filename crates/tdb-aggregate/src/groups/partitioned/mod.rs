@@ -19,6 +19,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::to_u64;
+use tdb_predicate::picked;
+use tdb_scan::sparse::decode_cache::DecodeCache;
+use tdb_scan::sparse::selection::TileSelection;
 
 use self::key_layout::KeyLayout;
 use self::partition::Partition;
@@ -31,9 +34,6 @@ use super::thresholds::{MAX_RUN_CELLS, MAX_WAITING_RUNS, PARTITIONS};
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
 use crate::{Error, OrInternal, Result, parallel};
-use tdb_predicate::picked;
-use tdb_scan::sparse::decode_cache::DecodeCache;
-use tdb_scan::sparse::selection::TileSelection;
 
 /// All groups.
 pub(super) struct PartitionedGroups {

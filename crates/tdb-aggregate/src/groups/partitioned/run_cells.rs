@@ -2,6 +2,8 @@
 
 use bytemuck::Pod;
 use tdb_codec::to_u64;
+use tdb_predicate::{ColumnView, numbered, picked};
+use tdb_scan::sparse::selection::TileSelection;
 
 use super::super::key_values::KeyValues;
 use super::super::numeric_keys::{BitsOf, TakeBits};
@@ -13,8 +15,6 @@ use crate::buffers::index_of;
 use crate::selected_columns::SelectedColumns;
 use crate::tally::WantedField;
 use crate::{Error, OrInternal, Result};
-use tdb_predicate::{ColumnView, numbered, picked};
-use tdb_scan::sparse::selection::TileSelection;
 
 /// Some cells: their keys, and the values that are added up.
 pub(super) struct RunCells {
