@@ -10,10 +10,11 @@ use crate::{Cells, Result, dense, labels, sparse};
 /// Runs a query.
 pub fn run(plan: &Plan) -> Result<Cells> {
     let _clock = plan.array.context().counters.time(Stage::Total);
+    let values = labels::values_of(&plan.array, &plan.labels)?;
     prefetch(plan)?;
     let cells = match plan.array.schema().array_type {
         ArrayType::Dense => dense::read(plan)?,
         ArrayType::Sparse => sparse::read(plan)?,
     };
-    labels::resolve(&plan.array, &plan.labels, cells)
+    labels::resolve(&plan.labels, &values, cells)
 }

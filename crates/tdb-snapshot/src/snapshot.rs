@@ -38,8 +38,8 @@ pub struct Snapshot {
 impl Snapshot {
     /// The same array for one query, which fetches into its own memory.
     #[doc(hidden)]
-    pub fn for_query(&self) -> Self {
-        Self { context: self.context.for_query(), ..self.clone() }
+    pub fn for_query(&self) -> Result<Self> {
+        Ok(Self { context: self.context.for_query()?, ..self.clone() })
     }
 
     /// The same array for a query that uses at most this many threads.

@@ -22,7 +22,7 @@ impl Read {
             })?;
             let as_dimension = LabelValues::dimension(label);
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let values = label_values(&self.array, label)?;
+            let values = self.array.context().stage(|| label_values(&self.array, label))?;
             let positions = ends.map_or(Ok(None), |ends| values.positions(&ends))?;
             found.push((
                 label_dimension(schema, number)?,
