@@ -4,6 +4,8 @@
 //! field has its fill value, as in a read. Cells that were never written are counted, too, if there
 //! is no condition.
 
+use std::sync::Arc;
+
 use tdb_codec::{to_u64, to_usize};
 use tdb_predicate::{Columns, Program, Verdict};
 use tdb_scan::dense::boxes::Box;
@@ -31,6 +33,7 @@ struct OpenFields<'a> {
 }
 
 /// Some cells: how many there are, and the tally of each wanted field.
+#[derive(Clone)]
 struct Tallies {
     cells: u64,
     tallies: Vec<Tally>,
@@ -89,12 +92,15 @@ pub(super) fn run(
         None => scan(plan, program, OpenFields { wanted, open: &open }, &mut |more| total.add(wanted, more))?,
         Some(memory) => stream::for_each_part(plan, memory, |part| {
             // If a part turns out too large, what it has added so far must be dropped.
-            let mut found = Vec::new();
-            scan(part, program, OpenFields { wanted, open: &open }, &mut |more| {
-                found.push(more);
-                Ok(())
+            let found = part.stage(|| {
+                let mut found = Vec::new();
+                scan(part, program, OpenFields { wanted, open: &open }, &mut |more| {
+                    found.push(more);
+                    Ok(())
+                })?;
+                Ok(found)
             })?;
-            found.into_iter().try_for_each(|more| total.add(wanted, more))
+            Arc::unwrap_or_clone(found).into_iter().try_for_each(|more| total.add(wanted, more))
         })?,
     }
     Ok((all.unwrap_or(total.cells), total.tallies))
@@ -125,7 +131,7 @@ fn scan(
     if let Some(prefetched) = &context.prefetched {
         let read_set =
             read_set(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
-        plan.fetch_if_it_fits(prefetched, &read_set);
+        plan.fetch_if_it_fits(prefetched, &read_set)?;
     }
     let of_part = |(index, part): (Vec<u64>, Region), worker: &mut PooledBuffers| {
         let mut mask = vec![0u8; part.cells()];

@@ -125,7 +125,7 @@ pub fn run(
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory)?;
     if let Some(prefetched) = &plan.array.context().prefetched {
-        prefetch_sections(&plan, prefetched);
+        prefetch_sections(&plan, prefetched)?;
     }
     let (count, tallies) = match plan.array.schema().array_type {
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,

@@ -13,7 +13,7 @@ use crate::{OrInternal, Result};
 pub(super) struct SelectedColumns<'s> {
     program: &'s Program,
     selection: &'s TileSelection,
-    cache: &'s DecodeCache<'s>,
+    cache: &'s DecodeCache,
     mask: Vec<u8>,
     columns: TileColumns<'s>,
 }
@@ -22,7 +22,7 @@ impl<'s> SelectedColumns<'s> {
     pub(super) fn new(
         sources: &'s Sources<'_>,
         selection: &'s TileSelection,
-        cache: &'s DecodeCache<'_>,
+        cache: &'s DecodeCache,
         worker: &'s mut PooledBuffers,
     ) -> Result<Self> {
         let TileSelection { fragment, tile, tile_cells, .. } = *selection;

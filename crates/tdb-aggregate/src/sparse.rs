@@ -54,8 +54,9 @@ pub(super) trait Taker {
     /// Takes all cells of a tile, if its statistics are enough for that.
     fn whole_tile(&mut self, candidate: &Candidate) -> Result<bool>;
 
-    /// Takes the selected cells of some tiles. If it fails, it has taken none.
-    fn take(&mut self, selections: Vec<TileSelection>, cache: &DecodeCache<'_>) -> Result<()>;
+    /// Takes the selected cells of some tiles, of which it has to fetch the columns. If it fails,
+    /// it has taken none.
+    fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()>;
 }
 
 /// Has a taker take each cell of the query that counts, once. `held` is the memory that the taker
@@ -66,16 +67,16 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
     let condition = condition.as_ref();
     let Tiles { free, overlapping, all_overlap } = tiles(plan, condition, taker)?;
     let filter = condition.map_or(Filter::All, Filter::Matching);
-    let of_free =
-        |plan: &Plan, free: Vec<Candidate>, cache: &DecodeCache<'_>| -> Result<Vec<TileSelection>> {
-            let selections = select_in(plan, free, CoordinateUse::Skip, filter, cache)?;
-            let selections = match surviving(plan, &selections, None, cache)? {
-                Some(held) => narrow(selections, &held, cache)?,
-                None => selections,
-            };
-            prefetch::columns(plan, &plan.scanned, &selections, cache)?;
-            Ok(selections)
-        };
+    let of_free = |plan: &Plan, free: Vec<Candidate>, cache: &DecodeCache| {
+        let selections = cache.stage(plan, || select_in(plan, free, CoordinateUse::Skip, filter, cache))?;
+        if !applies(plan) {
+            return Ok(selections);
+        }
+        cache.stage(plan, || match surviving(plan, &selections, None, cache)? {
+            Some(held) => narrow(Arc::unwrap_or_clone(selections), &held, cache),
+            None => Ok(Arc::unwrap_or_clone(selections)),
+        })
+    };
     let note = |older: usize| {
         // A tile that is not compared may hold a cell twice itself.
         if all_overlap {
@@ -83,12 +84,13 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         }
     };
     let Some(memory) = memory else {
-        let cache = DecodeCache::scanned(plan);
-        let mut selections = of_free(plan, free, &cache)?;
-        let Newest { cells, older } = newest(plan, overlapping, condition, &cache)?;
-        note(older);
-        selections.extend(cells);
-        return taker.take(selections, &cache);
+        let cache = DecodeCache::scanned(plan)?;
+        let free = of_free(plan, free, &cache)?;
+        let newest = newest(plan, overlapping, condition, &cache)?;
+        note(newest.older);
+        let mut selections = Arc::unwrap_or_clone(free);
+        selections.extend(Arc::unwrap_or_clone(newest).cells);
+        return taker.take(plan, &selections, &cache);
     };
     let mut whole = plan.clone();
     let listed = free.len().saturating_add(overlapping.len()).saturating_mul(size_of::<Candidate>());
@@ -102,8 +104,8 @@ pub(super) fn visit(plan: &Plan, held: u64, taker: &mut dyn Taker, memory: Optio
         part
     });
     let disjoint = stream::for_each_group(&whole, memory, free, |part, group| {
-        let cache = DecodeCache::scanned(part);
-        taker.take(of_free(part, group, &cache)?, &cache)
+        let cache = DecodeCache::scanned(part)?;
+        taker.take(part, &of_free(part, group, &cache)?, &cache)
     });
     // The least memory that an error names must be enough for both.
     disjoint.map_err(|error| match &overlapping_part {
@@ -126,9 +128,9 @@ fn take_newest(
     taker: &mut dyn Taker,
 ) -> Result<usize> {
     let mut take = |part: &Plan, candidates: Vec<Candidate>| {
-        let cache = DecodeCache::scanned(part);
-        let Newest { cells, older } = newest(part, candidates, condition, &cache)?;
-        taker.take(cells, &cache).map(|()| older)
+        let cache = DecodeCache::scanned(part)?;
+        let newest = newest(part, candidates, condition, &cache)?;
+        taker.take(part, &newest.cells, &cache).map(|()| newest.older)
     };
     match stream::at_once(plan, memory, &overlapping)? {
         Some(part) => match take(&part, overlapping) {
@@ -245,22 +247,26 @@ impl Taker for Totals<'_> {
         Ok(found.map(|found| self.add(to_u64(candidate.tile_cells), found)).transpose()?.is_some())
     }
 
-    fn take(&mut self, selections: Vec<TileSelection>, cache: &DecodeCache<'_>) -> Result<()> {
-        let (sources, wanted) = (self.sources, self.wanted);
-        // An estimate of the work.
-        let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
-        let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
-        let threads = parallel::worth(self.threads, bytes);
-        let tally = |selection: TileSelection, worker: &mut PooledBuffers| {
-            Ok((to_u64(selection.count()), of_selection(sources, wanted, &selection, cache, worker)?))
-        };
-        let workers = PooledBuffers::sharing(self.threads, selections.len());
-        let found = parallel::run(threads, selections, workers, tally)?;
-        found.into_iter().try_for_each(|(cells, more)| self.add(cells, more))
+    fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()> {
+        let (sources, wanted, threads) = (self.sources, self.wanted, self.threads);
+        let found = cache.stage(plan, || {
+            prefetch::columns(plan, &plan.scanned, selections, cache)?;
+            // An estimate of the work.
+            let cells =
+                selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
+            let bytes = cells.saturating_mul(wanted.len()).saturating_mul(size_of::<u64>());
+            let tally = |selection: &TileSelection, worker: &mut PooledBuffers| {
+                Ok((to_u64(selection.count()), of_selection(sources, wanted, selection, cache, worker)?))
+            };
+            let workers = PooledBuffers::sharing(threads, selections.len());
+            parallel::run(parallel::worth(threads, bytes), selections.iter().collect(), workers, tally)
+        })?;
+        Arc::unwrap_or_clone(found).into_iter().try_for_each(|(cells, more)| self.add(cells, more))
     }
 }
 
 /// The newest versions of the cells of some tiles that satisfy the condition and were not deleted.
+#[derive(Clone, Default)]
 struct Newest {
     cells: Vec<TileSelection>,
     /// How many cells are older versions of others.
@@ -272,23 +278,27 @@ fn newest(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
-    kept: &DecodeCache<'_>,
-) -> Result<Newest> {
-    let Selected { selections, matches } = selected_in(plan, candidates, condition, kept)?;
-    if selections.is_empty() {
-        return Ok(Newest { cells: selections, older: 0 });
+    kept: &DecodeCache,
+) -> Result<Arc<Newest>> {
+    let found = kept.stage(plan, || selected_in(plan, candidates, condition, kept))?;
+    if found.selections.is_empty() {
+        return Ok(Arc::default());
     }
-    kept.reserve_cells(to_u64(selections.iter().map(TileSelection::count).sum()))?;
-    let replaced = replaced_among(plan, &selections)?;
-    let older = replaced.len();
-    let mut keep = matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::count).sum()]);
-    for cell in replaced {
-        *keep.get_mut(index_of(cell)).or_internal("a cell that is replaced was not selected")? = 0;
-    }
-    let keep = surviving(plan, &selections, Some(keep), kept)?.or_internal("the flags of cells are lost")?;
-    let selections = narrow(selections, &keep, kept)?;
-    prefetch::columns(plan, &plan.scanned, &selections, kept)?;
-    Ok(Newest { cells: selections, older })
+    let replaced = kept.stage(plan, || {
+        kept.reserve_cells(to_u64(found.selections.iter().map(TileSelection::count).sum()))?;
+        replaced_among(plan, &found.selections)
+    })?;
+    kept.stage(plan, || {
+        let Selected { selections, matches } = Arc::unwrap_or_clone(found);
+        let mut keep =
+            matches.unwrap_or_else(|| vec![1u8; selections.iter().map(TileSelection::count).sum()]);
+        for cell in replaced.iter() {
+            *keep.get_mut(index_of(*cell)).or_internal("a cell that is replaced was not selected")? = 0;
+        }
+        let keep =
+            surviving(plan, &selections, Some(&keep), kept)?.or_internal("the flags of cells are lost")?;
+        Ok(Newest { cells: narrow(selections, &keep, kept)?, older: replaced.len() })
+    })
 }
 
 /// The tallies of a whole fragment from its statistics, if they contain everything that is wanted.
@@ -330,7 +340,7 @@ fn of_selection(
     sources: &Sources<'_>,
     wanted: &[WantedField],
     selection: &TileSelection,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
     worker: &mut PooledBuffers,
 ) -> Result<Vec<Tally>> {
     let TileSelection { fragment, tile, tile_cells, .. } = *selection;

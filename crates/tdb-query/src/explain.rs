@@ -99,7 +99,7 @@ impl Explain {
 pub(crate) fn explain(plan: &Plan, memory: Option<MemoryBudget>) -> Result<Explain> {
     let prefetched = plan.array.context().prefetched.as_deref();
     if let Some(prefetched) = prefetched {
-        prefetch_sections(plan, prefetched);
+        prefetch_sections(plan, prefetched)?;
     }
     let mut reads = read_plan(plan, prefetched.is_some(), memory)?;
     if let Some(prefetched) = prefetched {

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tdb_order::key_range::KeyRange;
 
@@ -105,6 +105,35 @@ pub struct Reservation {
     aside: AtomicU64,
     /// Cells that were admitted.
     cells: AtomicU64,
+    /// What stages have taken that are finished, where a query is repeated.
+    finished: Mutex<Taken>,
+}
+
+/// How much of a [`Reservation`] was taken at some time, or since then; less than nothing wraps
+/// around.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    used: u64,
+    aside: u64,
+    cells: u64,
+}
+
+impl Taken {
+    const fn plus(self, other: Self) -> Self {
+        Self {
+            used: self.used.wrapping_add(other.used),
+            aside: self.aside.wrapping_add(other.aside),
+            cells: self.cells.wrapping_add(other.cells),
+        }
+    }
+
+    const fn minus(self, other: Self) -> Self {
+        Self {
+            used: self.used.wrapping_sub(other.used),
+            aside: self.aside.wrapping_sub(other.aside),
+            cells: self.cells.wrapping_sub(other.cells),
+        }
+    }
 }
 
 impl Reservation {
@@ -128,6 +157,7 @@ impl Reservation {
             used: AtomicU64::new(0),
             aside: AtomicU64::new(0),
             cells: AtomicU64::new(0),
+            finished: Mutex::new(Taken { used: 0, aside: 0, cells: 0 }),
         }
     }
 
@@ -193,6 +223,39 @@ impl Reservation {
                 return Err(self.over(self.used()));
             }
         }
+    }
+
+    /// Runs something, and frees what it has reserved if it `is_waiting` afterwards, so that it
+    /// will run again. What stages in it have reserved that are finished stays reserved, since they
+    /// are not run again, and so do the bytes that are `held` in memory which all stages share.
+    pub(crate) fn repeatable<T>(
+        &self,
+        held: impl Fn() -> u64,
+        run: impl FnOnce() -> T,
+        is_waiting: impl FnOnce() -> bool,
+    ) -> T {
+        let (before, earlier) = (self.taken(held()), self.finished());
+        let result = run();
+        if is_waiting() {
+            let taken = before.plus(self.finished().minus(earlier));
+            self.used.store(taken.used.wrapping_add(held()), Ordering::Relaxed);
+            self.aside.store(taken.aside, Ordering::Relaxed);
+            self.cells.store(taken.cells, Ordering::Relaxed);
+        } else {
+            let taken = self.taken(held()).minus(before);
+            *self.finished.lock().unwrap_or_else(PoisonError::into_inner) = earlier.plus(taken);
+        }
+        result
+    }
+
+    /// How much of it is taken now, apart from the bytes that are held.
+    fn taken(&self, held: u64) -> Taken {
+        let aside = self.aside.load(Ordering::Relaxed);
+        Taken { used: self.used().wrapping_sub(held), aside, cells: self.cells() }
+    }
+
+    fn finished(&self) -> Taken {
+        *self.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn used(&self) -> u64 {

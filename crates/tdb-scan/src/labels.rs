@@ -4,6 +4,7 @@
 //! descending order, so a range of values is a range of positions.
 
 use core::cmp::Ordering;
+use std::sync::Arc;
 
 use tdb_codec::{Buffer, DataOrder, to_u64, to_usize};
 use tdb_schema::{Dimension, DimensionLabel, Range};
@@ -18,8 +19,8 @@ use crate::{Cells, Column, Error, OrInternal, Result, Snapshot, SnapshotOptions}
 
 /// The values of a label, in the order of its dimension.
 #[derive(Debug)]
-pub struct LabelValues<'a> {
-    label: &'a DimensionLabel,
+pub struct LabelValues {
+    label: DimensionLabel,
     /// The dimension of the label's array: its coordinates are the positions.
     positions: Dimension,
     /// Ordinal of the first value's position.
@@ -50,7 +51,7 @@ pub fn open_label(array: &Snapshot, label: &DimensionLabel) -> Result<Snapshot> 
 }
 
 /// Reads a label's values.
-pub fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -> Result<LabelValues<'a>> {
+pub fn label_values(array: &Snapshot, label: &DimensionLabel) -> Result<LabelValues> {
     let array = open_label(array, label)?;
     let path = || array.describe(array.schema_key());
     let wrong = |detail: &str| Error::inconsistent(path(), "dimension label", 0, detail.to_owned());
@@ -82,10 +83,11 @@ pub fn label_values<'a>(array: &'a Snapshot, label: &'a DimensionLabel) -> Resul
         return Err(Error::internal("a label lacks some of its values"));
     }
     let place = path();
-    Ok(LabelValues { label, positions: positions.clone(), first, values, count, gap, spec, place })
+    let (label, positions) = (label.clone(), positions.clone());
+    Ok(LabelValues { label, positions, first, values, count, gap, spec, place })
 }
 
-impl LabelValues<'_> {
+impl LabelValues {
     /// A dimension of the label's type, used to check ranges of the label.
     pub fn dimension(label: &DimensionLabel) -> Dimension {
         let mut dimension = Dimension::string(label.name.clone());
@@ -197,12 +199,24 @@ const NO_POSITION: &str = "a value of a label has no position";
 /// A query asks for a label that its result or its schema lacks.
 const NO_LABEL: &str = "a label of the query has no column";
 
-/// Replaces columns of coordinates by columns of labels, if labels were asked for. `wanted` has the
-/// place of each such column, and the number of its label in the schema.
-pub(crate) fn resolve(array: &Snapshot, wanted: &[(usize, usize)], mut cells: Cells) -> Result<Cells> {
-    for (place, label) in wanted {
-        let label = array.schema().labels.get(*label).or_internal(NO_LABEL)?;
-        let values = label_values(array, label)?;
+/// The values of the labels that were asked for. `wanted` has the place of each column that becomes
+/// one of labels, and the number of its label in the schema.
+pub(crate) fn values_of(array: &Snapshot, wanted: &[(usize, usize)]) -> Result<Vec<Arc<LabelValues>>> {
+    let label = |label: &usize| array.schema().labels.get(*label).or_internal(NO_LABEL);
+    let values = |(_, number): &(usize, usize)| {
+        let label = label(number)?;
+        array.context().stage(|| label_values(array, label))
+    };
+    wanted.iter().map(values).collect()
+}
+
+/// Replaces columns of coordinates by columns of labels, whose values are in the order of `wanted`.
+pub(crate) fn resolve(
+    wanted: &[(usize, usize)],
+    values: &[Arc<LabelValues>],
+    mut cells: Cells,
+) -> Result<Cells> {
+    for ((place, _), values) in wanted.iter().zip(values) {
         let column = cells.columns.get_mut(*place).or_internal(NO_LABEL)?;
         *column = values.column(column, cells.len)?;
     }

@@ -58,6 +58,9 @@ pub struct Plan {
     /// earlier query found out that no cell is there twice. The parts that are cut from a plan have
     /// its overlaps.
     pub overlap: Arc<FragmentOverlap>,
+    /// Whether an earlier query had found out, when this one was planned, that no cell of the array
+    /// is there twice.
+    pub is_unique: bool,
     /// Which cells count of those tiles that may hold cells of other fragments, if it was found
     /// before.
     pub visibility: Option<Visibility>,
@@ -71,20 +74,50 @@ impl Plan {
         fragment_of(self.array.fragments(), number)
     }
 
-    /// Fetches what a step is going to read if the query's memory has room for it, and returns
+    /// Fetches what a stage is going to read if the query's memory has room for it, and returns
     /// whether it did.
     ///
-    /// If it does not fit, it is read tile by tile. A step of an asynchronous query fetches
-    /// everything in any case: it is run again for each answer that was missing, and holds all
-    /// answers until it is done. Reading tile by tile would therefore take as much memory, and
-    /// would decode all earlier tiles again for each further one.
-    pub fn fetch_if_it_fits(&self, prefetched: &PrefetchedStorage, read_set: &ReadSet) -> bool {
+    /// If it does not fit, it is read tile by tile. An asynchronous query fetches everything in any
+    /// case: a stage is run again for each answer that was missing. Reading tile by tile would
+    /// therefore take as much memory, and would decode all earlier tiles again for each further
+    /// one.
+    ///
+    /// # Errors
+    /// It has not arrived yet ([`Context::arrived`](crate::context::Context::arrived)).
+    pub fn fetch_if_it_fits(&self, prefetched: &PrefetchedStorage, read_set: &ReadSet) -> Result<bool> {
+        let context = self.array.context();
         let fits = self.scope.reserve_fetched(prefetched.missing_bytes(read_set))
-            || self.array.context().replay_storage.is_some();
+            || context.replay_storage.is_some();
         if fits {
             prefetched.prefetch(read_set);
+            context.arrived()?;
         }
-        fits
+        Ok(fits)
+    }
+
+    /// Runs a stage of the read ([`Context::stage`](crate::context::Context::stage)). If something
+    /// has not arrived yet, the memory that it has reserved is free again.
+    pub fn stage<T: Send + Sync + 'static>(&self, run: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        self.array.context().stage(|| self.repeatable(|| 0, run))
+    }
+
+    /// Runs the last stage of the read, whose result nobody needs again. `held` is as in
+    /// `Reservation::repeatable`.
+    pub(crate) fn last_stage<T>(&self, held: impl Fn() -> u64, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        let result = self.repeatable(held, run);
+        self.array.context().arrived()?;
+        result
+    }
+
+    /// Runs something that is run again if something has not arrived yet.
+    pub(crate) fn repeatable<T>(&self, held: impl Fn() -> u64, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        let context = self.array.context();
+        match &self.scope.reservation {
+            Some(reservation) if context.replay_storage.is_some() => {
+                reservation.repeatable(held, run, || context.arrived().is_err())
+            }
+            _ => run(),
+        }
     }
 
     /// Whether a tile must be looked at.
@@ -128,14 +161,14 @@ impl Plan {
     /// all cells with each other, and found so many that are `older` versions of others: none.
     pub fn note_older(&self, older: usize) {
         let compares = self.overlap.any() && self.is_of_all_cells();
-        if older == 0 && compares && self.array.context().has_all_answers() {
+        if older == 0 && compares {
             self.array.known().note_no_cell_twice();
         }
     }
 
     /// Whether it looks for no older versions of cells because an earlier query found none.
     pub fn skips_deduplication(&self) -> bool {
-        !self.overlap.any() && self.visibility.is_none() && self.array.known().has_no_cell_twice()
+        !self.overlap.any() && self.visibility.is_none() && self.is_unique
     }
 
     /// The same query, which looks for older versions of cells although there are none.
@@ -163,7 +196,9 @@ impl Plan {
         let ranges =
             ranges.map(|(set, dimension)| if in_order_asked { Ok(set) } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect::<Result<_>>()?;
-        let overlap = match array.known().has_no_cell_twice() {
+        // This query may find it out itself, and must go on as it began where it is repeated.
+        let is_unique = *array.context().stage(|| Ok(array.known().has_no_cell_twice()))?;
+        let overlap = match is_unique {
             true => FragmentOverlap::default(),
             false => overlap(array, &ranges)?,
         };
@@ -179,6 +214,7 @@ impl Plan {
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),
+            is_unique,
             visibility: None,
             scope: BatchScope::default(),
         })

@@ -18,35 +18,63 @@ use crate::storage::{PrefetchedStorage, ReadSet};
 /// then the tiles that are read no matter which cells are found.
 pub(crate) fn prefetch(plan: &Plan) -> Result<()> {
     let Some(prefetched) = plan.array.context().prefetched.as_deref() else { return Ok(()) };
-    prefetched.drop_ranges();
-    prefetch_sections(plan, prefetched);
-    let planned = read_plan(plan, true, None)?;
-    prefetched.drop_ranges();
-    let mut found = ReadSet::default();
-    let mut read_set = ReadSet::default();
-    for field in planned.fields {
-        let list = match field.plan.purpose {
-            Purpose::Result | Purpose::Delete => &mut found,
-            Purpose::Condition | Purpose::Search => &mut read_set,
-        };
-        list.ranges.extend(field.ranges.into_iter().flatten());
+    plan.stage(|| {
+        prefetched.drop_ranges();
+        Ok(())
+    })?;
+    prefetch_sections(plan, prefetched)?;
+    let listed = plan.stage(|| {
+        let listed = Listed::of(plan)?;
+        prefetched.drop_ranges();
+        Ok(listed)
+    })?;
+    plan.stage(|| listed.fetch(plan, prefetched)).map(drop)
+}
+
+/// What a query reads, no matter which cells are found.
+struct Listed {
+    /// What finds its cells.
+    search: ReadSet,
+    /// That, and the tiles that have cells of the result, if these are known.
+    all: Option<ReadSet>,
+}
+
+impl Listed {
+    fn of(plan: &Plan) -> Result<Self> {
+        let (mut found, mut search) = (ReadSet::default(), ReadSet::default());
+        for field in read_plan(plan, true, None)?.fields {
+            let list = match field.plan.purpose {
+                Purpose::Result | Purpose::Delete => &mut found,
+                Purpose::Condition | Purpose::Search => &mut search,
+            };
+            list.ranges.extend(field.ranges.into_iter().flatten());
+        }
+        // With a condition, the cells that it leaves are not known yet; without one, most tiles
+        // that are looked at have cells in the result.
+        let is_known = plan.condition.is_none() || search.ranges.is_empty();
+        let all = is_known.then(|| {
+            found.ranges.splice(0..0, search.ranges.iter().cloned());
+            found
+        });
+        Ok(Self { search, all })
     }
-    // With a condition, the cells that it leaves are not known yet; without one, most tiles that
-    // are looked at have cells in the result.
-    if plan.condition.is_none() || read_set.ranges.is_empty() {
-        let search = read_set.ranges.clone();
-        read_set.ranges.append(&mut found.ranges);
-        if plan.fetch_if_it_fits(prefetched, &read_set) {
+
+    fn fetch(&self, plan: &Plan, prefetched: &PrefetchedStorage) -> Result<()> {
+        if let Some(all) = &self.all
+            && plan.fetch_if_it_fits(prefetched, all)?
+        {
             return Ok(());
         }
-        read_set.ranges = search;
+        plan.fetch_if_it_fits(prefetched, &self.search).map(drop)
     }
-    plan.fetch_if_it_fits(prefetched, &read_set);
-    Ok(())
 }
 
 /// Fetches the sections of fragment metadata that a query looks at.
-pub fn prefetch_sections(plan: &Plan, prefetched: &PrefetchedStorage) {
+///
+/// # Errors
+/// They have not arrived yet. Whoever reads them reports other errors.
+pub fn prefetch_sections(plan: &Plan, prefetched: &PrefetchedStorage) -> Result<()> {
+    let context = plan.array.context();
     // The fields of deletes belong to it; whoever applies the deletes reports an error in them.
     let deletes = (!plan.array.deletes().is_empty()).then(|| stored_program(&plan.array));
     let deletes = deletes.and_then(Result::ok);
@@ -58,15 +86,17 @@ pub fn prefetch_sections(plan: &Plan, prefetched: &PrefetchedStorage) {
                 fragment.need_sections(sections(plan, deletes.as_ref(), fragment).into_iter(), &mut read_set);
         }
         prefetched.prefetch(&read_set);
+        context.arrived()?;
         if all {
-            return;
+            break;
         }
         for fragment in plan.array.fragments().iter().filter(|fragment| plan.meets(fragment)) {
             // Metadata that cannot be read now is read again when it is needed, and the error is
             // reported then.
-            let _ = fragment.look_at_metadata(plan.array.context());
+            let _ = fragment.look_at_metadata(context);
         }
     }
+    Ok(())
 }
 
 /// The sections of a fragment that a query may look at.

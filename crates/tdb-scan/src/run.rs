@@ -9,7 +9,12 @@ use crate::{Cells, Result, engine, labels};
 /// # Errors
 /// What reading the array, or the arrays of its labels, gives.
 pub fn run(plan: &Plan) -> Result<Cells> {
+    let clock = || plan.array.context().counters.time(Stage::Total);
+    let values = {
+        let _clock = clock();
+        labels::values_of(&plan.array, &plan.labels)?
+    };
     let cells = engine::read(plan)?;
-    let _clock = plan.array.context().counters.time(Stage::Total);
-    labels::resolve(&plan.array, &plan.labels, cells)
+    let _clock = clock();
+    labels::resolve(&plan.labels, &values, cells)
 }

@@ -10,7 +10,7 @@ use tdb_tile::GenericTile;
 use crate::replay::{ReplayStorage, Spawn};
 use crate::stats::Counters;
 use crate::storage::{PrefetchedStorage, ReadSet, Storage};
-use crate::{Error, QueryError, Result};
+use crate::{Error, OrInternal, QueryError, Result};
 
 /// Storage and settings of an open array.
 #[derive(Clone, Debug)]
@@ -40,16 +40,56 @@ pub struct Context {
 
 impl Context {
     /// The same settings for one query, which fetches into its own memory.
-    pub fn for_query(self: &Arc<Self>) -> Arc<Self> {
-        let Some(prefetched) = &self.prefetched else { return self.clone() };
-        let prefetched = Arc::new(prefetched.anew());
-        Arc::new(Self { storage: prefetched.clone(), prefetched: Some(prefetched), ..Self::clone(self) })
+    pub fn for_query(self: &Arc<Self>) -> Result<Arc<Self>> {
+        let Some(prefetched) = &self.prefetched else { return Ok(self.clone()) };
+        let prefetched = self.kept(|| Arc::new(prefetched.anew()))?;
+        let storage = prefetched.clone();
+        Ok(Arc::new(Self { storage, prefetched: Some(prefetched), ..Self::clone(self) }))
     }
 
-    /// Whether all requested bytes have arrived. Results of a step that ran before that may be
-    /// wrong, and must not be remembered.
-    pub fn has_all_answers(&self) -> bool {
-        self.replay_storage.as_ref().is_none_or(|replay_storage| !replay_storage.is_waiting())
+    /// Fails if the caller awaits, and something that was asked for has not arrived yet. Whoever
+    /// announces what it will read ends here, so that it decodes nothing before it has everything.
+    pub fn arrived(&self) -> Result<()> {
+        let arrived = self.replay_storage.as_ref().map_or(Ok(()), |replay_storage| replay_storage.check());
+        arrived.map_err(|error| Error::io(self.describe(""), error))
+    }
+
+    /// Runs a stage of a query. Where the caller awaits, everything that lacks an answer is run
+    /// again; a stage that has ended is not: its result is recorded, also if it is that the query
+    /// does not fit its memory. So a stage must have no effect but its result, or one that it may
+    /// have twice; and a query has the same stages, in the same order, each time, none of them in
+    /// parallel.
+    ///
+    /// # Errors
+    /// Those of `run`; something has not arrived yet.
+    pub fn stage<T: Send + Sync + 'static>(&self, run: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        let next = self.replay_storage.as_ref().and_then(|own| Some((own, own.next_stage()?)));
+        let Some((replay_storage, (number, found))) = next else { return run().map(Arc::new) };
+        if let Some(found) = found {
+            let found = found.downcast::<Result<Arc<T>, QueryError>>().ok();
+            return Ok(found
+                .or_internal("a query has other stages when it is repeated")?
+                .as_ref()
+                .clone()?);
+        }
+        let result = run().map(Arc::new);
+        self.arrived()?;
+        let recorded = match &result {
+            Ok(result) => Ok(result.clone()),
+            Err(Error::Query(error)) => Err(error.clone()),
+            Err(_) => return result,
+        };
+        replay_storage.finish_stage(number, Arc::new(recorded));
+        result
+    }
+
+    /// Something that a query shares among its stages: it is made once, and is the same where a
+    /// part of the query is run again.
+    pub fn kept<T: Send + Sync + 'static>(&self, new: impl FnOnce() -> Arc<T>) -> Result<Arc<T>> {
+        if self.replay_storage.is_none() {
+            return Ok(new());
+        }
+        self.stage(|| Ok(new())).map(Arc::unwrap_or_clone)
     }
 
     /// Whether the storage is local: it answers each request at once, so that it does not prefetch,

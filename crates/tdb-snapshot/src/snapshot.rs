@@ -37,8 +37,11 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The same array for one query, which fetches into its own memory.
-    pub fn for_query(&self) -> Self {
-        Self { context: self.context.for_query(), ..self.clone() }
+    ///
+    /// # Errors
+    /// See `Context::for_query`.
+    pub fn for_query(&self) -> Result<Self> {
+        Ok(Self { context: self.context.for_query()?, ..self.clone() })
     }
 
     /// The same array for a query that uses at most this many threads.

@@ -4,8 +4,13 @@
 //! runs as a step that is repeated as often as needed ([`replay`]). Each request of the step is
 //! looked up among the answers received so far ([`ReplayStorage`]). If an answer is missing, the
 //! step fails; all requests announced so far are sent to the storage together, and the step runs
-//! again from its beginning, with the same answers as before. So the same code serves synchronous
-//! and asynchronous callers, nothing blocks, and dropping the future cancels the requests.
+//! again from its beginning, with the same answers as before. The stages of it that were finished
+//! are not run again (`stages`). So the same code serves synchronous and asynchronous callers,
+//! nothing blocks, and dropping the future cancels the requests.
+
+mod stages;
+#[cfg(test)]
+mod tests;
 
 use core::fmt::Debug;
 use core::future::Future;
@@ -18,8 +23,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use tdb_codec::to_u64;
 
+use self::stages::StageLog;
 use crate::stats::Counters;
 use crate::{ByteRange, Entry, FetchHints, Reply, Request, Storage, StoredFile, Tally, error_again};
+
+pub use self::stages::{StageNumber, StageResult};
 
 /// The answers to some requests, in the order of the requests, once they have arrived.
 pub type Fetching = Pin<Box<dyn Future<Output = Vec<io::Result<Reply>>> + Send>>;
@@ -114,6 +122,7 @@ pub struct ReplayStorage {
     storage: Arc<dyn AsyncStorage>,
     counters: Arc<Counters>,
     log: Mutex<AnswerLog>,
+    stages: StageLog,
 }
 
 /// An answer that can be returned again.
@@ -135,7 +144,7 @@ impl ReplayStorage {
     pub fn new(storage: Arc<dyn AsyncStorage>, counters: Arc<Counters>) -> Self {
         let tally: Arc<dyn Tally> = counters.clone();
         let storage = storage.with_tally(&tally).unwrap_or(storage);
-        Self { storage, counters, log: Mutex::default() }
+        Self { storage, counters, log: Mutex::default(), stages: StageLog::default() }
     }
 
     /// The same storage for another step.
@@ -154,11 +163,39 @@ impl ReplayStorage {
         !self.log().wanted.is_empty()
     }
 
+    /// Fails if a step has to wait for an answer.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::WouldBlock`].
+    pub fn check(&self) -> io::Result<()> {
+        if self.stages.is_in_step() && self.is_waiting() { Err(waiting()) } else { Ok(()) }
+    }
+
+    /// The next stage of the step, and its result if it is finished. `None` outside of a step,
+    /// where nothing is repeated.
+    pub fn next_stage(&self) -> Option<(StageNumber, Option<StageResult>)> {
+        self.stages.next()
+    }
+
+    /// Records the result of a stage, for which nothing was missing.
+    pub fn finish_stage(&self, number: StageNumber, result: StageResult) {
+        self.stages.record(number, result);
+    }
+
+    /// Drops the answers and the results of stages: if the step runs again, it begins at this
+    /// place. Whoever calls this sees to that.
+    pub fn checkpoint(&self) {
+        *self.log() = AnswerLog::default();
+        self.stages.clear();
+    }
+
     /// The step starts again from its beginning.
     fn begin(&self) {
         let mut log = self.log();
         log.asked.clear();
         log.wanted.clear();
+        drop(log);
+        self.stages.rewind();
     }
 
     fn answered(&self, requests: Vec<Request>, replies: Vec<io::Result<Reply>>) {
@@ -289,6 +326,7 @@ pub async fn replay<C: Send + 'static, T: Send + 'static>(
         let requests = core::mem::take(&mut replay_storage.log().wanted);
         if requests.is_empty() {
             *replay_storage.log() = AnswerLog::default();
+            replay_storage.stages.end();
             return Ok((carried, result));
         }
         drop(result);
@@ -361,110 +399,4 @@ pub async fn yielded() {
         Poll::Pending
     })
     .await;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::MemoryStorage;
-    use core::pin::pin;
-    use core::sync::atomic::{AtomicUsize, Ordering};
-    use core::task::Context;
-
-    /// Files whose answers come at a later poll.
-    #[derive(Debug)]
-    struct Later(Immediate<MemoryStorage>, AtomicUsize);
-
-    impl AsyncStorage for Later {
-        fn fetch(&self, requests: Vec<Request>) -> Fetching {
-            self.1.fetch_add(1, Ordering::Relaxed);
-            let fetching = self.0.fetch(requests);
-            Box::pin(async move {
-                yielded().await;
-                fetching.await
-            })
-        }
-
-        fn describe(&self, key: &str) -> String {
-            key.to_owned()
-        }
-    }
-
-    fn later() -> (Arc<Later>, Arc<ReplayStorage>) {
-        let memory = MemoryStorage::new([("a/x", &b"0123456789"[..]), ("a/y", &b"abc"[..])]);
-        let later = Arc::new(Later(Immediate::new(memory), AtomicUsize::new(0)));
-        let replay_storage = Arc::new(ReplayStorage::new(later.clone(), Arc::default()));
-        (later, replay_storage)
-    }
-
-    fn block_on<T>(future: impl Future<Output = T>) -> T {
-        let mut future = pin!(future);
-        let mut context = Context::from_waker(Waker::noop());
-        loop {
-            if let Poll::Ready(done) = future.as_mut().poll(&mut context) {
-                return done;
-            }
-        }
-    }
-
-    /// A step that reads a file whose name is stored in another file.
-    fn step(replay_storage: &mut (Arc<ReplayStorage>, usize)) -> io::Result<Bytes> {
-        replay_storage.1 += 1;
-        let (_, last) = replay_storage.0.read_tail("a/x", 1)?;
-        let both = ["a/y", "a/z"].map(|key| Request::range(key, 0..u64::from(last[0] - b'6')));
-        let mut replies = replay_storage.0.fetch(&both).into_iter();
-        let found = replies.next().unwrap()?.into_bytes();
-        assert_eq!(replies.next().unwrap().unwrap_err().kind(), io::ErrorKind::NotFound);
-        found
-    }
-
-    #[test]
-    fn a_step_is_taken_again_once_for_each_round_of_answers() {
-        let (later, replay_storage) = later();
-        let ((_, steps), found) =
-            block_on(replay(&replay_storage, None, (replay_storage.clone(), 0), step)).unwrap();
-        assert_eq!((&*found.unwrap(), steps, later.1.load(Ordering::Relaxed)), (&b"abc"[..], 3, 2));
-        assert!(replay_storage.log().answers.is_empty(), "nothing is held for the next step");
-    }
-
-    #[test]
-    fn who_lists_twice_sees_what_changed() {
-        let (later, replay_storage) = later();
-        let step = |replay_storage: &mut Arc<ReplayStorage>| {
-            Ok::<_, io::Error>([replay_storage.list("a")?, replay_storage.list("a")?])
-        };
-        let (_, found) = block_on(replay(&replay_storage, None, replay_storage.clone(), step)).unwrap();
-        assert_eq!((found.unwrap().map(|list| list.len()), later.1.load(Ordering::Relaxed)), ([2, 2], 2));
-    }
-
-    #[test]
-    fn outside_a_future_the_error_says_what_to_call() {
-        let (_, replay_storage) = later();
-        let error = replay_storage.size("a/x").unwrap_err();
-        assert!(error.kind() == io::ErrorKind::WouldBlock && error.to_string().contains("_async"), "{error}");
-    }
-
-    #[derive(Debug)]
-    struct Threads(bool);
-
-    impl Spawn for Threads {
-        fn spawn(&self, job: Box<dyn FnOnce() + Send>) {
-            if self.0 {
-                std::thread::spawn(job);
-            }
-        }
-    }
-
-    #[test]
-    fn a_spawner_runs_the_steps_and_its_loss_is_an_error() {
-        for runs in [true, false] {
-            let (_, replay_storage) = later();
-            let spawner: Arc<dyn Spawn> = Arc::new(Threads(runs));
-            let done = block_on(replay(&replay_storage, Some(&spawner), (replay_storage.clone(), 0), step));
-            match done {
-                Ok((_, found)) => assert_eq!((runs, &*found.unwrap()), (true, &b"abc"[..])),
-                Err(error) => assert!(!runs && error.to_string().contains("dropped"), "{error}"),
-            }
-        }
-    }
 }

@@ -27,6 +27,7 @@ use tdb_codec::{ArrayType, to_u64};
 use tdb_predicate::Program;
 use tdb_scan::sparse::candidate::Candidate;
 use tdb_scan::sparse::decode_cache::DecodeCache;
+use tdb_scan::sparse::prefetch;
 use tdb_scan::sparse::selection::TileSelection;
 
 use self::accumulators::Accumulators;
@@ -111,7 +112,7 @@ pub fn run(
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
     let plan = stream::within(plan, memory)?;
     if let Some(prefetched) = &plan.array.context().prefetched {
-        prefetch_sections(&plan, prefetched);
+        prefetch_sections(&plan, prefetched)?;
     }
     let max_groups = max_groups.unwrap_or(usize::MAX).min(MAX_GROUPS);
     let mut query =
@@ -171,16 +172,21 @@ impl Taker for Grouping<'_> {
         Ok(false)
     }
 
-    fn take(&mut self, selections: Vec<TileSelection>, keep: &DecodeCache<'_>) -> Result<()> {
-        // An estimate of the work.
-        let cells = selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
-        let columns = self.query.program.fields.len();
-        let bytes = cells.saturating_mul(columns).saturating_mul(size_of::<u64>());
-        let threads = parallel::worth(self.context.threads, bytes);
-        let mut groups = core::mem::replace(&mut self.groups, Groups::OneTable(GroupTable::new(self.query)));
-        let result = self.add(&mut groups, &runs(&selections), keep, threads);
-        self.groups = groups;
-        result
+    fn take(&mut self, plan: &Plan, selections: &[TileSelection], keep: &DecodeCache) -> Result<()> {
+        keep.last_stage(plan, || {
+            prefetch::columns(plan, &plan.scanned, selections, keep)?;
+            // An estimate of the work.
+            let cells =
+                selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
+            let columns = self.query.program.fields.len();
+            let bytes = cells.saturating_mul(columns).saturating_mul(size_of::<u64>());
+            let threads = parallel::worth(self.context.threads, bytes);
+            let mut groups =
+                core::mem::replace(&mut self.groups, Groups::OneTable(GroupTable::new(self.query)));
+            let result = self.add(&mut groups, &runs(selections), keep, threads);
+            self.groups = groups;
+            result
+        })
     }
 }
 
@@ -191,7 +197,7 @@ impl Grouping<'_> {
         &self,
         groups: &mut Groups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache<'_>,
+        keep: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         match groups {
@@ -216,7 +222,7 @@ impl Grouping<'_> {
     fn table_of<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],
-        keep: &DecodeCache<'_>,
+        keep: &DecodeCache,
         threads: usize,
     ) -> Result<(GroupTable, &'r [&'r [TileSelection]])> {
         let max_of_one_table = self.query.max_of_one_table;
@@ -264,7 +270,7 @@ impl Grouping<'_> {
         &self,
         partitioned: &mut PartitionedGroups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache<'_>,
+        keep: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         let memory = self.budget.map(|budget| for_groups(budget) / 4);

@@ -66,7 +66,7 @@ impl RunGroups {
         query: &GroupQuery,
         sources: &Sources<'_>,
         selection: &TileSelection,
-        keep: &DecodeCache<'_>,
+        keep: &DecodeCache,
         ThreadState { worker, ids, run_ids, .. }: &mut ThreadState,
     ) -> Result<()> {
         if selection.count() == 0 {

@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::common::block_on;
 use tdb_array::query::{Aggregate, QueryDescription};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::testing::FarStorage;
@@ -62,21 +63,6 @@ impl AsyncStorage for Later {
 fn later(path: impl Into<PathBuf>) -> Later {
     let storage = Immediate::new(LocalStorage::new(path));
     Later { storage, rounds: Arc::default(), stuck: Arc::default(), given_up: Arc::default() }
-}
-
-/// Polls a future until it is ready: an executor without threads.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    let mut future = pin!(future);
-    let mut context = Context::from_waker(Waker::noop());
-    for polls in 0u64.. {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(done) => return done,
-            // Only a thread of a spawner makes it wait for long.
-            Poll::Pending if polls > 1000 => std::thread::yield_now(),
-            Poll::Pending => {}
-        }
-    }
-    unreachable!("it polls for ever");
 }
 
 fn arrays() -> impl Iterator<Item = (String, PathBuf)> {

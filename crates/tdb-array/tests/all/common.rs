@@ -5,6 +5,9 @@
     reason = "no test uses all of it, and a test that panics has failed"
 )]
 
+use core::future::Future;
+use core::pin::pin;
+use core::task::{Context, Poll, Waker};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,4 +56,19 @@ impl Strings {
     pub(crate) fn column<'a>(&'a self, name: &'a str) -> WriteColumn<'a> {
         WriteColumn::var(name, &self.values, &self.offsets)
     }
+}
+
+/// Polls a future until it is ready: an executor without threads.
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let mut context = Context::from_waker(Waker::noop());
+    for polls in 0u64.. {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(done) => return done,
+            // Only a thread of a spawner makes it wait for long.
+            Poll::Pending if polls > 1000 => std::thread::yield_now(),
+            Poll::Pending => {}
+        }
+    }
+    unreachable!("it polls for ever");
 }

@@ -41,6 +41,7 @@ mod retyped;
 mod rewrite;
 mod rounded;
 mod side_by_side;
+mod stages;
 mod statistics;
 mod strings;
 mod unfiltered;

@@ -159,14 +159,22 @@ impl Query {
 
     /// The next batch, or an error if something that it reads has not arrived yet.
     fn next(&mut self) -> Option<Result<Cells>> {
+        let context = self.array.snapshot().context();
         let batches = match &mut self.batches {
             Some(batches) => batches,
-            None => match self.read.clone().batches() {
-                Ok(batches) => self.batches.insert(batches),
-                Err(error) => return Some(Err(error)),
-            },
+            None => {
+                let batches = self.read.clone().batches();
+                // Those that were planned without some answers are not valid.
+                match batches.and_then(|batches| context.arrived().map(|()| batches)) {
+                    Ok(batches) => {
+                        context.replay_storage.iter().for_each(|own| own.checkpoint());
+                        self.batches.insert(batches)
+                    }
+                    Err(error) => return Some(Err(error)),
+                }
+            }
         };
-        match &self.array.snapshot().context().replay_storage {
+        match &context.replay_storage {
             Some(replay_storage) => batches.try_next(replay_storage),
             None => batches.next(),
         }

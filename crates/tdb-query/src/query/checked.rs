@@ -19,7 +19,7 @@ impl Read {
         if self.tiles.is_some() && !(self.ranges.is_empty() && self.labels.is_empty()) {
             return Err(QueryError::MadeOfTiles.into());
         }
-        let array = self.array.snapshot().for_query();
+        let array = self.array.snapshot().for_query()?;
         let schema = array.schema();
         let (mut timestamps, mut labels) = (None, Vec::new());
         let fields = match &self.fields {

@@ -22,7 +22,8 @@ impl Read {
             })?;
             let as_dimension = LabelValues::dimension(label);
             let ends = check_ends(&as_dimension, range.resolve(&as_dimension)?)?;
-            let values = label_values(self.array.snapshot(), label)?;
+            let snapshot = self.array.snapshot();
+            let values = snapshot.context().stage(|| label_values(snapshot, label))?;
             let positions = ends.map_or(Ok(None), |ends| values.positions(&ends))?;
             found.push((
                 label_dimension(schema, number)?,

@@ -1,5 +1,7 @@
 //! Applies a query's condition to the cells of a dense array, one space tile after the other.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use tdb_codec::{Buffer, to_u64};
 use tdb_predicate::{ColumnView, Columns, Program};
 use tdb_schema::FieldKind;
@@ -9,6 +11,7 @@ use super::decode_work;
 use super::overlay::Overlay;
 use super::paint::{Target, VarTarget};
 use super::partial_column::{KeptBudget, KeptCells, PartialColumn, new_columns, split_columns};
+use super::prefetch;
 use super::region::Region;
 use super::sources::FieldSources;
 use super::space::Space;
@@ -75,17 +78,36 @@ impl Painted {
     }
 }
 
-/// For every cell of a query whether it satisfies the condition: a byte per cell, in the order of
-/// the result. Cells that are decoded for this go directly into the columns of the result.
+/// What a condition leaves of the cells of a query.
+#[derive(Debug)]
+pub(super) struct Masked {
+    /// For every cell whether it satisfies the condition: a byte per cell, in the order of the
+    /// result.
+    pub(super) wanted: Vec<u8>,
+    /// Columns of the result with the cells that were decoded for this. The result takes them over:
+    /// it decodes these cells again if it is made again.
+    columns: Mutex<Vec<PartialColumn>>,
+}
+
+impl Masked {
+    /// The columns of the result, as far as they are there.
+    pub(super) fn columns(&self) -> MutexGuard<'_, Vec<PartialColumn>> {
+        self.columns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Applies the condition to every cell of a query. Cells that are decoded for this go directly into
+/// the columns of the result.
 pub(super) fn mask(
     plan: &Plan,
     program: &Program,
     space: &Space,
     regions: &[Region],
     overlays: &[Option<Overlay>],
-) -> Result<(Vec<u8>, Vec<PartialColumn>)> {
+) -> Result<Masked> {
     let context = plan.array.context();
     check_room(space.bytes(1)?)?;
+    prefetch::condition(plan, program, (space, regions), overlays)?;
     let mut mask = vec![0u8; space.cells()];
     let fields = program.fields.iter().map(|field| (field.kind, &field.spec));
     let mut columns = new_columns(plan, fields, space, regions)?;
@@ -112,7 +134,7 @@ pub(super) fn mask(
             Ok(())
         })
     })?;
-    Ok((mask, columns))
+    Ok(Masked { wanted: mask, columns: Mutex::new(columns) })
 }
 
 impl<'a> Matcher<'a> {

@@ -58,6 +58,7 @@ use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::chunk_rows::ChunkRows;
+use self::condition::Masked;
 use self::paint::{Target, VarTarget};
 use self::partial_column::{PartialCells, PartialColumn};
 use self::region::Region;
@@ -99,33 +100,47 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
     let rows = space.rows()?;
     let overlays = overlays(plan, &space)?;
-    let (wanted, mut partial) = match &plan.condition {
-        Some(program) => {
-            let (mask, partial) = condition::mask(plan, program, &space, &rows, &overlays)?;
-            (Some(mask), partial)
-        }
-        None => (None, Vec::new()),
+    let mask = |program| plan.stage(|| condition::mask(plan, program, &space, &rows, &overlays));
+    let masked = plan.condition.as_ref().map(mask).transpose()?;
+    let columns = || columns(plan, &space, (&regions, &rows), &overlays, masked.as_deref());
+    plan.last_stage(|| 0, columns)
+}
+
+/// Reads the columns of the result: `regions` are the parts in which it is made, `rows` those in
+/// which the condition was applied.
+fn columns(
+    plan: &Plan,
+    space: &Space,
+    (regions, rows): (&[Region], &[Region]),
+    overlays: &[Option<Overlay>],
+    masked: Option<&Masked>,
+) -> Result<Cells> {
+    let array = &plan.array;
+    let context = array.context();
+    let wanted = masked.map(|masked| masked.wanted.as_slice());
+    let fetch = |known: &[PartialColumn]| prefetch::columns(plan, (space, rows), overlays, wanted, known);
+    let mut partial = match masked.map(Masked::columns) {
+        Some(mut known) => fetch(&known).map(|()| core::mem::take(&mut *known))?,
+        None => fetch(&[]).map(|()| Vec::new())?,
     };
-    let wanted = wanted.as_deref();
-    prefetch::columns(plan, (&space, &rows), &overlays, wanted, &partial)?;
-    partial.extend(by_tile::decode(plan, &space, (&regions, &rows), &overlays, wanted, &partial)?);
+    partial.extend(by_tile::decode(plan, space, (regions, rows), overlays, wanted, &partial)?);
     let mut columns = Vec::with_capacity(plan.fields.len());
     for kind in &plan.fields {
         let field = array.schema().field_of(*kind).or_internal(NO_FIELD)?;
         let spec = ColumnSpec::new(array.schema(), &field);
         let column = match kind {
-            FieldKind::Dimension(index) => coordinates(&space, &regions, *index, spec)?,
+            FieldKind::Dimension(index) => coordinates(space, regions, *index, spec)?,
             FieldKind::Attribute(_) => {
                 let sources =
-                    FieldSources::open(context, array.fragments(), &overlays, space.query(), *kind, &spec)?;
+                    FieldSources::open(context, array.fragments(), overlays, space.query(), *kind, &spec)?;
                 let at = partial.iter().position(|partial| partial.kind == *kind);
                 let partial = at.map(|at| partial.swap_remove(at)).filter(PartialColumn::has_cells);
                 if spec.cell_size.is_some() {
                     // A field that the condition has looked at is continued in the same regions.
-                    let regions = if partial.is_some() { &rows } else { &regions };
-                    fixed_column(plan, &space, regions, &sources, (wanted, partial), (*kind, spec))?
+                    let regions = if partial.is_some() { rows } else { regions };
+                    fixed_column(plan, space, regions, &sources, (wanted, partial), (*kind, spec))?
                 } else {
-                    var_column(plan, &space, &rows, &sources, (wanted, partial), (*kind, spec))?
+                    var_column(plan, space, rows, &sources, (wanted, partial), (*kind, spec))?
                 }
             }
         };
@@ -139,7 +154,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
             None => column,
         });
     }
-    let selected = plan.marks.then(|| selection(plan, &space, &rows, &overlays, wanted)).transpose()?;
+    let selected = plan.marks.then(|| selection(plan, space, rows, overlays, wanted)).transpose()?;
     let (cells, counts) = space.result();
     let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
     Ok(Cells { len: cells, shape, order: space.order, columns, selected })
@@ -171,21 +186,24 @@ fn selection(
     }
 }
 
-/// The cells of sparse fragments of a dense array: found once, for all fields.
-pub fn overlays(plan: &Plan, space: &Space) -> Result<Vec<Option<Overlay>>> {
+/// The cells of sparse fragments of a dense array, as a stage of the read: found once, for all
+/// fields.
+pub fn overlays(plan: &Plan, space: &Space) -> Result<Arc<Vec<Option<Overlay>>>> {
     let context = plan.array.context();
     let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
-    if let Some(prefetched) = context.prefetched.as_ref().filter(|_| sparse().next().is_some()) {
-        let mut read_set = ReadSet::default();
-        for fragment in sparse() {
-            Overlay::need(context, fragment, space, &mut read_set)?;
+    plan.stage(|| {
+        if let Some(prefetched) = context.prefetched.as_ref().filter(|_| sparse().next().is_some()) {
+            let mut read_set = ReadSet::default();
+            for fragment in sparse() {
+                Overlay::need(context, fragment, space, &mut read_set)?;
+            }
+            plan.fetch_if_it_fits(prefetched, &read_set)?;
         }
-        plan.fetch_if_it_fits(prefetched, &read_set);
-    }
-    let load = |fragment: &Arc<Fragment>| {
-        if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
-    };
-    plan.array.fragments().iter().map(load).collect()
+        let load = |fragment: &Arc<Fragment>| {
+            if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
+        };
+        plan.array.fragments().iter().map(load).collect()
+    })
 }
 
 /// Validity bytes of a nullable column; all of them must still be written.

@@ -108,7 +108,7 @@ impl<'m> CoordinateFilter<'m> {
     /// if they are not cached.
     pub(super) fn find(
         &self,
-        cache: &DecodeCache<'_>,
+        cache: &DecodeCache,
         (fragment, tile): (usize, usize),
         cells: usize,
     ) -> Result<Option<Found<'m>>> {
@@ -120,11 +120,7 @@ impl<'m> CoordinateFilter<'m> {
     }
 
     /// Whether it is known, without looking at its coordinates, which cells of a tile are wanted.
-    pub(super) fn are_known(
-        &self,
-        cache: &DecodeCache<'_>,
-        (fragment, tile): (usize, usize),
-    ) -> Result<bool> {
+    pub(super) fn are_known(&self, cache: &DecodeCache, (fragment, tile): (usize, usize)) -> Result<bool> {
         let cells = |found: &Found<'_>| matches!(found, Found::Cells(_));
         let found = cache.look(&(fragment, tile, CachedPart::Hashes), |coordinate_hashes| {
             self.found((fragment, tile), coordinate_hashes)

@@ -38,10 +38,10 @@ pub(crate) enum CachedPart {
 
 /// The decoded columns that are kept of a read's fields.
 #[derive(Debug)]
-pub struct DecodeCache<'p> {
-    scope: &'p BatchScope,
+pub struct DecodeCache {
+    scope: BatchScope,
     /// The fields that are collected in the end.
-    fields: &'p [FieldKind],
+    fields: Vec<FieldKind>,
     /// Counts what is copied to be kept.
     counters: Arc<Counters>,
     held: Mutex<CacheState>,
@@ -59,7 +59,7 @@ struct CacheState {
 
 /// A column that was counted and is being made. Dropping this ends that state, whatever the
 /// outcome.
-struct PendingColumn<'k>(&'k DecodeCache<'k>);
+struct PendingColumn<'k>(&'k DecodeCache);
 
 impl Drop for PendingColumn<'_> {
     fn drop(&mut self) {
@@ -69,25 +69,50 @@ impl Drop for PendingColumn<'_> {
     }
 }
 
-impl<'p> DecodeCache<'p> {
+impl DecodeCache {
     /// For a read that collects the fields of a plan.
-    pub(crate) fn columns(plan: &'p Plan) -> Self {
+    pub(crate) fn columns(plan: &Plan) -> Result<Arc<Self>> {
         Self::of(plan, &plan.fields)
     }
 
     /// For aggregates, which look at selected cells of some fields.
-    pub fn scanned(plan: &'p Plan) -> Self {
+    pub fn scanned(plan: &Plan) -> Result<Arc<Self>> {
         Self::of(plan, &plan.scanned)
     }
 
     /// For looking at coordinates only: nothing is collected afterwards.
-    pub fn nothing(plan: &'p Plan) -> Self {
+    pub fn nothing(plan: &Plan) -> Result<Arc<Self>> {
         Self::of(plan, &[])
     }
 
-    fn of(plan: &'p Plan, fields: &'p [FieldKind]) -> Self {
-        let counters = plan.array.context().counters.clone();
-        Self { scope: &plan.scope, fields, counters, held: Mutex::default(), made: Condvar::new() }
+    /// It lasts as long as the stages that fill it.
+    fn of(plan: &Plan, fields: &[FieldKind]) -> Result<Arc<Self>> {
+        let context = plan.array.context();
+        let (scope, counters) = (&plan.scope, &context.counters);
+        context.kept(|| {
+            let (scope, fields, counters) = (scope.clone(), fields.to_vec(), counters.clone());
+            Arc::new(Self { scope, fields, counters, held: Mutex::default(), made: Condvar::new() })
+        })
+    }
+
+    /// Runs a stage of the read, which may put columns here and take some out: if it is run again,
+    /// it decodes those that are missing.
+    pub fn stage<T: Send + Sync + 'static>(
+        &self,
+        plan: &Plan,
+        run: impl FnOnce() -> Result<T>,
+    ) -> Result<Arc<T>> {
+        plan.array.context().stage(|| plan.repeatable(|| self.held(), run))
+    }
+
+    /// Runs the last stage of the read, whose result nobody needs again.
+    pub fn last_stage<T>(&self, plan: &Plan, run: impl FnOnce() -> Result<T>) -> Result<T> {
+        plan.last_stage(|| self.held(), run)
+    }
+
+    /// Bytes of the columns that are kept.
+    pub(crate) fn held(&self) -> u64 {
+        self.lock().bytes
     }
 
     fn lock(&self) -> MutexGuard<'_, CacheState> {
@@ -143,6 +168,8 @@ impl<'p> DecodeCache<'p> {
         let making = PendingColumn(self);
         let column = column()?;
         debug_assert_eq!(column.held(), bytes, "what is given back is what was counted");
+        // A stage that is run again makes its columns again.
+        drop(self.take(&key));
         self.lock().columns.insert(key, column);
         drop(making);
         Ok(())
@@ -226,7 +253,7 @@ impl<'p> DecodeCache<'p> {
     /// Reduces the columns of a selection to the cells that stay: `numbers` counts among the
     /// selected cells.
     pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) -> Result<()> {
-        for field in self.fields {
+        for field in &self.fields {
             let Some(column) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
                 continue;
             };
@@ -247,7 +274,7 @@ impl<'p> DecodeCache<'p> {
             let (flags, later) =
                 rest.split_at_checked(selection.count()).or_internal("a cell has no flag")?;
             rest = later;
-            for field in self.fields {
+            for field in &self.fields {
                 let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
                 let Some(column) = self.take(&key) else { continue };
                 let wide = if column.cells == flags.len() { column } else { self.widened(column, flags)? };
@@ -290,10 +317,10 @@ mod tests {
         CachedColumn { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }
     }
 
-    fn cache(scope: &BatchScope) -> DecodeCache<'_> {
+    fn cache(scope: &BatchScope) -> DecodeCache {
         DecodeCache {
-            scope,
-            fields: &[],
+            scope: scope.clone(),
+            fields: Vec::new(),
             counters: Arc::default(),
             held: Mutex::default(),
             made: Condvar::new(),

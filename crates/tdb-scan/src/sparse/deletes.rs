@@ -1,5 +1,6 @@
 //! Applies delete conditions to the selected cells.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use tdb_fragment::{Section, parse_names};
@@ -25,15 +26,15 @@ use crate::{Error, OrInternal, Result, Snapshot, parallel};
 ///
 /// Deletes act on the newest version of a cell only, so this is called after duplicates were
 /// dropped.
-pub fn surviving(
+pub fn surviving<'w>(
     plan: &Plan,
     selections: &[TileSelection],
-    wanted: Option<Vec<u8>>,
-    collected: &DecodeCache<'_>,
-) -> Result<Option<Vec<u8>>> {
+    wanted: Option<&'w [u8]>,
+    collected: &DecodeCache,
+) -> Result<Option<Cow<'w, [u8]>>> {
     let array = &plan.array;
     if !applies(plan) {
-        return Ok(wanted);
+        return Ok(wanted.map(Cow::Borrowed));
     }
     let context = array.context();
     let program = stored_program(array)?;
@@ -41,7 +42,7 @@ pub fn surviving(
     let looks = DeleteFields::new(array, &sources)?;
     looks.fetch(plan, selections)?;
     let cells = selections.iter().map(TileSelection::count);
-    let mut keep = wanted.unwrap_or_else(|| vec![1; cells.clone().sum()]);
+    let mut keep = wanted.map_or_else(|| vec![1; cells.clone().sum()], <[u8]>::to_vec);
     let slots = split_exactly(&mut keep, cells)?;
     let jobs = selections.iter().zip(slots).collect();
     parallel::run(
@@ -58,7 +59,7 @@ pub fn surviving(
             apply(&sources, fragment, selection, deletes, slots, collected, worker)
         },
     )?;
-    Ok(Some(keep))
+    Ok(Some(Cow::Owned(keep)))
 }
 
 /// The fields that the deletes of an array look at.
@@ -113,8 +114,7 @@ impl<'a> DeleteFields<'a> {
                 }
             }
         }
-        plan.fetch_if_it_fits(prefetched, &read_set);
-        Ok(())
+        plan.fetch_if_it_fits(prefetched, &read_set).map(drop)
     }
 }
 
@@ -193,7 +193,7 @@ fn apply<'d>(
     selection: &TileSelection,
     deletes: impl Iterator<Item = (usize, &'d Delete)>,
     keep: &mut [u8],
-    collected: &DecodeCache<'_>,
+    collected: &DecodeCache,
     worker: &mut PooledBuffers,
 ) -> Result<()> {
     let mut deletes = deletes.peekable();

@@ -8,6 +8,7 @@
 //! (`coordinate_filter`).
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tdb_codec::to_u64;
 use tdb_predicate::{Verdict, picked};
@@ -45,6 +46,7 @@ pub(super) struct FilteredTile {
 
 /// Cells of a query that may be in its result, before duplicates are dropped and deletes are
 /// applied.
+#[derive(Clone)]
 pub struct Selected {
     /// The selected cells of each tile that has any.
     pub selections: Vec<TileSelection>,
@@ -52,42 +54,50 @@ pub struct Selected {
     pub matches: Option<Vec<u8>>,
 }
 
-/// Selects the cells of a query. `coordinates` says whether their coordinates are needed, `dedup`
-/// whether older versions of cells may be among them.
+/// Selects the cells of a query, as a stage of it. `coordinates` says whether their coordinates are
+/// needed, `dedup` whether older versions of cells may be among them.
 pub(super) fn selected(
     plan: &Plan,
     coordinates: bool,
     dedup: bool,
-    cache: &DecodeCache<'_>,
-) -> Result<Selected> {
+    cache: &DecodeCache,
+) -> Result<Arc<Selected>> {
     let context = plan.array.context();
     let coordinates = if coordinates { CoordinateUse::Keep } else { CoordinateUse::Skip };
-    let Some(program) = &plan.condition else {
-        return Ok(Selected { selections: select(plan, coordinates, Filter::All, cache)?, matches: None });
-    };
-    let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.scope);
-    if dedup {
-        return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
-    }
-    Ok(Selected { selections: select(plan, coordinates, Filter::Matching(&sources), cache)?, matches: None })
+    cache.stage(plan, || {
+        let Some(program) = &plan.condition else {
+            return Ok(Selected {
+                selections: select(plan, coordinates, Filter::All, cache)?,
+                matches: None,
+            });
+        };
+        let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.scope);
+        if dedup {
+            return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
+        }
+        let selections = select(plan, coordinates, Filter::Matching(&sources), cache)?;
+        Ok(Selected { selections, matches: None })
+    })
 }
 
 /// Selects the cells of some tiles that may include older versions of cells, and what is needed to
-/// find those.
+/// find those. Finding the cells that satisfy the condition is a stage of its own.
 pub fn selected_in(
     plan: &Plan,
     candidates: Vec<Candidate>,
     condition: Option<&Sources<'_>>,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<Selected> {
     let Some(sources) = condition else {
         return Ok(Selected { selections: with_keys(plan, candidates, cache)?, matches: None });
     };
-    let filter = Filter::Matching(sources);
-    let own = filter.keep_candidates(candidates.clone())?;
-    let matching = select_in(plan, own, CoordinateUse::KeepAndCompare, filter, cache)?;
+    let matching = cache.stage(plan, || {
+        let filter = Filter::Matching(sources);
+        let own = filter.keep_candidates(candidates.clone())?;
+        select_in(plan, own, CoordinateUse::KeepAndCompare, filter, cache)
+    })?;
     if matching.is_empty() {
-        return Ok(Selected { selections: matching, matches: None });
+        return Ok(Selected { selections: Vec::new(), matches: None });
     }
     let cells: usize = matching.iter().map(TileSelection::count).sum();
     let tiles: Vec<(usize, usize)> = matching.iter().map(|own| (own.fragment, own.tile)).collect();
@@ -115,7 +125,7 @@ pub fn selected_in(
 
 /// Selects all cells of some tiles, with their keys; with their coordinates if not all of them have
 /// a key.
-fn with_keys(plan: &Plan, candidates: Vec<Candidate>, cache: &DecodeCache<'_>) -> Result<Vec<TileSelection>> {
+fn with_keys(plan: &Plan, candidates: Vec<Candidate>, cache: &DecodeCache) -> Result<Vec<TileSelection>> {
     let selections = select_in(plan, candidates.clone(), CoordinateUse::KeysOnly, Filter::All, cache)?;
     let have = |with: bool| selections.iter().any(|own| own.keys.is_some() == with);
     if !(have(true) && have(false)) {
@@ -245,7 +255,7 @@ impl Filter<'_> {
 pub fn narrow(
     selections: Vec<TileSelection>,
     keep: &[u8],
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<Vec<TileSelection>> {
     let mut rest = keep;
     let mut narrowed = Vec::with_capacity(selections.len());

@@ -38,13 +38,15 @@ mod side_by_side;
 mod sort_input;
 mod stage;
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
 use tdb_order::{CellOrder, permutation, replaced};
 use tdb_schema::FieldKind;
 
 use self::decode_cache::DecodeCache;
 use self::deletes::surviving;
-use self::filter::selected;
+use self::filter::{Selected, selected};
 use self::reorder::{SpareBuffers, kept, reorder};
 use self::selection::TileSelection;
 use self::stage::{stage, stage_coordinates};
@@ -70,62 +72,99 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let limited =
         plan.scope.key_range.is_some() || plan.scope.reservation.is_some() || plan.condition.is_some();
     let staged = sorts && !limited && plan.ranges.iter().all(RangeSet::is_all);
-    let cache = DecodeCache::columns(plan);
-    let filter::Selected { selections, matches } = selected(plan, sorts && !staged, dedup, &cache)?;
+    let cache = DecodeCache::columns(plan)?;
+    let found = selected(plan, sorts && !staged, dedup, &cache)?;
+    let selections = found.selections.as_slice();
     let cells: usize = selections.iter().map(TileSelection::count).sum();
-    cache.reserve_cells(to_u64(cells))?;
-    let coordinates = if staged { stage_coordinates(plan, &selections, cells)? } else { Vec::new() };
-    let clock = context.counters.time(Stage::Order);
+    let coordinates = cache.stage(plan, || {
+        cache.reserve_cells(to_u64(cells))?;
+        let columns = if staged { stage_coordinates(plan, selections, cells)? } else { Vec::new() };
+        Ok(StagedCoordinates(Mutex::new(columns)))
+    })?;
     let ordered = matches!(plan.order, Layout::RowMajor | Layout::ColMajor | Layout::GlobalOrder);
-    let batches = || match staged {
-        true => sort_input::staged(&schema.domain.dimensions, &selections, &coordinates),
-        false => Ok(sort_input::own(&selections)),
-    };
-    let order = match (sorts, ordered) {
-        (false, _) => None,
-        (true, true) => {
-            Some(permutation(context.threads, schema, batches()?, CellOrder::of(plan.order, schema), dedup)?)
-        }
-        // The cells that stay may keep their stored order.
-        (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?)?,
-    };
-    if dedup {
-        plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
-    }
-    let order = match surviving(plan, &selections, matches, &cache)? {
-        Some(keep) => {
-            if keep.len() != cells {
-                return Err(Error::internal("a selected cell has no flag"));
-            }
-            let mut all = match order {
-                Some(order) => order,
-                None => (0..numbered(cells)?).collect(),
-            };
-            all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
-            Some(all)
-        }
-        None => order,
-    };
-    // An order that changes nothing is not applied.
-    let order = order.filter(|order: &Vec<u32>| {
-        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
-    });
-    drop(clock);
-    let _clock = context.counters.time(Stage::Decode);
-    prefetch::columns(plan, &plan.fields, &selections, &cache)?;
-    let mut spare = SpareBuffers::default();
-    let arranged = Arranged { order: order.as_deref(), ordered, cells };
-    let mut columns = collect(plan, &selections, coordinates, arranged, &cache, &mut spare)?;
-    if let Some(place) = plan.timestamps {
-        let column = timestamps(plan, &selections, cells);
-        let column = match &order {
-            Some(order) => reorder(plan, column, order, &mut spare)?,
-            None => column,
+    let order = cache.stage(plan, || {
+        let _clock = context.counters.time(Stage::Order);
+        let coordinates = coordinates.columns();
+        let batches = || match staged {
+            true => sort_input::staged(&schema.domain.dimensions, selections, &coordinates),
+            false => Ok(sort_input::own(selections)),
         };
-        columns.insert(place.min(columns.len()), column);
+        let order = match (sorts, ordered) {
+            (false, _) => None,
+            (true, true) => {
+                let order = CellOrder::of(plan.order, schema);
+                Some(permutation(context.threads, schema, batches()?, order, dedup)?)
+            }
+            // The cells that stay may keep their stored order.
+            (true, false) => without(cells, &replaced(context.threads, schema, batches()?)?)?,
+        };
+        if dedup {
+            plan.note_older(order.as_ref().map_or(0, |order| cells.saturating_sub(order.len())));
+        }
+        Ok(order)
+    })?;
+    let order = without_deleted(plan, &found, cells, order, &cache)?;
+    let order = order.as_ref().as_ref();
+    let _clock = context.counters.time(Stage::Decode);
+    cache.last_stage(plan, || {
+        prefetch::columns(plan, &plan.fields, selections, &cache)?;
+        let mut spare = SpareBuffers::default();
+        let arranged = Arranged { order: order.map(Vec::as_slice), ordered, cells };
+        let coordinates = core::mem::take(&mut *coordinates.columns());
+        let mut columns = collect(plan, selections, coordinates, arranged, &cache, &mut spare)?;
+        if let Some(place) = plan.timestamps {
+            let column = timestamps(plan, selections, cells);
+            let column = match order {
+                Some(order) => reorder(plan, column, order, &mut spare)?,
+                None => column,
+            };
+            columns.insert(place.min(columns.len()), column);
+        }
+        let len = order.map_or(cells, Vec::len);
+        Ok(Cells { len, shape: None, order: plan.order, columns, selected: None })
+    })
+}
+
+/// The order of those cells that satisfy the condition and that no delete removed, as a stage of
+/// the read; `None` if it is the order in which all `cells` are selected.
+fn without_deleted(
+    plan: &Plan,
+    found: &Selected,
+    cells: usize,
+    order: Arc<Option<Vec<u32>>>,
+    cache: &DecodeCache,
+) -> Result<Arc<Option<Vec<u32>>>> {
+    let changes = |order: &Vec<u32>| {
+        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
+    };
+    cache.stage(plan, || {
+        let _clock = plan.array.context().counters.time(Stage::Order);
+        let order = match surviving(plan, &found.selections, found.matches.as_deref(), cache)? {
+            Some(keep) => {
+                if keep.len() != cells {
+                    return Err(Error::internal("a selected cell has no flag"));
+                }
+                let mut all = match Arc::unwrap_or_clone(order) {
+                    Some(order) => order,
+                    None => (0..numbered(cells)?).collect(),
+                };
+                all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
+                Some(all)
+            }
+            None => Arc::unwrap_or_clone(order),
+        };
+        Ok(order.filter(changes))
+    })
+}
+
+/// Columns of coordinates that are decoded before they are put in order, and that the result takes
+/// over: it decodes them again if it is made again.
+struct StagedCoordinates(Mutex<Vec<Column>>);
+
+impl StagedCoordinates {
+    fn columns(&self) -> MutexGuard<'_, Vec<Column>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    let len = order.as_ref().map_or(cells, Vec::len);
-    Ok(Cells { len, shape: None, order: plan.order, columns, selected: None })
 }
 
 /// The positions of the selected cells in the result.
@@ -145,7 +184,7 @@ fn collect(
     selections: &[TileSelection],
     coordinates: Vec<Column>,
     Arranged { order, ordered, cells }: Arranged<'_>,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
     spare: &mut SpareBuffers,
 ) -> Result<Vec<Column>> {
     let schema = plan.array.schema();

@@ -21,7 +21,7 @@ pub(super) fn search(
     candidates: &[Candidate],
     sources: &[SearchedFragment],
     (coordinates, filter): (CoordinateUse, Filter<'_>),
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<ReadSet> {
     let mut read_set = ReadSet::default();
     for Candidate { fragment, tile, tile_cells, whole } in candidates {
@@ -51,7 +51,7 @@ pub fn columns(
     plan: &Plan,
     fields: &[FieldKind],
     selections: &[TileSelection],
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<()> {
     let context = plan.array.context();
     let Some(prefetched) = &context.prefetched else { return Ok(()) };
@@ -73,6 +73,5 @@ pub fn columns(
             }
         }
     }
-    plan.fetch_if_it_fits(prefetched, &read_set);
-    Ok(())
+    plan.fetch_if_it_fits(prefetched, &read_set).map(drop)
 }

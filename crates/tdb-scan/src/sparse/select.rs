@@ -56,7 +56,7 @@ pub fn select(
     plan: &Plan,
     coordinates: CoordinateUse,
     filter: Filter<'_>,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<Vec<TileSelection>> {
     select_in(plan, all_candidates(plan, filter)?, coordinates, filter, cache)
 }
@@ -67,7 +67,7 @@ pub fn select_in(
     candidates: Vec<Candidate>,
     coordinates: CoordinateUse,
     filter: Filter<'_>,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<Vec<TileSelection>> {
     let array = &plan.array;
     let context = array.context();
@@ -100,7 +100,7 @@ pub fn select_in(
         plan.fetch_if_it_fits(
             prefetched,
             &prefetch::search(plan, &candidates, &sources, (coordinates, filter), cache)?,
-        );
+        )?;
     }
     // The least that is decoded: a coordinate of each cell that is looked at.
     let bytes = |candidate: &Candidate| {
@@ -136,7 +136,7 @@ struct Selector<'a> {
     coordinates: CoordinateUse,
     key_encoder: Option<&'a KeyEncoder<'a>>,
     filter: Filter<'a>,
-    cache: &'a DecodeCache<'a>,
+    cache: &'a DecodeCache,
 }
 
 impl Selector<'_> {

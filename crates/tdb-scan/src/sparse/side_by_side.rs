@@ -21,7 +21,7 @@ pub(super) fn stage_all(
     selections: &[TileSelection],
     fields: Vec<(usize, Field<'_>)>,
     cells: usize,
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
 ) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
     // Columns that the search has cached are only copied.

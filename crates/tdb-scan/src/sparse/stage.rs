@@ -32,7 +32,7 @@ pub(super) fn stage_coordinates(
     let dimensions = (0..schema.domain.dimensions.len()).map(FieldKind::Dimension);
     let fields = dimensions.map(|kind| schema.field_of(kind).or_internal(NO_FIELD));
     // Nothing was kept of tiles that were not looked at.
-    let cache = DecodeCache::nothing(plan);
+    let cache = DecodeCache::nothing(plan)?;
     let stage = |field: Result<tdb_schema::Field<'_>>| {
         let field = field?;
         let spec = ColumnSpec::new(schema, &field);
@@ -59,7 +59,7 @@ const MAX_GROWTH: u64 = 1024;
 pub(super) struct Stage<'s> {
     pub(super) context: &'s Context,
     pub(super) threads: usize,
-    pub(super) cache: &'s DecodeCache<'s>,
+    pub(super) cache: &'s DecodeCache,
     pub(super) kind: FieldKind,
     spec: &'s ColumnSpec,
     /// The field's tiles in the fragments that have selected cells and the field, by fragment
@@ -74,7 +74,7 @@ pub(super) fn stage(
     selections: &[TileSelection],
     (kind, spec, coded): (FieldKind, ColumnSpec, bool),
     (cells, threads): (usize, usize),
-    cache: &DecodeCache<'_>,
+    cache: &DecodeCache,
     spare: &mut SpareBuffers,
 ) -> Result<Column> {
     let context = plan.array.context();

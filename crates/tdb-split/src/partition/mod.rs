@@ -44,7 +44,7 @@ pub fn partitions(plan: &Plan, max: usize) -> Result<Vec<Ranges>> {
     if let Some(prefetched) = &plan.array.context().prefetched
         && plan.array.schema().array_type == ArrayType::Sparse
     {
-        prefetch_sections(plan, prefetched);
+        prefetch_sections(plan, prefetched)?;
     }
     let found = match plan.array.schema().array_type {
         ArrayType::Dense => dense(plan, max),

@@ -34,15 +34,25 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
             key_range: window.clone(),
             ..BatchScope::default()
         };
-        for selection in select(&part, CoordinateUse::Keep, Filter::All, &DecodeCache::nothing(&part))? {
-            let cells = to_u64(selection.count());
-            looked += to_u64(selection.tile_cells);
-            let whole = run.values(selection.fragment, selection.tile);
-            let values =
-                whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
-            let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
-            samples.add(&selection, max, bytes)?;
-        }
+        let empty = samples.anew(None);
+        let mut listed = core::mem::replace(samples, empty);
+        let listed = part.stage(|| {
+            let mut looked = 0u64;
+            for selection in select(&part, CoordinateUse::Keep, Filter::All, &*DecodeCache::nothing(&part)?)?
+            {
+                let cells = to_u64(selection.count());
+                looked += to_u64(selection.tile_cells);
+                let whole = run.values(selection.fragment, selection.tile);
+                let values =
+                    whole.saturating_mul(cells).checked_div(to_u64(selection.tile_cells)).unwrap_or(whole);
+                let bytes = cells.saturating_mul(cost.per_cell()).saturating_add(values);
+                listed.add(&selection, max, bytes)?;
+            }
+            Ok((listed, looked))
+        })?;
+        let own;
+        (*samples, own) = Arc::unwrap_or_clone(listed);
+        looked += own;
         runs.forget(plan, run.tiles().keys().copied());
     }
     samples.sort();

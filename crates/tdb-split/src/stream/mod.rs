@@ -90,7 +90,7 @@ pub use self::progress::Progress;
 pub use self::tile_runs::TileSet;
 pub use self::visible_cells::Common;
 
-use self::plan::Parts;
+use self::plan::{Part, Parts, PartsState};
 use self::thresholds::MAX_REPEATS;
 use crate::batch_scope;
 use crate::budget::MemoryBudget;
@@ -116,6 +116,8 @@ pub struct Batches {
     plan: Plan,
     budget: MemoryBudget,
     parts: Parts,
+    /// The part that was planned, and is not read yet.
+    part: Option<Part>,
     /// Whether duplicates are resolved once, before the first batch, so that no tile is read for
     /// several parts.
     chooses: bool,
@@ -123,6 +125,18 @@ pub struct Batches {
     done: bool,
     progress: Progress,
     on_progress: Option<OnProgress>,
+    any: bool,
+    /// For a caller that awaits, the place from which everything is repeated.
+    checkpoint: Option<Checkpoint>,
+}
+
+/// The place in a query from which it can go on.
+#[derive(Debug)]
+struct Checkpoint {
+    parts: PartsState,
+    chooses: bool,
+    done: bool,
+    progress: Progress,
     any: bool,
 }
 
@@ -137,7 +151,7 @@ impl Batches {
     ) -> Result<Self> {
         let plan = within(plan, Some(Allowance { budget, batch: sizes.max }))?;
         if let Some(prefetched) = &plan.array.context().prefetched {
-            prefetch_sections(&plan, prefetched);
+            prefetch_sections(&plan, prefetched)?;
         }
         let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
         if plan.scope.tiles.is_some() && sizes.first.is_none() && plan.array.context().prefetched.is_none() {
@@ -146,7 +160,9 @@ impl Batches {
         }
         parts.grow_from(sizes.first);
         let chooses = chooses(&plan, sizes, &parts);
-        Ok(Self { plan, budget, parts, chooses, done: false, progress, on_progress, any: false })
+        let (part, checkpoint) = (None, None);
+        let (done, any) = (false, false);
+        Ok(Self { plan, budget, parts, part, chooses, done, progress, on_progress, any, checkpoint })
     }
 
     /// The progress of the query.
@@ -212,8 +228,11 @@ impl Batches {
             if self.done {
                 return Ok(None);
             }
-            let parts = &mut self.parts;
-            let Some(part) = parts.next(&self.plan)? else {
+            if self.part.is_none() {
+                self.part = self.parts.next(&self.plan)?;
+                self.reach();
+            }
+            let Some(part) = self.part.take() else {
                 self.done = true;
                 self.progress.finish();
                 self.report();
@@ -223,23 +242,29 @@ impl Batches {
                 self.any = true;
                 return empty(&self.plan).map(Some);
             };
-            let cells = match run(&part.plan(&self.plan)?) {
+            let cells = match part.plan(&self.plan).and_then(|plan| run(&plan)) {
                 Ok(cells) => cells,
                 Err(Error::Query(error @ QueryError::OverBudget { .. })) => {
-                    if parts.put_back(part)? {
+                    if self.parts.put_back(part)? {
+                        self.reach();
                         continue;
                     }
                     return Err(batch_scope::smallest(error).into());
                 }
-                Err(error) => return Err(error),
+                Err(error) => {
+                    // It is read again when what was missing has arrived.
+                    self.part = Some(part);
+                    return Err(error);
+                }
             };
-            parts.done(&self.plan, &part);
+            self.parts.done(&self.plan, &part);
             self.progress.add(&cells, part.tiles);
             self.report();
             if !cells.is_empty() {
                 self.any = true;
                 return Ok(Some(cells));
             }
+            self.reach();
         }
     }
 
@@ -274,17 +299,42 @@ impl Batches {
     /// The next batch for an asynchronous caller. If something that it reads has not arrived yet,
     /// the returned value is ignored, and the next call returns the same batch.
     pub fn try_next(&mut self, replay_storage: &ReplayStorage) -> Option<Result<Cells>> {
+        self.checkpoint = Some(self.place());
+        let next = self.next();
+        let checkpoint = self.checkpoint.take();
+        if let Some(Checkpoint { parts, chooses, done, progress, any }) =
+            checkpoint.filter(|_| replay_storage.is_waiting())
+        {
+            self.parts.go_back(parts);
+            (self.chooses, self.done, self.progress, self.any) = (chooses, done, progress, any);
+        } else {
+            self.forget();
+        }
+        next
+    }
+
+    /// A caller that awaits need not repeat what led here.
+    fn reach(&mut self) {
+        if self.checkpoint.is_none() {
+            return;
+        }
+        self.checkpoint = Some(self.place());
+        self.forget();
+        if let Some(replay_storage) = &self.plan.array.context().replay_storage {
+            replay_storage.checkpoint();
+        }
+    }
+
+    fn place(&self) -> Checkpoint {
+        let (parts, progress) = (self.parts.left(), self.progress.clone());
+        Checkpoint { parts, chooses: self.chooses, done: self.done, progress, any: self.any }
+    }
+
+    /// Drops what was fetched for the last part.
+    fn forget(&self) {
         if let Some(prefetched) = &self.plan.array.context().prefetched {
             prefetched.forget();
         }
-        let left = (self.parts.left(), self.progress.clone(), self.done, self.any);
-        let next = self.next();
-        if replay_storage.is_waiting() {
-            let (parts, progress, done, any) = left;
-            self.parts.go_back(parts);
-            (self.progress, self.done, self.any) = (progress, done, any);
-        }
-        next
     }
 
     fn report(&self) {

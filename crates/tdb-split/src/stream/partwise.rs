@@ -8,7 +8,7 @@ use tdb_scan::run;
 
 use super::plan::Parts;
 use super::{DEFAULT_BUDGET, whole_query};
-use crate::batch_scope;
+use crate::batch_scope::{self, Reservation};
 use crate::budget::MemoryBudget;
 use crate::plan::Plan;
 use crate::sparse::Candidate;
@@ -37,7 +37,8 @@ impl Allowance {
 
 /// Runs a query without a result part by part, each with a share of the memory. If a part turns out
 /// to be too large and fails with [`QueryError::OverBudget`], it is cut, and `run` is called again
-/// for the smaller parts.
+/// for the smaller parts. Where a caller awaits, all of this is repeated: what `run` decodes are
+/// stages.
 pub fn for_each_part(
     plan: &Plan,
     Allowance { budget, batch }: Allowance,
@@ -125,7 +126,7 @@ pub fn at_once(
         return Ok(None);
     }
     let mut part = plan.clone();
-    part.scope.reservation = Some(Arc::new(room));
+    part.scope.reservation = Some(kept(plan, room)?);
     Ok(Some(part))
 }
 
@@ -164,7 +165,7 @@ pub fn for_each_group(
             group.push(next);
         }
         let mut part = plan.clone();
-        part.scope.reservation = Some(Arc::new(room.unreserved()));
+        part.scope.reservation = Some(kept(plan, room.unreserved())?);
         match run(&part, group) {
             Err(Error::Query(error)) => return Err(batch_scope::smallest(error).into()),
             other => other?,
@@ -176,6 +177,12 @@ pub fn for_each_group(
 /// Reads a plan whole, if that can be done within a budget.
 pub fn read_within(plan: Plan, budget: MemoryBudget) -> Result<Cells> {
     let mut plan = whole_query::by_chunk(plan, budget, |plan| whole_query::room_of_all(plan, budget).is_ok());
-    plan.scope.reservation = Some(Arc::new(whole_query::room_of_all(&plan, budget)?));
+    plan.scope.reservation = Some(kept(&plan, whole_query::room_of_all(&plan, budget)?)?);
     run(&plan)
+}
+
+/// The memory of a part of a query, which counts what its finished stages have taken where it is
+/// repeated.
+fn kept(plan: &Plan, room: Reservation) -> Result<Arc<Reservation>> {
+    plan.array.context().kept(|| Arc::new(room))
 }

@@ -359,8 +359,24 @@ impl Part {
             PartSource::Run(_, tiles) => plan.scope.tiles = Some(tiles.clone()),
             PartSource::KeyRange(_, share) => plan.scope = share.clone(),
         }
-        plan.scope.reservation = Some(self.room.clone());
+        plan.scope.reservation = Some(self.kept_room(whole)?);
         Ok(plan)
+    }
+
+    /// The memory of the part, which counts what its finished stages have taken where it is
+    /// repeated.
+    fn kept_room(&self, whole: &Plan) -> Result<Arc<Reservation>> {
+        let context = whole.array.context();
+        if context.replay_storage.is_none() {
+            return Ok(self.room.clone());
+        }
+        let own = || format!("{:?} {:?} {:?}", self.source, self.narrowed, self.touched);
+        let kept = context.stage(|| Ok((own(), self.room.clone())))?;
+        let (first, room) = &*kept;
+        if *first != own() {
+            return Err(Error::internal("a query has other parts when it is repeated"));
+        }
+        Ok(room.clone())
     }
 }
 

@@ -83,14 +83,17 @@ pub(crate) fn find(plan: &Plan, memory: Option<Allowance>) -> Result<VisibleCell
 /// Adds the cells of a part of the query, and returns how many are older versions of others. If
 /// this fails, nothing was added.
 fn add(visible: &mut VisibleCells, part: &Plan, condition: Option<&Sources<'_>>) -> Result<usize> {
-    let cache = DecodeCache::nothing(part);
-    let Selected { selections, matches } =
-        selected_in(part, all_candidates(part, Filter::All)?, condition, &cache)?;
-    cache.reserve_cells(to_u64(selections.iter().map(TileSelection::count).sum()))?;
-    let older = replaced_among(part, &selections)?;
+    let cache = DecodeCache::nothing(part)?;
+    let found = cache.stage(part, || {
+        let found = selected_in(part, all_candidates(part, Filter::All)?, condition, &cache)?;
+        cache.reserve_cells(to_u64(found.selections.iter().map(TileSelection::count).sum()))?;
+        let older = replaced_among(part, &found.selections)?;
+        Ok((found, older))
+    })?;
+    let (Selected { selections, matches }, older) = &*found;
     let (mut left, mut flags) = (older.as_slice(), matches.as_deref());
     let mut first = 0usize;
-    for selection in &selections {
+    for selection in selections {
         let end = first + selection.count();
         let (own, rest) = left.split_at(left.partition_point(|cell| index_of(*cell) < end));
         let gone = own.iter().map(|cell| index_of(*cell).checked_sub(first)).collect::<Option<Vec<_>>>();
@@ -138,15 +141,12 @@ impl Common {
             return Ok(known.cells.clone());
         }
         let cells = Arc::new(find(plan, memory)?);
-        // Data that has not arrived yet was not looked at.
-        if plan.array.context().has_all_answers() {
-            let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
-            // A plan may be run again and again, with other ranges each time.
-            if found.len() >= MAX_REMEMBERED {
-                found.remove(0);
-            }
-            found.push(Remembered { ranges, condition, cells: cells.clone() });
+        let (ranges, condition) = (plan.ranges.clone(), condition.cloned());
+        // A plan may be run again and again, with other ranges each time.
+        if found.len() >= MAX_REMEMBERED {
+            found.remove(0);
         }
+        found.push(Remembered { ranges, condition, cells: cells.clone() });
         Ok(cells)
     }
 }

@@ -48,7 +48,7 @@ pub(super) struct PartitionedGroups {
 pub(super) struct Input<'a> {
     pub(super) query: &'a GroupQuery,
     pub(super) sources: &'a Sources<'a>,
-    pub(super) keep: &'a DecodeCache<'a>,
+    pub(super) keep: &'a DecodeCache,
     pub(super) threads: usize,
 }
 
