@@ -123,13 +123,15 @@ pub fn run(
 ) -> Result<Vec<AggregateValue>> {
     let (program, wanted, field_positions) = resolve(&plan, &aggregates)?;
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
-    let plan = stream::within(plan, memory)?;
+    let plan = stream::within(plan, memory);
     if let Some(prefetched) = &plan.array.context().prefetched {
         prefetch_sections(&plan, prefetched)?;
     }
     let (count, tallies) = match plan.array.schema().array_type {
         ArrayType::Dense => dense::run(&plan, &program, &wanted, memory)?,
-        ArrayType::Sparse => sparse::run(&plan, &program, &wanted, memory)?,
+        ArrayType::Sparse => {
+            stream::whole_tiles_or_less(&plan, |plan| sparse::run(plan, &program, &wanted, memory))?
+        }
     };
     let values = aggregates.into_iter().zip(field_positions).map(|(aggregate, position)| {
         let field = |position: usize| {

@@ -110,7 +110,6 @@ pub fn run(
         own.push(Key { field: program.field(schema, &field), spec: ColumnSpec::new(schema, &field) });
     }
     plan.scanned = program.fields.iter().map(|field| field.kind).collect();
-    let plan = stream::within(plan, memory)?;
     if let Some(prefetched) = &plan.array.context().prefetched {
         prefetch_sections(&plan, prefetched)?;
     }
@@ -125,17 +124,21 @@ pub fn run(
     let sources = Sources::new(plan.array.context(), &query.program, plan.array.fragments());
     let context = plan.array.context();
     let budget = memory.map(Allowance::budget);
-    let groups = Groups::OneTable(GroupTable::new(&query));
-    let mut grouping = Grouping { query: &query, sources: &sources, context, budget, groups };
     let held = sources.held().saturating_add(budget.map_or(0, for_groups));
-    visit(&plan, held, &mut grouping, memory).map_err(|error| match (error, budget) {
+    let group = |plan: &Plan| {
+        let groups = Groups::OneTable(GroupTable::new(&query));
+        let mut grouping = Grouping { query: &query, sources: &sources, context, budget, groups };
+        visit(plan, held, &mut grouping, memory)?;
+        Ok(grouping.groups)
+    };
+    let groups = stream::whole_tiles_or_less(&plan, group).map_err(|error| match (error, budget) {
         // A limit of batches has nothing for groups.
         (Error::Query(QueryError::BudgetTooSmall { budget, min }), Some(own)) if own == budget => {
             QueryError::BudgetTooSmall { budget, min: with_groups(budget, min) }.into()
         }
         (error, _) => error,
     })?;
-    grouping.groups.result(&query, context.threads)
+    groups.result(&query, context.threads)
 }
 
 /// The part of a budget that the groups may take.

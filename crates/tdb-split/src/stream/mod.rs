@@ -82,7 +82,8 @@ pub(crate) use self::boxes::{bounds_of, ordinal_axes, several, volume};
 pub(crate) use self::cut::OrdinalBox;
 pub(crate) use self::ordinal_axis::{OrdinalAxis, last_where};
 pub use self::partwise::{
-    Allowance, at_once, dearer, for_each_group, for_each_part, parts_or_at_once, read_within, within,
+    Allowance, at_once, dearer, for_each_group, for_each_part, parts_or_at_once, read_within,
+    whole_tiles_or_less, within,
 };
 pub(crate) use self::plan::order_of;
 pub use self::progress::OnProgress;
@@ -149,11 +150,21 @@ impl Batches {
         sizes: BatchSizes,
         on_progress: Option<OnProgress>,
     ) -> Result<Self> {
-        let plan = within(plan, Some(Allowance { budget, batch: sizes.max }))?;
+        let mut plan = within(plan, Some(Allowance { budget, batch: sizes.max }));
+        if plan.skips_deduplication() && plan.scope.tiles.is_none() && !plan.array.context().is_local() {
+            // Whether whole tiles fit is in metadata, which may be far away.
+            plan = plan.with_deduplication()?;
+        }
         if let Some(prefetched) = &plan.array.context().prefetched {
             prefetch_sections(&plan, prefetched)?;
         }
-        let (mut parts, progress) = Parts::new(&plan, budget, sizes.max)?;
+        let (plan, mut parts, progress) = whole_tiles_or_less(&plan, |plan| {
+            let (parts, progress) = Parts::new(plan, budget, sizes.max)?;
+            if plan.skips_deduplication() && plan.scope.tiles.is_none() {
+                parts.check_tiles(plan)?;
+            }
+            Ok((plan.clone(), parts, progress))
+        })?;
         if plan.scope.tiles.is_some() && sizes.first.is_none() && plan.array.context().prefetched.is_none() {
             // Before anything is returned: another budget can still be asked for.
             parts.check_tiles(&plan)?;

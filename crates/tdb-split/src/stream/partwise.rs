@@ -59,18 +59,33 @@ pub fn for_each_part(
     Ok(())
 }
 
-/// A plan that reads dense tiles chunk by chunk if whole ones take too much, and that needs no more
-/// memory than one that looks for older versions of cells: such a query is cut inside tiles. One
-/// that was spared the search reads whole tiles, if they fit.
-pub fn within(plan: Plan, memory: Option<Allowance>) -> Result<Plan> {
-    let Some(Allowance { budget, batch }) = memory else { return Ok(plan) };
-    let plan = whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok());
+/// A plan that reads dense tiles chunk by chunk if whole ones take too much.
+pub fn within(plan: Plan, memory: Option<Allowance>) -> Plan {
+    let Some(Allowance { budget, batch }) = memory else { return plan };
+    whole_query::by_chunk(plan, budget, |plan| Parts::new(plan, budget, batch).is_ok())
+}
+
+/// Runs a query without a result that reads whole tiles if it was spared the search for older
+/// versions of cells. If its tiles do not fit the memory, `run` is called again for the query that
+/// searches, since that one is cut inside tiles; it must begin anew. If neither fits, the error
+/// names the smaller memory.
+///
+/// # Errors
+/// Those of `run`.
+pub fn whole_tiles_or_less<T>(plan: &Plan, mut run: impl FnMut(&Plan) -> Result<T>) -> Result<T> {
+    let result = run(plan);
     if !plan.skips_deduplication() || plan.scope.tiles.is_some() {
-        return Ok(plan);
+        return result;
     }
-    // The sizes of tiles are in metadata, which may be far away.
-    let fits = || Parts::new(&plan, budget, batch).and_then(|(parts, _)| parts.check_tiles(&plan));
-    if plan.array.context().is_local() && fits().is_ok() { Ok(plan) } else { plan.with_deduplication() }
+    let Err(Error::Query(QueryError::BudgetTooSmall { budget: own, min: whole })) = result else {
+        return result;
+    };
+    run(&plan.clone().with_deduplication()?).map_err(|error| match error {
+        Error::Query(QueryError::BudgetTooSmall { budget, min }) if budget == own => {
+            QueryError::BudgetTooSmall { budget, min: min.min(whole) }.into()
+        }
+        other => other,
+    })
 }
 
 /// The error of a budget that was too small: this one, or the one of a plan for some tiles whose
@@ -95,7 +110,7 @@ pub fn parts_or_at_once(
 ) -> Result<()> {
     let Err(error) = Parts::new(plan, budget, batch) else { return Ok(()) };
     let overhead = whole_query::Overhead::of(plan)?;
-    let bytes = cost_of_all(tiles, overhead.per_cell());
+    let bytes = cost_of_all(plan, tiles, overhead.per_cell());
     match (error, batch_scope::check_budget(budget, overhead.with(bytes))) {
         (Error::Query(QueryError::BudgetTooSmall { min, .. }), Err(at_once)) => Err(match at_once {
             QueryError::BudgetTooSmall { min: other, .. } if other < min => at_once.into(),
@@ -122,7 +137,7 @@ pub fn at_once(
     if let Some(max) = batch {
         room = room.limited_to(max);
     }
-    if cost_of_all(tiles, room.per_cell()) > room.bytes() {
+    if cost_of_all(plan, tiles, room.per_cell()) > room.bytes() {
         return Ok(None);
     }
     let mut part = plan.clone();
@@ -130,9 +145,11 @@ pub fn at_once(
     Ok(Some(part))
 }
 
-/// Bytes of tiles together when all of their cells are selected.
-fn cost_of_all(tiles: &[Candidate], per_cell: u64) -> u64 {
-    tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
+/// Bytes of tiles together when all of their cells are selected, and compared with each other. With
+/// a condition, they are selected twice: those that satisfy it, then their other versions.
+fn cost_of_all(plan: &Plan, tiles: &[Candidate], per_cell: u64) -> u64 {
+    let all = tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add);
+    all.saturating_mul(if plan.condition.is_some() { 2 } else { 1 })
 }
 
 /// Bytes of a tile when all of its cells are selected: besides those of the cells themselves, a
