@@ -10,7 +10,7 @@ const UNSTABLE: (&str, &str) = ("RUSTC_BOOTSTRAP", "1");
 const JSON: [&str; 4] = ["-Z", "unstable-options", "--output-format", "json"];
 
 /// Features whose items are listed although they are not on by default.
-const FEATURES: &str = "tdb-array/async";
+const FEATURES: &str = "tdb-array/async,tdb-arrow/async";
 
 /// The reason why rustdoc writes no JSON here; `None` if it does.
 pub(super) fn missing(root: &Path) -> Option<String> {
