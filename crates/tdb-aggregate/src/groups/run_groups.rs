@@ -9,7 +9,6 @@ use super::GroupQuery;
 use super::accumulators::{Accumulators, each_group};
 use super::group_ids::{GroupIds, IdCounts, NewIds};
 use super::key_values::{NO_ID, next_id};
-use super::thresholds::MAX_GROUPS_OF_THREAD;
 use crate::buffers::index_of;
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
@@ -54,7 +53,7 @@ impl RunGroups {
             thread: state.thread,
             before: state.ids.counts(),
             new_ids: NewIds { keys: Vec::new(), pairs: Vec::new() },
-            thread_ids: (state.ids.groups() > MAX_GROUPS_OF_THREAD).then(Vec::new),
+            thread_ids: (state.ids.groups() > query.thresholds.max_run_cells).then(Vec::new),
             counts: Vec::new(),
             accumulators: query.accumulators(),
         }

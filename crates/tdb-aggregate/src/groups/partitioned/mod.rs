@@ -30,7 +30,7 @@ use super::GroupQuery;
 use super::group_table::GroupTable;
 use super::key_values::KeyValues;
 use super::result::Grouped;
-use super::thresholds::{MAX_RUN_CELLS, MAX_WAITING_RUNS, PARTITIONS};
+use super::thresholds::{MAX_WAITING_RUNS, PARTITIONS};
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
 use crate::{Error, OrInternal, Result, parallel};
@@ -282,7 +282,8 @@ fn runs_at_once(query: &GroupQuery, runs: &[&[TileSelection]], threads: usize, m
     // While a field is sorted, it is there twice.
     let columns = query.keys.len() + query.wanted.len() + 1;
     let bytes_per_cell = columns.saturating_mul(size_of::<u64>());
-    let most = MAX_WAITING_RUNS.max(threads.saturating_mul(2)).saturating_mul(MAX_RUN_CELLS);
+    let waiting = MAX_WAITING_RUNS.max(threads.saturating_mul(2));
+    let most = waiting.saturating_mul(query.thresholds.max_run_cells);
     let fits = memory.map(|memory| usize::try_from(memory).unwrap_or(usize::MAX) / bytes_per_cell.max(1));
     let most = fits.map_or(most, |fits| fits.min(most));
     let ends = runs.iter().scan(0usize, |cells, run| {
