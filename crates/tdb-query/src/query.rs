@@ -269,7 +269,7 @@ impl Read {
     /// with. A part that is made of tiles ([`Self::tile_partitions`]) may use those of the other
     /// parts while these wait for it.
     pub fn threads(self, threads: usize) -> Self {
-        Self { array: self.array.snapshot().with_threads(threads).into(), ..self }
+        Self { array: Array::from_snapshot(self.array.snapshot().with_threads(threads)), ..self }
     }
 
     /// Calls a function after each batch.

@@ -84,6 +84,8 @@ pub struct FragmentPlan {
 
 impl FragmentPlan {
     /// A fragment that the query does not look at, because the opened array does not show it.
+    #[doc(hidden)]
+    #[must_use]
     pub const fn invisible(name: String, timestamps: (u64, u64), outcome: Outcome) -> Self {
         Self { name, timestamps, tiles: None, ruled_out: 0, outcome }
     }

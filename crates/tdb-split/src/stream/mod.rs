@@ -143,6 +143,7 @@ struct Checkpoint {
 impl Batches {
     /// The batches of a plan. Nothing is read before the first batch is asked for, but sections of
     /// fragments that are needed to cut the query.
+    #[doc(hidden)]
     pub fn new(
         plan: Plan,
         budget: MemoryBudget,
@@ -298,6 +299,7 @@ impl Batches {
 
     /// The next batch for an asynchronous caller. If something that it reads has not arrived yet,
     /// the returned value is ignored, and the next call returns the same batch.
+    #[doc(hidden)]
     pub fn try_next(&mut self, replay_storage: &ReplayStorage) -> Option<Result<Cells>> {
         self.checkpoint = Some(self.place());
         let next = self.next();
