@@ -157,15 +157,11 @@ impl RangeSet {
         }
     }
 
-    /// The intersection of this set and one more interval: each interval is cut, those outside are
-    /// dropped, and the order is kept.
-    ///
-    /// # Errors
-    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
-    /// intersection then.
-    pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
+    /// The intervals of the intersection of this set and one more interval: each interval is cut,
+    /// those outside are dropped, and the order is kept.
+    pub fn cut(&self, dimension: &Dimension, to: &Bounds) -> impl Iterator<Item = Bounds> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        let cut = |ends: Bounds| -> Option<Bounds> {
+        let cut = move |ends: Bounds| -> Option<Bounds> {
             let low = match (ends.low, &to.low) {
                 (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
                 (a, b) => a.or_else(|| b.clone()),
@@ -177,7 +173,16 @@ impl RangeSet {
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
             (!empty).then_some(Bounds { low, high })
         };
-        Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
+        self.iter(dimension).filter_map(cut)
+    }
+
+    /// The intersection of this set and one more interval, as of [`Self::cut`].
+    ///
+    /// # Errors
+    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
+    /// intersection then.
+    pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
+        Self::new(dimension, self.cut(dimension, to).map(Ok))
     }
 
     /// Whether an interval of the set overlaps `low..=high`; also true, because one may, if these

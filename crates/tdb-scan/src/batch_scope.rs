@@ -46,13 +46,17 @@ impl BatchScope {
     /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number
     /// of missing bytes. `free` frees memory that is not essential, [releases](Self::release) it,
     /// and returns whether there was any.
-    pub fn reserve_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
+    pub(crate) fn reserve_freeing(
+        &self,
+        bytes: u64,
+        free: impl FnMut(u64) -> bool,
+    ) -> Result<(), QueryError> {
         self.reservation.as_ref().map_or(Ok(()), |room| room.reserve_freeing(bytes, free))
     }
 
     /// Reserves memory that is not essential, unless it is more than half of what is left. Returns
     /// whether it was reserved.
-    pub fn try_reserve_optional(&self, bytes: u64) -> bool {
+    pub(crate) fn try_reserve_optional(&self, bytes: u64) -> bool {
         let Some(room) = &self.reservation else { return true };
         let counted = |used: u64| {
             let fits = bytes <= room.bytes.saturating_sub(used) / 2;
@@ -64,7 +68,7 @@ impl BatchScope {
     /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
     /// was set aside for them, then more, as [`Self::try_reserve_optional`] does. Returns whether
     /// it was reserved.
-    pub fn reserve_fetched(&self, bytes: u64) -> bool {
+    pub(crate) fn reserve_fetched(&self, bytes: u64) -> bool {
         let Some(room) = &self.reservation else { return true };
         let aside = room.aside.load(Ordering::Relaxed);
         let fits = bytes <= aside || self.try_reserve_optional(bytes.saturating_sub(aside));

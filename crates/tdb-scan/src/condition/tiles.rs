@@ -25,7 +25,7 @@ use crate::{OrInternal, Result};
 const NO_FIELD: &str = "a program has no field with this number";
 
 /// A fragment by its number. Numbers of fragments do not come from files.
-pub fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
+pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
     fragments.get(number).or_internal("the array has no fragment with this number")
 }
 
@@ -77,8 +77,8 @@ impl<'a> Sources<'a> {
     }
 
     /// Charges the statistics of fragments that it holds to a read's memory.
-    pub(crate) fn within(mut self, share: &BatchScope) -> Self {
-        self.scope = share.clone();
+    pub(crate) fn within(mut self, scope: &BatchScope) -> Self {
+        self.scope = scope.clone();
         self
     }
 

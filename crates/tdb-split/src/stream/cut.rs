@@ -173,7 +173,7 @@ mod tests {
         bounds.iter().map(|(low, high)| high - low + 1).product()
     }
 
-    pub(crate) fn within(bounds: &OrdinalBox, room: u64) -> bool {
+    fn within(bounds: &OrdinalBox, room: u64) -> bool {
         volume(bounds) <= room
     }
 
