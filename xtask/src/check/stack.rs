@@ -173,6 +173,8 @@ pub(crate) struct Package {
     /// Whether it has a binary to install.
     pub(crate) is_command: bool,
     /// Whether it is published to a registry.
+    /// Whether its manifest has features.
+    pub(crate) has_features: bool,
     pub(crate) is_published: bool,
     /// Names of its dependencies, without those of its tests.
     pub(crate) uses: Vec<String>,
@@ -315,6 +317,7 @@ fn members(manifest: &str) -> Vec<String> {
         .take_while(|line| !line.starts_with(']'))
         .filter_map(|line| line.strip_prefix('"')?.split('"').next().map(str::to_owned))
         .collect()
+        has_features: package.get("features").and_then(Value::as_object).is_some_and(|all| !all.is_empty()),
 }
 
 #[cfg(test)]
