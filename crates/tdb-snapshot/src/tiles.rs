@@ -11,12 +11,11 @@ mod truncated;
 mod var;
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use tdb_codec::{Buffer, CellValNum, Datatype};
 use tdb_filters::Decoder;
 use tdb_schema::FieldKind;
-
-use std::sync::Arc;
 
 use self::ambiguous_validity::{AmbiguousValidity, ValidityDecoders};
 pub use self::by_chunk::{Cells, Chunks};

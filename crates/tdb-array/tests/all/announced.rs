@@ -8,7 +8,6 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Strings, arrays};
 use proptest::prelude::*;
 use tdb_array::maintain::{Consolidation, Stored};
 use tdb_array::query::{Aggregate, Purpose};
@@ -16,6 +15,8 @@ use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype,
 use tdb_array::storage::testing::FarStorage;
 use tdb_array::storage::{FetchHints, LocalStorage, MemoryStorage, Request, Storage};
 use tdb_array::{Array, Layout, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field};
+
+use crate::common::{Strings, arrays};
 
 /// Nothing is merged that does not touch, so that no request has bytes that nobody needs.
 fn far<S: Storage>(storage: S) -> Arc<FarStorage<S>> {

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Strings, arrays};
 use proptest::prelude::*;
 use tdb_array::error::QueryError;
 use tdb_array::query::{Aggregate, AggregateFunction, Grouped};
@@ -20,6 +19,8 @@ use tdb_array::{
     Array, Cells, Column, Error, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field,
 };
 use tdb_fragment::{Comparison, Condition};
+
+use crate::common::{Strings, arrays};
 
 /// The bytes of a cell; `None` for null.
 type Value = Option<Vec<u8>>;

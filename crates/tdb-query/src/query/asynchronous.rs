@@ -21,8 +21,8 @@ impl Read {
     /// for long.
     ///
     /// ```
-    /// use tdb_array::storage::{Immediate, LocalStorage};
     /// use tdb_array::OpenOptions;
+    /// use tdb_array::storage::{Immediate, LocalStorage};
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
     /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;

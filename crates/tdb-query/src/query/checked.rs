@@ -75,7 +75,7 @@ impl Read {
             })?;
             slot.get_or_insert_default().append(&mut wanted);
         }
-        Ok(asked)
+        Ok(requested)
     }
 }
 

@@ -31,8 +31,8 @@ impl Read {
     /// all but the tiles take a quarter of it at most.
     ///
     /// ```
-    /// use tdb_array::query::Aggregate;
     /// use tdb_array::Array;
+    /// use tdb_array::query::Aggregate;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
     /// let array = Array::open(path)?;

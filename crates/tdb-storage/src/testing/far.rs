@@ -21,9 +21,9 @@ use crate::{
 /// ```
 /// use std::sync::Arc;
 /// use core::time::Duration;
+/// use tdb_array::OpenOptions;
 /// use tdb_array::storage::LocalStorage;
 /// use tdb_array::storage::testing::FarStorage;
-/// use tdb_array::OpenOptions;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 /// let storage = Arc::new(FarStorage::new(LocalStorage::new(path), Duration::from_millis(1)));
