@@ -50,12 +50,12 @@ impl RangeSet {
     /// An interval of the wrong type, or an inverted one.
     pub fn new(
         dimension: &Dimension,
-        asked: impl IntoIterator<Item = Result<Bounds, QueryError>>,
+        requested: impl IntoIterator<Item = Result<Bounds, QueryError>>,
     ) -> Result<Self, QueryError> {
         let mut all = false;
         if dimension.is_var() {
             let mut strings = Vec::new();
-            for ends in asked {
+            for ends in requested {
                 let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
                 all |= low.is_none() && high.is_none();
                 // An open low end is the least string, which is empty.
@@ -70,7 +70,7 @@ impl RangeSet {
         };
         let (first, last) = dimension.domain.as_ref().ok_or_else(wrong)?;
         let (mut lows, mut highs) = (Buffer::new(), Buffer::new());
-        for ends in asked {
+        for ends in requested {
             let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
             all |= low.is_none() && high.is_none();
             lows.extend_from_slice(low.as_ref().unwrap_or(first));

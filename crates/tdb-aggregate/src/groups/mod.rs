@@ -248,7 +248,7 @@ impl Grouping<'_> {
             if fresh.groups() > max_of_one_table {
                 are_many = true;
                 // Ends the work.
-                return Err(QueryError::TooManyGroups { most: max_of_one_table }.into());
+                return Err(QueryError::TooManyGroups { max: max_of_one_table }.into());
             }
             // Each thread has ids of its own.
             check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
@@ -278,7 +278,7 @@ impl Grouping<'_> {
     /// Fails if there are more groups than are allowed, or if they take more memory.
     fn check(&self, groups: usize, held: u64) -> Result<()> {
         if groups > self.query.thresholds.max_groups {
-            return Err(QueryError::TooManyGroups { most: self.query.thresholds.max_groups }.into());
+            return Err(QueryError::TooManyGroups { max: self.query.thresholds.max_groups }.into());
         }
         let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
         let min = MemoryBudget::from_bytes(held.saturating_mul(6));

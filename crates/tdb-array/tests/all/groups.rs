@@ -436,7 +436,7 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     assert!(answered >= 4, "{answered}");
 
     let refused = array.read().group_by(["near"]).max_groups(4199).aggregate([]);
-    assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { max: 4199 }))), "{refused:?}");
     assert_eq!(array.read().group_by(["near"]).max_groups(4200).aggregate([]).unwrap().len(), 4200);
 }
 

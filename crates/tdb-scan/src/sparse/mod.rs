@@ -220,7 +220,14 @@ fn collect(
             None => {
                 let spec = ColumnSpec::new(schema, field);
                 let threads = plan.array.context().threads;
-                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), cache, spare)?
+                stage(
+                    plan,
+                    selections,
+                    (field.kind, spec, plan.dictionary_codes),
+                    (cells, threads),
+                    cache,
+                    spare,
+                )?
             }
         };
         *slot = Some(match order {

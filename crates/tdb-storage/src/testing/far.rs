@@ -73,7 +73,7 @@ impl<S: Storage> FarStorage<S> {
     }
 
     /// The requests since the last call of this method, in the order they were made.
-    pub fn asked(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<Request> {
         core::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
