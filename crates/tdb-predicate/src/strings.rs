@@ -16,7 +16,7 @@ use crate::{Error, OrInternal, Result};
 pub struct StringView<'a> {
     /// The bytes of all strings, one after the other.
     pub values: &'a [u8],
-    /// The start of each string in `values`, in bytes.
+    /// The start of each string in `values`, in bytes, and the end of the last.
     pub offsets: &'a [u64],
 }
 

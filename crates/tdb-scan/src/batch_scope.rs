@@ -107,7 +107,7 @@ pub struct Reservation {
     used: AtomicU64,
     /// The part of `used` that is set aside for bytes that are fetched before they are decoded.
     aside: AtomicU64,
-    /// Cells that were admitted.
+    /// Cells for which memory was reserved.
     cells: AtomicU64,
     /// What stages have taken that are finished, where a query is repeated.
     finished: Mutex<Taken>,

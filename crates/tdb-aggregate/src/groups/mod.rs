@@ -336,7 +336,8 @@ impl Groups {
     }
 }
 
-/// Divides tiles into runs of consecutive ones, which have up to `max_cells` cells each, or one tile.
+/// Divides tiles into runs of consecutive ones, which have up to `max_cells` cells each, or one
+/// tile.
 fn runs(selections: &[TileSelection], max_cells: usize) -> Vec<&[TileSelection]> {
     let (mut runs, mut first, mut cells) = (Vec::new(), 0, 0usize);
     for (at, selection) in selections.iter().enumerate() {

@@ -32,7 +32,7 @@ pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<
 /// A program's fields in all fragments; opened as they are needed.
 pub struct Sources<'a> {
     pub(crate) context: &'a Context,
-    /// The condition.
+    /// The program: a condition, or only the fields of aggregates.
     pub program: &'a Program,
     fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<FieldSource>>>,

@@ -37,7 +37,7 @@ pub struct Matcher<'a> {
 pub struct MatchField<'a> {
     pub(crate) kind: FieldKind,
     pub(crate) spec: ColumnSpec,
-    /// The fragments that have the field.
+    /// All fragments that have the field, and those without it that are newer than one of these.
     pub sources: FieldSources<'a>,
     /// The statistics of each source; `None` for sparse fragments.
     pub statistics: Vec<Option<Statistics>>,

@@ -20,6 +20,9 @@ use crate::plan::{MAX_CACHED_BYTES, Plan};
 use crate::stats::Counters;
 use crate::{OrInternal, Result};
 
+/// The internal error of a column that was taken although it is only taken once.
+pub(super) const TAKEN: &str = "a decoded column was taken twice";
+
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type CacheKey = (usize, usize, CachedPart);
 
@@ -300,8 +303,6 @@ impl DecodeCache {
     }
 }
 
-/// A column was taken although it is only taken once.
-pub(super) const TAKEN: &str = "a decoded column was taken twice";
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! Cuts a box into boxes that follow each other in an order of cells, none more expensive than a
 //! batch may be.
 //!
-//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the
+//! An order's sort key is a list of parts ([`KeyPart`]): the index of the space tile, or the
 //! coordinate, along some dimension. All cells in one interval of the first part come before those
 //! in the next, so the box may be cut along it anywhere; if a single value of it is still too much,
 //! its cells are cut along the next part, and so on.

@@ -23,7 +23,7 @@
 //!   all its keys more than a few times requests more room instead.
 //!
 //! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
-//! about to take (`Reservation::reserve` in `tdb_cells::batch_scope`): cells as they are selected,
+//! about to take (`Reservation::reserve` in `tdb_scan::batch_scope`): cells as they are selected,
 //! values as they are decoded, keys and columns once the number of cells is known. If that exceeds
 //! its room, its part is put back and cut smaller. None of this relies on sorted tiles, because
 //! early libraries did not always sort them. No cells are carried from one batch to the next, so a
