@@ -350,7 +350,7 @@ impl Selector<'_> {
         Ok(Some(timestamps))
     }
 
-    /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
+    /// Clears `wanted` for cells that the filter, the time window or the range of keys excludes.
     fn judge(
         &self,
         source: &SearchedFragment,
@@ -366,12 +366,12 @@ impl Selector<'_> {
                 *keep &= u8::from(self.window.contains((*time, *time)));
             }
         }
-        if let Some(window) = &self.plan.scope.key_range {
+        if let Some(key_range) = &self.plan.scope.key_range {
             let has_all = |own: &Option<Decoded>| own.as_ref().is_some_and(|own| own.cells >= wanted.len());
             if decoded.len() != self.dimensions.len() || !decoded.iter().all(has_all) {
                 return Err(Error::internal(NO_COORDINATES));
             }
-            window.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
+            key_range.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
         }
         Ok(())
     }
