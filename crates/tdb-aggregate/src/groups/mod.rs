@@ -167,9 +167,9 @@ impl Taker for Grouping<'_> {
         Ok(false)
     }
 
-    fn take(&mut self, plan: &Plan, selections: &[TileSelection], keep: &DecodeCache) -> Result<()> {
-        keep.last_stage(plan, || {
-            prefetch::columns(plan, &plan.scanned, selections, keep)?;
+    fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()> {
+        cache.last_stage(plan, || {
+            prefetch::columns(plan, &plan.scanned, selections, cache)?;
             // An estimate of the work.
             let cells =
                 selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
@@ -179,7 +179,7 @@ impl Taker for Grouping<'_> {
             let mut groups =
                 core::mem::replace(&mut self.groups, Groups::OneTable(GroupTable::new(self.query)));
             let runs = runs(selections, self.query.thresholds.max_run_cells);
-            let result = self.add(&mut groups, &runs, keep, threads);
+            let result = self.add(&mut groups, &runs, cache, threads);
             self.groups = groups;
             result
         })
@@ -193,17 +193,17 @@ impl Grouping<'_> {
         &self,
         groups: &mut Groups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         match groups {
-            Groups::Partitioned(partitioned) => self.add_to_partitions(partitioned, runs, keep, threads)?,
-            Groups::OneTable(_) => match self.table_of(runs, keep, threads)? {
+            Groups::Partitioned(partitioned) => self.add_to_partitions(partitioned, runs, cache, threads)?,
+            Groups::OneTable(_) => match self.table_of(runs, cache, threads)? {
                 (fresh, []) => groups.merge_table(self.query, fresh)?,
                 (fresh, rest) => {
                     let mut partitioned = PartitionedGroups::new(self.query);
                     partitioned.add_table(fresh)?;
-                    self.add_to_partitions(&mut partitioned, rest, keep, threads)?;
+                    self.add_to_partitions(&mut partitioned, rest, cache, threads)?;
                     groups.replace_by(self.query, partitioned)?;
                 }
             },
@@ -218,7 +218,7 @@ impl Grouping<'_> {
     fn table_of<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<(GroupTable, &'r [&'r [TileSelection]])> {
         let max_of_one_table = self.query.thresholds.max_of_one_table;
@@ -234,7 +234,7 @@ impl Grouping<'_> {
         let add = |run: &[TileSelection], state: &mut ThreadState| {
             let mut groups = RunGroups::new(self.query, state);
             for selection in run {
-                groups.add(self.query, self.sources, selection, keep, state)?;
+                groups.add(self.query, self.sources, selection, cache, state)?;
                 // At most this many runs wait to be merged.
                 let waiting = groups.held().saturating_mul(parallel::HELD);
                 check(state.ids.groups(), to_u64(state.ids.held().saturating_add(waiting)))?;
@@ -266,12 +266,12 @@ impl Grouping<'_> {
         &self,
         partitioned: &mut PartitionedGroups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         let memory = self.budget.map(|budget| for_groups(budget) / 4);
         let check = |groups: usize, held: u64| self.check(groups, held);
-        let input = Input { query: self.query, sources: self.sources, keep, threads };
+        let input = Input { query: self.query, sources: self.sources, cache, threads };
         partitioned.add_runs(input, runs, memory, check)
     }
 

@@ -18,7 +18,7 @@ use crate::{OrInternal, Result};
 
 /// The state of a thread: its own group ids, which it keeps from run to run.
 pub(super) struct ThreadState {
-    worker: PooledBuffers,
+    buffers: PooledBuffers,
     thread: usize,
     pub(super) ids: GroupIds,
     /// The id in the present run of each group of the thread, where the run has its own ids.
@@ -27,7 +27,7 @@ pub(super) struct ThreadState {
 
 impl ThreadState {
     pub(super) fn new(query: &GroupQuery, thread: usize) -> Self {
-        Self { worker: PooledBuffers::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
+        Self { buffers: PooledBuffers::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
     }
 }
 
@@ -65,13 +65,13 @@ impl RunGroups {
         query: &GroupQuery,
         sources: &Sources<'_>,
         selection: &TileSelection,
-        keep: &DecodeCache,
-        ThreadState { worker, ids, run_ids, .. }: &mut ThreadState,
+        cache: &DecodeCache,
+        ThreadState { buffers, ids, run_ids, .. }: &mut ThreadState,
     ) -> Result<()> {
         if selection.count() == 0 {
             return Ok(());
         }
-        let mut columns = SelectedColumns::new(sources, selection, keep, worker)?;
+        let mut columns = SelectedColumns::new(sources, selection, cache, buffers)?;
         let (mut groups, mut key_ids) = (vec![0u32; selection.count()], Vec::new());
         let mut left_ids = 1usize;
         for (at, (key, values)) in query.keys.iter().zip(&mut ids.keys).enumerate() {

@@ -97,10 +97,10 @@ pub(super) fn decode(
     let mut slots = split_columns(&mut columns, rows)?;
     let jobs: Vec<(usize, usize)> =
         (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
-    let paint = |(field, tile): (usize, usize), worker: &mut PooledBuffers| {
+    let paint = |(field, tile): (usize, usize), buffers: &mut PooledBuffers| {
         let (own, of) = fields.get(field).zip(tiles.get(tile)).or_internal(NO_JOB)?;
-        let paint = |worker| own.paint(&plan.array, space, &of.part, worker);
-        let painted = of.wanted.then(|| paint(worker)).transpose()?;
+        let paint = |buffers| own.paint(&plan.array, space, &of.part, buffers);
+        let painted = of.wanted.then(|| paint(buffers)).transpose()?;
         Ok((field, tile, painted))
     };
     let take = |(field, tile, mut painted): (usize, usize, Option<Painted>)| {
@@ -111,8 +111,8 @@ pub(super) fn decode(
         context.counters.copied(copied);
         Ok(())
     };
-    let workers = PooledBuffers::sharing(context.threads, jobs.len());
-    parallel::run_in_order(context.threads, jobs.into_iter(), workers, paint, take)?;
+    let pool = PooledBuffers::sharing(context.threads, jobs.len());
+    parallel::run_in_order(context.threads, jobs.into_iter(), pool, paint, take)?;
     Ok(columns)
 }
 

@@ -227,17 +227,17 @@ impl DecodeCache {
     }
 
     /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The
-    /// memory of a tile that is not kept goes back to the worker.
+    /// memory of a tile that is not kept goes back to the buffers.
     pub(crate) fn put_selected(
         &self,
         (fragment, tile): (usize, usize),
         cells: Option<&[u32]>,
         (field, decoded): (FieldKind, Decoded),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let wanted = self.wants(field) && cells.is_none_or(|cells| !cells.is_empty());
         if !wanted {
-            decoded.give_back(worker);
+            decoded.give_back(buffers);
             return Ok(());
         }
         let key = (fragment, tile, CachedPart::Selected(field));
@@ -248,7 +248,7 @@ impl DecodeCache {
             None => left.take().or_internal(TAKEN)?.whole(),
         })?;
         if let Some(decoded) = left {
-            decoded.give_back(worker);
+            decoded.give_back(buffers);
         }
         Ok(())
     }
