@@ -52,8 +52,8 @@ pub(super) fn decode(
     let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
     // A budget is planned for one tile a thread, not for those that wait for their turn to be
     // copied.
-    let room = KeptBudget::of(plan);
-    if !few_regions(rows) || !room.any() {
+    let kept_budget = KeptBudget::of(plan);
+    if !few_regions(rows) || !kept_budget.any() {
         return Ok(Vec::new());
     }
     let schema = plan.array.schema();
@@ -107,7 +107,7 @@ pub(super) fn decode(
         let RegionTile { region, part, .. } = tiles.get(tile).or_internal(NO_JOB)?;
         let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
         let (own, row) = own.zip(rows.get(*region)).or_internal(NO_JOB)?;
-        let copied = own.take(&room, &row.map_of_part(part), &mut painted, true)?;
+        let copied = own.take(&kept_budget, &row.map_of_part(part), &mut painted, true)?;
         context.counters.copied(copied);
         Ok(())
     };

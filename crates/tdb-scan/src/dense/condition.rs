@@ -117,7 +117,7 @@ pub(super) fn mask(
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(partial)).collect();
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
     let threads = decode_work::threads(plan, space, regions, fields);
-    let room = KeptBudget::of(plan);
+    let kept_budget = KeptBudget::of(plan);
     let pool = PooledBuffers::sharing(context.threads, jobs.len());
     parallel::run(threads, jobs, pool, |(region, (piece, mut partial)), buffers| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
@@ -129,7 +129,7 @@ pub(super) fn mask(
             let any = wanted.contains(&1);
             for partial in &mut partial {
                 let own = painted.get_mut(partial.field).or_internal(NO_FIELD)?;
-                context.counters.copied(partial.take(&room, &map, own, any)?);
+                context.counters.copied(partial.take(&kept_budget, &map, own, any)?);
             }
             Ok(())
         })

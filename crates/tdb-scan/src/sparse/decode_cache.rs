@@ -334,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_is_needed_waits_for_a_piece_that_is_being_made_and_takes_its_memory() {
-        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         let (cache, charged) = (cache(&scope), AtomicBool::new(false));
         std::thread::scope(|scope| {
             cache
@@ -356,8 +356,8 @@ mod tests {
 
     #[test]
     fn pieces_of_the_last_tiles_make_way_first() {
-        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         let cache = cache(&scope);
         for tile in [2, 0, 1] {
             cache.put(place(tile), CACHED_COLUMN_BYTES + 30_000, || Ok(column(30_000))).unwrap();
