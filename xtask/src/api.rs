@@ -1,10 +1,11 @@
-//! `cargo xtask api [--write | --require] [CRATE…]`: the public interface of the crates that programs use.
+//! `cargo xtask api [--write | --require] [CRATE…]`: the public interface of the crates that
+//! programs use.
 //!
 //! `docs/api/CRATE.txt` lists it, one line for each public item, method, field, variant and
 //! implementation. The command compares the lists with the sources, and prints each line that was
 //! added or removed; `--write` writes them. It reads the JSON of rustdoc, which only a nightly
-//! rustdoc or one with `RUSTC_BOOTSTRAP=1` writes; where that fails, it says so and does nothing, or
-//! fails with `--require`.
+//! rustdoc or one with `RUSTC_BOOTSTRAP=1` writes; where that fails, it says so and does nothing,
+//! or fails with `--require`.
 
 mod rustdoc;
 mod surface;

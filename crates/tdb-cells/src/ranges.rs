@@ -157,8 +157,7 @@ impl RangeSet {
         }
     }
 
-    /// The intervals of the intersection of this set and one more interval: each interval is cut,
-    /// those outside are dropped, and the order is kept.
+    /// The intervals of this set, each cut to one more interval, without those outside it.
     pub fn cut(&self, dimension: &Dimension, to: &Bounds) -> impl Iterator<Item = Bounds> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
         let cut = move |ends: Bounds| -> Option<Bounds> {
@@ -179,8 +178,7 @@ impl RangeSet {
     /// The intersection of this set and one more interval, as of [`Self::cut`].
     ///
     /// # Errors
-    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
-    /// intersection then.
+    /// Ends of the interval that cannot be compared with coordinates.
     pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
         Self::new(dimension, self.cut(dimension, to).map(Ok))
     }

@@ -110,26 +110,21 @@ pub fn select_in(
     };
     let bounds = (coordinates == CoordinateUse::KeysOnly).then(|| array.bounds()).flatten();
     let key_encoder = bounds.and_then(|bounds| KeyEncoder::new(array.schema(), &bounds));
-    let count = candidates.len();
+    let pool = PooledBuffers::sharing(context.threads, candidates.len());
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
     let dimensions_read = sources.iter().flat_map(|source| &source.dimensions);
     let work = dimensions_read.map(|tiles| tiles.work(bytes)).max().unwrap_or(bytes);
     let threads = parallel::worth(context.threads, work);
-    parallel::run(
-        threads,
-        candidates,
-        PooledBuffers::sharing(context.threads, count),
-        |candidate, buffers| {
-            let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
-            let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
-            let key_encoder = key_encoder.as_ref();
-            let selector =
-                Selector { plan, context, dimensions, window, coordinates, key_encoder, filter, cache };
-            let selection = selector.run(candidate, source, buffers)?;
-            cache.reserve(selection.as_ref().map_or(0, TileSelection::held))?;
-            Ok(selection)
-        },
-    )
+    parallel::run(threads, candidates, pool, |candidate, buffers| {
+        let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
+        let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
+        let key_encoder = key_encoder.as_ref();
+        let selector =
+            Selector { plan, context, dimensions, window, coordinates, key_encoder, filter, cache };
+        let selection = selector.run(candidate, source, buffers)?;
+        cache.reserve(selection.as_ref().map_or(0, TileSelection::held))?;
+        Ok(selection)
+    })
     .map(|found| found.into_iter().flatten().filter(|selection| selection.count() > 0).collect())
 }
 
