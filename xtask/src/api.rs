@@ -1,9 +1,11 @@
-//! `cargo xtask api [--write] [CRATE…]`: the public interface of the crates that programs use.
+//! `cargo xtask api [--write | --require] [CRATE…]`: the public interface of the crates that
+//! programs use.
 //!
 //! `docs/api/CRATE.txt` lists it, one line for each public item, method, field, variant and
 //! implementation. The command compares the lists with the sources, and prints each line that was
 //! added or removed; `--write` writes them. It reads the JSON of rustdoc, which only a nightly
-//! rustdoc or one with `RUSTC_BOOTSTRAP=1` writes; where that fails, it says so and does nothing.
+//! rustdoc or one with `RUSTC_BOOTSTRAP=1` writes; where that fails, it says so and does nothing,
+//! or fails with `--require`.
 
 mod rustdoc;
 mod surface;
@@ -16,7 +18,7 @@ use crate::check::Workspace;
 use crate::peer;
 use surface::Crates;
 
-const USAGE: &str = "usage: cargo xtask api [--write] [CRATE…]";
+const USAGE: &str = "usage: cargo xtask api [--write | --require] [CRATE…]";
 
 const FOLDER: &str = "docs/api";
 
@@ -39,17 +41,20 @@ const CRATES: [&str; 10] = [
 struct Options {
     /// Write the lists instead of comparing them.
     write: bool,
+    /// Fail if there is no rustdoc that writes JSON.
+    require: bool,
     /// The crates to look at.
     crates: Vec<&'static str>,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let mut options = Self { write: false, crates: Vec::new() };
+        let mut options = Self { write: false, require: false, crates: Vec::new() };
         for arg in args {
             match CRATES.iter().find(|name| *name == arg) {
                 Some(name) => options.crates.push(name),
                 None if arg == "--write" => options.write = true,
+                None if arg == "--require" => options.require = true,
                 None => {
                     return Err(format!("unknown argument {arg}\n{USAGE}\ncrates: {}", CRATES.join(", ")));
                 }
@@ -67,6 +72,9 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
     let root = peer::repository_root()?;
     if let Some(reason) = rustdoc::missing(&root) {
+        if options.require {
+            return Err(reason);
+        }
         println!("skipped: {reason}");
         return Ok(());
     }
@@ -131,8 +139,9 @@ mod tests {
     fn crates_are_chosen_by_name_and_all_are_looked_at_by_default() {
         let parse =
             |words: &[&str]| Options::parse(&words.iter().map(|word| (*word).into()).collect::<Vec<_>>());
-        let one = Options { write: true, crates: vec!["tdb-array"] };
+        let one = Options { write: true, require: false, crates: vec!["tdb-array"] };
         assert_eq!(parse(&["--write", "tdb-array"]), Ok(one));
+        assert!(parse(&["--require"]).is_ok_and(|options| options.require && !options.write));
         assert_eq!(parse(&[]).map(|options| options.crates), Ok(CRATES.to_vec()));
         assert!(parse(&["tdb-arrays"]).is_err_and(|error| error.contains("unknown argument tdb-arrays")));
     }

@@ -56,6 +56,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut violations = Vec::new();
     let workspace = Workspace::load(&root)?;
     violations.extend(workspace.wrong_dependencies());
+    violations.extend(workspace.unused_permissions());
     let mut files = 0usize;
     let mut outside = BTreeSet::new();
     let mut larger = sizes::Found::new();

@@ -31,8 +31,9 @@ fn readme(package: &Package, source: &str) -> String {
     } else {
         format!("```toml\n[dependencies]\n{name} = \"{minor}\"\n```")
     };
+    let items = if package.has_features { "The features, and all items," } else { "All items" };
     let origin = crate::markdown::wrap(&format!(
-        "Rust {rust_version} or newer. The features, and all items, are described on \
+        "Rust {rust_version} or newer. {items} are described on \
          [docs.rs](https://docs.rs/{name}). This crate is a part of \
          [tdb](https://github.com/tdb-rs/tdb), the TileDB array format in pure Rust."
     ));

@@ -133,7 +133,7 @@ fn scan(
             read_set(&space, &matcher, condition.as_ref(), OpenFields { wanted, open }, &parts, context)?;
         plan.fetch_if_it_fits(prefetched, &read_set)?;
     }
-    let of_part = |(index, part): (Vec<u64>, Region), worker: &mut PooledBuffers| {
+    let of_part = |(index, part): (Vec<u64>, Region), buffers: &mut PooledBuffers| {
         let mut mask = vec![0u8; part.cells()];
         written.paint(&part, &mut mask)?;
         of_part(
@@ -143,11 +143,11 @@ fn scan(
             OpenFields { wanted, open },
             (&index, &part),
             mask,
-            worker,
+            buffers,
         )
     };
-    let workers = PooledBuffers::sharing(context.threads, parts.len());
-    parallel::run(context.threads, parts, workers, of_part)?.into_iter().try_for_each(add)
+    let pool = PooledBuffers::sharing(context.threads, parts.len());
+    parallel::run(context.threads, parts, pool, of_part)?.into_iter().try_for_each(add)
 }
 
 /// The byte ranges that looking at the parts reads, as far as statistics are not enough.
@@ -160,14 +160,14 @@ fn read_set(
     context: &Context,
 ) -> Result<ReadSet> {
     let mut read_set = ReadSet::default();
-    let mut worker = PooledBuffers::default();
+    let mut buffers = PooledBuffers::default();
     for (index, part) in parts {
         let mut add = |own: &MatchField<'_>| {
             own.sources.need(context, (part, None), (index, &part.bounds), &mut read_set)
         };
         let mut verdict = Verdict::All;
         if let Some(condition) = condition {
-            let columns = condition.columns(index, part, &mut worker);
+            let columns = condition.columns(index, part, &mut buffers);
             let facts = |field: usize| columns.facts(field);
             verdict = condition.program.verdict(0, &facts);
             for field in condition.program.undecided(0, &facts) {
@@ -263,14 +263,14 @@ fn of_part(
     OpenFields { wanted, open }: OpenFields<'_>,
     (index, part): (&[u64], &Region),
     mut mask: Vec<u8>,
-    worker: &mut PooledBuffers,
+    buffers: &mut PooledBuffers,
 ) -> Result<Tallies> {
     let mut found = Tallies::nothing(wanted);
     if !mask.contains(&1) {
         return Ok(found);
     }
     let looked_at = match condition {
-        Some(condition) => Some((condition, condition.apply(index, part, &mut mask, worker)?)),
+        Some(condition) => Some((condition, condition.apply(index, part, &mut mask, buffers)?)),
         None => None,
     };
     let cells = mask.iter().filter(|wanted| **wanted != 0).count();
@@ -280,7 +280,7 @@ fn of_part(
     }
     let chosen = || (0u32..).zip(&mask).filter(|(_, wanted)| **wanted != 0).map(|(cell, _)| cell).collect();
     let chosen: Option<Vec<u32>> = (cells < part.cells()).then(chosen);
-    let mut columns = matcher.columns(index, part, worker);
+    let mut columns = matcher.columns(index, part, buffers);
     if let Some((condition, painted)) = looked_at {
         columns.take_over(condition, painted)?;
     }

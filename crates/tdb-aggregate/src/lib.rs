@@ -1,17 +1,19 @@
 //! Aggregates over the cells of a query of a TileDB array: one value for all cells, or one for each
 //! group ([`groups`]).
 //!
-//! The contribution of a tile is its `Tally` (`tally`). The statistics of a fragment or a tile
-//! are used if they are exact (`crate::statistics`) and all its cells count: it lies in the ranges,
-//! no delete concerns it, statistics show that the condition holds for all of it, and no tile of
-//! another fragment shares its rectangle. Otherwise the tile's columns are decoded, one tile at a
-//! time for each thread (`sparse`, `dense`). Tallies are added up in the order of the tiles, so
-//! that sums of reals do not depend on the number of threads.
+//! The contribution of a tile is its `Tally` (`tally`). The statistics of a fragment or a tile are
+//! used if they are exact (`tdb_snapshot::statistics`) and all its cells count: it lies in the
+//! ranges, no delete concerns it, statistics show that the condition holds for all of it, and no
+//! tile of another fragment shares its rectangle. Otherwise the tile's columns are decoded, one
+//! tile at a time for each thread (`sparse`, `dense`). Tallies are added up in the order of the
+//! tiles, so that sums of reals do not depend on the number of threads.
 //!
 //! An aggregate has no result whose memory must be limited. Without a memory budget, it holds one
 //! tile per thread, and notes on the others. With a budget, tiles of which all cells count are
 //! processed in groups, and contested tiles, whose newest cells must be found, in the parts of a
 //! stream.
+//!
+//! Most tests of what this crate does are in `tdb-query` (`src/tests`), which asks as callers do.
 //!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
 //! for them. Everything else here may change with any minor version.

@@ -73,9 +73,8 @@
 //! features = ["gzip", "zstd-rust", "lz4", "bzip2", "checksum", "encryption", "webp", "large-pages"]
 //! ```
 //!
-//! This crate has no code of its own: it re-exports what programs need of `tdb-cells`,
-//! `tdb-storage`, `tdb-snapshot`, `tdb-query`, `tdb-write` and `tdb-maintain`, and its tests check
-//! that all of them do what this page says. It must not contain anything else.
+//! This crate has no code of its own: it re-exports what programs need of the crates below it, and
+//! its tests check that all of them do what this page says. It must not contain anything else.
 #![forbid(unsafe_code)]
 
 pub mod cache;

@@ -18,7 +18,7 @@
 //!     .attribute(Attribute::string("remark").with_nulls())
 //!     .build()?;
 //! assert_eq!(schema.domain.dimensions.len(), 2);
-//! # Ok::<(), tdb_array::schema::SchemaProblem>(())
+//! # Ok::<(), tdb_array::error::SchemaProblem>(())
 //! ```
 //!
 //! | To describe | Use |
@@ -48,7 +48,7 @@ pub use tdb_filters::{ByteWidth, Filter, Pipeline, PixelFormat, ScaleFloat, WebP
 #[doc(inline)]
 pub use tdb_schema::{
     ArrayMetadata, ArraySchema, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration,
-    EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder, SchemaProblem,
+    EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder,
 };
 #[doc(inline)]
 pub use tdb_write::enumeration_file_name;

@@ -1,7 +1,7 @@
 //! The crate's error: which column, which row, and what to do.
 
 use arrow_schema::ArrowError;
-use tdb_array::schema::SchemaProblem;
+use tdb_array::error::SchemaProblem;
 use thiserror::Error as ThisError;
 
 /// Result of a conversion.

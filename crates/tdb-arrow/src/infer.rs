@@ -7,6 +7,7 @@ use arrow_array::cast::AsArray;
 use arrow_schema::{DataType, Field, Schema};
 use tdb_array::schema::{
     ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Enumeration, EnumerationName,
+    SchemaBuilder, enumeration_file_name,
 };
 
 use crate::cells::{FieldCells, Target};
@@ -126,7 +127,7 @@ pub fn schema_of(arrow: &Schema, options: &SchemaOptions) -> Result<ArraySchema>
         attribute.enumeration = None;
         attribute
     });
-    let mut schema = plain.fold(builder, tdb_array::schema::SchemaBuilder::attribute).build()?;
+    let mut schema = plain.fold(builder, SchemaBuilder::attribute).build()?;
     schema.attributes = attributes;
     with_enumerations(schema)
 }
@@ -190,7 +191,7 @@ fn holds(attribute: &Attribute, field: &Field) -> bool {
 fn with_enumerations(mut schema: ArraySchema) -> Result<ArraySchema> {
     for name in schema.attributes.iter().filter_map(|attribute| attribute.enumeration.clone()) {
         if schema.enumerations.iter().all(|known| known.name != name) {
-            let file_name = tdb_array::schema::enumeration_file_name().map_err(tdb_array::Error::from)?;
+            let file_name = enumeration_file_name().map_err(tdb_array::Error::from)?;
             schema.enumerations.push(EnumerationName { name, file_name });
         }
     }

@@ -30,9 +30,9 @@
 //! use std::sync::Arc;
 //!
 //! use arrow_array::{Float64Array, RecordBatch, StringArray};
+//! use tdb_array::WriteOptions;
 //! use tdb_array::schema::Dimension;
 //! use tdb_array::storage::MemoryStorage;
-//! use tdb_array::WriteOptions;
 //! use tdb_arrow::{Mapping, Options, SchemaOptions, schema_of};
 //!
 //! let stations = Arc::new(StringArray::from(vec!["Oslo", "Bergen"]));

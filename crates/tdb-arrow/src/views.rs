@@ -5,10 +5,11 @@
 //! and Arrow is given strings that Rust knows to be text. Strings of more than 12 bytes stay where
 //! they are; the others are in their views.
 
+use std::sync::Arc;
+
 use arrow_array::ArrayRef;
 use arrow_array::builder::StringViewBuilder;
 use arrow_buffer::{Buffer, NullBuffer};
-use std::sync::Arc;
 
 /// Arrow keeps longer strings outside of their views.
 const LONGEST_INSIDE: usize = 12;

@@ -1,11 +1,12 @@
 //! Tables and scans as bytes, in protocol buffers. The arrays in them are `QueryDescription`s:
 //! locations, times, files, ranges, fields and conditions, and neither keys nor credentials.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::Schema;
 use datafusion::common::plan_err;
 use datafusion_proto::protobuf;
 use prost::Message;
-use std::sync::Arc;
 use tdb_array::query::QueryDescription;
 use tdb_arrow::Options;
 use tdb_datafusion::datafusion;

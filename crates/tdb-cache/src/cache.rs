@@ -22,9 +22,9 @@ use crate::segment::{Segment, Wanted};
 /// stored, so those of encrypted arrays stay encrypted.
 ///
 /// ```no_run
+/// use tdb_array::OpenOptions;
 /// use tdb_array::cache::{Cache, Origin};
 /// use tdb_array::storage::LocalStorage;
-/// use tdb_array::OpenOptions;
 ///
 /// let cache = Cache::folder("/var/cache/tdb", 1 << 30).with_memory(64 << 20);
 /// let storage = cache.over(LocalStorage::new("/mnt/slow/array"), Origin::of(["/mnt/slow", "array"]));

@@ -6,10 +6,10 @@
 //! storage in one call.
 //!
 //! ```
+//! use tdb_array::OpenOptions;
 //! use tdb_array::cache::{Cache, Origin};
 //! use tdb_array::storage::LocalStorage;
 //! use tdb_array::storage::testing::FarStorage;
-//! use tdb_array::OpenOptions;
 //! # use core::time::Duration;
 //! # use std::sync::Arc;
 //!

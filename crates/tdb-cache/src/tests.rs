@@ -168,7 +168,7 @@ fn what_the_cache_does_not_have_is_asked_for_in_one_call_and_in_order() {
     let (far, cache, storage) = far();
     let known = [Request::range("a", 100..200), Request::Tail("f/b".into(), 20)];
     storage.fetch(&known);
-    far.asked();
+    far.requests();
     let mixed = [
         Request::range("a", 300..310),
         Request::range("a", 110..200),
@@ -181,7 +181,7 @@ fn what_the_cache_does_not_have_is_asked_for_in_one_call_and_in_order() {
     ];
     assert_eq!(said(storage.fetch(&mixed)), said(files().fetch(&mixed)));
     let misses = [0, 2, 4, 6, 7].map(|at: usize| mixed[at].clone());
-    assert_eq!((far.rounds(), far.asked()), (2, misses.to_vec()));
+    assert_eq!((far.rounds(), far.requests()), (2, misses.to_vec()));
     let stats = cache.stats();
     assert_eq!((stats.hits, stats.hit_bytes, stats.misses), (3, 90 + 10 + 3, 2 + 3));
     storage.fetch(&known);

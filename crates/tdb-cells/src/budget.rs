@@ -55,17 +55,23 @@ impl MemoryBudget {
     }
 
     /// Its bytes, down to whole kibibytes.
+    #[doc(hidden)]
+    #[must_use]
     pub const fn whole_kibibytes(self) -> u64 {
         self.0 & !((1 << 10) - 1)
     }
 
     /// The next larger amount in whole kibibytes.
+    #[doc(hidden)]
+    #[must_use]
     pub fn in_kibibytes(bytes: u64) -> Self {
         Self(bytes.checked_next_multiple_of(1 << 10).unwrap_or(u64::MAX))
     }
 
     /// The next larger amount that is easy to read: at most a sixteenth more, and a whole number of
     /// kibibytes or of a larger unit.
+    #[doc(hidden)]
+    #[must_use]
     pub fn rounded_up(bytes: u64) -> Self {
         let step = 1u64 << (bytes / 16).max(1 << 10).ilog2();
         Self(bytes.checked_next_multiple_of(step).unwrap_or(u64::MAX))

@@ -116,6 +116,7 @@ pub fn lengths_to_offsets(lengths: &mut [u64]) -> Result<usize> {
 }
 
 /// A 32-bit cell number as an index: no cell has it if it does not fit.
+#[inline]
 pub fn index_of(index: u32) -> usize {
     usize::try_from(index).unwrap_or(usize::MAX)
 }

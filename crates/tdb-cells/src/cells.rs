@@ -104,7 +104,7 @@ impl Column {
         let wrong = || QueryError::ValueType {
             field: self.name.clone(),
             datatype: self.datatype.name(),
-            asked: core::any::type_name::<T>(),
+            requested: core::any::type_name::<T>(),
         };
         if T::PHYSICAL != self.datatype.physical() {
             return Err(wrong().into());

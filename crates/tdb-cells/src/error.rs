@@ -176,14 +176,14 @@ pub enum QueryError {
     OverBudget { budget: MemoryBudget, needed: MemoryBudget },
     #[error("a memory budget of {budget} is too small for this query, which needs at least {min}")]
     BudgetTooSmall { budget: MemoryBudget, min: MemoryBudget },
-    #[error("the cells make more than {most} groups, which is the most that was allowed")]
-    TooManyGroups { most: usize },
-    #[error("field \"{field}\" holds {datatype} values, not {asked}")]
-    ValueType { field: String, datatype: &'static str, asked: &'static str },
+    #[error("the cells make more than {max} groups, which is the most that was allowed")]
+    TooManyGroups { max: usize },
+    #[error("field \"{field}\" holds {datatype} values, not {requested}")]
+    ValueType { field: String, datatype: &'static str, requested: &'static str },
     #[error(
         "a part that is made of tiles cannot be described for another process, and takes no further ranges: give the query its ranges before it is cut, or cut it with `partitions`"
     )]
-    MadeOfTiles,
+    TilePartition,
     #[error("the result has no field \"{0}\"")]
     NotInResult(String),
     #[error("no clock is available for the present time: give the time to open the array at")]

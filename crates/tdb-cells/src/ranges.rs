@@ -50,12 +50,12 @@ impl RangeSet {
     /// An interval of the wrong type, or an inverted one.
     pub fn new(
         dimension: &Dimension,
-        asked: impl IntoIterator<Item = Result<Bounds, QueryError>>,
+        requested: impl IntoIterator<Item = Result<Bounds, QueryError>>,
     ) -> Result<Self, QueryError> {
         let mut all = false;
         if dimension.is_var() {
             let mut strings = Vec::new();
-            for ends in asked {
+            for ends in requested {
                 let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
                 all |= low.is_none() && high.is_none();
                 // An open low end is the least string, which is empty.
@@ -70,7 +70,7 @@ impl RangeSet {
         };
         let (first, last) = dimension.domain.as_ref().ok_or_else(wrong)?;
         let (mut lows, mut highs) = (Buffer::new(), Buffer::new());
-        for ends in asked {
+        for ends in requested {
             let Some(Bounds { low, high }) = check_ends(dimension, ends?)? else { continue };
             all |= low.is_none() && high.is_none();
             lows.extend_from_slice(low.as_ref().unwrap_or(first));
@@ -157,15 +157,10 @@ impl RangeSet {
         }
     }
 
-    /// The intersection of this set and one more interval: each interval is cut, those outside are
-    /// dropped, and the order is kept.
-    ///
-    /// # Errors
-    /// Ends of the interval that cannot be compared with coordinates: nothing is known of the
-    /// intersection then.
-    pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
+    /// The intervals of this set, each cut to one more interval, without those outside it.
+    pub fn cut(&self, dimension: &Dimension, to: &Bounds) -> impl Iterator<Item = Bounds> {
         let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-        let cut = |ends: Bounds| -> Option<Bounds> {
+        let cut = move |ends: Bounds| -> Option<Bounds> {
             let low = match (ends.low, &to.low) {
                 (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
                 (a, b) => a.or_else(|| b.clone()),
@@ -177,7 +172,15 @@ impl RangeSet {
             let empty = low.as_ref().zip(high.as_ref()).is_some_and(|(low, high)| compare(low, high).is_gt());
             (!empty).then_some(Bounds { low, high })
         };
-        Self::new(dimension, self.iter(dimension).filter_map(cut).map(Ok))
+        self.iter(dimension).filter_map(cut)
+    }
+
+    /// The intersection of this set and one more interval, as of [`Self::cut`].
+    ///
+    /// # Errors
+    /// Ends of the interval that cannot be compared with coordinates.
+    pub fn narrowed(&self, dimension: &Dimension, to: &Bounds) -> Result<Self, QueryError> {
+        Self::new(dimension, self.cut(dimension, to).map(Ok))
     }
 
     /// Whether an interval of the set overlaps `low..=high`; also true, because one may, if these

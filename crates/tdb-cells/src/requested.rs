@@ -23,7 +23,7 @@ impl RangeRequest {
     /// Converts the range to the dimension's bytes, if that is possible.
     pub fn resolve(&self, dimension: &Dimension) -> Result<Bounds, QueryError> {
         match self {
-            Self::Values(asked) => asked.resolve(dimension),
+            Self::Values(requested) => requested.resolve(dimension),
             Self::Point(value) => resolve_point(dimension, value),
             Self::Bytes(ends) => Ok(ends.clone()),
         }

@@ -37,7 +37,7 @@ use crate::output::Out;
 use crate::place::Stores;
 use crate::progress::{Meter, Unit};
 use crate::screen::Screen;
-use crate::thresholds::{FIRST_BATCH_MEMORY, MAX_GRID_CELLS};
+use crate::thresholds::{INITIAL_BATCH_MEMORY, MAX_GRID_CELLS};
 use crate::{condition, explain, notes, ranges};
 
 pub(crate) use self::args::ReadArgs;
@@ -140,7 +140,7 @@ impl<'a> Query<'a> {
             read = read.memory(memory);
         }
         if args.limit.is_some() {
-            read = read.initial_batch_memory(FIRST_BATCH_MEMORY);
+            read = read.initial_batch_memory(INITIAL_BATCH_MEMORY);
         }
         // Raw buffers have all cells of a box.
         read = read.selection(args.format != Format::Raw);

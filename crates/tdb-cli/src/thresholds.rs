@@ -16,7 +16,7 @@ pub(crate) const MIN_SAMPLE_CELLS: usize = 256;
 pub(crate) const SMALL_ZSTD_LEVEL: i32 = 9;
 /// Memory of the first batch if only the first cells are shown. Batches grow until there are enough
 /// cells.
-pub(crate) const FIRST_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
+pub(crate) const INITIAL_BATCH_MEMORY: MemoryBudget = MemoryBudget::from_bytes(256 << 10);
 /// Cells of a result that is tried as a grid on a terminal.
 pub(crate) const MAX_GRID_CELLS: usize = 10_000;
 /// Columns of a grid. With more, one row for each cell is easier to read.

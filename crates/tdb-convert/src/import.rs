@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{Field, Schema};
-use tdb_array::schema::{ArrayType, Dimension};
+use tdb_array::schema::{ArrayType, Dimension, Range};
 use tdb_array::write::{FragmentWriter, SparseStream};
 use tdb_array::{ArrayWriter, Layout};
 use tdb_arrow::Mapping;
@@ -194,7 +194,7 @@ impl<'a> Walk<'a> {
         if dimensions.len() != subarray.ranges.len() {
             return None;
         }
-        let side = |(dimension, range): (&'a Dimension, &tdb_array::schema::Range)| {
+        let side = |(dimension, range): (&'a Dimension, &Range)| {
             let (low, high) = (dimension.ordinal(&range.low)?, dimension.ordinal(&range.high)?);
             let len = high.checked_sub(low)?.checked_add(1)?;
             Some(Side { dimension, low, len, step: 1 })

@@ -3,8 +3,8 @@
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 use tdb_array::schema::{
-    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, Filter, FormatVersion, Pipeline, Range,
-    SchemaBuilder,
+    ArraySchema, Attribute, CellValNum, CurrentDomain, Datatype, Dimension, Enumeration, Filter,
+    FormatVersion, Pipeline, Range, SchemaBuilder,
 };
 use tdb_array::{Layout, WriteOptions};
 use tdb_arrow::{Mapping, Options, SchemaOptions, enumerations_of, schema_of};
@@ -45,8 +45,7 @@ impl NewArray {
     /// # Errors
     /// No such metadata ([`tdb_arrow::Error::NoDimensions`]), or columns that do not fit it.
     pub fn stored(arrow: &Schema) -> Result<Self> {
-        let schema = schema_of(arrow, &SchemaOptions::stored())?;
-        let mut schema = schema;
+        let mut schema = schema_of(arrow, &SchemaOptions::stored())?;
         schema.version = FormatVersion::CURRENT;
         let old = schema.attributes.iter_mut().filter(|attribute| attribute.name == OLD_ANONYMOUS);
         old.for_each(|attribute| attribute.name.clear());
@@ -175,9 +174,8 @@ pub fn dimensions<S: AsRef<str>>(arrow: &Schema, names: &[S]) -> Result<Vec<Dime
         if is_text(column.datatype, column.cell_val_num) {
             return Ok(Dimension::string(name));
         }
-        let one = column.cell_val_num == tdb_array::schema::CellValNum::ONE;
-        let domain =
-            wide(column.datatype).filter(|_| one && column.datatype != tdb_array::schema::Datatype::Bool);
+        let one = column.cell_val_num == CellValNum::ONE;
+        let domain = wide(column.datatype).filter(|_| one && column.datatype != Datatype::Bool);
         let domain = domain.ok_or_else(|| tdb_arrow::Error::Refused {
             column: name.to_owned(),
             arrow: arrow.field_with_name(name).map(|field| field.data_type().to_string()).unwrap_or_default(),

@@ -2,7 +2,7 @@
 //! its domain, or an array grows.
 
 use arrow_array::RecordBatch;
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, Range};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Domain, Range};
 use tdb_arrow::{ArrowCells, Mapping, Options};
 
 use crate::error::{Error, FileProblem, Result};
@@ -107,8 +107,8 @@ impl Coordinates {
             Attribute::new(&dimension.name, dimension.datatype, dimension.cell_val_num)
         };
         // The columns of a schema without its dimensions: only the types of attributes matter.
-        let domain = tdb_array::schema::Domain::new(vec![Dimension::new("", 0u64..=0)]);
-        let schema = ArraySchema::new(tdb_array::schema::ArrayType::Dense, domain);
+        let domain = Domain::new(vec![Dimension::new("", 0u64..=0)]);
+        let schema = ArraySchema::new(ArrayType::Dense, domain);
         let schema = dimensions.iter().map(of).fold(schema, ArraySchema::with_attribute);
         Ok(Self { mapping: Mapping::new(&schema, [], Options::new())? })
     }

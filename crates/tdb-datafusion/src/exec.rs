@@ -21,7 +21,6 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, EmptyRecordBatchStream, ExecutionPlan, PlanProperties,
     SortOrderPushdownResult,
 };
-
 use futures_util::{TryStreamExt, stream};
 
 use crate::Result;

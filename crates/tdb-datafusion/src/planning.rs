@@ -21,39 +21,6 @@ use crate::state::TableState;
 use crate::statistics;
 use crate::thresholds::{CELL_OVERHEAD, MIN_TILES_IN_MEMORY};
 
-/// The coordinates of each dimension that a read covers, where they are limited. `None` if the read
-/// covers no cell.
-fn coordinates(state: &TableState, pushed: &PushedFilters) -> Result<Option<Vec<Option<Coordinates>>>> {
-    let dimensions = &state.array.schema().domain.dimensions;
-    let bounds = state.array.bounds();
-    if pushed.nothing || (state.table.dense && bounds.is_none()) {
-        return Ok(None);
-    }
-    let is_of_dimensions = |count: usize| count == dimensions.len();
-    if !is_of_dimensions(pushed.coordinates.len())
-        || bounds.as_ref().is_some_and(|bounds| !is_of_dimensions(bounds.len()))
-    {
-        return Err(internal("there are not as many sets of coordinates as dimensions"));
-    }
-    let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
-        // The rows of a dense array are the cells of its non-empty domain; those of a sparse array
-        // are at their own coordinates.
-        let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
-        let own = match (of_bounds(dimension, own)?, of_current_domain(state.array.schema(), index)) {
-            (Some(own), Some(current)) => Some(own.and(&current)?),
-            (own, current) => own.or(current),
-        };
-        Ok(match (own, pushed) {
-            // Ranges are cut to where there may be cells.
-            (Some(own), Some(pushed)) => Some(own.and(pushed)?),
-            (Some(own), None) if state.table.dense => Some(own),
-            (_, pushed) => pushed.clone(),
-        })
-    });
-    let found = found.collect::<Result<Vec<_>>>()?;
-    Ok((!found.iter().flatten().any(Coordinates::is_empty)).then_some(found))
-}
-
 /// Makes the plan. Reads metadata.
 pub(crate) fn plan(state: &Arc<TableState>, request: ScanRequest) -> Result<TdbExec> {
     let (array, table) = (&state.array, &state.table);
@@ -118,6 +85,39 @@ pub(crate) fn plan(state: &Arc<TableState>, request: ScanRequest) -> Result<TdbE
     }
     let ordering = state.table.dense.then(|| ordering(state, &request.columns, &scan)).flatten();
     Ok(TdbExec::new(scan, request.limit, ordering))
+}
+
+/// The coordinates of each dimension that a read covers, where they are limited. `None` if the read
+/// covers no cell.
+fn coordinates(state: &TableState, pushed: &PushedFilters) -> Result<Option<Vec<Option<Coordinates>>>> {
+    let dimensions = &state.array.schema().domain.dimensions;
+    let bounds = state.array.bounds();
+    if pushed.nothing || (state.table.dense && bounds.is_none()) {
+        return Ok(None);
+    }
+    let is_of_dimensions = |count: usize| count == dimensions.len();
+    if !is_of_dimensions(pushed.coordinates.len())
+        || bounds.as_ref().is_some_and(|bounds| !is_of_dimensions(bounds.len()))
+    {
+        return Err(internal("there are not as many sets of coordinates as dimensions"));
+    }
+    let found = dimensions.iter().zip(&pushed.coordinates).enumerate().map(|(index, (dimension, pushed))| {
+        // The rows of a dense array are the cells of its non-empty domain; those of a sparse array
+        // are at their own coordinates.
+        let own = bounds.as_ref().filter(|_| state.table.dense).and_then(|bounds| bounds.get(index));
+        let own = match (of_bounds(dimension, own)?, of_current_domain(state.array.schema(), index)) {
+            (Some(own), Some(current)) => Some(own.and(&current)?),
+            (own, current) => own.or(current),
+        };
+        Ok(match (own, pushed) {
+            // Ranges are cut to where there may be cells.
+            (Some(own), Some(pushed)) => Some(own.and(pushed)?),
+            (Some(own), None) if state.table.dense => Some(own),
+            (_, pushed) => pushed.clone(),
+        })
+    });
+    let found = found.collect::<Result<Vec<_>>>()?;
+    Ok((!found.iter().flatten().any(Coordinates::is_empty)).then_some(found))
 }
 
 /// Whether memory may be too little for whole tiles in each partition. Boxes are cut inside tiles.

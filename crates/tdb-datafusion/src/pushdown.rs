@@ -3,11 +3,10 @@
 
 use core::slice;
 
+use datafusion::logical_expr::Expr;
 use tdb_array::field;
 use tdb_array::query::QueryCondition;
 use tdb_array::schema::{ArraySchema, Dimension};
-
-use datafusion::logical_expr::Expr;
 
 use crate::Result;
 use crate::columns::{Comparable, TableColumns};

@@ -108,11 +108,11 @@ impl<'a> Deletes<'a> {
             return Ok(None);
         }
         let mut stored: Vec<Option<Vec<u64>>> = Vec::with_capacity(batch.slots.len());
-        let mut worker = PooledBuffers::default();
+        let mut buffers = PooledBuffers::default();
         for slot in &batch.slots {
             let known = self.sources.get(slot.source).or_internal("a source without its deletes")?;
             stored.push(match &known.times {
-                Some(tiles) => Some(decode_words(context, tiles, slot.tile, slot.cells, &mut worker)?),
+                Some(tiles) => Some(decode_words(context, tiles, slot.tile, slot.cells, &mut buffers)?),
                 None => None,
             });
         }

@@ -180,7 +180,7 @@ fn append(
     fragment: &mut FragmentWriter<'_>,
 ) -> Result<()> {
     let domain = ranges(schema, slab)?;
-    let array = Array::from(array.clone());
+    let array = Array::from_snapshot(array.clone());
     let mut read = array.read().fields(schema.attributes.iter().map(|attribute| attribute.name.clone()));
     for (range, dimension) in domain.iter().zip(&schema.domain.dimensions) {
         read = read.range_bytes(&dimension.name, Some(range.low.clone()), Some(range.high.clone()));

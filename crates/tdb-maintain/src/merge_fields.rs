@@ -70,7 +70,7 @@ impl MergedField {
             context.threads,
             batch.slots.iter().collect(),
             PooledBuffers::default,
-            |slot: &crate::merge::TileSlot, worker| {
+            |slot: &crate::merge::TileSlot, buffers| {
                 let tiles =
                     self.tiles.get(slot.source).or_internal("a field without an entry of a source")?;
                 let Some(tiles) = tiles else { return Ok(None) };
@@ -79,18 +79,18 @@ impl MergedField {
                     Some(size) => {
                         decoded.values = zeroed(context.tile_len(slot.cells, size)?)?;
                         let out = decoded.values.as_mut_slice();
-                        tiles.decode_fixed(context, slot.tile, out, |_| true, worker)?;
+                        tiles.decode_fixed(context, slot.tile, out, |_| true, buffers)?;
                     }
                     None => {
                         let mut var = VarTile::default();
-                        tiles.decode_var(context, slot.tile, slot.cells, &mut var, worker)?;
+                        tiles.decode_var(context, slot.tile, slot.cells, &mut var, buffers)?;
                         decoded.values = var.values;
                         decoded.offsets = var.offsets;
                     }
                 }
                 if self.spec.nullable && tiles.is_nullable() {
                     let mut validity = vec![0; slot.cells];
-                    tiles.decode_validity(context, slot.tile, &mut validity, |_| true, worker)?;
+                    tiles.decode_validity(context, slot.tile, &mut validity, |_| true, buffers)?;
                     decoded.validity = Some(validity);
                 }
                 Ok(Some(decoded))

@@ -3,10 +3,9 @@
 use core::fmt::Debug;
 
 use tdb_codec::{Layout, to_usize};
-use tdb_schema::{ArraySchema, Dimension};
-
 use tdb_order::hilbert::{self, Curve};
 use tdb_order::{CellOrder, KeyPart};
+use tdb_schema::{ArraySchema, Dimension};
 
 /// A position in the global order. Equal keys mean equal coordinates.
 pub(super) trait MergeKey: Clone + Ord + Debug + Send + Sync {

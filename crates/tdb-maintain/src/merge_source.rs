@@ -39,7 +39,7 @@ pub(super) struct Source<'a, K> {
     sorted: Option<Vec<(usize, usize)>>,
     at: usize,
     unsorted: bool,
-    worker: PooledBuffers,
+    buffers: PooledBuffers,
 }
 
 /// The known next cells of a source: the rest of its tile.
@@ -116,7 +116,7 @@ impl<'a, K: MergeKey> Source<'a, K> {
             sorted: None,
             at: 0,
             unsorted: false,
-            worker: PooledBuffers::default(),
+            buffers: PooledBuffers::default(),
         };
         if sort {
             source.sort()?;
@@ -259,18 +259,18 @@ impl<'a, K: MergeKey> Source<'a, K> {
         for field in &self.dimensions {
             coordinates.push(if field.cell_val_num.is_var() {
                 let mut var = VarTile::default();
-                field.decode_var(context, tile, cells, &mut var, &mut self.worker)?;
+                field.decode_var(context, tile, cells, &mut var, &mut self.buffers)?;
                 let values = var.values.as_slice().to_vec();
                 Coordinates { values, offsets: Some(var.offsets), size: 0 }
             } else {
                 let size = field.cell_size();
                 let mut values = vec![0; context.tile_len(cells, size)?];
-                field.decode_fixed(context, tile, &mut values, |_| true, &mut self.worker)?;
+                field.decode_fixed(context, tile, &mut values, |_| true, &mut self.buffers)?;
                 Coordinates { values, offsets: None, size }
             });
         }
         let timestamps = match &self.times {
-            Some(field) => Some(decode_words(context, field, tile, cells, &mut self.worker)?),
+            Some(field) => Some(decode_words(context, field, tile, cells, &mut self.buffers)?),
             None => None,
         };
         let timed = timestamps.as_ref().is_none_or(|times| times.len() == cells);
@@ -296,10 +296,10 @@ pub(super) fn decode_words(
     field: &FieldTiles,
     tile: usize,
     cells: usize,
-    worker: &mut PooledBuffers,
+    buffers: &mut PooledBuffers,
 ) -> Result<Vec<u64>> {
     let mut values = zeroed(context.tile_len(cells, 8)?)?;
-    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, worker)?;
+    field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, buffers)?;
     Ok(values.as_slice().as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
 }
 

@@ -93,7 +93,7 @@ impl Key {
 }
 
 impl KeyRange {
-    /// Clears `wanted` for cells outside the window.
+    /// Clears `wanted` for cells outside the range.
     pub fn keep<'c>(&self, wanted: &mut [u8], value: impl Fn(usize, usize) -> &'c [u8]) {
         for (at, keep) in wanted.iter_mut().enumerate().filter(|(_, keep)| **keep != 0) {
             let cell = |dimension: usize| value(dimension, at);

@@ -29,6 +29,8 @@
 //! # Ok::<(), tdb_cells::Error>(())
 //! ```
 //!
+//! Most tests of what this crate does are in `tdb-query` (`src/tests`), which asks as callers do.
+//!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]

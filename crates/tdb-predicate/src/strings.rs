@@ -16,7 +16,7 @@ use crate::{Error, OrInternal, Result};
 pub struct StringView<'a> {
     /// The bytes of all strings, one after the other.
     pub values: &'a [u8],
-    /// The start of each string in `values`, in bytes.
+    /// The start of each string in `values`, in bytes, and the end of the last.
     pub offsets: &'a [u64],
 }
 
@@ -166,6 +166,7 @@ fn is_in_runs(codes: &[u32]) -> bool {
 }
 
 /// The bytes of a string; none if it does not lie in the values.
+#[inline]
 pub fn string_at(values: &[u8], start: u64, end: u64) -> &[u8] {
     to_usize(start).zip(to_usize(end)).and_then(|(start, end)| values.get(start..end)).unwrap_or_default()
 }

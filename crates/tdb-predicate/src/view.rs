@@ -43,6 +43,7 @@ pub fn picked<T: Clone>(all: &[T], numbers: &[u32]) -> Result<Vec<T>> {
 
 impl<'a> ColumnView<'a> {
     /// Whether a cell is null. Columns without validity have no null cells.
+    #[inline]
     pub fn is_null(&self, cell: u32) -> bool {
         self.validity.is_some_and(|validity| validity.get(index_of(cell)) == Some(&0))
     }
@@ -91,6 +92,7 @@ impl<'a> ColumnView<'a> {
 
     /// The place of a cell's bytes, or with `codes` that of a string's. `size` is that of each
     /// cell, if all have the same.
+    #[inline]
     pub fn place(&self, at: usize, size: Option<usize>) -> Option<(usize, usize)> {
         let next = at.checked_add(1)?;
         match (self.offsets, size) {
@@ -100,6 +102,7 @@ impl<'a> ColumnView<'a> {
     }
 
     /// The bytes of a cell; `size` as in [`Self::place`].
+    #[inline]
     pub fn cell(&self, cell: usize, size: Option<usize>) -> Option<&'a [u8]> {
         let at = match self.codes {
             Some(codes) => index_of(*codes.get(cell)?),

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use tdb_array::schema::Enumeration;
+use tdb_array::schema::{ArrayMetadata, Enumeration, MetadataValue};
 use tdb_text::report::{event_json, fragment_json};
 use tdb_text::schema::{ranges_json, to_json};
 
@@ -82,8 +82,8 @@ impl Array {
 pub(crate) type Entry = (Vec<u8>, &'static str, usize, Vec<u8>);
 
 /// All entries of the metadata.
-fn entries(metadata: &tdb_array::schema::ArrayMetadata) -> Vec<Entry> {
-    let entry = |(key, value): (&[u8], &tdb_array::schema::MetadataValue)| {
+fn entries(metadata: &ArrayMetadata) -> Vec<Entry> {
+    let entry = |(key, value): (&[u8], &MetadataValue)| {
         (key.to_vec(), value.datatype.name(), value.count(), value.data.clone())
     };
     metadata.iter().map(entry).collect()

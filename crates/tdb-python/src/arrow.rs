@@ -3,6 +3,7 @@
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 use tdb_array::ArrayWriter;
+use tdb_array::query::Coordinate;
 use tdb_array::schema::{ArraySchema, ArrayType, Pipeline};
 use tdb_array::write::Duplicates;
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
@@ -70,8 +71,7 @@ fn append(
     if writer.schema().array_type == ArrayType::Dense {
         let mut write = writer.write();
         for (dimension, low, high) in ranges {
-            let (low, high) =
-                (tdb_array::query::Coordinate::from(low), tdb_array::query::Coordinate::from(high));
+            let (low, high) = (Coordinate::from(low), Coordinate::from(high));
             write = write.range(dimension, low..=high);
         }
         let mut stream = write.stream(memory)?;

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use tdb_array::Error;
+use tdb_array::storage::without_secrets;
 
 /// The module that has the classes.
 const MODULE: &str = "tdb._errors";
@@ -84,8 +85,8 @@ impl From<Failure> for PyErr {
         let (class, message, file) = failure.parts();
         let cause = cause_of(&failure);
         // An error may name the URL that it is about, which may contain a password.
-        let message = tdb_array::storage::without_secrets(&message).into_owned();
-        let file = file.map(|file| tdb_array::storage::without_secrets(&file).into_owned());
+        let message = without_secrets(&message).into_owned();
+        let file = file.map(|file| without_secrets(&file).into_owned());
         Python::attach(|py| {
             let raised = py
                 .import(MODULE)

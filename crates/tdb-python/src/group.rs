@@ -1,7 +1,7 @@
 //! Groups.
 
 use pyo3::prelude::*;
-use tdb_array::group::Found;
+use tdb_array::group::{Found, GroupMember};
 
 use crate::errors::Failure;
 use crate::place::Place;
@@ -29,7 +29,7 @@ pub(crate) fn group_members(
 ) -> PyResult<Vec<Member>> {
     watch::run(py, || -> Result<_, Failure> {
         let group = place.open_options(window).open_group_in(place.places(), place.location())?;
-        let member = |member: &tdb_array::group::GroupMember| {
+        let member = |member: &GroupMember| {
             let found: Found = group.look(member);
             (member.name.clone(), group.location_of(member), found.word())
         };

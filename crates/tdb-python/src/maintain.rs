@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use serde_json::{Value, json};
 use tdb_array::group::ObjectType;
 use tdb_array::maintain::{
-    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, Stored, Vacuum,
+    Consolidation, MaintainedObject, MaintenancePlan, MaintenanceProgress, Problem, Stored, Vacuum,
 };
 use tdb_array::publish::MANIFEST;
 use tdb_text::report::steps_json;
@@ -122,8 +122,9 @@ pub(crate) fn verify(py: Python<'_>, place: &Place) -> PyResult<String> {
     let found = watch::run(py, || -> Result<_, Failure> {
         Ok(tdb_array::maintain::verify_with(place.storage()?, place.key()))
     })?;
-    let problem = |problem: &tdb_array::maintain::Problem| json!({"file": problem.path, "offset": problem.offset, "what": problem.what});
-    let list = |list: &[tdb_array::maintain::Problem]| list.iter().map(problem).collect::<Value>();
+    let problem =
+        |problem: &Problem| json!({"file": problem.path, "offset": problem.offset, "what": problem.what});
+    let list = |list: &[Problem]| list.iter().map(problem).collect::<Value>();
     Ok(json!({
         "problems": list(&found.problems),
         "notes": list(&found.notes),

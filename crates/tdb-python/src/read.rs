@@ -5,7 +5,9 @@ use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
-use tdb_array::query::{Aggregate, Coordinate};
+use tdb_array::error::QueryError;
+use tdb_array::query::{Aggregate, AggregateValue, Coordinate, QueryDescription};
+use tdb_array::storage::without_secrets;
 use tdb_array::{Layout, MemoryBudget};
 use tdb_arrow::Options;
 use tdb_arrow::arrow_array::{RecordBatch, RecordBatchReader};
@@ -92,7 +94,7 @@ impl Read {
     fn condition(&self, condition: &Condition) -> Result<Self, Failure> {
         let condition = condition.0.as_ref().clone();
         let with_dates = tdb_text::condition::with_dates(condition, self.0.array().schema());
-        let error = |error| tdb_array::Error::from(tdb_array::error::QueryError::Condition(error));
+        let error = |error| tdb_array::Error::from(QueryError::Condition(error));
         Ok(self.0.clone().condition(with_dates.map_err(error)?).into())
     }
 
@@ -159,12 +161,11 @@ impl Read {
     /// for, the datatype, the value's bytes (`None`: there is no value), and whether it does not
     /// fit the type.
     fn aggregate(&self, py: Python<'_>, list: &str) -> PyResult<Vec<Aggregated>> {
-        let wanted = Aggregate::parse(list).map_err(|error| {
-            Failure::from(tdb_array::Error::from(tdb_array::error::QueryError::Aggregate(error)))
-        })?;
+        let wanted = Aggregate::parse(list)
+            .map_err(|error| Failure::from(tdb_array::Error::from(QueryError::Aggregate(error))))?;
         let read = self.0.clone();
         let found = watch::run(py, || read.aggregate(wanted))?;
-        let value = |value: &tdb_array::query::AggregateValue| {
+        let value = |value: &AggregateValue| {
             let bytes = value.bytes().map(<[u8]>::to_vec);
             (value.aggregate.to_string(), value.datatype.name(), bytes, value.overflowed())
         };
@@ -195,7 +196,7 @@ impl Read {
     #[staticmethod]
     fn from_description(py: Python<'_>, place: &crate::place::Place, bytes: Vec<u8>) -> PyResult<Self> {
         let opened = watch::run(py, || -> Result<_, Failure> {
-            let description = tdb_array::query::QueryDescription::from_bytes(&bytes)?;
+            let description = QueryDescription::from_bytes(&bytes)?;
             Ok(description.open_storage(place.open_options(None), place.storage()?)?)
         })?;
         Ok(opened.into())
@@ -207,7 +208,7 @@ impl Read {
     }
 
     fn __repr__(&self) -> String {
-        format!("Read({:?})", tdb_array::storage::without_secrets(&self.0.array().describe("")))
+        format!("Read({:?})", without_secrets(&self.0.array().describe("")))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
+use tdb_array::error::QueryError;
 use tdb_array::group::{ObjectType, object_type};
+use tdb_array::query::Coordinate;
 use tdb_array::schema::{Enumeration, MetadataValue};
 use tdb_array::storage::WriteStorage;
 use tdb_array::write::{Duplicates, MetadataChanges};
@@ -63,7 +65,7 @@ fn commit(
         write = write.order(order);
     }
     for (dimension, low, high) in ranges {
-        let (low, high) = (tdb_array::query::Coordinate::from(low), tdb_array::query::Coordinate::from(high));
+        let (low, high) = (Coordinate::from(low), Coordinate::from(high));
         write = write.range(dimension, low..=high);
     }
     let write = columns.into_iter().fold(write, tdb_array::Write::column);
@@ -205,7 +207,7 @@ pub(crate) fn delete(
         let window = time.map(TimeWindow::until).map(|window| (window.start, window.end));
         let array = place.open_options(window).open_storage(place.storage()?)?;
         let asked = tdb_text::condition::with_dates(condition.0.as_ref().clone(), array.schema())
-            .map_err(|error| tdb_array::Error::from(tdb_array::error::QueryError::Condition(error)))?;
+            .map_err(|error| tdb_array::Error::from(QueryError::Condition(error)))?;
         let stored = asked.to_stored(&array)?;
         let writer = place.write_options(time).open_storage(place.write_storage()?)?;
         writer.check_delete(&stored)?;

@@ -23,13 +23,6 @@ use crate::{ConditionTarget, Group, Result, Snapshot, SnapshotOptions, TimeWindo
 #[derive(Clone, Debug)]
 pub struct Array(Snapshot);
 
-/// For the crates of the engine, which find snapshots among the files of an array.
-impl From<Snapshot> for Array {
-    fn from(snapshot: Snapshot) -> Self {
-        Self(snapshot)
-    }
-}
-
 impl ConditionTarget for Array {
     fn schema(&self) -> &ArraySchema {
         self.0.schema()
@@ -50,6 +43,13 @@ impl Array {
         OpenOptions::new().open(path)
     }
 
+    /// The array that is in this state, for the crates of the engine.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn from_snapshot(snapshot: Snapshot) -> Self {
+        Self(snapshot)
+    }
+
     /// Opens the array in a local folder as it was in `window`.
     ///
     /// # Errors
@@ -63,8 +63,8 @@ impl Array {
     /// several times.
     ///
     /// ```
-    /// use tdb_array::storage::{Immediate, LocalStorage};
     /// use tdb_array::OpenOptions;
+    /// use tdb_array::storage::{Immediate, LocalStorage};
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
     /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;
@@ -203,8 +203,8 @@ impl Array {
         self.0.describe(key)
     }
 
-    /// The state behind the array, which the crates of the engine work on. Programs have no use for
-    /// it: its crate is internal, and its methods may change with any minor version.
+    /// The state behind the array, which the crates of the engine work on.
+    #[doc(hidden)]
     #[must_use]
     pub const fn snapshot(&self) -> &Snapshot {
         &self.0

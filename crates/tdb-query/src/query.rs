@@ -56,11 +56,11 @@ pub struct Read {
     /// others.
     tiles: Option<TilePart>,
     /// A condition on the cells of such a part.
-    narrowed: Option<QueryCondition>,
+    later_condition: Option<QueryCondition>,
     order: Option<Layout>,
     condition: Option<QueryCondition>,
     selection: bool,
-    codes: bool,
+    dictionary_codes: bool,
     memory: Option<MemoryBudget>,
     batch_memory: Option<MemoryBudget>,
     initial_batch_memory: Option<MemoryBudget>,
@@ -83,11 +83,11 @@ impl Read {
             labels: Vec::new(),
             resolved: None,
             tiles: None,
-            narrowed: None,
+            later_condition: None,
             order: None,
             condition: None,
             selection: false,
-            codes: false,
+            dictionary_codes: false,
             memory: None,
             batch_memory: None,
             initial_batch_memory: None,
@@ -261,7 +261,7 @@ impl Read {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn dictionary_codes(mut self, wanted: bool) -> Self {
-        self.codes = wanted;
+        self.dictionary_codes = wanted;
         self
     }
 
@@ -269,7 +269,7 @@ impl Read {
     /// with. A part that is made of tiles ([`Self::tile_partitions`]) may use those of the other
     /// parts while these wait for it.
     pub fn threads(self, threads: usize) -> Self {
-        Self { array: self.array.snapshot().with_threads(threads).into(), ..self }
+        Self { array: Array::from_snapshot(self.array.snapshot().with_threads(threads)), ..self }
     }
 
     /// Calls a function after each batch.
@@ -285,9 +285,9 @@ impl Read {
     /// not support. [`QueryError::OverBudget`](crate::QueryError::OverBudget) if there is a budget,
     /// and the result does not fit it.
     pub fn collect(self) -> Result<Cells> {
-        let (memory, codes) = (self.memory, self.codes);
+        let (memory, codes) = (self.memory, self.dictionary_codes);
         let mut plan = self.ready(Allowance::new(memory, None))?;
-        plan.codes = codes;
+        plan.dictionary_codes = codes;
         match memory {
             Some(budget) => stream::read_within(plan, budget),
             None => run(&plan),

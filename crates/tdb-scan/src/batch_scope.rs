@@ -40,52 +40,56 @@ impl BatchScope {
 
     /// Reserves memory that is about to be used, until the end of the read.
     pub fn reserve(&self, bytes: u64) -> Result<(), QueryError> {
-        self.reservation.as_ref().map_or(Ok(()), |room| room.reserve(bytes))
+        self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.reserve(bytes))
     }
 
     /// Reserves memory that is about to be used. If it does not fit, calls `free` with the number
     /// of missing bytes. `free` frees memory that is not essential, [releases](Self::release) it,
     /// and returns whether there was any.
-    pub fn reserve_freeing(&self, bytes: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
-        self.reservation.as_ref().map_or(Ok(()), |room| room.reserve_freeing(bytes, free))
+    pub(crate) fn reserve_freeing(
+        &self,
+        bytes: u64,
+        free: impl FnMut(u64) -> bool,
+    ) -> Result<(), QueryError> {
+        self.reservation.as_ref().map_or(Ok(()), |reservation| reservation.reserve_freeing(bytes, free))
     }
 
     /// Reserves memory that is not essential, unless it is more than half of what is left. Returns
     /// whether it was reserved.
-    pub fn try_reserve_optional(&self, bytes: u64) -> bool {
-        let Some(room) = &self.reservation else { return true };
+    pub(crate) fn try_reserve_optional(&self, bytes: u64) -> bool {
+        let Some(reservation) = &self.reservation else { return true };
         let counted = |used: u64| {
-            let fits = bytes <= room.bytes.saturating_sub(used) / 2;
+            let fits = bytes <= reservation.bytes.saturating_sub(used) / 2;
             fits.then(|| used.saturating_add(bytes))
         };
-        room.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+        reservation.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 
     /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
     /// was set aside for them, then more, as [`Self::try_reserve_optional`] does. Returns whether
     /// it was reserved.
-    pub fn reserve_fetched(&self, bytes: u64) -> bool {
-        let Some(room) = &self.reservation else { return true };
-        let aside = room.aside.load(Ordering::Relaxed);
+    pub(crate) fn reserve_fetched(&self, bytes: u64) -> bool {
+        let Some(reservation) = &self.reservation else { return true };
+        let aside = reservation.aside.load(Ordering::Relaxed);
         let fits = bytes <= aside || self.try_reserve_optional(bytes.saturating_sub(aside));
         if fits {
-            room.aside.store(aside.saturating_sub(bytes), Ordering::Relaxed);
+            reservation.aside.store(aside.saturating_sub(bytes), Ordering::Relaxed);
         }
         fits
     }
 
     /// Returns memory that [`Self::try_reserve_optional`] reserved.
     pub fn release(&self, bytes: u64) {
-        if let Some(room) = &self.reservation {
-            room.release(bytes);
+        if let Some(reservation) = &self.reservation {
+            reservation.release(bytes);
         }
     }
 
     /// Reserves the memory for this many selected cells; `free` as in [`Self::reserve_freeing`].
     pub fn reserve_cells(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
-        let Some(room) = &self.reservation else { return Ok(()) };
-        room.cells.fetch_add(cells, Ordering::Relaxed);
-        room.reserve_freeing(cells.saturating_mul(room.per_cell), free)
+        let Some(reservation) = &self.reservation else { return Ok(()) };
+        reservation.cells.fetch_add(cells, Ordering::Relaxed);
+        reservation.reserve_freeing(cells.saturating_mul(reservation.per_cell), free)
     }
 }
 
@@ -103,7 +107,7 @@ pub struct Reservation {
     used: AtomicU64,
     /// The part of `used` that is set aside for bytes that are fetched before they are decoded.
     aside: AtomicU64,
-    /// Cells that were admitted.
+    /// Cells for which memory was reserved.
     cells: AtomicU64,
     /// What stages have taken that are finished, where a query is repeated.
     finished: Mutex<Taken>,
@@ -144,8 +148,8 @@ impl Reservation {
 
     /// The memory that a budget leaves after `fixed` bytes are subtracted.
     pub fn new(budget: MemoryBudget, fixed: u64, per_cell: u64) -> Result<Self, QueryError> {
-        let room = Self::empty(budget, fixed, planned(budget).saturating_sub(fixed), per_cell);
-        check_budget(budget, Self::min(fixed)).map(|()| room)
+        let reservation = Self::empty(budget, fixed, planned(budget).saturating_sub(fixed), per_cell);
+        check_budget(budget, Self::min(fixed)).map(|()| reservation)
     }
 
     const fn empty(budget: MemoryBudget, fixed: u64, bytes: u64, per_cell: u64) -> Self {
@@ -320,8 +324,8 @@ mod tests {
 
     #[test]
     fn what_can_be_done_without_takes_no_more_than_half_of_what_is_left() {
-        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         assert!(
             !scope.try_reserve_optional(160_000)
                 && scope.try_reserve_optional(153_600)
@@ -335,9 +339,9 @@ mod tests {
 
     #[test]
     fn fetched_bytes_take_what_was_set_aside_for_them_before_they_take_more() {
-        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
-        room.set_aside(207_200).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        reservation.set_aside(207_200).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         assert!(scope.reserve_fetched(157_200), "of what was set aside");
         assert!(!scope.reserve_fetched(110_001), "60,000 more than that is over half of what is left");
         assert!(scope.reserve_fetched(100_000), "50,000 of it, and half of what is left");
@@ -347,8 +351,8 @@ mod tests {
 
     #[test]
     fn memory_that_can_be_done_without_makes_way_for_what_is_needed() {
-        let room = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::in_kibibytes(400 << 10), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         assert!(scope.try_reserve_optional(153_600));
         assert_eq!(scope.reserve_freeing(153_600, |_| false), Ok(()));
         let mut missing = Vec::new();
@@ -366,12 +370,12 @@ mod tests {
     fn the_least_budget_that_an_error_names_is_enough() {
         let error = Reservation::new(MemoryBudget::from_bytes(1000), 5_000_000, 1).unwrap_err();
         let QueryError::BudgetTooSmall { min, .. } = error else { panic!("{error}") };
-        let room = Reservation::new(min, 5_000_000, 1).unwrap();
-        let error = room.reserve(900_000_000).unwrap_err();
+        let reservation = Reservation::new(min, 5_000_000, 1).unwrap();
+        let error = reservation.reserve(900_000_000).unwrap_err();
         let QueryError::OverBudget { needed, .. } = error else { panic!("{error}") };
-        let room = Reservation::new(needed, 5_000_000, 1).unwrap();
-        assert_eq!(room.reserve(900_000_000), Ok(()));
-        assert!(room.reserve(90_000_000).is_err(), "what is named is not far above what is needed");
+        let reservation = Reservation::new(needed, 5_000_000, 1).unwrap();
+        assert_eq!(reservation.reserve(900_000_000), Ok(()));
+        assert!(reservation.reserve(90_000_000).is_err(), "what is named is not far above what is needed");
     }
 
     proptest! {
@@ -380,8 +384,8 @@ mod tests {
             fixed in 0u64..1 << 40, charge in 0u64..1 << 40, given in 0u64..1 << 20,
         ) {
             let refused = |budget: u64| {
-                let room = Reservation::new(MemoryBudget::from_bytes(budget), fixed, 1)?;
-                room.reserve(charge)
+                let reservation = Reservation::new(MemoryBudget::from_bytes(budget), fixed, 1)?;
+                reservation.reserve(charge)
             };
             let mut budget = given;
             while let Err(error) = refused(budget) {

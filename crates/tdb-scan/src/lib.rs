@@ -32,6 +32,8 @@
 //! This crate knows nothing of how callers ask (`tdb-query`), how a query is cut into batches
 //! (`tdb-split`), or how anything is written.
 //!
+//! Most tests of what this crate does are in `tdb-query` (`src/tests`), which asks as callers do.
+//!
 //! This crate is internal to the engine: programs use `tdb-array`, which re-exports what is meant
 //! for them. Everything else here may change with any minor version.
 #![forbid(unsafe_code)]

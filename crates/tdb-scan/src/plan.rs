@@ -46,7 +46,7 @@ pub struct Plan {
     /// Whether a dense result says which of its cells are selected.
     pub marks: bool,
     /// Whether strings that are stored as codes may stay so.
-    pub codes: bool,
+    pub dictionary_codes: bool,
     /// Fields that aggregates look at, tile by tile.
     pub scanned: Vec<FieldKind>,
     /// The place of the column of the cells' timestamps, if they were asked for.
@@ -183,7 +183,7 @@ impl Plan {
     pub fn new(
         array: &Snapshot,
         fields: Vec<FieldKind>,
-        asked: &[Option<Vec<RangeRequest>>],
+        requested: &[Option<Vec<RangeRequest>>],
         order: Option<Layout>,
     ) -> Result<Self> {
         let schema = array.schema();
@@ -192,7 +192,7 @@ impl Plan {
             ArrayType::Sparse => Layout::Unordered,
         });
         let in_order_asked = schema.array_type == ArrayType::Dense && order != Layout::GlobalOrder;
-        let ranges = range_sets(array, asked)?.into_iter().zip(&schema.domain.dimensions);
+        let ranges = range_sets(array, requested)?.into_iter().zip(&schema.domain.dimensions);
         let ranges =
             ranges.map(|(set, dimension)| if in_order_asked { Ok(set) } else { set.merged(dimension) });
         let ranges: Vec<RangeSet> = ranges.collect::<Result<_>>()?;
@@ -210,7 +210,7 @@ impl Plan {
             order,
             condition: None,
             marks: false,
-            codes: false,
+            dictionary_codes: false,
             scanned: Vec::new(),
             timestamps: None,
             labels: Vec::new(),
@@ -276,18 +276,18 @@ pub fn bounded(dimension: &Dimension, current: Option<&Range>) -> Dimension {
 }
 
 /// The intervals of each dimension, as they were asked for, within the current domain.
-fn range_sets(array: &Snapshot, asked: &[Option<Vec<RangeRequest>>]) -> Result<Vec<RangeSet>> {
+fn range_sets(array: &Snapshot, requested: &[Option<Vec<RangeRequest>>]) -> Result<Vec<RangeSet>> {
     let schema = array.schema();
-    let sets = asked.iter().zip(&schema.domain.dimensions).enumerate();
-    sets.map(|(index, (asked, dimension))| {
+    let sets = requested.iter().zip(&schema.domain.dimensions).enumerate();
+    sets.map(|(index, (requested, dimension))| {
         let current = schema.current_domain.as_ref().and_then(|current| current.ranges.get(index));
-        let asked: Vec<Result<Bounds, QueryError>> = match asked {
-            Some(asked) => asked.iter().map(|wanted| wanted.resolve(dimension)).collect(),
+        let requested: Vec<Result<Bounds, QueryError>> = match requested {
+            Some(requested) => requested.iter().map(|wanted| wanted.resolve(dimension)).collect(),
             None => vec![Ok(Bounds::default())],
         };
-        let Some(current) = current else { return Ok(RangeSet::new(dimension, asked)?) };
+        let Some(current) = current else { return Ok(RangeSet::new(dimension, requested)?) };
         let bounded = bounded(dimension, Some(current));
-        let set = RangeSet::new(&bounded, asked)?;
+        let set = RangeSet::new(&bounded, requested)?;
         if schema.array_type == ArrayType::Sparse && array.is_inside_current_domain(index) {
             return Ok(set);
         }

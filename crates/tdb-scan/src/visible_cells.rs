@@ -35,7 +35,7 @@ pub struct Cells {
 /// The knowledge of a plan about the visible cells of its tiles.
 #[derive(Clone, Debug)]
 pub struct Visibility {
-    /// The visible cells of each tile that may hold others.
+    /// The visible cells of each overlapping tile.
     pub cells: Arc<VisibleCells>,
     /// Whether they are exactly what the plan asks for. Otherwise it asks for some of them, those
     /// in its ranges that satisfy its condition.

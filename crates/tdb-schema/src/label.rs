@@ -48,8 +48,8 @@ pub struct DimensionLabel {
 }
 
 impl DimensionLabel {
-    /// A label of a dimension whose values increase, in the attribute `label` of an array of its
-    /// own at `uri`, which is relative to this array.
+    /// A label of a dimension, whose values increase: the attribute `label` of the array at `uri`,
+    /// a path relative to this array's folder.
     pub fn new(
         dimension: u32,
         name: impl Into<String>,

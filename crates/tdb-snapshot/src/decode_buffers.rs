@@ -94,9 +94,9 @@ impl PooledBuffers {
     pub fn sharing(threads: usize, jobs: usize) -> impl Fn() -> Self + Sync {
         let each = threads.checked_div(jobs).unwrap_or(1);
         move || {
-            let mut worker = Self::default();
-            worker.threads = each;
-            worker
+            let mut buffers = Self::default();
+            buffers.threads = each;
+            buffers
         }
     }
 }
@@ -165,12 +165,14 @@ mod tests {
     #[test]
     fn large_buffers_are_not_kept() {
         for _ in 0..2 * MAX_POOLED {
-            let mut worker = PooledBuffers::default();
-            assert!(worker.tile.capacity() <= MAX_POOLED_BYTES && worker.raw.capacity() <= MAX_POOLED_BYTES);
-            assert!(worker.coded.codes.capacity() <= MAX_POOLED_BYTES / 4);
-            worker.tile.reset(MAX_POOLED_BYTES + 8);
-            worker.coded.codes.reserve(MAX_POOLED_BYTES);
-            worker.raw.reset(MAX_POOLED_BYTES);
+            let mut buffers = PooledBuffers::default();
+            assert!(
+                buffers.tile.capacity() <= MAX_POOLED_BYTES && buffers.raw.capacity() <= MAX_POOLED_BYTES
+            );
+            assert!(buffers.coded.codes.capacity() <= MAX_POOLED_BYTES / 4);
+            buffers.tile.reset(MAX_POOLED_BYTES + 8);
+            buffers.coded.codes.reserve(MAX_POOLED_BYTES);
+            buffers.raw.reset(MAX_POOLED_BYTES);
         }
     }
 

@@ -11,12 +11,11 @@ mod truncated;
 mod var;
 
 use core::ops::Range;
+use std::sync::Arc;
 
 use tdb_codec::{Buffer, CellValNum, Datatype};
 use tdb_filters::Decoder;
 use tdb_schema::FieldKind;
-
-use std::sync::Arc;
 
 use self::ambiguous_validity::{AmbiguousValidity, ValidityDecoders};
 pub use self::by_chunk::{Cells, Chunks};
@@ -181,9 +180,9 @@ impl FieldTiles {
         tile: usize,
         out: &mut [u8],
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
-        let DecodeBuffers { scratch, raw, tile: whole, threads, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, tile: whole, threads, .. } = &mut **buffers;
         let resources = DecodeResources { scratch, raw, threads: *threads };
         match self.coords {
             CoordsPart::Alone => self.fixed.decode(context, tile, out, wanted, resources),
@@ -222,14 +221,14 @@ impl FieldTiles {
         (len, size): (usize, usize),
         out: &mut Buffer,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<usize> {
         if self.coords != CoordsPart::Alone {
             out.reset(len);
-            self.decode_fixed(context, tile, out.as_mut_slice(), wanted, worker)?;
+            self.decode_fixed(context, tile, out.as_mut_slice(), wanted, buffers)?;
             return Ok(0);
         }
-        self.fixed.decode_part(context, tile, (len, size), out, wanted, worker.resources())
+        self.fixed.decode_part(context, tile, (len, size), out, wanted, buffers.resources())
     }
 
     /// Decodes the wanted chunks of a tile of `len` bytes of a fixed-size field, and passes each to
@@ -242,12 +241,12 @@ impl FieldTiles {
         len: usize,
         wanted: (impl FnMut(Range<usize>) -> bool, impl Iterator<Item = Range<usize>>),
         show: impl FnMut(Range<usize>, &[u8]),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<bool> {
         if self.coords != CoordsPart::Alone {
             return Ok(false);
         }
-        self.fixed.visit(context, tile, len, wanted, show, worker.for_chunks()).map(|()| true)
+        self.fixed.visit(context, tile, len, wanted, show, buffers.for_chunks()).map(|()| true)
     }
 
     /// The same for the validity bytes of a tile of a nullable field.
@@ -258,7 +257,7 @@ impl FieldTiles {
         cells: usize,
         out: &mut Buffer,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<usize> {
         match &self.validity {
             None => {
@@ -267,11 +266,11 @@ impl FieldTiles {
                 Ok(0)
             }
             Some(ValidityTiles::Plain(coded)) => {
-                coded.decode_part(context, tile, (cells, 1), out, wanted, worker.resources())
+                coded.decode_part(context, tile, (cells, 1), out, wanted, buffers.resources())
             }
             Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
                 out.reset(cells);
-                ambiguous.decode(context, validity, tile, out.as_mut_slice(), worker)?;
+                ambiguous.decode(context, validity, tile, out.as_mut_slice(), buffers)?;
                 Ok(0)
             }
         }
@@ -284,16 +283,18 @@ impl FieldTiles {
         tile: usize,
         out: &mut [u8],
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         match &self.validity {
             None => {
                 out.fill(1);
                 Ok(())
             }
-            Some(ValidityTiles::Plain(coded)) => coded.decode(context, tile, out, wanted, worker.resources()),
+            Some(ValidityTiles::Plain(coded)) => {
+                coded.decode(context, tile, out, wanted, buffers.resources())
+            }
             Some(ValidityTiles::Ambiguous(validity, ambiguous)) => {
-                ambiguous.decode(context, validity, tile, out, worker)
+                ambiguous.decode(context, validity, tile, out, buffers)
             }
         }
     }

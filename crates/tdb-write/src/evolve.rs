@@ -124,10 +124,10 @@ impl SchemaEvolution {
     /// array has everything already.
     ///
     /// ```
+    /// use tdb_array::WriteOptions;
     /// use tdb_array::schema::{ArraySchema, Dimension, Range};
     /// use tdb_array::storage::MemoryStorage;
     /// use tdb_array::write::SchemaEvolution;
-    /// use tdb_array::WriteOptions;
     ///
     /// let range = |high: i32| Range::new(0i32.to_le_bytes(), high.to_le_bytes());
     /// let schema = ArraySchema::sparse().dimension(Dimension::new("x", 0i32..=99)).current_domain(vec![range(9)]).build()?;

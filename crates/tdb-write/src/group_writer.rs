@@ -93,9 +93,9 @@ impl WriteOptions {
 /// are written.
 ///
 /// ```
+/// use tdb_array::WriteOptions;
 /// use tdb_array::group::{GroupMember, ObjectType};
 /// use tdb_array::storage::MemoryStorage;
-/// use tdb_array::WriteOptions;
 ///
 /// let storage = MemoryStorage::default();
 /// WriteOptions::new().create_group_storage(&storage)?;

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::{Violation, relative};
 
+/// The file of this table.
+const FILE: &str = "xtask/src/check/stack.rs";
+
 /// The facade. Examples in the documentation of lower crates are written for programs, which use
 /// the facade. Those crates may therefore depend on it in their tests.
 const FACADE: &str = "tdb-array";
@@ -55,7 +58,6 @@ const MAY_USE: [(&str, &[&str]); 21] = [
             "tdb-storage",
             "tdb-snapshot",
             "tdb-order",
-            "tdb-predicate",
             "tdb-scan",
         ],
     ),
@@ -65,7 +67,6 @@ const MAY_USE: [(&str, &[&str]); 21] = [
             "tdb-codec",
             "tdb-filters",
             "tdb-schema",
-            "tdb-fragment",
             "tdb-cells",
             "tdb-storage",
             "tdb-snapshot",
@@ -172,6 +173,8 @@ pub(crate) struct Package {
     pub(crate) rust_version: String,
     /// Whether it has a binary to install.
     pub(crate) is_command: bool,
+    /// Whether its manifest has features.
+    pub(crate) has_features: bool,
     /// Whether it is published to a registry.
     pub(crate) is_published: bool,
     /// Names of its dependencies, without those of its tests.
@@ -265,6 +268,22 @@ impl Workspace {
         }
         violations
     }
+
+    /// Rows of the table that no manifest needs any more.
+    pub(super) fn unused_permissions(&self) -> Vec<Violation> {
+        let mut violations = Vec::new();
+        for package in &self.packages {
+            let allowed = MAY_USE.iter().find(|(name, _)| *name == package.name);
+            let allowed = allowed.iter().flat_map(|(_, allowed)| allowed.iter());
+            for name in allowed {
+                if !package.dependencies.iter().any(|(used, _)| used == name) {
+                    let what = format!("{} no longer uses {name}: remove it from the table", package.name);
+                    violations.push(Violation::new(FILE, 1, what));
+                }
+            }
+        }
+        violations
+    }
 }
 
 fn array<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
@@ -298,6 +317,7 @@ fn read_package(root: &Path, package: &Value) -> Result<Package, String> {
         version: text(package, "version").to_owned(),
         rust_version: text(package, "rust_version").to_owned(),
         is_command: array(package, "targets").any(|target| array(target, "kind").any(|kind| kind == "bin")),
+        has_features: package.get("features").and_then(Value::as_object).is_some_and(|all| !all.is_empty()),
         // Null means every registry, an empty list means none.
         is_published: package.get("publish").is_none_or(Value::is_null),
         uses,
@@ -369,6 +389,18 @@ mod tests {
         let known = vec![package("tdb-codec", &[]), package("tdb-cells", &[("tdb-codec", 2)]), storage];
         let expected = Violation::new("tdb-storage/Cargo.toml", 5, "tdb-storage may not use tdb-cells");
         assert_eq!(Workspace::new(&members, known).unwrap().wrong_dependencies(), [expected]);
+    }
+
+    #[test]
+    fn what_the_table_lists_is_allowed_until_no_manifest_has_it() {
+        let members = ["tdb-codec", "tdb-storage"].map(str::to_owned);
+        let unused = |dependencies: &[(&str, usize)]| {
+            let known = vec![package("tdb-codec", &[]), package("tdb-storage", dependencies)];
+            Workspace::new(&members, known).unwrap().unused_permissions()
+        };
+        assert_eq!(unused(&[("tdb-codec", 3)]), []);
+        let expected = "tdb-storage no longer uses tdb-codec: remove it from the table";
+        assert_eq!(unused(&[]), [Violation::new(FILE, 1, expected)]);
     }
 
     #[test]

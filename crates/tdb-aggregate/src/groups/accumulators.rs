@@ -97,18 +97,18 @@ pub(super) fn each_group<S: Copy, V>(
 impl Accumulators {
     /// The accumulators of no groups that the aggregates of a field need.
     pub(super) fn new(field: &WantedField, aggregates: &[Aggregate]) -> Self {
-        let read_set = |function: AggregateFunction| {
+        let is_needed = |function: AggregateFunction| {
             let own = |aggregate: &&Aggregate| aggregate.field() == Some(field.spec.name.as_str());
             aggregates.iter().filter(own).any(|aggregate| aggregate.function() == function)
         };
-        let sums = read_set(AggregateFunction::Sum) || read_set(AggregateFunction::Mean);
+        let sums = is_needed(AggregateFunction::Sum) || is_needed(AggregateFunction::Mean);
         let sums = match field.nothing().total {
             _ if !sums => Sums::None,
             Sum::Integer(_) => Sums::Integers(Vec::new()),
             Sum::Real(_) => Sums::Reals(Vec::new()),
         };
-        let minima = Extremes::new(read_set(AggregateFunction::Min), field);
-        let maxima = Extremes::new(read_set(AggregateFunction::Max), field);
+        let minima = Extremes::new(is_needed(AggregateFunction::Min), field);
+        let maxima = Extremes::new(is_needed(AggregateFunction::Max), field);
         Self { nulls: Vec::new(), sums, minima, maxima, has_nan: false }
     }
 

@@ -22,7 +22,7 @@ pub(super) fn next_id(count: usize) -> u32 {
 pub(super) fn check_ids(count: usize) -> Result<()> {
     match u32::try_from(count) {
         Ok(_) => Ok(()),
-        Err(_) => Err(QueryError::TooManyGroups { most: MAX_GROUPS }.into()),
+        Err(_) => Err(QueryError::TooManyGroups { max: MAX_GROUPS }.into()),
     }
 }
 

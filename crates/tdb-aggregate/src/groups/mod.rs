@@ -35,8 +35,8 @@ use self::group_table::GroupTable;
 use self::partitioned::{Input, PartitionedGroups};
 pub use self::result::{Grouped, GroupedValues};
 use self::run_groups::{RunGroups, ThreadState};
-pub use self::thresholds::MAX_GROUPS_OF_ONE_TABLE as FEW;
-use self::thresholds::{MAX_GROUPS, MAX_RUN_CELLS};
+use self::thresholds::MAX_GROUPS;
+pub use self::thresholds::Thresholds;
 use super::sparse::{Taker, visit};
 use super::tally::WantedField;
 use super::{Resolved, resolve};
@@ -78,10 +78,7 @@ struct GroupQuery {
     aggregates: Vec<Aggregate>,
     /// For each aggregate the position of its field in `wanted`.
     field_positions: Vec<Option<usize>>,
-    /// With more groups, the query fails.
-    max_groups: usize,
-    /// With more groups, the cells are partitioned by their keys.
-    max_of_one_table: usize,
+    thresholds: Thresholds,
 }
 
 impl GroupQuery {
@@ -90,13 +87,12 @@ impl GroupQuery {
     }
 }
 
-/// Groups the cells of a query. With more than `max_groups` it fails, and with more than
-/// `max_of_one_table` the cells are partitioned by their keys.
+/// Groups the cells of a query. With more than `max_groups` it fails.
 pub fn run(
     mut plan: Plan,
     keys: &[String],
     aggregates: Vec<Aggregate>,
-    (max_groups, max_of_one_table): (Option<usize>, usize),
+    mut thresholds: Thresholds,
     memory: Option<Allowance>,
 ) -> Result<Grouped> {
     let schema = plan.array.schema();
@@ -113,13 +109,12 @@ pub fn run(
     if let Some(prefetched) = &plan.array.context().prefetched {
         prefetch_sections(&plan, prefetched)?;
     }
-    let max_groups = max_groups.unwrap_or(usize::MAX).min(MAX_GROUPS);
-    let mut query =
-        GroupQuery { program, wanted, keys: own, aggregates, field_positions, max_groups, max_of_one_table };
+    thresholds.max_groups = thresholds.max_groups.min(MAX_GROUPS);
+    let mut query = GroupQuery { program, wanted, keys: own, aggregates, field_positions, thresholds };
     if query.accumulators().iter().any(Accumulators::has_strings) {
         // Strings have no fixed size, so that they cannot be sorted by partition: a query for their
         // extremes keeps one table.
-        query.max_of_one_table = usize::MAX;
+        query.thresholds.max_of_one_table = usize::MAX;
     }
     let sources = Sources::new(plan.array.context(), &query.program, plan.array.fragments());
     let context = plan.array.context();
@@ -175,9 +170,9 @@ impl Taker for Grouping<'_> {
         Ok(false)
     }
 
-    fn take(&mut self, plan: &Plan, selections: &[TileSelection], keep: &DecodeCache) -> Result<()> {
-        keep.last_stage(plan, || {
-            prefetch::columns(plan, &plan.scanned, selections, keep)?;
+    fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()> {
+        cache.last_stage(plan, || {
+            prefetch::columns(plan, &plan.scanned, selections, cache)?;
             // An estimate of the work.
             let cells =
                 selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);
@@ -186,7 +181,8 @@ impl Taker for Grouping<'_> {
             let threads = parallel::worth(self.context.threads, bytes);
             let mut groups =
                 core::mem::replace(&mut self.groups, Groups::OneTable(GroupTable::new(self.query)));
-            let result = self.add(&mut groups, &runs(selections), keep, threads);
+            let runs = runs(selections, self.query.thresholds.max_run_cells);
+            let result = self.add(&mut groups, &runs, cache, threads);
             self.groups = groups;
             result
         })
@@ -200,17 +196,17 @@ impl Grouping<'_> {
         &self,
         groups: &mut Groups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         match groups {
-            Groups::Partitioned(partitioned) => self.add_to_partitions(partitioned, runs, keep, threads)?,
-            Groups::OneTable(_) => match self.table_of(runs, keep, threads)? {
+            Groups::Partitioned(partitioned) => self.add_to_partitions(partitioned, runs, cache, threads)?,
+            Groups::OneTable(_) => match self.table_of(runs, cache, threads)? {
                 (fresh, []) => groups.merge_table(self.query, fresh)?,
                 (fresh, rest) => {
                     let mut partitioned = PartitionedGroups::new(self.query);
                     partitioned.add_table(fresh)?;
-                    self.add_to_partitions(&mut partitioned, rest, keep, threads)?;
+                    self.add_to_partitions(&mut partitioned, rest, cache, threads)?;
                     groups.replace_by(self.query, partitioned)?;
                 }
             },
@@ -225,10 +221,10 @@ impl Grouping<'_> {
     fn table_of<'r>(
         &self,
         runs: &'r [&'r [TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<(GroupTable, &'r [&'r [TileSelection]])> {
-        let max_of_one_table = self.query.max_of_one_table;
+        let max_of_one_table = self.query.thresholds.max_of_one_table;
         let (thread, memory_is_small) = (AtomicUsize::new(0), AtomicBool::new(false));
         let start = || ThreadState::new(self.query, thread.fetch_add(1, Ordering::Relaxed));
         let check = |groups: usize, held: u64| {
@@ -241,7 +237,7 @@ impl Grouping<'_> {
         let add = |run: &[TileSelection], state: &mut ThreadState| {
             let mut groups = RunGroups::new(self.query, state);
             for selection in run {
-                groups.add(self.query, self.sources, selection, keep, state)?;
+                groups.add(self.query, self.sources, selection, cache, state)?;
                 // At most this many runs wait to be merged.
                 let waiting = groups.held().saturating_mul(parallel::HELD);
                 check(state.ids.groups(), to_u64(state.ids.held().saturating_add(waiting)))?;
@@ -255,7 +251,7 @@ impl Grouping<'_> {
             if fresh.groups() > max_of_one_table {
                 are_many = true;
                 // Ends the work.
-                return Err(QueryError::TooManyGroups { most: max_of_one_table }.into());
+                return Err(QueryError::TooManyGroups { max: max_of_one_table }.into());
             }
             // Each thread has ids of its own.
             check(fresh.groups(), fresh.held().saturating_mul(to_u64(threads).saturating_add(1)))
@@ -273,19 +269,19 @@ impl Grouping<'_> {
         &self,
         partitioned: &mut PartitionedGroups,
         runs: &[&[TileSelection]],
-        keep: &DecodeCache,
+        cache: &DecodeCache,
         threads: usize,
     ) -> Result<()> {
         let memory = self.budget.map(|budget| for_groups(budget) / 4);
         let check = |groups: usize, held: u64| self.check(groups, held);
-        let input = Input { query: self.query, sources: self.sources, keep, threads };
+        let input = Input { query: self.query, sources: self.sources, cache, threads };
         partitioned.add_runs(input, runs, memory, check)
     }
 
     /// Fails if there are more groups than are allowed, or if they take more memory.
     fn check(&self, groups: usize, held: u64) -> Result<()> {
-        if groups > self.query.max_groups {
-            return Err(QueryError::TooManyGroups { most: self.query.max_groups }.into());
+        if groups > self.query.thresholds.max_groups {
+            return Err(QueryError::TooManyGroups { max: self.query.thresholds.max_groups }.into());
         }
         let Some(budget) = self.budget.filter(|budget| held > for_groups(*budget)) else { return Ok(()) };
         let min = MemoryBudget::from_bytes(held.saturating_mul(6));
@@ -319,7 +315,7 @@ impl Groups {
     fn merge_table(&mut self, query: &GroupQuery, fresh: GroupTable) -> Result<()> {
         let Self::OneTable(table) = self else { return Err(Error::internal("few groups are added to many")) };
         table.merge_table(fresh)?;
-        if table.groups() > query.max_of_one_table {
+        if table.groups() > query.thresholds.max_of_one_table {
             self.replace_by(query, PartitionedGroups::new(query))?;
         }
         Ok(())
@@ -343,12 +339,13 @@ impl Groups {
     }
 }
 
-/// Divides tiles into runs of consecutive ones, which have many cells each.
-fn runs(selections: &[TileSelection]) -> Vec<&[TileSelection]> {
+/// Divides tiles into runs of consecutive ones, which have up to `max_cells` cells each, or one
+/// tile.
+fn runs(selections: &[TileSelection], max_cells: usize) -> Vec<&[TileSelection]> {
     let (mut runs, mut first, mut cells) = (Vec::new(), 0, 0usize);
     for (at, selection) in selections.iter().enumerate() {
         let own = selection.count();
-        if at > first && cells.saturating_add(own) > MAX_RUN_CELLS {
+        if at > first && cells.saturating_add(own) > max_cells {
             runs.extend(selections.get(first..at));
             (first, cells) = (at, 0);
         }

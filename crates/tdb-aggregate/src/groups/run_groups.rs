@@ -9,7 +9,6 @@ use super::GroupQuery;
 use super::accumulators::{Accumulators, each_group};
 use super::group_ids::{GroupIds, IdCounts, NewIds};
 use super::key_values::{NO_ID, next_id};
-use super::thresholds::MAX_GROUPS_OF_THREAD;
 use crate::buffers::index_of;
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
@@ -19,7 +18,7 @@ use crate::{OrInternal, Result};
 
 /// The state of a thread: its own group ids, which it keeps from run to run.
 pub(super) struct ThreadState {
-    worker: PooledBuffers,
+    buffers: PooledBuffers,
     thread: usize,
     pub(super) ids: GroupIds,
     /// The id in the present run of each group of the thread, where the run has its own ids.
@@ -28,7 +27,7 @@ pub(super) struct ThreadState {
 
 impl ThreadState {
     pub(super) fn new(query: &GroupQuery, thread: usize) -> Self {
-        Self { worker: PooledBuffers::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
+        Self { buffers: PooledBuffers::default(), thread, ids: GroupIds::new(query), run_ids: Vec::new() }
     }
 }
 
@@ -54,7 +53,7 @@ impl RunGroups {
             thread: state.thread,
             before: state.ids.counts(),
             new_ids: NewIds { keys: Vec::new(), pairs: Vec::new() },
-            thread_ids: (state.ids.groups() > MAX_GROUPS_OF_THREAD).then(Vec::new),
+            thread_ids: (state.ids.groups() > query.thresholds.max_run_cells).then(Vec::new),
             counts: Vec::new(),
             accumulators: query.accumulators(),
         }
@@ -66,13 +65,13 @@ impl RunGroups {
         query: &GroupQuery,
         sources: &Sources<'_>,
         selection: &TileSelection,
-        keep: &DecodeCache,
-        ThreadState { worker, ids, run_ids, .. }: &mut ThreadState,
+        cache: &DecodeCache,
+        ThreadState { buffers, ids, run_ids, .. }: &mut ThreadState,
     ) -> Result<()> {
         if selection.count() == 0 {
             return Ok(());
         }
-        let mut columns = SelectedColumns::new(sources, selection, keep, worker)?;
+        let mut columns = SelectedColumns::new(sources, selection, cache, buffers)?;
         let (mut groups, mut key_ids) = (vec![0u32; selection.count()], Vec::new());
         let mut left_ids = 1usize;
         for (at, (key, values)) in query.keys.iter().zip(&mut ids.keys).enumerate() {

@@ -1,20 +1,30 @@
 //! The thresholds of queries that group cells. They were chosen, not measured, unless they say
 //! otherwise.
 
-/// Cells that a thread adds up before its groups are merged with those of other threads. Tests use
-/// fewer, so that small arrays have several runs.
-pub(super) const MAX_RUN_CELLS: usize = if cfg!(test) { 64 } else { 1 << 17 };
+/// The numbers of groups and cells at which a query goes on in another way. Tests lower them, so
+/// that small arrays reach all ways.
+#[derive(Clone, Copy, Debug)]
+pub struct Thresholds {
+    /// With more groups, the query fails.
+    pub max_groups: usize,
+    /// With more groups, the cells are partitioned by their keys.
+    pub max_of_one_table: usize,
+    /// Cells that a thread adds up before its groups are merged with those of other threads. With
+    /// as many groups in a thread, each of its runs has group ids of its own: this matters where
+    /// extremes of strings keep one table, and where a thread is ahead of the one that finds that
+    /// groups are many.
+    pub max_run_cells: usize,
+}
 
-/// Groups: with more, the cells are partitioned by their keys.
-pub const MAX_GROUPS_OF_ONE_TABLE: usize = 1 << 16;
+impl Thresholds {
+    /// Those of programs.
+    pub const DEFAULT: Self =
+        Self { max_groups: MAX_GROUPS, max_of_one_table: 1 << 16, max_run_cells: 1 << 17 };
+}
 
 /// Groups that any query may make: half of the ids of 32 bits, so that a tile cannot use up the
 /// others before the groups are counted.
 pub(super) const MAX_GROUPS: usize = (1 << 31) - 1;
-
-/// Groups of a thread: with more, a run has group ids of its own. This matters where extremes of
-/// strings keep one table, and where a thread is ahead of the one that finds that groups are many.
-pub(super) const MAX_GROUPS_OF_THREAD: usize = MAX_RUN_CELLS;
 
 /// Slots of a table that is addressed by the key without hashes: 256 KiB.
 pub(super) const MAX_DIRECT_SLOTS: usize = 1 << 16;

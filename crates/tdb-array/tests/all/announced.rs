@@ -8,7 +8,6 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::{Strings, arrays};
 use proptest::prelude::*;
 use tdb_array::maintain::{Consolidation, Stored};
 use tdb_array::query::{Aggregate, Purpose};
@@ -16,6 +15,8 @@ use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype,
 use tdb_array::storage::testing::FarStorage;
 use tdb_array::storage::{FetchHints, LocalStorage, MemoryStorage, Request, Storage};
 use tdb_array::{Array, Layout, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field};
+
+use crate::common::{Strings, arrays};
 
 /// Nothing is merged that does not touch, so that no request has bytes that nobody needs.
 fn far<S: Storage>(storage: S) -> Arc<FarStorage<S>> {
@@ -53,10 +54,10 @@ fn check<S: Storage + 'static>(
     what: &str,
 ) -> bool {
     let Ok(explained) = read.clone().explain() else { return false };
-    storage.asked();
+    storage.requests();
     let (rounds, bytes) = (storage.rounds(), storage.bytes());
     let Ok(cells) = read.clone().collect() else { return false };
-    let asked = storage.asked();
+    let asked = storage.requests();
     let (rounds, bytes) = (storage.rounds() - rounds, storage.bytes() - bytes);
     // Sections of metadata are read by the explanation before.
     assert!(rounds <= ROUNDS, "{what}: {rounds} rounds: {asked:?}");
@@ -86,11 +87,15 @@ fn check_aggregates<S: Storage + 'static>(
     let Some(attribute) = array.schema().attributes.first() else { return };
     let name = attribute.name.as_str();
     let rounds = storage.rounds();
-    storage.asked();
+    storage.requests();
     if read.clone().aggregate([Aggregate::count(), Aggregate::min(name), Aggregate::null_count(name)]).is_ok()
     {
         let rounds = storage.rounds() - rounds;
-        assert!(rounds <= AGGREGATE_ROUNDS, "{what}: {rounds} rounds of aggregates: {:?}", storage.asked());
+        assert!(
+            rounds <= AGGREGATE_ROUNDS,
+            "{what}: {rounds} rounds of aggregates: {:?}",
+            storage.requests()
+        );
     }
 }
 

@@ -9,7 +9,6 @@ use core::time::Duration;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::common::block_on;
 use tdb_array::query::{Aggregate, QueryDescription};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::testing::FarStorage;
@@ -17,6 +16,8 @@ use tdb_array::storage::{AsyncStorage, Fetching, Immediate, LocalStorage, Memory
 use tdb_array::{
     Array, Cells, MemoryBudget, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field,
 };
+
+use crate::common::block_on;
 
 /// A storage whose answers arrive when they are requested again.
 #[derive(Clone, Debug)]

@@ -4,13 +4,14 @@
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-use crate::common::Strings;
 use tdb_array::error::QueryError;
 use tdb_array::query::Aggregate;
 use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_array::storage::{Durability, MemoryStorage};
 use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
 use tdb_schema::{Attribute, Dimension, Domain};
+
+use crate::common::Strings;
 
 fn bytes(bytes: u64) -> MemoryBudget {
     MemoryBudget::from_bytes(bytes)

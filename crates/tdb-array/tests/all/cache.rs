@@ -80,10 +80,14 @@ fn every_fixture_reads_the_same_through_a_cache_in_fewer_requests() {
         let cached = || read(cache.over(far.clone(), here())).unwrap();
         let (cold, cost) = cached();
         assert_eq!(far.rounds(), cost.rounds, "{name}");
-        let (asked, rounds) = (far.asked().len(), far.rounds());
+        let (asked, rounds) = (far.requests().len(), far.rounds());
         let (warm, less) = cached();
         assert!(plain == cold && plain == warm, "{name}");
-        assert_eq!((far.asked().len() as u64, far.rounds() - rounds), (less.requests, less.rounds), "{name}");
+        assert_eq!(
+            (far.requests().len() as u64, far.rounds() - rounds),
+            (less.requests, less.rounds),
+            "{name}"
+        );
         assert!(less.requests <= cost.requests && less.rounds <= cost.rounds, "{name}");
         assert_eq!(cost.requests, asked as u64, "{name}");
         first = (first.0 + cost.rounds, first.1 + cost.requests);
@@ -102,12 +106,12 @@ fn what_a_second_reader_asks_for_is_listings_and_tiles_or_listings_alone() {
         let far = far(fixture("2.30.0/quickstart"));
         let cache = Cache::memory(1 << 20).with_tiles(tiles);
         let (cells, cold) = read(cache.over(far.clone(), here())).unwrap();
-        let first = far.asked().len();
+        let first = far.requests().len();
         let (again, warm) = read(cache.over(far.clone(), here())).unwrap();
         assert_eq!(cells, again);
         assert_eq!((cold.rounds, warm.rounds), expected);
         let listings = far
-            .asked()
+            .requests()
             .iter()
             .filter(|request| matches!(request, tdb_array::storage::Request::List(_)))
             .count();

@@ -7,7 +7,6 @@
     reason = "a test that panics has failed"
 )]
 
-use crate::common::{Strings, arrays, row};
 use proptest::prelude::*;
 use tdb_array::error::QueryError;
 use tdb_array::query::{Aggregate, QueryCondition};
@@ -17,6 +16,8 @@ use tdb_array::schema::{
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Cells, Error, Layout, MemoryBudget, OpenOptions, Read, WriteOptions, field};
 use tdb_fragment::{Comparison, Condition};
+
+use crate::common::{Strings, arrays, row};
 
 const ORDERS: [Layout; 4] = [Layout::Unordered, Layout::GlobalOrder, Layout::RowMajor, Layout::ColMajor];
 

@@ -11,7 +11,6 @@ use core::ops::ControlFlow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::common::Strings;
 use proptest::prelude::*;
 use tdb_array::error::QueryError;
 use tdb_array::maintain::{Consolidation, Stored};
@@ -19,6 +18,8 @@ use tdb_array::query::{Aggregate, Explain, Purpose};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
+
+use crate::common::Strings;
 
 type Storage = Arc<MemoryStorage>;
 type Pair = (i32, i32);

@@ -6,13 +6,14 @@
     reason = "a test that panics has failed, as it should"
 )]
 
-use crate::common::{arrays, fixtures};
 use tdb_array::query::{Explain, FieldPlan, Outcome, Purpose};
 use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Layout, MemoryBudget, OpenOptions, TimeWindow, WriteColumn, WriteOptions, field};
 use tdb_filters::Pipeline;
 use tdb_schema::{Attribute, Dimension};
+
+use crate::common::{arrays, fixtures};
 
 fn outcomes(explain: &Explain) -> Vec<Outcome> {
     explain.fragments.iter().map(|fragment| fragment.outcome).collect()

@@ -111,9 +111,9 @@ fn rounds(name: &str, query: impl Fn(&Array) -> Read) -> (u64, u64, Vec<Request>
     let storage = far(name, FetchHints::OBJECT_STORE);
     let array = open(storage.clone(), None).unwrap();
     let opening = storage.rounds();
-    storage.asked();
+    storage.requests();
     query(&array).collect().unwrap();
-    (opening, storage.rounds() - opening, storage.asked())
+    (opening, storage.rounds() - opening, storage.requests())
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn a_sparse_query_with_a_condition_takes_few_rounds() {
         assert!(
             opening <= 4 && query <= 3,
             "{name}: {opening} rounds of opening, {query} of the query: {:?}",
-            storage.asked()
+            storage.requests()
         );
     }
     assert!(seen > 100, "{seen} were looked at");
@@ -198,11 +198,11 @@ fn many_fragments_with_gathered_footers_take_few_rounds_and_those_outside_the_ra
     let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
     let count = usize::try_from(count).unwrap();
     assert_eq!(array.fragments().len(), count);
-    let (opening, asked) = (storage.rounds(), storage.asked());
+    let (opening, asked) = (storage.rounds(), storage.requests());
     assert!(opening <= 4 && asked.len() <= 12, "{opening} rounds: {asked:?}");
     let cells = array.read().range("x", 1000..=1040).condition(field("a").ge(102)).collect().unwrap();
     let query = storage.rounds() - opening;
-    let asked = storage.asked();
+    let asked = storage.requests();
     assert_eq!(cells.len(), 3);
     assert!(query <= 3, "{query} rounds, {} requests", asked.len());
     // Five fragments have cells there: their metadata and three files of each are read.
@@ -217,14 +217,14 @@ fn a_fragment_of_one_tile_is_read_without_its_own_metadata_if_its_footer_is_know
     let count = 40;
     let storage = Arc::new(FarStorage::new(many_fragments(count), Duration::ZERO));
     let array = OpenOptions::new().threads(1).window(TimeWindow::ALL).open_storage(storage.clone()).unwrap();
-    let (opening, _) = (storage.rounds(), storage.asked());
+    let (opening, _) = (storage.rounds(), storage.requests());
     let all = array.read().order(Layout::RowMajor).collect().unwrap();
     assert_eq!(
         all.field("x").unwrap().values::<i32>().unwrap(),
         (0..count).map(|x| x * 10).collect::<Vec<_>>()
     );
     assert_eq!(all.field("a").unwrap().values::<i32>().unwrap(), (0..count).collect::<Vec<_>>());
-    let asked = storage.asked();
+    let asked = storage.requests();
     assert_eq!(
         (storage.rounds() - opening, asked.len()),
         (1, 2 * usize::try_from(count).unwrap()),
@@ -233,7 +233,7 @@ fn a_fragment_of_one_tile_is_read_without_its_own_metadata_if_its_footer_is_know
     // A range takes no more: where the cells are follows from the footer, too.
     let some = array.read().range("x", 95..=205).collect().unwrap();
     assert_eq!(some.field("a").unwrap().values::<i32>().unwrap(), (10..=20).collect::<Vec<_>>());
-    assert_eq!((storage.rounds() - opening, storage.asked().len()), (2, 22));
+    assert_eq!((storage.rounds() - opening, storage.requests().len()), (2, 22));
 }
 
 #[test]

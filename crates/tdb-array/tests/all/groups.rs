@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{Strings, arrays};
 use proptest::prelude::*;
 use tdb_array::error::QueryError;
 use tdb_array::query::{Aggregate, AggregateFunction, Grouped};
@@ -20,6 +19,8 @@ use tdb_array::{
     Array, Cells, Column, Error, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field,
 };
 use tdb_fragment::{Comparison, Condition};
+
+use crate::common::{Strings, arrays};
 
 /// The bytes of a cell; `None` for null.
 type Value = Option<Vec<u8>>;
@@ -435,7 +436,7 @@ fn many_tiles_and_values_have_the_groups_of_their_cells() {
     assert!(answered >= 4, "{answered}");
 
     let refused = array.read().group_by(["near"]).max_groups(4199).aggregate([]);
-    assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { most: 4199 }))), "{refused:?}");
+    assert!(matches!(refused, Err(Error::Query(QueryError::TooManyGroups { max: 4199 }))), "{refused:?}");
     assert_eq!(array.read().group_by(["near"]).max_groups(4200).aggregate([]).unwrap().len(), 4200);
 }
 

@@ -7,13 +7,14 @@
     reason = "a test that panics has failed, as it should"
 )]
 
-use crate::common::{arrays, fixtures, row};
 use tdb_array::error::QueryError;
 use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Column, Error, Layout, OpenOptions, TimeWindow, WriteColumn, WriteOptions};
 use tdb_codec::DataOrder;
 use tdb_schema::{Attribute, Dimension, DimensionLabel, Range};
+
+use crate::common::{arrays, fixtures, row};
 
 fn open(id: &str) -> Array {
     Array::open(fixtures().join("arrays").join(id)).unwrap()

@@ -13,7 +13,6 @@
 
 use core::ops::RangeInclusive;
 
-use crate::common::{Strings, row};
 use proptest::prelude::*;
 use tdb_array::error::QueryError;
 use tdb_array::query::Aggregate;
@@ -22,6 +21,8 @@ use tdb_array::schema::{
 };
 use tdb_array::storage::MemoryStorage;
 use tdb_array::{Array, Error, Layout, MemoryBudget, OpenOptions, Read, WriteColumn, WriteOptions, field};
+
+use crate::common::{Strings, row};
 
 /// A random number for each place.
 fn mixed(place: u64, salt: u64) -> u64 {

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use crate::common::arrays;
 use bytes::Bytes;
 use tdb_array::query::Aggregate;
 use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
@@ -13,6 +12,8 @@ use tdb_array::storage::{ByteRange, Entry, LocalStorage, MemoryStorage, Storage}
 use tdb_array::stored::Fragment;
 use tdb_array::{Array, Cells, Layout, OpenOptions, Read, WriteColumn, WriteOptions, field};
 use tdb_filters::{Filter, TileContext};
+
+use crate::common::arrays;
 
 /// A storage that records the reads of data files.
 #[derive(Debug)]

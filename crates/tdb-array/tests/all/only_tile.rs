@@ -1,10 +1,11 @@
 //! What is inferred about a fragment of one tile, without reading its metadata, is what its
 //! metadata says.
 
-use crate::common::arrays;
 use tdb_array::Array;
 use tdb_codec::Reader;
 use tdb_fragment::{RTree, Section, parse_u64_list};
+
+use crate::common::arrays;
 
 #[test]
 fn what_is_inferred_of_every_fixture_is_what_is_stored() {

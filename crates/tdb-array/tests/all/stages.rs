@@ -7,7 +7,6 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
-use crate::common::{Strings, arrays, block_on, row};
 use tdb_array::query::{Aggregate, QueryCondition, QueryStats};
 use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::testing::FarStorage;
@@ -15,6 +14,8 @@ use tdb_array::storage::{AsyncStorage, Fetching, Immediate, LocalStorage, Memory
 use tdb_array::{
     Array, Cells, Layout, MemoryBudget, OpenOptions, Read, TimeWindow, WriteColumn, WriteOptions, field,
 };
+
+use crate::common::{Strings, arrays, block_on, row};
 
 /// An array in a far storage, for callers that block, and for those that await.
 struct Both {

@@ -1,8 +1,5 @@
 //! The two states of a Ballista scheduler, as [`Watch`] lets clients and the scheduler see them.
 
-use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
-
-use super::*;
 use async_trait::async_trait;
 use ballista_core::JobStatusSubscriber;
 use ballista_core::serde::protobuf::failed_task::FailedReason;
@@ -12,6 +9,9 @@ use ballista_scheduler::cluster::{BoundTask, ClusterStateEventStream, ExecutorSl
 use ballista_scheduler::config::TaskDistributionPolicy;
 use ballista_scheduler::state::execution_stage::{ExecutionStage, TaskInfo};
 use ballista_scheduler::state::task_manager::JobInfoCache;
+use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
+
+use super::*;
 
 /// The reason for which a job has to run again, if there is one: a stage began again, or a task
 /// could not read the results of another one.

@@ -51,7 +51,7 @@ fn what_the_cache_does_not_have_is_asked_for_in_one_call() {
         let (far, storage) = far(&cache.with_everything(), true);
         let known = [Request::range("a", 100..200), Request::whole("f/b")];
         block_on(storage.fetch(known.to_vec()));
-        far.asked();
+        far.requests();
         let mixed = [
             Request::range("a", 120..130),
             Request::range("a", 1..2),
@@ -61,7 +61,7 @@ fn what_the_cache_does_not_have_is_asked_for_in_one_call() {
         ];
         assert_eq!(said(block_on(storage.fetch(mixed.to_vec()))), said(files().fetch(&mixed)));
         assert_eq!(
-            (far.rounds(), far.asked()),
+            (far.rounds(), far.requests()),
             (2, vec![mixed[1].clone(), mixed[3].clone(), mixed[4].clone()])
         );
         assert_eq!(said(block_on(storage.fetch(known.to_vec()))), said(files().fetch(&known)));

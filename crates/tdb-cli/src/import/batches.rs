@@ -48,8 +48,8 @@ pub(super) fn run(args: &ImportArgs, stores: &Stores, out: &mut dyn Write, err: 
     }
     let file = BatchFile::new(args)?;
     let storage = stores.storage(&args.array)?;
-    let free = is_vacant(&storage).unwrap_or(false);
-    if args.force || free { file.create(storage, !free, out, err) } else { file.append(&storage, out) }
+    let vacant = is_vacant(&storage).unwrap_or(false);
+    if args.force || vacant { file.create(storage, !vacant, out, err) } else { file.append(&storage, out) }
 }
 
 impl<'a> BatchFile<'a> {

@@ -3,10 +3,11 @@
 
 use std::path::Path;
 
-use crate::common::{Scratch, refused, said, text};
 use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
 use tdb_array::{Layout, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
+
+use crate::common::{Scratch, refused, said, text};
 
 fn create(path: &Path) {
     let schema = ArraySchema::sparse()

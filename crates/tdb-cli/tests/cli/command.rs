@@ -3,8 +3,9 @@
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-use crate::common::{Scratch, file_named, files, fixture, json_file, manifest, tdb, text};
 use serde_json::{Value, json};
+
+use crate::common::{Scratch, file_named, files, fixture, json_file, manifest, tdb, text};
 
 const PLANE: &str = "2.30.0/dense2d_rr";
 const NULLS: &str = "2.30.0/base_nullable_sparse";

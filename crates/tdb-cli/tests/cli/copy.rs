@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{
-    NAN, Scratch, fixture, json_file, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
-};
 use serde_json::{Value, json};
 use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_array::{Array, WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
+
+use crate::common::{
+    NAN, Scratch, fixture, json_file, open_fixtures, refused, said, schema, schema_json, sparse, tdb, text,
+};
 
 /// Fixtures with lossy filters.
 const LOSSY: &str = "webp_lossy";

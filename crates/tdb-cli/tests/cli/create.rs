@@ -2,11 +2,12 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
+
 use crate::common::{
     MISCOUNTED, OLD_TYPES, Scratch, created_like, fixture, open_fixtures, refused, schema, schema_json, tdb,
     text,
 };
-use serde_json::{Value, json};
 
 #[test]
 fn the_schema_that_info_shows_makes_the_same_schema() {

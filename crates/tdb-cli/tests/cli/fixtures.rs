@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 use serde_json::Value;
+
+use crate::common::{Scratch, base64, fixture, fixtures, has_tag, json_file, manifest, objects, tdb, text};
 
 /// Features that this build does not support, with a specific error. Their fixtures must not be
 /// readable.

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, assert_fails, base64, files, fixture, has_tag, manifest, objects, tdb, text};
 use serde_json::{Value, json};
 use tdb_codec::{Budget, Datatype, FormatVersion, Limits};
 use tdb_schema::{GroupDetails, GroupMember, GroupVersion, MetadataEntry, MetadataValue, ObjectType};
 use tdb_tile::GenericTile;
+
+use crate::common::{Scratch, assert_fails, base64, files, fixture, has_tag, manifest, objects, tdb, text};
 
 const UUID: &str = "0123456789abcdef0123456789abcdef";
 

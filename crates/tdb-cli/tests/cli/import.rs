@@ -6,9 +6,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
-use crate::common::{Scratch, fixture, refused, said, schema_json, tdb, text};
 use serde_json::{Value, json};
 use tdb_array::Array;
+
+use crate::common::{Scratch, fixture, refused, said, schema_json, tdb, text};
 
 const WEATHER: &str = "\
 station,day,t,rain,note

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, assert_fails, files, fixture, manifest, tdb, text};
 use serde_json::{Value, json};
+
+use crate::common::{Scratch, assert_fails, files, fixture, manifest, tdb, text};
 
 fn events(array: &Path) -> Vec<Value> {
     let outcome = tdb(&["log", text(array), "--json"]);

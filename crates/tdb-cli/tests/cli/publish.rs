@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Scratch, files, refused, said, text};
 use tdb_array::publish::MANIFEST;
 use tdb_array::schema::{ArraySchema, CellValNum, Datatype};
 use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension};
+
+use crate::common::{Scratch, files, refused, said, text};
 
 fn create(path: &Path) {
     let schema = ArraySchema::sparse()

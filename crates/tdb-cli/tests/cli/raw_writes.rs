@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{NAN, Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
 use serde_json::{Value, json};
 use tdb_array::schema::ArrayType;
+
+use crate::common::{NAN, Scratch, created_like, fixture, open_fixtures, refused, said, schema, tdb, text};
 
 /// Fixtures with lossy filters.
 const LOSSY: &str = "webp_lossy";

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::common::{Scratch, files, fixture, manifest, objects, tdb, text};
 use serde_json::Value;
 use tdb_array::Key;
 use tdb_codec::{Budget, Limits};
 use tdb_tile::GenericTile;
+
+use crate::common::{Scratch, files, fixture, manifest, objects, tdb, text};
 
 /// The bytes in a field's JSON.
 fn hex(field: &Value) -> Vec<u8> {

@@ -3,11 +3,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{Scratch, fixture, tdb, text};
 use tdb_array::schema::{ArraySchema, ArrayType, CellValNum, Datatype};
 use tdb_array::storage::Durability;
 use tdb_array::{WriteColumn, WriteOptions};
 use tdb_schema::{Attribute, Dimension, Domain};
+
+use crate::common::{Scratch, fixture, tdb, text};
 
 const CELLS: i32 = 60_000;
 

@@ -68,7 +68,7 @@ impl Verifier {
         &mut self,
         fragment: &Fragment,
         whole: Option<&[FieldStatistics]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) {
         let rtree = self.check(fragment.stored_rtree(&self.context)).0;
         if let Some(rtree) = &rtree {
@@ -101,7 +101,7 @@ impl Verifier {
             let mut all = true;
             for column in columns.iter_mut().chain([&mut times]) {
                 let Some(column) = column else { continue };
-                if !self.decode(fragment, column, (tile, cells), worker) {
+                if !self.decode(fragment, column, (tile, cells), buffers) {
                     all = false;
                     continue;
                 }

@@ -96,9 +96,9 @@ impl Verifier {
             self.files_of(fragment, &field, tiles, &mut names);
         }
         self.system_files(fragment, tiles, &mut names);
-        let mut worker = PooledBuffers::default();
+        let mut buffers = PooledBuffers::default();
         if !fragment.is_dense() {
-            self.coordinates(fragment, whole, &mut worker);
+            self.coordinates(fragment, whole, &mut buffers);
         }
         let domain = fragment.non_empty_domain().filter(|_| fragment.is_dense());
         let plan = domain.and_then(|domain| BoxPlan::new(fragment.schema(), domain).ok());
@@ -107,7 +107,7 @@ impl Verifier {
             if let FieldKind::Attribute(_) = field.kind
                 && let Some(column) = self.column(fragment, field)
             {
-                self.tiles(fragment, column, grid.as_ref(), whole, &mut worker);
+                self.tiles(fragment, column, grid.as_ref(), whole, &mut buffers);
             }
         }
         if fragment.footer().has_delete_metadata {
@@ -115,7 +115,7 @@ impl Verifier {
             if let (Some(Some(opened)), _) = opened {
                 let slot = fragment.footer().slots.delete_timestamps();
                 let column = self.times(fragment, opened, slot, "the times of deletes");
-                self.tiles(fragment, column, None, whole, &mut worker);
+                self.tiles(fragment, column, None, whole, &mut buffers);
             }
         }
         names
@@ -250,7 +250,7 @@ impl Verifier {
         mut column: Column<'_>,
         grid: Option<&TileGrid>,
         whole: Option<&[FieldStatistics]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) {
         let mut complete = true;
         let codes = self.codes_of(fragment, &column);
@@ -262,7 +262,7 @@ impl Verifier {
                 continue;
             };
             let cells = grid.and_then(TileGrid::tile_cells).unwrap_or(stated);
-            if !self.decode(fragment, &mut column, (tile, cells), worker) {
+            if !self.decode(fragment, &mut column, (tile, cells), buffers) {
                 complete = false;
                 if !column.readable {
                     return;
@@ -319,7 +319,7 @@ impl Verifier {
         fragment: &Fragment,
         column: &mut Column<'_>,
         (tile, cells): (usize, usize),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> bool {
         if !column.readable {
             return false;
@@ -338,10 +338,10 @@ impl Verifier {
         var.offsets.clear();
         let is_var = tiles.cell_val_num.is_var();
         let values = if is_var {
-            tiles.decode_var(context, tile, cells, var, worker)
+            tiles.decode_var(context, tile, cells, var, buffers)
         } else {
             reset(fixed, len);
-            tiles.decode_fixed(context, tile, fixed, |_| true, worker)
+            tiles.decode_fixed(context, tile, fixed, |_| true, buffers)
         };
         self.count_tiles(if is_var { 2 } else { 1 });
         let (values, mut go_on) = self.check(values);
@@ -349,7 +349,7 @@ impl Verifier {
         if tiles.is_nullable() {
             reset(validity, cells);
             self.count_tiles(1);
-            let valid = tiles.decode_validity(&self.context, tile, validity, |_| true, worker);
+            let valid = tiles.decode_validity(&self.context, tile, validity, |_| true, buffers);
             let (valid, also) = self.check(valid);
             whole &= valid.is_some();
             go_on |= also;

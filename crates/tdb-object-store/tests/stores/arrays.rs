@@ -1,15 +1,13 @@
 //! Arrays in a store in memory: read like from a folder, written, evolved and maintained.
 
+use core::ops::ControlFlow;
 use std::io;
-
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use core::ops::ControlFlow;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
-
 use tdb_array::maintain::{Consolidation, Stored, Vacuum};
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension};
 use tdb_array::storage::{Durability, Entry, Storage, WriteStorage};

@@ -1,8 +1,7 @@
 //! Columns are requested for all cells that any test looks at, now or later.
 
 use proptest::prelude::*;
-use tdb_codec::CellValNum;
-use tdb_codec::{Datatype, Physical};
+use tdb_codec::{CellValNum, Datatype, Physical};
 use tdb_schema::FieldKind;
 
 use super::*;

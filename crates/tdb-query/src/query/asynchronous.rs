@@ -21,8 +21,8 @@ impl Read {
     /// for long.
     ///
     /// ```
-    /// use tdb_array::storage::{Immediate, LocalStorage};
     /// use tdb_array::OpenOptions;
+    /// use tdb_array::storage::{Immediate, LocalStorage};
     ///
     /// # async fn example(path: &str) -> tdb_array::Result<()> {
     /// let array = OpenOptions::new().open_async(Immediate::new(LocalStorage::new(path))).await?;
@@ -65,7 +65,7 @@ impl Read {
     /// other tasks run between them.
     pub fn batches_async(self) -> AsyncBatches {
         let read = if self.batch_memory.is_none() { self.batch_memory(BATCH) } else { self };
-        let array = Array::from(read.array.snapshot().for_task());
+        let array = Array::from_snapshot(read.array.snapshot().for_task());
         AsyncBatches {
             state: State::Idle(Box::new(Query { read: read.of(array.snapshot()), array, batches: None })),
         }
@@ -78,7 +78,7 @@ impl Read {
 
     /// The same query on the given array.
     pub(super) fn of(self, array: &Snapshot) -> Self {
-        Self { array: array.clone().into(), ..self }
+        Self { array: Array::from_snapshot(array.clone()), ..self }
     }
 }
 

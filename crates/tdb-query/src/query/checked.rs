@@ -17,7 +17,7 @@ impl Read {
     /// program.
     pub(crate) fn plan(mut self) -> Result<Plan> {
         if self.tiles.is_some() && !(self.ranges.is_empty() && self.labels.is_empty()) {
-            return Err(QueryError::MadeOfTiles.into());
+            return Err(QueryError::TilePartition.into());
         }
         let array = self.array.snapshot().for_query()?;
         let schema = array.schema();
@@ -43,9 +43,9 @@ impl Read {
                 schema.fields().map(|field| field.kind).filter(wanted).collect()
             }
         };
-        let asked = self.asked_ranges()?;
-        let plan = Plan::new(&array, fields, &asked, self.order)?;
-        let condition = conjunction(self.condition, self.narrowed);
+        let requested = self.requested_ranges()?;
+        let plan = Plan::new(&array, fields, &requested, self.order)?;
+        let condition = conjunction(self.condition, self.later_condition);
         let condition = condition.map(|condition| Program::of_query(&condition, self.array.snapshot()));
         let mut plan = plan.with_condition(condition.transpose()?)?;
         plan.scope.tiles = self.tiles.map(TilePart::into_tiles);
@@ -54,28 +54,28 @@ impl Read {
 
     /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without
     /// ranges.
-    fn asked_ranges(&mut self) -> Result<Vec<Option<Vec<RangeRequest>>>> {
+    fn requested_ranges(&mut self) -> Result<Vec<Option<Vec<RangeRequest>>>> {
         let array = self.array.clone();
         let schema = array.schema();
         let dimensions = &schema.domain.dimensions;
-        let mut asked = match &self.resolved {
+        let mut requested = match &self.resolved {
             Some(resolved) => as_asked(resolved, dimensions.len())?,
             None => vec![None; dimensions.len()],
         };
         for (index, mut ranges) in self.ranges_by_label()? {
-            let slot = asked.get_mut(index).or_internal("a label without its dimension")?;
+            let slot = requested.get_mut(index).or_internal("a label without its dimension")?;
             slot.get_or_insert_default().append(&mut ranges);
         }
         for (name, mut wanted) in core::mem::take(&mut self.ranges) {
             let index = schema.dimension_index(&name);
-            let slot = index.and_then(|index| asked.get_mut(index)).ok_or_else(|| {
+            let slot = index.and_then(|index| requested.get_mut(index)).ok_or_else(|| {
                 let known = dimensions.iter().map(|dimension| dimension.name.as_str());
                 let known = known.collect::<Vec<_>>().join(", ");
                 QueryError::UnknownDimension { name: name.clone(), known }
             })?;
             slot.get_or_insert_default().append(&mut wanted);
         }
-        Ok(asked)
+        Ok(requested)
     }
 }
 

@@ -97,10 +97,10 @@ impl Read {
     ///
     /// # Errors
     /// A field, range or condition that does not fit the array, or a condition that is nested more
-    /// than 256 levels deep. [`QueryError::MadeOfTiles`] for a part of [`Read::tile_partitions`].
+    /// than 256 levels deep. [`QueryError::TilePartition`] for a part of [`Read::tile_partitions`].
     pub fn describe(&self, uri: impl Into<String>) -> Result<QueryDescription> {
         if self.tiles.is_some() {
-            return Err(QueryError::MadeOfTiles.into());
+            return Err(QueryError::TilePartition.into());
         }
         let plan = self.clone().plan()?;
         let array = &plan.array;

@@ -3,7 +3,7 @@
 use tdb_codec::Layout;
 
 use super::Read;
-use crate::aggregate::groups::{self, FEW, Grouped};
+use crate::aggregate::groups::{self, Grouped, Thresholds};
 use crate::awaited::run_async;
 use crate::stream::Allowance;
 use crate::{Aggregate, Result};
@@ -15,8 +15,7 @@ use crate::{Aggregate, Result};
 pub struct GroupBy {
     read: Read,
     keys: Vec<String>,
-    most: Option<usize>,
-    few: usize,
+    thresholds: Thresholds,
 }
 
 impl Read {
@@ -32,8 +31,8 @@ impl Read {
     /// all but the tiles take a quarter of it at most.
     ///
     /// ```
-    /// use tdb_array::query::Aggregate;
     /// use tdb_array::Array;
+    /// use tdb_array::query::Aggregate;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/sparse2d_rr");
     /// let array = Array::open(path)?;
@@ -51,7 +50,8 @@ impl Read {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn group_by<S: Into<String>>(self, keys: impl IntoIterator<Item = S>) -> GroupBy {
-        GroupBy { read: self, keys: keys.into_iter().map(Into::into).collect(), most: None, few: FEW }
+        let keys = keys.into_iter().map(Into::into).collect();
+        GroupBy { read: self, keys, thresholds: Thresholds::DEFAULT }
     }
 }
 
@@ -59,14 +59,14 @@ impl GroupBy {
     /// Refuses to make more groups than this, soon after they are found
     /// ([`TooManyGroups`](crate::QueryError::TooManyGroups)).
     pub const fn max_groups(mut self, max: usize) -> Self {
-        self.most = Some(max);
+        self.thresholds.max_groups = max;
         self
     }
 
-    /// Groups are found in another way if they are more than this.
+    /// Partitions cells by their keys with more groups than this, and adds up runs of few cells.
     #[cfg(test)]
     pub(crate) const fn few(mut self, few: usize) -> Self {
-        self.few = few;
+        (self.thresholds.max_of_one_table, self.thresholds.max_run_cells) = (few, 64);
         self
     }
 
@@ -76,10 +76,10 @@ impl GroupBy {
     /// As [`Read::aggregate`]; for a dense array; and for more groups than are allowed, or than a
     /// quarter of the memory holds.
     pub fn aggregate(self, aggregates: impl IntoIterator<Item = Aggregate>) -> Result<Grouped> {
-        let Self { read, keys, most, few } = self;
+        let Self { read, keys, thresholds } = self;
         let memory = Allowance::new(read.memory, read.batch_memory);
         let plan = read.order(Layout::GlobalOrder).fields([""; 0]).ready(memory)?;
-        groups::run(plan, &keys, aggregates.into_iter().collect(), (most, few), memory)
+        groups::run(plan, &keys, aggregates.into_iter().collect(), thresholds, memory)
     }
 
     /// [`Self::aggregate`], asynchronously.

@@ -13,8 +13,8 @@ impl Read {
     /// query, each once, with the same condition, fields, order, deletes and memory budget.
     ///
     /// ```
-    /// use tdb_array::query::Aggregate;
     /// use tdb_array::Array;
+    /// use tdb_array::query::Aggregate;
     ///
     /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
     /// let array = Array::open(path)?;

@@ -50,7 +50,7 @@ impl Read {
     ///
     /// A query of a dense array, in an order, or of an array in a storage that is asked from afar
     /// is cut as [`Self::partitions`] cuts it: into boxes. Parts that are made of tiles cannot be
-    /// [described](Self::describe), and take no further ranges ([`QueryError::MadeOfTiles`]).
+    /// [described](Self::describe), and take no further ranges ([`QueryError::TilePartition`]).
     ///
     /// ```
     /// use tdb_array::Array;
@@ -108,7 +108,7 @@ impl Read {
     /// have found out together stays valid. It is for conditions that a caller learns while it
     /// reads, such as those of the joins of a query engine.
     pub fn and_condition(mut self, condition: QueryCondition) -> Self {
-        let slot = if self.tiles.is_some() { &mut self.narrowed } else { &mut self.condition };
+        let slot = if self.tiles.is_some() { &mut self.later_condition } else { &mut self.condition };
         *slot = conjunction(slot.take(), Some(condition));
         self
     }
@@ -128,8 +128,8 @@ impl Read {
     /// The plan of the query, with what its part has to know of others.
     pub(super) fn ready(self, memory: Option<Allowance>) -> Result<Plan> {
         let Some(part) = self.tiles.clone() else { return self.plan() };
-        let whole = Self { tiles: None, narrowed: None, ..self.clone() };
-        let (exact, condition) = (self.narrowed.is_none(), self.condition.clone());
+        let whole = Self { tiles: None, later_condition: None, ..self.clone() };
+        let (exact, condition) = (self.later_condition.is_none(), self.condition.clone());
         let mut plan = self.plan()?;
         if plan.overlap.any() {
             let find = |whole: Self| part.common.of(&whole.plan()?, condition.as_ref(), memory);

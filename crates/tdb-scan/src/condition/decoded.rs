@@ -36,18 +36,18 @@ impl Decoded {
         (tile, cells): (usize, usize),
         coded: bool,
         wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Self> {
         if coded && tiles.may_have_codes() {
-            let mut coded = core::mem::take(&mut worker.coded);
-            if tiles.decode_codes(context, tile, cells, &mut coded, worker)? {
-                let mut values = worker.take_buffer(coded.values.len())?;
+            let mut coded = core::mem::take(&mut buffers.coded);
+            if tiles.decode_codes(context, tile, cells, &mut coded, buffers)? {
+                let mut values = buffers.take_buffer(coded.values.len())?;
                 values.as_mut_slice().copy_from_slice(&coded.values);
                 context.counters.copied(coded.values.len());
                 let (mut offsets, codes) =
                     (core::mem::take(&mut coded.starts), core::mem::take(&mut coded.codes));
                 offsets.push(to_u64(coded.values.len()));
-                worker.coded = coded;
+                buffers.coded = coded;
                 return Ok(Self {
                     cells,
                     values,
@@ -56,21 +56,21 @@ impl Decoded {
                     ..Self::default()
                 });
             }
-            worker.coded = coded;
+            buffers.coded = coded;
         }
-        let mut var = core::mem::take(&mut worker.strings);
-        tiles.decode_var_where(context, (tile, cells), &mut var, wanted, worker)?;
+        let mut var = core::mem::take(&mut buffers.strings);
+        tiles.decode_var_where(context, (tile, cells), &mut var, wanted, buffers)?;
         Ok(Self { cells, values: var.values, offsets: Some(var.offsets), ..Self::default() })
     }
 
-    /// Gives the memory to the worker, for later tiles.
-    pub(crate) fn give_back(self, worker: &mut PooledBuffers) {
+    /// Gives the memory to the buffers, for later tiles.
+    pub(crate) fn give_back(self, buffers: &mut PooledBuffers) {
         match (self.offsets, self.codes) {
-            (None, _) => worker.give_back(self.values),
-            (Some(offsets), None) => worker.strings = VarTile { offsets, values: self.values },
+            (None, _) => buffers.give_back(self.values),
+            (Some(offsets), None) => buffers.strings = VarTile { offsets, values: self.values },
             (Some(starts), Some(codes)) => {
-                worker.give_back(self.values);
-                (worker.coded.starts, worker.coded.codes) = (starts, codes);
+                buffers.give_back(self.values);
+                (buffers.coded.starts, buffers.coded.codes) = (starts, codes);
             }
         }
     }

@@ -5,4 +5,5 @@ mod decoded;
 mod tiles;
 
 pub use self::decoded::Decoded;
-pub use self::tiles::{Sources, TileColumns, fragment_of};
+pub(crate) use self::tiles::fragment_of;
+pub use self::tiles::{Sources, TileColumns};

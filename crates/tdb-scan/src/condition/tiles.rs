@@ -25,14 +25,14 @@ use crate::{OrInternal, Result};
 const NO_FIELD: &str = "a program has no field with this number";
 
 /// A fragment by its number. Numbers of fragments do not come from files.
-pub fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
+pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
     fragments.get(number).or_internal("the array has no fragment with this number")
 }
 
 /// A program's fields in all fragments; opened as they are needed.
 pub struct Sources<'a> {
     pub(crate) context: &'a Context,
-    /// The condition.
+    /// The program: a condition, or only the fields of aggregates.
     pub program: &'a Program,
     fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<FieldSource>>>,
@@ -77,8 +77,8 @@ impl<'a> Sources<'a> {
     }
 
     /// Charges the statistics of fragments that it holds to a read's memory.
-    pub(crate) fn within(mut self, share: &BatchScope) -> Self {
-        self.scope = share.clone();
+    pub(crate) fn within(mut self, scope: &BatchScope) -> Self {
+        self.scope = scope.clone();
         self
     }
 
@@ -214,14 +214,14 @@ impl<'a> Sources<'a> {
         fragment: usize,
         tile: usize,
         cells: usize,
-        worker: &'s mut PooledBuffers,
+        buffers: &'s mut PooledBuffers,
     ) -> Result<TileColumns<'s>> {
         let sources = self.open(fragment)?;
         let decoded = sources.iter().map(|_| None).collect();
         let fragment = fragment_of(self.fragments, fragment)?;
         let (context, fields) = (self.context, self.program.fields.as_slice());
         let whole = false;
-        Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, worker, decoded })
+        Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, buffers, decoded })
     }
 
     fn open(&self, fragment: usize) -> Result<&[FieldSource]> {
@@ -304,7 +304,7 @@ pub struct TileColumns<'s> {
     /// Whether coordinates are decoded in all chunks, because cells that no test needs will be
     /// looked at.
     whole: bool,
-    worker: &'s mut PooledBuffers,
+    buffers: &'s mut PooledBuffers,
     decoded: Vec<Option<Decoded>>,
 }
 
@@ -323,7 +323,7 @@ impl TileColumns<'_> {
 
 impl Drop for TileColumns<'_> {
     fn drop(&mut self) {
-        self.decoded.drain(..).flatten().for_each(|decoded| decoded.give_back(self.worker));
+        self.decoded.drain(..).flatten().for_each(|decoded| decoded.give_back(self.buffers));
     }
 }
 
@@ -336,7 +336,7 @@ impl Columns for TileColumns<'_> {
         let tiles = source.tiles(self.context, fragment, own)?;
         let slot = self.decoded.get_mut(field).or_internal(NO_FIELD)?;
         if slot.is_none() {
-            let (context, tile, cells, worker) = (self.context, self.tile, self.cells, &mut *self.worker);
+            let (context, tile, cells, buffers) = (self.context, self.tile, self.cells, &mut *self.buffers);
             let mut decoded = Decoded { cells, ..Decoded::default() };
             let all = self.whole && matches!(own, FieldKind::Dimension(_));
             let left_out = Cell::new(false);
@@ -348,16 +348,16 @@ impl Columns for TileColumns<'_> {
             // limited, before.
             match program.spec.cell_size {
                 Some(size) => {
-                    decoded.values = worker.take_buffer(context.tile_len(cells, size)?)?;
+                    decoded.values = buffers.take_buffer(context.tile_len(cells, size)?)?;
                     let out = decoded.values.as_mut_slice();
                     let any = |bytes| looks(all || wanted(mask, size, &bytes));
-                    tiles.decode_fixed(context, tile, out, any, worker)?;
+                    tiles.decode_fixed(context, tile, out, any, buffers)?;
                 }
                 None => {
                     let any = |cells| looks(all || has_any(mask, cells));
                     // Coordinates that will be looked at again are wanted cell by cell.
                     let coded = !all;
-                    decoded = Decoded::strings(context, tiles, (tile, cells), coded, any, worker)?;
+                    decoded = Decoded::strings(context, tiles, (tile, cells), coded, any, buffers)?;
                 }
             }
             if source.nullable && tiles.is_nullable() {
@@ -367,7 +367,7 @@ impl Columns for TileColumns<'_> {
                     tile,
                     &mut validity,
                     |bytes| looks(wanted(mask, 1, &bytes)),
-                    worker,
+                    buffers,
                 )?;
                 decoded.validity = Some(validity);
             }

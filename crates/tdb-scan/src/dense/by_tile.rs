@@ -52,8 +52,8 @@ pub(super) fn decode(
     let few_regions = |regions: &[Region]| regions.len() <= context.threads / 2;
     // A budget is planned for one tile a thread, not for those that wait for their turn to be
     // copied.
-    let room = KeptBudget::of(plan);
-    if !few_regions(rows) || !room.any() {
+    let kept_budget = KeptBudget::of(plan);
+    if !few_regions(rows) || !kept_budget.any() {
         return Ok(Vec::new());
     }
     let schema = plan.array.schema();
@@ -97,22 +97,22 @@ pub(super) fn decode(
     let mut slots = split_columns(&mut columns, rows)?;
     let jobs: Vec<(usize, usize)> =
         (0..fields.len()).flat_map(|field| (0..tiles.len()).map(move |tile| (field, tile))).collect();
-    let paint = |(field, tile): (usize, usize), worker: &mut PooledBuffers| {
+    let paint = |(field, tile): (usize, usize), buffers: &mut PooledBuffers| {
         let (own, of) = fields.get(field).zip(tiles.get(tile)).or_internal(NO_JOB)?;
-        let paint = |worker| own.paint(&plan.array, space, &of.part, worker);
-        let painted = of.wanted.then(|| paint(worker)).transpose()?;
+        let paint = |buffers| own.paint(&plan.array, space, &of.part, buffers);
+        let painted = of.wanted.then(|| paint(buffers)).transpose()?;
         Ok((field, tile, painted))
     };
     let take = |(field, tile, mut painted): (usize, usize, Option<Painted>)| {
         let RegionTile { region, part, .. } = tiles.get(tile).or_internal(NO_JOB)?;
         let own = slots.get_mut(*region).into_iter().flatten().find(|slot| slot.field == field);
         let (own, row) = own.zip(rows.get(*region)).or_internal(NO_JOB)?;
-        let copied = own.take(&room, &row.map_of_part(part), &mut painted, true)?;
+        let copied = own.take(&kept_budget, &row.map_of_part(part), &mut painted, true)?;
         context.counters.copied(copied);
         Ok(())
     };
-    let workers = PooledBuffers::sharing(context.threads, jobs.len());
-    parallel::run_in_order(context.threads, jobs.into_iter(), workers, paint, take)?;
+    let pool = PooledBuffers::sharing(context.threads, jobs.len());
+    parallel::run_in_order(context.threads, jobs.into_iter(), pool, paint, take)?;
     Ok(columns)
 }
 

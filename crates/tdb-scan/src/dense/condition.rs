@@ -37,7 +37,7 @@ pub struct Matcher<'a> {
 pub struct MatchField<'a> {
     pub(crate) kind: FieldKind,
     pub(crate) spec: ColumnSpec,
-    /// The fragments that have the field.
+    /// All fragments that have the field, and those without it that are newer than one of these.
     pub sources: FieldSources<'a>,
     /// The statistics of each source; `None` for sparse fragments.
     pub statistics: Vec<Option<Statistics>>,
@@ -117,19 +117,19 @@ pub(super) fn mask(
     let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(partial)).collect();
     let fields = matcher.fields.iter().map(|field| (field.kind, &field.sources));
     let threads = decode_work::threads(plan, space, regions, fields);
-    let room = KeptBudget::of(plan);
-    let workers = PooledBuffers::sharing(context.threads, jobs.len());
-    parallel::run(threads, jobs, workers, |(region, (piece, mut partial)), worker| {
+    let kept_budget = KeptBudget::of(plan);
+    let pool = PooledBuffers::sharing(context.threads, jobs.len());
+    parallel::run(threads, jobs, pool, |(region, (piece, mut partial)), buffers| {
         space.for_each_tile(region, |index, _, bounds| -> Result<()> {
             let part = region.part(&bounds, space.order)?;
             let mut wanted = vec![1u8; part.cells()];
-            let mut painted = matcher.apply(index, &part, &mut wanted, worker)?;
+            let mut painted = matcher.apply(index, &part, &mut wanted, buffers)?;
             let map = region.map_of_part(&part);
             map.copy(&wanted, piece, 1)?;
             let any = wanted.contains(&1);
             for partial in &mut partial {
                 let own = painted.get_mut(partial.field).or_internal(NO_FIELD)?;
-                context.counters.copied(partial.take(&room, &map, own, any)?);
+                context.counters.copied(partial.take(&kept_budget, &map, own, any)?);
             }
             Ok(())
         })
@@ -182,9 +182,9 @@ impl<'a> Matcher<'a> {
         index: &[u64],
         part: &Region,
         mask: &mut [u8],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Vec<Option<Painted>>> {
-        let mut columns = self.columns(index, part, worker);
+        let mut columns = self.columns(index, part, buffers);
         self.program.apply(0, &mut columns, mask)?;
         Ok(columns.into_painted())
     }
@@ -194,7 +194,7 @@ impl<'a> Matcher<'a> {
         &'s self,
         index: &'s [u64],
         part: &'s Region,
-        worker: &'s mut PooledBuffers,
+        buffers: &'s mut PooledBuffers,
     ) -> PartColumns<'s> {
         let painted = self.fields.iter().map(|_| None).collect();
         let tile_cells = to_u64(self.space.tile_cells);
@@ -212,7 +212,7 @@ impl<'a> Matcher<'a> {
             let facts = statistics.map_or(Facts::UNKNOWN, |known| known.facts(single.tile, tile_cells));
             FieldFacts::Known(if field.spec.nullable { facts } else { Facts { nulls: Nulls::None, ..facts } })
         });
-        PartColumns { facts: facts.collect(), matcher: self, part, worker, painted }
+        PartColumns { facts: facts.collect(), matcher: self, part, buffers, painted }
     }
 }
 
@@ -220,7 +220,7 @@ impl<'a> Matcher<'a> {
 pub struct PartColumns<'s> {
     matcher: &'s Matcher<'s>,
     part: &'s Region,
-    worker: &'s mut PooledBuffers,
+    buffers: &'s mut PooledBuffers,
     painted: Vec<Option<Painted>>,
     facts: Vec<FieldFacts<'s>>,
 }
@@ -257,7 +257,7 @@ impl<'a> MatchField<'a> {
         array: &Snapshot,
         space: &Space,
         part: &Region,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Painted> {
         let (context, spec) = (array.context(), &self.spec);
         let cells = part.cells();
@@ -273,14 +273,14 @@ impl<'a> MatchField<'a> {
                 let validity = painted.validity.as_deref_mut();
                 let values = painted.values.as_mut_slice();
                 let mut target = Target { values, validity, wanted: None, tiles_done: &[] };
-                self.sources.paint_fixed(context, space, part, spec, &mut target, worker)?;
+                self.sources.paint_fixed(context, space, part, spec, &mut target, buffers)?;
             }
             None => {
                 let mut offsets = vec![0u64; cells.saturating_add(1)];
                 let slots =
                     offsets.get_mut(..cells).or_internal("cells have fewer offsets than there are")?;
                 let mut target = VarTarget::new(slots, painted.validity.as_deref_mut(), None, Vec::new());
-                self.sources.paint_var(context, space, part, spec, &mut target, worker)?;
+                self.sources.paint_var(context, space, part, spec, &mut target, buffers)?;
                 painted.values = target.into_values(context)?;
                 lengths_to_offsets(&mut offsets)?;
                 painted.offsets = Some(offsets);
@@ -312,7 +312,7 @@ impl Columns for PartColumns<'_> {
         let slot = self.painted.get_mut(field).or_internal(NO_FIELD)?;
         let painted = match slot {
             Some(painted) => painted,
-            None => slot.insert(known.paint(matcher.array, matcher.space, self.part, self.worker)?),
+            None => slot.insert(known.paint(matcher.array, matcher.space, self.part, self.buffers)?),
         };
         Ok(Some(ColumnView {
             values: painted.values.as_slice(),

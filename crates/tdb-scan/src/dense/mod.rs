@@ -260,9 +260,9 @@ fn fixed_column(
         decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
         PooledBuffers::sharing(context.threads, regions.len()),
-        |((region, (values, (validity, wanted))), tiles_done), worker| {
+        |((region, (values, (validity, wanted))), tiles_done), buffers| {
             let mut target = Target { values, validity, wanted, tiles_done };
-            sources.paint_fixed(context, space, region, &spec, &mut target, worker)
+            sources.paint_fixed(context, space, region, &spec, &mut target, buffers)
         },
     )?;
     Ok(spec.column(data, None, validity))
@@ -295,9 +295,9 @@ fn var_column(
         decode_work::threads(plan, space, regions, [(kind, sources)]),
         jobs,
         PooledBuffers::sharing(context.threads, regions.len()),
-        |((region, (lengths, (validity, wanted))), kept), worker| {
+        |((region, (lengths, (validity, wanted))), kept), buffers| {
             let mut target = VarTarget::new(lengths, validity, wanted, kept);
-            sources.paint_var(context, space, region, &spec, &mut target, worker)?;
+            sources.paint_var(context, space, region, &spec, &mut target, buffers)?;
             let values = target.into_values(context)?;
             // The values are held twice: as pieces, and joined.
             plan.scope.reserve(to_u64(values.len()).saturating_mul(2))?;

@@ -41,7 +41,7 @@ impl Overlay {
         let dimensions = space.dimensions();
         let query = space.query();
         let fields = coordinates(context, fragment, space)?;
-        let mut worker = PooledBuffers::default();
+        let mut buffers = PooledBuffers::default();
         let mut tiles = Vec::new();
         for tile in tiles_meeting(context, fragment, space)? {
             let count = fragment.tile_cells(context, tile)?;
@@ -50,7 +50,7 @@ impl Overlay {
             for (field, dimension) in fields.iter().zip(dimensions) {
                 let size = dimension.datatype.size();
                 let mut values = zeroed(context.tile_len(count, size)?)?;
-                field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut worker)?;
+                field.decode_fixed(context, tile, values.as_mut_slice(), |_| true, &mut buffers)?;
                 columns.push((values, size, dimension));
             }
             // A coordinate outside the domain has no ordinal, and is in no query. Each buffer has
@@ -127,11 +127,11 @@ impl Overlay {
         tiles: &FieldTiles,
         size: usize,
         target: &mut Target<'_>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         for (tile, cells) in self.cells_in(region, bounds) {
             let mut values = zeroed(context.tile_len(tile.count, size)?)?;
-            tiles.decode_fixed(context, tile.tile, values.as_mut_slice(), |_| true, worker)?;
+            tiles.decode_fixed(context, tile.tile, values.as_mut_slice(), |_| true, buffers)?;
             for (from, to) in &cells {
                 let source = values.as_slice().get(from * size..(from + 1) * size);
                 let slot = target.values.get_mut(to * size..(to + 1) * size);
@@ -140,7 +140,7 @@ impl Overlay {
             }
             context.counters.copied(cells.len().saturating_mul(size));
             if let Some(validity) = target.validity.as_deref_mut() {
-                let valid = decode_validity(context, tiles, tile, worker)?;
+                let valid = decode_validity(context, tiles, tile, buffers)?;
                 for (from, to) in &cells {
                     let (valid, slot) = valid.get(*from).zip(validity.get_mut(*to)).or_internal(NO_CELL)?;
                     *slot = *valid;
@@ -158,12 +158,12 @@ impl Overlay {
         bounds: &Box,
         tiles: &FieldTiles,
         target: &mut VarTarget<'_>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let mut decoded = VarTile::default();
         for (tile, cells) in self.cells_in(region, bounds) {
-            tiles.decode_var(context, tile.tile, tile.count, &mut decoded, worker)?;
-            let valid = decode_validity(context, tiles, tile, worker)?;
+            tiles.decode_var(context, tile.tile, tile.count, &mut decoded, buffers)?;
+            let valid = decode_validity(context, tiles, tile, buffers)?;
             for (from, to) in cells {
                 target.paint(&decoded, &CellMap::cell(from, to))?;
                 target.set_validity(to, *valid.get(from).or_internal(NO_CELL)?)?;
@@ -202,9 +202,9 @@ fn decode_validity(
     context: &Context,
     tiles: &FieldTiles,
     tile: &OverlayTile,
-    worker: &mut PooledBuffers,
+    buffers: &mut PooledBuffers,
 ) -> Result<Vec<u8>> {
     let mut valid = vec![1; tile.count];
-    tiles.decode_validity(context, tile.tile, &mut valid, |_| true, worker)?;
+    tiles.decode_validity(context, tile.tile, &mut valid, |_| true, buffers)?;
     Ok(valid)
 }

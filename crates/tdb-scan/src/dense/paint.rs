@@ -172,7 +172,7 @@ impl FieldSources<'_> {
         region: &Region,
         spec: &ColumnSpec,
         target: &mut Target<'_>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let size = spec.cell_size.unwrap_or(0);
         let mut tiles_done = target.tiles_done.iter();
@@ -189,13 +189,13 @@ impl FieldSources<'_> {
                 match layer.paint(index) {
                     Paint::Tile(tiles, tile) => {
                         let part = TilePart::new(space, region, tile_box, bounds);
-                        part.copy_fixed(context, space, tiles, tile, size, target.values, worker)?;
+                        part.copy_fixed(context, space, tiles, tile, size, target.values, buffers)?;
                         if let Some(validity) = target.validity.as_deref_mut() {
-                            part.copy_validity(context, space, tiles, tile, validity, worker)?;
+                            part.copy_validity(context, space, tiles, tile, validity, buffers)?;
                         }
                     }
                     Paint::Cells(tiles, overlay) => {
-                        overlay.paint_fixed(context, region, bounds, tiles, size, target, worker)?;
+                        overlay.paint_fixed(context, region, bounds, tiles, size, target, buffers)?;
                     }
                     Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells))?,
                     Paint::FillCells(overlay) => {
@@ -216,7 +216,7 @@ impl FieldSources<'_> {
         region: &Region,
         spec: &ColumnSpec,
         target: &mut VarTarget<'_>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         // The fill value is stored once, at the start.
         target.arena.extend_from_slice(&spec.fill);
@@ -243,18 +243,18 @@ impl FieldSources<'_> {
                         let part = TilePart::new(space, region, tile_box, bounds);
                         let cells = (tile, space.tile_cells);
                         let wanted = |cells| part.has_any(space, &cells);
-                        tiles.decode_var_where(context, cells, &mut decoded, wanted, worker)?;
+                        tiles.decode_var_where(context, cells, &mut decoded, wanted, buffers)?;
                         if bounds_are_region && part.whole_tile(space).is_some() {
                             target.take_whole(&mut decoded)?;
                         } else {
                             target.paint(&decoded, &part.map)?;
                         }
                         if let Some(validity) = target.validity.as_deref_mut() {
-                            part.copy_validity(context, space, tiles, tile, validity, worker)?;
+                            part.copy_validity(context, space, tiles, tile, validity, buffers)?;
                         }
                     }
                     Paint::Cells(tiles, overlay) => {
-                        overlay.paint_var(context, region, bounds, tiles, target, worker)?;
+                        overlay.paint_var(context, region, bounds, tiles, target, buffers)?;
                     }
                     Paint::Fill => fill_runs(region, bounds, |to, cells| target.fill(spec, to, cells))?,
                     Paint::FillCells(overlay) => {

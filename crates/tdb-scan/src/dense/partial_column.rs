@@ -128,7 +128,7 @@ impl PartialColumnPart<'_> {
     /// and as far as there is room.
     pub(super) fn take(
         &mut self,
-        room: &KeptBudget,
+        kept_budget: &KeptBudget,
         map: &CellMap,
         own: &mut Option<Painted>,
         wanted: bool,
@@ -142,7 +142,7 @@ impl PartialColumnPart<'_> {
             PartialCellsPart::Var(kept) => {
                 // The map of several ranges is a list of them, which is held for each tile.
                 let is_box = matches!(map, CellMap::Box(_));
-                let fits = |own: &Painted| is_box && room.try_reserve(to_u64(own.held()));
+                let fits = |own: &Painted| is_box && kept_budget.try_reserve(to_u64(own.held()));
                 let own = if own.as_ref().is_some_and(|own| wanted && fits(own)) { own.take() } else { None };
                 let number = self.tiles_done.len();
                 self.tiles_done.push(own.is_some());
@@ -199,10 +199,13 @@ mod tests {
 
     #[test]
     fn pieces_are_kept_until_the_room_is_taken_and_each_counts_more_than_its_bytes() {
-        let room = KeptBudget { most: 2 * (1000 + CACHED_COLUMN_BYTES) + 10, held: AtomicU64::new(0) };
-        assert!(room.any() && room.try_reserve(1000) && room.try_reserve(1000));
-        assert!(!room.try_reserve(0), "the next piece has no room for what it takes besides its bytes");
-        assert!(!room.try_reserve(u64::MAX));
+        let kept_budget = KeptBudget { most: 2 * (1000 + CACHED_COLUMN_BYTES) + 10, held: AtomicU64::new(0) };
+        assert!(kept_budget.any() && kept_budget.try_reserve(1000) && kept_budget.try_reserve(1000));
+        assert!(
+            !kept_budget.try_reserve(0),
+            "the next piece has no room for what it takes besides its bytes"
+        );
+        assert!(!kept_budget.try_reserve(u64::MAX));
         let none = KeptBudget { most: 0, held: AtomicU64::new(0) };
         assert!(!none.any() && !none.try_reserve(0));
     }

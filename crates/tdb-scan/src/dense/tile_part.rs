@@ -73,16 +73,16 @@ impl<'p> TilePart<'p> {
         tile: usize,
         size: usize,
         target: &mut [u8],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
-        if self.by_chunk(context, space, (tiles, tile, Cells::Values, size), target, worker)? {
+        if self.by_chunk(context, space, (tiles, tile, Cells::Values, size), target, buffers)? {
             return Ok(());
         }
         if let Some(to) = self.whole_tile(space) {
             let start = to.saturating_mul(size);
             let out = target.get_mut(start..start.saturating_add(len)).or_internal(NO_ROOM)?;
-            return tiles.decode_fixed(context, tile, out, |_| true, worker);
+            return tiles.decode_fixed(context, tile, out, |_| true, buffers);
         }
         if let Some(runs) = self.runs_in_tile_order(size) {
             let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
@@ -92,13 +92,13 @@ impl<'p> TilePart<'p> {
             let mut left = CopyRuns { runs: &runs, size };
             let show = |bytes: core::ops::Range<usize>, cells: &[u8]| left.copy(&bytes, cells, target);
             context.tile_len(space.tile_cells, size)?;
-            if tiles.visit_fixed(context, tile, len, (wanted, bytes), show, worker)? {
+            if tiles.visit_fixed(context, tile, len, (wanted, bytes), show, buffers)? {
                 context.counters.copied(self.cells().saturating_mul(size));
                 return Ok(());
             }
         }
-        self.through_buffer(context, space, size, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_fixed_part(context, tile, (len, size), out, wanted, worker)
+        self.through_buffer(context, space, size, tile, target, buffers, |out, wanted, buffers| {
+            tiles.decode_fixed_part(context, tile, (len, size), out, wanted, buffers)
         })
     }
 
@@ -127,17 +127,17 @@ impl<'p> TilePart<'p> {
         tiles: &FieldTiles,
         tile: usize,
         target: &mut [u8],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
-        if self.by_chunk(context, space, (tiles, tile, Cells::Validity, 1), target, worker)? {
+        if self.by_chunk(context, space, (tiles, tile, Cells::Validity, 1), target, buffers)? {
             return Ok(());
         }
         if let Some(to) = self.whole_tile(space) {
             let out = target.get_mut(to..to.saturating_add(space.tile_cells)).or_internal(NO_ROOM)?;
-            return tiles.decode_validity(context, tile, out, |_| true, worker);
+            return tiles.decode_validity(context, tile, out, |_| true, buffers);
         }
-        self.through_buffer(context, space, 1, tile, target, worker, |out, wanted, worker| {
-            tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, worker)
+        self.through_buffer(context, space, 1, tile, target, buffers, |out, wanted, buffers| {
+            tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, buffers)
         })
     }
 
@@ -149,7 +149,7 @@ impl<'p> TilePart<'p> {
         space: &Space,
         (tiles, tile, cells, size): (&FieldTiles, usize, Cells, usize),
         target: &mut [u8],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<bool> {
         if !context.by_chunk {
             return Ok(false);
@@ -159,7 +159,7 @@ impl<'p> TilePart<'p> {
         let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
         let show = |bytes: core::ops::Range<usize>, cells: &[u8]| cut.take(&bytes, cells, target);
         let len = space.tile_cells.saturating_mul(size);
-        let done = tiles.visit_chunks(context, (tile, cells, len), wanted, show, worker)?;
+        let done = tiles.visit_chunks(context, (tile, cells, len), wanted, show, buffers)?;
         cut.copied?;
         if done {
             context.counters.copied(self.cells().saturating_mul(size));
@@ -167,7 +167,7 @@ impl<'p> TilePart<'p> {
         Ok(done)
     }
 
-    /// Decodes the chunks that the box touches into a buffer of the worker, and copies the box.
+    /// Decodes the chunks that the box touches into a buffer of the thread, and copies the box.
     #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
     fn through_buffer(
         &self,
@@ -176,7 +176,7 @@ impl<'p> TilePart<'p> {
         size: usize,
         tile: usize,
         target: &mut [u8],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
         decode: impl FnOnce(
             &mut Buffer,
             &dyn Fn(core::ops::Range<usize>) -> bool,
@@ -188,14 +188,14 @@ impl<'p> TilePart<'p> {
             let detail = format!("tile {tile} has {len} bytes, which is over the limit");
             return Err(Error::inconsistent("", "tile", 0, detail));
         }
-        let mut buffer: Buffer = core::mem::take(&mut worker.tile);
+        let mut buffer: Buffer = core::mem::take(&mut buffers.tile);
         let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
-        let base = decode(&mut buffer, &wanted, worker);
+        let base = decode(&mut buffer, &wanted, buffers);
         let result = base.and_then(|base| {
             context.counters.copied(self.cells().saturating_mul(size));
             self.map.copy_from(buffer.as_slice(), base.checked_div(size).unwrap_or(0), target, size)
         });
-        worker.tile = buffer;
+        buffers.tile = buffer;
         result
     }
 

@@ -55,10 +55,10 @@ pub(super) fn read_plan(plan: &Plan, locates: bool) -> Result<ReadPlan> {
     // visited.
     let has_cells =
         |region: &&Region| domains.iter().flatten().any(|domain| intersect(domain, &region.bounds).is_some());
-    let mut worker = PooledBuffers::default();
+    let mut buffers = PooledBuffers::default();
     for region in space.rows()?.iter().filter(has_cells) {
         space.for_each_tile(region, |index, _, bounds| {
-            reads.add_space_tile(index, &region.part(&bounds, space.order)?, &mut worker)
+            reads.add_space_tile(index, &region.part(&bounds, space.order)?, &mut buffers)
         })?;
     }
     reads.finish(&domains)
@@ -87,8 +87,8 @@ impl<'a> DenseReads<'a> {
     }
 
     /// Adds what is read of a part of a space tile.
-    fn add_space_tile(&mut self, index: &[u64], part: &Region, worker: &mut PooledBuffers) -> Result<()> {
-        let (verdict, conditioned) = self.add_condition(index, part, worker)?;
+    fn add_space_tile(&mut self, index: &[u64], part: &Region, buffers: &mut PooledBuffers) -> Result<()> {
+        let (verdict, conditioned) = self.add_condition(index, part, buffers)?;
         let (plan, space) = (self.plan, self.space);
         let mut hidden = vec![false; self.ruled_out.len()];
         for field in &mut self.fields {
@@ -128,10 +128,10 @@ impl<'a> DenseReads<'a> {
         &mut self,
         index: &[u64],
         part: &Region,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<(Verdict, Vec<FieldKind>)> {
         let Some(matcher) = &self.matcher else { return Ok((Verdict::All, Vec::new())) };
-        let columns = matcher.columns(index, part, worker);
+        let columns = matcher.columns(index, part, buffers);
         let facts = |field: usize| columns.facts(field);
         let mut decoded = Vec::new();
         for field in matcher.program.undecided(0, &facts) {

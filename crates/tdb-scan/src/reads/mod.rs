@@ -4,7 +4,7 @@
 //! It walks through the same steps as a read, with the same functions, and stops before the data
 //! files: the candidates of each sparse fragment, those that statistics leave to the condition,
 //! those that may contain other versions of their cells, and the layers of each tile of a dense
-//! query. `prefetch` fetches what is listed, and `explain`
+//! query. [`prefetch`](crate::prefetch) fetches what is listed, and `Read::explain` (`tdb-query`)
 //! reports it.
 
 mod chunks;
@@ -84,6 +84,8 @@ pub struct FragmentPlan {
 
 impl FragmentPlan {
     /// A fragment that the query does not look at, because the opened array does not show it.
+    #[doc(hidden)]
+    #[must_use]
     pub const fn invisible(name: String, timestamps: (u64, u64), outcome: Outcome) -> Self {
         Self { name, timestamps, tiles: None, ruled_out: 0, outcome }
     }

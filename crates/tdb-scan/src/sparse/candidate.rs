@@ -65,7 +65,7 @@ pub fn candidates(plan: &Plan, index: usize, fragment: &Fragment) -> Result<Vec<
     if !plan.scope.has_fragment(index) {
         return Ok(candidates);
     }
-    // Only the coordinates show which cells of a tile are in a window of keys.
+    // Only the coordinates show which cells of a tile are in a range of keys.
     let looks = filters_time(plan, fragment) || plan.scope.key_range.is_some();
     let dimensions = &plan.array.schema().domain.dimensions;
     let unbounded = plan.ranges.iter().all(RangeSet::is_all);
@@ -140,7 +140,7 @@ pub fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
 }
 
 /// Whether the cells of a tile that is cut are compared with the ranges of a dimension, or with a
-/// window of keys.
+/// range of keys.
 pub(crate) const fn is_compared(scope: &BatchScope, set: &RangeSet) -> bool {
     scope.key_range.is_some() || !set.is_all()
 }

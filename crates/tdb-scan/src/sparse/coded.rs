@@ -46,9 +46,9 @@ impl Stage<'_> {
         let slots = split_exactly(&mut codes, lengths())?;
         let jobs = selections.iter().zip(slots).zip(validities.iter_mut()).collect();
         type Job<'j, 'v> = ((&'j TileSelection, &'j mut [u32]), &'j mut Option<&'v mut [u8]>);
-        let decode = |((selection, slot), valid): Job<'_, '_>, worker: &mut PooledBuffers| {
-            self.validity(selection, None, valid.as_deref_mut(), worker)?;
-            self.tile_codes(selection, slot, worker)
+        let decode = |((selection, slot), valid): Job<'_, '_>, buffers: &mut PooledBuffers| {
+            self.validity(selection, None, valid.as_deref_mut(), buffers)?;
+            self.tile_codes(selection, slot, buffers)
         };
         let threads = self.threads(selections, size_of::<u32>());
         let tiles =
@@ -85,12 +85,12 @@ impl Stage<'_> {
         &self,
         selection: &TileSelection,
         slot: &mut [u32],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Option<TileStrings>> {
         let Some(tiles) = self.tiles_of(selection) else { return Ok(None) };
-        let mut coded = core::mem::take(&mut worker.coded);
+        let mut coded = core::mem::take(&mut buffers.coded);
         let stored_so =
-            tiles.decode_codes(self.context, selection.tile, selection.tile_cells, &mut coded, worker)?;
+            tiles.decode_codes(self.context, selection.tile, selection.tile_cells, &mut coded, buffers)?;
         let mut strings = None;
         if stored_so {
             match &selection.cells {
@@ -104,7 +104,7 @@ impl Stage<'_> {
             }
             strings = Some((core::mem::take(&mut coded.values), core::mem::take(&mut coded.starts)));
         }
-        worker.coded = coded;
+        buffers.coded = coded;
         if let Some((values, starts)) = &strings {
             let held = values.len().saturating_add(starts.len().saturating_mul(8));
             // Held twice: as pieces, and joined.

@@ -20,6 +20,9 @@ use crate::plan::{MAX_CACHED_BYTES, Plan};
 use crate::stats::Counters;
 use crate::{OrInternal, Result};
 
+/// The internal error of a column that was taken although it is only taken once.
+pub(super) const TAKEN: &str = "a decoded column was taken twice";
+
 /// The fragment, the tile, and the part of the tile that is kept.
 pub(crate) type CacheKey = (usize, usize, CachedPart);
 
@@ -224,17 +227,17 @@ impl DecodeCache {
     }
 
     /// Keeps the selected cells of a decoded tile (`None` for all), if they are wanted and fit. The
-    /// memory of a tile that is not kept goes back to the worker.
+    /// memory of a tile that is not kept goes back to the buffers.
     pub(crate) fn put_selected(
         &self,
         (fragment, tile): (usize, usize),
         cells: Option<&[u32]>,
         (field, decoded): (FieldKind, Decoded),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let wanted = self.wants(field) && cells.is_none_or(|cells| !cells.is_empty());
         if !wanted {
-            decoded.give_back(worker);
+            decoded.give_back(buffers);
             return Ok(());
         }
         let key = (fragment, tile, CachedPart::Selected(field));
@@ -245,7 +248,7 @@ impl DecodeCache {
             None => left.take().or_internal(TAKEN)?.whole(),
         })?;
         if let Some(decoded) = left {
-            decoded.give_back(worker);
+            decoded.give_back(buffers);
         }
         Ok(())
     }
@@ -300,8 +303,6 @@ impl DecodeCache {
     }
 }
 
-/// A column was taken although it is only taken once.
-pub(super) const TAKEN: &str = "a decoded column was taken twice";
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -333,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_is_needed_waits_for_a_piece_that_is_being_made_and_takes_its_memory() {
-        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         let (cache, charged) = (cache(&scope), AtomicBool::new(false));
         std::thread::scope(|scope| {
             cache
@@ -355,8 +356,8 @@ mod tests {
 
     #[test]
     fn pieces_of_the_last_tiles_make_way_first() {
-        let room = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
-        let scope = BatchScope { reservation: Some(Arc::new(room)), ..BatchScope::default() };
+        let reservation = Reservation::new(MemoryBudget::from_bytes(400_000), 0, 1).unwrap();
+        let scope = BatchScope { reservation: Some(Arc::new(reservation)), ..BatchScope::default() };
         let cache = cache(&scope);
         for tile in [2, 0, 1] {
             cache.put(place(tile), CACHED_COLUMN_BYTES + 30_000, || Ok(column(30_000))).unwrap();

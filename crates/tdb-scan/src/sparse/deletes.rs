@@ -49,14 +49,14 @@ pub fn surviving<'w>(
         context.threads,
         jobs,
         PooledBuffers::default,
-        |(selection, slots): (_, &mut [u8]), worker| {
+        |(selection, slots): (_, &mut [u8]), buffers| {
             let selection: &TileSelection = selection;
             let fragment = plan.fragment(selection.fragment)?;
             if fragment.footer().has_delete_metadata {
-                drop_marked(plan, fragment, selection, slots, worker)?;
+                drop_marked(plan, fragment, selection, slots, buffers)?;
             }
             let deletes = looks.in_force(selection.fragment)?;
-            apply(&sources, fragment, selection, deletes, slots, collected, worker)
+            apply(&sources, fragment, selection, deletes, slots, collected, buffers)
         },
     )?;
     Ok(Some(Cow::Owned(keep)))
@@ -162,13 +162,13 @@ fn drop_marked(
     fragment: &Fragment,
     selection: &TileSelection,
     keep: &mut [u8],
-    worker: &mut PooledBuffers,
+    buffers: &mut PooledBuffers,
 ) -> Result<()> {
     let context = plan.array.context();
     let tiles = FieldTiles::delete_timestamps(context, fragment)?;
     let tiles = tiles.or_internal("a fragment with delete metadata has no times of deletes")?;
     let mut times = zeroed(selection.tile_cells.saturating_mul(8))?;
-    tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, worker)?;
+    tiles.decode_fixed(context, selection.tile, times.as_mut_slice(), |_| true, buffers)?;
     let times: &[u64] = times.values().or_internal("times of deletes are no whole values")?;
     let end = plan.array.window().end;
     // The largest timestamp means "not deleted"; a window without an end must not count it as a
@@ -194,7 +194,7 @@ fn apply<'d>(
     deletes: impl Iterator<Item = (usize, &'d Delete)>,
     keep: &mut [u8],
     collected: &DecodeCache,
-    worker: &mut PooledBuffers,
+    buffers: &mut PooledBuffers,
 ) -> Result<()> {
     let mut deletes = deletes.peekable();
     if deletes.peek().is_none() || !keep.contains(&1) {
@@ -211,7 +211,7 @@ fn apply<'d>(
         Ok(mask)
     };
     let base = spread(keep)?;
-    let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, worker)?;
+    let mut columns = sources.tile(selection.fragment, selection.tile, selection.tile_cells, buffers)?;
     let mut held = base.clone();
     for (index, delete) in deletes {
         // Cells written after the delete are not affected; in a fragment without cell timestamps
@@ -238,10 +238,10 @@ fn apply<'d>(
         let Some(decoded) = decoded else { continue };
         // Fields that the condition looked at are kept already, or are not in the result.
         if !field.is_current || collected.has(selection, field.kind) {
-            decoded.give_back(worker);
+            decoded.give_back(buffers);
         } else {
             let tile = (selection.fragment, selection.tile);
-            collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), worker)?;
+            collected.put_selected(tile, selection.cells.as_deref(), (field.kind, decoded), buffers)?;
         }
     }
     match &selection.cells {

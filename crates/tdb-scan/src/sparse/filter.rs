@@ -224,14 +224,14 @@ impl Filter<'_> {
         &self,
         (fragment, tile, cells): (usize, usize, usize),
         (among, again): (Option<Vec<u8>>, bool),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<FilteredTile> {
         let Self::Matching(sources) = self else {
             return Ok(FilteredTile { wanted: among, looked_at: Vec::new() });
         };
         sources.context.tile_len(cells, 1)?;
         let mut wanted = among.unwrap_or_else(|| vec![1u8; cells]);
-        let mut columns = sources.tile(fragment, tile, cells, worker)?.whole_coordinates(again);
+        let mut columns = sources.tile(fragment, tile, cells, buffers)?.whole_coordinates(again);
         sources.program.apply(0, &mut columns, &mut wanted)?;
         let decoded = sources.program.fields.iter().zip(columns.into_decoded());
         // A column that a part of a disjunction decoded may lack cells that another part took: it

@@ -14,7 +14,7 @@
 //!    unordered read only needs to know which cells are replaced, and not even that if an earlier
 //!    query found out that none is (`SnapshotMemo`). Where nobody asks for coordinates, each tile
 //!    is reduced to the keys of its cells as soon as it is decoded. If that was found out before,
-//!    for all parts of the query (`stream::visible_cells`), nothing is compared.
+//!    for all parts of the query (`visible_cells`, which tdb-split finds), nothing is compared.
 //! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by
 //!    tile into a staging column; chunks without a wanted cell are skipped. Without ranges and
 //!    without a memory budget, coordinates are staged first and ordered where they are. If step 2
@@ -220,7 +220,14 @@ fn collect(
             None => {
                 let spec = ColumnSpec::new(schema, field);
                 let threads = plan.array.context().threads;
-                stage(plan, selections, (field.kind, spec, plan.codes), (cells, threads), cache, spare)?
+                stage(
+                    plan,
+                    selections,
+                    (field.kind, spec, plan.dictionary_codes),
+                    (cells, threads),
+                    cache,
+                    spare,
+                )?
             }
         };
         *slot = Some(match order {

@@ -110,18 +110,18 @@ pub fn select_in(
     };
     let bounds = (coordinates == CoordinateUse::KeysOnly).then(|| array.bounds()).flatten();
     let key_encoder = bounds.and_then(|bounds| KeyEncoder::new(array.schema(), &bounds));
-    let count = candidates.len();
+    let pool = PooledBuffers::sharing(context.threads, candidates.len());
     let bytes = candidates.iter().map(bytes).fold(0, usize::saturating_add);
     let dimensions_read = sources.iter().flat_map(|source| &source.dimensions);
     let work = dimensions_read.map(|tiles| tiles.work(bytes)).max().unwrap_or(bytes);
     let threads = parallel::worth(context.threads, work);
-    parallel::run(threads, candidates, PooledBuffers::sharing(context.threads, count), |candidate, worker| {
+    parallel::run(threads, candidates, pool, |candidate, buffers| {
         let at = sources.binary_search_by_key(&candidate.fragment, |source| source.fragment);
         let source = at.ok().and_then(|at| sources.get(at)).or_internal(NO_FRAGMENT)?;
         let key_encoder = key_encoder.as_ref();
         let selector =
             Selector { plan, context, dimensions, window, coordinates, key_encoder, filter, cache };
-        let selection = selector.run(candidate, source, worker)?;
+        let selection = selector.run(candidate, source, buffers)?;
         cache.reserve(selection.as_ref().map_or(0, TileSelection::held))?;
         Ok(selection)
     })
@@ -156,7 +156,7 @@ impl Selector<'_> {
         &self,
         candidate: Candidate,
         source: &SearchedFragment,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Option<TileSelection>> {
         let Candidate { fragment, tile, tile_cells, whole } = candidate;
         let context = self.context;
@@ -166,17 +166,17 @@ impl Selector<'_> {
         let chosen = chosen.transpose()?.flatten();
         let filter = if self.plan.is_decided(fragment, tile) { Filter::All } else { self.filter };
         let FilteredTile { wanted: mut filtered, mut looked_at } =
-            filter.wanted((fragment, tile, tile_cells), (chosen, again), worker)?;
+            filter.wanted((fragment, tile, tile_cells), (chosen, again), buffers)?;
         if let Filter::Coordinates(among) = self.filter {
             match among.find(self.cache, (fragment, tile), tile_cells)? {
                 Some(Found::Nothing) => return Ok(None),
-                Some(Found::Matching(own)) => return self.again(own, source, worker).map(Some),
+                Some(Found::Matching(own)) => return self.again(own, source, buffers).map(Some),
                 Some(Found::Cells(cells)) => filtered = Some(cells),
                 None => {}
             }
         }
         if filtered.as_ref().is_some_and(|wanted| !wanted.contains(&1)) {
-            looked_at.into_iter().for_each(|(_, decoded)| decoded.give_back(worker));
+            looked_at.into_iter().for_each(|(_, decoded)| decoded.give_back(buffers));
             return Ok(None);
         }
         let mut decoded = Vec::with_capacity(source.dimensions.len());
@@ -202,7 +202,7 @@ impl Selector<'_> {
                         // cells of the tile.
                         let coded = !whole && !again && !set.is_all();
                         let wanted = judged.then_some(&*wanted);
-                        self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, worker)?
+                        self.decode((fragment, tile, kind), field, (wanted, coded), tile_cells, buffers)?
                     }
                 };
                 if !whole {
@@ -211,7 +211,7 @@ impl Selector<'_> {
                 decoded.push(Some(values));
             }
         }
-        let timestamps = self.timestamps((fragment, tile), source, tile_cells, worker)?;
+        let timestamps = self.timestamps((fragment, tile), source, tile_cells, buffers)?;
         let mut cells = None;
         if judged {
             if !whole {
@@ -224,7 +224,7 @@ impl Selector<'_> {
         }
         let timestamps = of_cells(timestamps, cells.as_deref())?;
         for looked_at in looked_at {
-            self.cache.put_selected((fragment, tile), cells.as_deref(), looked_at, worker)?;
+            self.cache.put_selected((fragment, tile), cells.as_deref(), looked_at, buffers)?;
         }
         if again && is_few(cells.as_deref(), tile_cells) {
             let bytes = CACHED_COLUMN_BYTES.saturating_add(to_u64(tile_cells).saturating_mul(4));
@@ -235,9 +235,9 @@ impl Selector<'_> {
         }
         let keys = self.keys(&decoded, (cells.as_deref(), tile_cells))?;
         if keys.is_some() {
-            decoded.drain(..).flatten().for_each(|own| own.give_back(worker));
+            decoded.drain(..).flatten().for_each(|own| own.give_back(buffers));
         }
-        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), worker)?;
+        let coordinates = self.take((fragment, tile), decoded, cells.as_deref(), buffers)?;
         let written = source.written;
         let only_replaces = false;
         Ok(Some(TileSelection {
@@ -275,9 +275,9 @@ impl Selector<'_> {
         &self,
         own: &TileSelection,
         source: &SearchedFragment,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<TileSelection> {
-        let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, worker)?;
+        let timestamps = self.timestamps((own.fragment, own.tile), source, own.tile_cells, buffers)?;
         let timestamps = of_cells(timestamps, own.cells.as_deref())?;
         Ok(TileSelection { timestamps, ..own.clone() })
     }
@@ -290,7 +290,7 @@ impl Selector<'_> {
         field: &FieldTiles,
         (wanted, coded): (Option<&[u8]>, bool),
         cells: usize,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Decoded> {
         let context = self.context;
         if let Some(CachedColumn { cells, values, offsets, validity }) =
@@ -304,14 +304,14 @@ impl Selector<'_> {
             wanted.is_none_or(|wanted| wanted.get(cells).is_none_or(|cells| cells.contains(&1)))
         };
         if field.cell_val_num.is_var() {
-            return Decoded::strings(context, field, (tile, cells), coded, any, worker);
+            return Decoded::strings(context, field, (tile, cells), coded, any, buffers);
         }
         let size = field.cell_size();
-        let mut values = worker.take_buffer(context.tile_len(cells, size)?)?;
+        let mut values = buffers.take_buffer(context.tile_len(cells, size)?)?;
         let any = |bytes: Range<usize>| {
             any(bytes.start.checked_div(size).unwrap_or(0)..bytes.end.div_ceil(size.max(1)))
         };
-        field.decode_fixed(context, tile, values.as_mut_slice(), any, worker)?;
+        field.decode_fixed(context, tile, values.as_mut_slice(), any, buffers)?;
         Ok(Decoded { cells, values, ..Decoded::default() })
     }
 
@@ -321,7 +321,7 @@ impl Selector<'_> {
         (fragment, tile): (usize, usize),
         source: &SearchedFragment,
         cells: usize,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Option<Vec<u64>>> {
         let again = self.coordinates == CoordinateUse::KeepAndCompare;
         // The first time, only the time window needs them.
@@ -332,8 +332,8 @@ impl Selector<'_> {
         let values = match self.cache.take(&place) {
             Some(kept) => kept.values,
             None => {
-                let mut values = worker.take_buffer(self.context.tile_len(cells, 8)?)?;
-                field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, worker)?;
+                let mut values = buffers.take_buffer(self.context.tile_len(cells, 8)?)?;
+                field.decode_fixed(self.context, tile, values.as_mut_slice(), |_| true, buffers)?;
                 values
             }
         };
@@ -346,11 +346,11 @@ impl Selector<'_> {
         if let Some(bytes) = decoded.as_ref().filter(|_| again).map(|decoded| decoded.held_by(None)) {
             self.cache.put(place, bytes, || decoded.take().or_internal(TAKEN)?.whole())?;
         }
-        decoded.into_iter().for_each(|decoded| decoded.give_back(worker));
+        decoded.into_iter().for_each(|decoded| decoded.give_back(buffers));
         Ok(Some(timestamps))
     }
 
-    /// Clears `wanted` for cells that the filter, the time window or the window of keys excludes.
+    /// Clears `wanted` for cells that the filter, the time window or the range of keys excludes.
     fn judge(
         &self,
         source: &SearchedFragment,
@@ -366,12 +366,12 @@ impl Selector<'_> {
                 *keep &= u8::from(self.window.contains((*time, *time)));
             }
         }
-        if let Some(window) = &self.plan.scope.key_range {
+        if let Some(key_range) = &self.plan.scope.key_range {
             let has_all = |own: &Option<Decoded>| own.as_ref().is_some_and(|own| own.cells >= wanted.len());
             if decoded.len() != self.dimensions.len() || !decoded.iter().all(has_all) {
                 return Err(Error::internal(NO_COORDINATES));
             }
-            window.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
+            key_range.keep(wanted, |dimension, at| self.value(decoded, dimension, at));
         }
         Ok(())
     }
@@ -383,7 +383,7 @@ impl Selector<'_> {
         (fragment, tile): (usize, usize),
         decoded: Vec<Option<Decoded>>,
         cells: Option<&[u32]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Vec<Coordinates>> {
         let mut coordinates = Vec::new();
         let again = self.coordinates == CoordinateUse::KeepAndCompare
@@ -393,7 +393,7 @@ impl Selector<'_> {
             let Some(decoded) = decoded else { continue };
             let kind = FieldKind::Dimension(index);
             if self.coordinates == CoordinateUse::Skip {
-                self.cache.put_selected((fragment, tile), cells, (kind, decoded), worker)?;
+                self.cache.put_selected((fragment, tile), cells, (kind, decoded), buffers)?;
                 continue;
             }
             match (cells, again) {
@@ -414,7 +414,7 @@ impl Selector<'_> {
                 let place = (fragment, tile, CachedPart::Whole(kind));
                 self.cache.put(place, bytes, || left.take().or_internal(TAKEN)?.whole())?;
             }
-            left.into_iter().for_each(|decoded| decoded.give_back(worker));
+            left.into_iter().for_each(|decoded| decoded.give_back(buffers));
         }
         Ok(coordinates)
     }

@@ -33,7 +33,10 @@ pub(super) fn stage_all(
     let own = plan.array.context().threads.checked_div(threads.min(fields.len())).unwrap_or(1);
     parallel::run(threads, fields, SpareBuffers::default, |(at, field), spare| {
         let spec = ColumnSpec::new(plan.array.schema(), &field);
-        Ok((at, stage(plan, selections, (field.kind, spec, plan.codes), (cells, own), cache, spare)?))
+        Ok((
+            at,
+            stage(plan, selections, (field.kind, spec, plan.dictionary_codes), (cells, own), cache, spare)?,
+        ))
     })
 }
 

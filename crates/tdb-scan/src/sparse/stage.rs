@@ -111,9 +111,9 @@ pub(super) fn stage(
         let slots = split_exactly(&mut offsets, lengths().chain([1]))?;
         let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
         let threads = stage.threads(selections, size_of::<u64>());
-        let workers = PooledBuffers::sharing(stage.threads, selections.len());
-        let values = parallel::run(threads, jobs, workers, |(selection, (slot, valid)), worker| {
-            let values = stage.values(selection, slot, valid, worker)?;
+        let pool = PooledBuffers::sharing(stage.threads, selections.len());
+        let values = parallel::run(threads, jobs, pool, |(selection, (slot, valid)), buffers| {
+            let values = stage.values(selection, slot, valid, buffers)?;
             // Held twice: as pieces, and joined or in order.
             cache.reserve(to_u64(values.len()).saturating_mul(2))?;
             Ok(values)
@@ -132,7 +132,7 @@ pub(super) fn stage(
         stage.threads(selections, size),
         jobs,
         PooledBuffers::sharing(stage.threads, selections.len()),
-        |(selection, (slot, valid)), worker| stage.fixed(selection, size, slot, valid, worker),
+        |(selection, (slot, valid)), buffers| stage.fixed(selection, size, slot, valid, buffers),
     )?;
     Ok(spec.column(data, None, validity))
 }
@@ -217,12 +217,12 @@ impl Stage<'_> {
         });
         let jobs = selections.iter().zip(slots).zip(places).zip(validities).zip(bases).collect();
         type Job<'j> = ((((&'j TileSelection, &'j mut [u64]), &'j mut [u8]), Option<&'j mut [u8]>), u64);
-        let workers = PooledBuffers::sharing(self.threads, selections.len());
-        parallel::run(self.worth(0, all), jobs, workers, |job: Job<'_>, worker| {
+        let pool = PooledBuffers::sharing(self.threads, selections.len());
+        parallel::run(self.worth(0, all), jobs, pool, |job: Job<'_>, buffers| {
             let ((((selection, starts), place), valid), base) = job;
-            self.validity(selection, None, valid, worker)?;
+            self.validity(selection, None, valid, buffers)?;
             let tiles = self.tiles_of(selection).or_internal("a tile of strings lacks its fragment")?;
-            tiles.decode_var_to(self.context, selection.tile, (&mut *starts, place), worker)?;
+            tiles.decode_var_to(self.context, selection.tile, (&mut *starts, place), buffers)?;
             starts.iter_mut().for_each(|start| *start = start.saturating_add(base));
             Ok(())
         })?;
@@ -235,7 +235,7 @@ impl Stage<'_> {
         selection: &TileSelection,
         piece: Option<&CachedColumn>,
         slot: Option<&mut [u8]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let Some(slot) = slot else { return Ok(()) };
         if let Some(piece) = piece {
@@ -252,14 +252,14 @@ impl Stage<'_> {
         match self.tiles_of(selection) {
             Some(tiles) if tiles.is_nullable() => {
                 let Some(cells) = &selection.cells else {
-                    return tiles.decode_validity(self.context, selection.tile, slot, |_| true, worker);
+                    return tiles.decode_validity(self.context, selection.tile, slot, |_| true, buffers);
                 };
-                let mut part = core::mem::take(&mut worker.cells);
+                let mut part = core::mem::take(&mut buffers.cells);
                 let wanted = |bytes| has_any(cells, &bytes);
                 let (tile, len) = (selection.tile, selection.tile_cells);
-                let base = tiles.decode_validity_part(self.context, tile, len, &mut part, wanted, worker);
+                let base = tiles.decode_validity_part(self.context, tile, len, &mut part, wanted, buffers);
                 let picked = base.and_then(|base| self.pick(&part, (base, 1), cells, slot));
-                worker.cells = part;
+                buffers.cells = part;
                 picked?;
             }
             Some(_) => slot.fill(1),
@@ -274,14 +274,14 @@ impl Stage<'_> {
         selection: &TileSelection,
         slot: &mut [u64],
         valid: Option<&mut [u8]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<Buffer> {
         // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(Buffer::new());
         }
         let piece = self.cache.take_selected(selection, self.kind);
-        self.validity(selection, piece.as_ref(), valid, worker)?;
+        self.validity(selection, piece.as_ref(), valid, buffers)?;
         if let Some(CachedColumn { values, offsets: Some(offsets), .. }) = piece {
             write_lengths(&offsets, slot)?;
             return Ok(values);
@@ -301,10 +301,10 @@ impl Stage<'_> {
             fill_cells(values.as_mut_slice(), &self.spec.fill);
             return Ok(values);
         };
-        let mut decoded = core::mem::take(&mut worker.strings);
+        let mut decoded = core::mem::take(&mut buffers.strings);
         let tile = (selection.tile, selection.tile_cells);
         let wanted = |range| selection.cells.as_ref().is_none_or(|cells| has_any(cells, &range));
-        tiles.decode_var_where(self.context, tile, &mut decoded, wanted, worker)?;
+        tiles.decode_var_where(self.context, tile, &mut decoded, wanted, buffers)?;
         let Some(cells) = &selection.cells else {
             // If all cells of a tile are wanted, the tile's buffer is used as it is.
             write_lengths(&decoded.offsets, slot)?;
@@ -314,7 +314,7 @@ impl Stage<'_> {
         let tile = (decoded.values.as_slice(), decoded.offsets.as_slice());
         copy_var_cells(tile, cells, slot, |value| values.extend_from_slice(value))?;
         self.context.counters.copied(values.len());
-        worker.strings = decoded;
+        buffers.strings = decoded;
         Ok(values)
     }
 
@@ -325,14 +325,14 @@ impl Stage<'_> {
         size: usize,
         slot: &mut [u8],
         valid: Option<&mut [u8]>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         // Its cells will be dropped, whatever their values.
         if selection.only_replaces {
             return Ok(());
         }
         let piece = self.cache.take_selected(selection, self.kind);
-        self.validity(selection, piece.as_ref(), valid, worker)?;
+        self.validity(selection, piece.as_ref(), valid, buffers)?;
         if let Some(piece) = piece.filter(|piece| piece.values.len() == slot.len()) {
             slot.copy_from_slice(piece.values.as_slice());
             self.context.counters.copied(slot.len());
@@ -352,18 +352,18 @@ impl Stage<'_> {
             return Ok(());
         };
         let Some(cells) = &selection.cells else {
-            return tiles.decode_fixed(self.context, selection.tile, slot, |_| true, worker);
+            return tiles.decode_fixed(self.context, selection.tile, slot, |_| true, buffers);
         };
-        let mut part = core::mem::take(&mut worker.cells);
+        let mut part = core::mem::take(&mut buffers.cells);
         let len = self.context.tile_len(selection.tile_cells, size)?;
         let wanted = |bytes: Range<usize>| {
             let first = bytes.start.checked_div(size).unwrap_or(0);
             has_any(cells, &(first..bytes.end.div_ceil(size.max(1))))
         };
         let base =
-            tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, worker);
+            tiles.decode_fixed_part(self.context, selection.tile, (len, size), &mut part, wanted, buffers);
         let result = base.and_then(|base| self.pick(&part, (base, size), cells, slot));
-        worker.cells = part;
+        buffers.cells = part;
         result
     }
 

@@ -138,8 +138,8 @@ fn an_extent_of_reals_is_at_most_one_longer_than_the_domain() {
 #[test]
 fn strings_of_new_schemas_have_neither_domain_nor_extent() {
     assert_eq!(built(Dimension::string("s")), Ok(()));
-    let with_tile_bytes = Dimension::string("s").with_tile_bytes([1]);
-    assert_eq!(built(with_tile_bytes), Err(P::StringDimension("s".into())));
+    let with_tile = Dimension::string("s").with_tile_bytes([1]);
+    assert_eq!(built(with_tile), Err(P::StringDimension("s".into())));
 }
 
 #[test]

@@ -90,7 +90,7 @@ impl FieldTiles {
         (tile, cells, len): (usize, Cells, usize),
         wanted: impl FnMut(Range<usize>) -> bool,
         show: impl FnMut(Range<usize>, &[u8]),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<bool> {
         let coded = match (cells, &self.validity) {
             (Cells::Values, _) if self.chunks.values.is_some() && self.coords == CoordsPart::Alone => {
@@ -102,7 +102,7 @@ impl FieldTiles {
         if !context.by_chunk || coded.truncated.is_some() {
             return Ok(false);
         }
-        coded.visit_chunks(context, (tile, len), wanted, show, worker.for_chunks()).map(|()| true)
+        coded.visit_chunks(context, (tile, len), wanted, show, buffers.for_chunks()).map(|()| true)
     }
 }
 

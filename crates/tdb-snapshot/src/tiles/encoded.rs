@@ -122,7 +122,7 @@ impl EncodedTiles {
         if !parallel::can_be_shared(pieces) || jobs.iter().any(is_large) {
             return jobs.into_iter().try_for_each(|job| run(job, scratch));
         }
-        parallel::run(threads, jobs, PooledBuffers::default, |job, worker| run(job, &mut worker.scratch))
+        parallel::run(threads, jobs, PooledBuffers::default, |job, buffers| run(job, &mut buffers.scratch))
             .map(drop)
     }
 

@@ -24,9 +24,9 @@ impl FieldTiles {
         tile: usize,
         cells: usize,
         into: &mut VarTile,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
-        self.decode_var_where(context, (tile, cells), into, |_| true, worker)
+        self.decode_var_where(context, (tile, cells), into, |_| true, buffers)
     }
 
     /// As [`Self::decode_var`], but chunks of values are decoded only if `wanted` accepts the
@@ -38,7 +38,7 @@ impl FieldTiles {
         (tile, cells): (usize, usize),
         into: &mut VarTile,
         mut wanted: impl FnMut(Range<usize>) -> bool,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
@@ -48,11 +48,11 @@ impl FieldTiles {
             offsets.resize(cells, 0);
             offsets.as_mut_slice()
         };
-        if !self.decode_offsets(context, (tile, size, cells), room, worker)? {
-            self.decode_strings(context, tile, (size, cells), &mut into.offsets, worker)?;
+        if !self.decode_offsets(context, (tile, size, cells), room, buffers)? {
+            self.decode_strings(context, tile, (size, cells), &mut into.offsets, buffers)?;
             into.offsets.push(to_u64(size));
             into.values.reset(size);
-            copy_checked(Some(&worker.text), into.values.as_mut_slice())?;
+            copy_checked(Some(&buffers.text), into.values.as_mut_slice())?;
             context.counters.copied(size);
             return Ok(());
         }
@@ -65,7 +65,7 @@ impl FieldTiles {
             let (start, end) = (to_u64(bytes.start), to_u64(bytes.end));
             wanted(ends.partition_point(|at| *at <= start)..starts.partition_point(|at| *at < end))
         };
-        values.decode(context, tile, into.values.as_mut_slice(), any, worker.resources())
+        values.decode(context, tile, into.values.as_mut_slice(), any, buffers.resources())
     }
 
     /// Decodes a tile of a var-length field to where it is wanted: the starts of its cells, counted
@@ -75,20 +75,20 @@ impl FieldTiles {
         context: &Context,
         tile: usize,
         (starts, out): (&mut [u64], &mut [u8]),
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
         let size = self.values_size(context, values, tile)?;
         let cells = starts.len();
-        if self.decode_offsets(context, (tile, size, cells), || &mut *starts, worker)? {
-            return values.decode(context, tile, out, |_| true, worker.resources());
+        if self.decode_offsets(context, (tile, size, cells), || &mut *starts, buffers)? {
+            return values.decode(context, tile, out, |_| true, buffers.resources());
         }
-        let mut offsets = core::mem::take(&mut worker.strings.offsets);
-        self.decode_strings(context, tile, (size, cells), &mut offsets, worker)?;
+        let mut offsets = core::mem::take(&mut buffers.strings.offsets);
+        self.decode_strings(context, tile, (size, cells), &mut offsets, buffers)?;
         // `decode_strings` has checked that there is an offset for each cell.
         starts.iter_mut().zip(&offsets).for_each(|(slot, start)| *slot = *start);
-        worker.strings.offsets = offsets;
-        copy_checked(Some(&worker.text), out)?;
+        buffers.strings.offsets = offsets;
+        copy_checked(Some(&buffers.text), out)?;
         context.counters.copied(size);
         Ok(())
     }
@@ -116,9 +116,9 @@ impl FieldTiles {
         context: &Context,
         (tile, size, cells): (usize, usize, usize),
         room: impl FnOnce() -> &'r mut [u64],
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<bool> {
-        let DecodeBuffers { scratch, raw, threads, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, threads, .. } = &mut **buffers;
         let path = || context.describe(&self.fixed.file.key);
         let at = self.fixed.file.tile(context, tile)?;
         fetch(context, &at, raw)?;
@@ -175,7 +175,7 @@ impl FieldTiles {
         Ok(true)
     }
 
-    /// Decodes a tile of values that contain the strings' lengths into the worker's text, and the
+    /// Decodes a tile of values that contain the strings' lengths into the buffers' text, and the
     /// starts of its cells.
     fn decode_strings(
         &self,
@@ -183,10 +183,10 @@ impl FieldTiles {
         tile: usize,
         (size, cells): (usize, usize),
         offsets: &mut Vec<u64>,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let Some((values, _)) = &self.values else { return no_values() };
-        let DecodeBuffers { scratch, raw, text, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, text, .. } = &mut **buffers;
         let location = values.file.tile(context, tile)?;
         let path = || context.describe(&values.file.key);
         let bad = |detail: String| Error::inconsistent(path(), "strings", location.range.start, detail);
@@ -224,11 +224,11 @@ impl FieldTiles {
         tile: usize,
         cells: usize,
         into: &mut CodedStrings,
-        worker: &mut PooledBuffers,
+        buffers: &mut PooledBuffers,
     ) -> Result<bool> {
         let (Some((values, _)), Some(decoder)) = (&self.values, &self.strings) else { return Ok(false) };
         let size = self.values_size(context, values, tile)?;
-        let DecodeBuffers { scratch, raw, .. } = &mut **worker;
+        let DecodeBuffers { scratch, raw, .. } = &mut **buffers;
         let wrong =
             |coded: &EncodedTiles, error| Error::from_tile(context.describe(&coded.file.key), None, error);
         let offsets = self.fixed.file.tile(context, tile)?;

@@ -11,7 +11,7 @@ use crate::stream::{OrdinalAxis, last_where};
 /// A dimension, or the sequence of the intervals that were asked for in it. Numbers are ordered
 /// like the values.
 #[derive(Debug)]
-pub struct Axis {
+pub(super) struct Axis {
     kind: Kind,
     /// Disjoint intervals of numbers that the query asks for, ascending.
     asked: Vec<Interval>,

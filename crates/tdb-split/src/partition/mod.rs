@@ -13,7 +13,7 @@ mod weight;
 
 use tdb_codec::{ArrayType, Layout, to_u64};
 use tdb_order::{KeyPart, parts, reals};
-use tdb_schema::{Dimension, Range};
+use tdb_schema::Range;
 
 use self::axis::Axis;
 use self::cut::{Cutting, Item};
@@ -21,7 +21,6 @@ use self::tiles::Touched;
 use crate::Result;
 use crate::plan::Plan;
 use crate::prefetch::prefetch_sections;
-use crate::ranges::RangeSet;
 use crate::requested::Bounds;
 use crate::stream::{OrdinalAxis, OrdinalBox, bounds_of, order_of, ordinal_axes, several, volume};
 
@@ -145,7 +144,7 @@ fn cut_along(plan: &Plan, unordered: &[bool]) -> Vec<KeyPart> {
 }
 
 /// The ranges of a query in a box; `None` if they cannot be computed, and the query is not cut.
-pub fn within(plan: &Plan, axes: &[Axis], bounds: &OrdinalBox, all: &OrdinalBox) -> Option<Ranges> {
+fn within(plan: &Plan, axes: &[Axis], bounds: &OrdinalBox, all: &OrdinalBox) -> Option<Ranges> {
     let mut ranges = ranges(plan);
     let dimensions = &plan.array.schema().domain.dimensions;
     for (index, (axis, (span, whole))) in axes.iter().zip(bounds.iter().zip(all)).enumerate() {
@@ -156,28 +155,9 @@ pub fn within(plan: &Plan, axes: &[Axis], bounds: &OrdinalBox, all: &OrdinalBox)
         let low = if span.0 == whole.0 { None } else { Some(axis.low(span.0)?) };
         let high = if span.1 == whole.1 { None } else { Some(axis.high(span.1)?) };
         let (set, dimension) = (plan.ranges.get(index)?, dimensions.get(index)?);
-        *ranges.get_mut(index)? = Some(narrowed(set, dimension, &Bounds { low, high }));
+        *ranges.get_mut(index)? = Some(set.cut(dimension, &Bounds { low, high }).collect());
     }
     Some(ranges)
-}
-
-/// The intersection of a set and an interval.
-fn narrowed(set: &RangeSet, dimension: &Dimension, to: &Bounds) -> Vec<Bounds> {
-    let compare = |a: &[u8], b: &[u8]| Range::compare(dimension.datatype, a, b);
-    let later = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {
-        (Some(a), Some(b)) => Some(if compare(&a, b).is_lt() { b.clone() } else { a }),
-        (a, b) => a.or_else(|| b.clone()),
-    };
-    let earlier = |a: Option<Vec<u8>>, b: &Option<Vec<u8>>| match (a, b) {
-        (Some(a), Some(b)) => Some(if compare(&a, b).is_gt() { b.clone() } else { a }),
-        (a, b) => a.or_else(|| b.clone()),
-    };
-    let cut = set
-        .iter(dimension)
-        .map(|ends| Bounds { low: later(ends.low, &to.low), high: earlier(ends.high, &to.high) });
-    let empty =
-        |ends: &Bounds| ends.low.as_ref().zip(ends.high.as_ref()).is_some_and(|(a, b)| compare(a, b).is_gt());
-    cut.filter(|ends| !empty(ends)).collect()
 }
 
 /// The ranges at some positions of the sequences that were asked for; `None` as for [`within`].

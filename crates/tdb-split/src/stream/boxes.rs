@@ -214,26 +214,26 @@ impl Boxes {
     }
 
     /// Takes a key range of a box back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back_key_range(&mut self, key_range: SampledRange) -> bool {
-        self.key_ranges.as_mut().is_some_and(|key_ranges| key_ranges.put_back(key_range))
+    pub(super) fn put_back_key_range(&mut self, sampled: SampledRange) -> bool {
+        self.key_ranges.as_mut().is_some_and(|key_ranges| key_ranges.put_back(sampled))
     }
 
     /// Continues after a part. Returns the fragments that are done.
     pub(super) fn done(&mut self, part: &Part) -> Vec<usize> {
         let touched = &part.touched;
         let mut gone = core::mem::replace(&mut self.touched, touched.clone());
-        let key_range = match &part.source {
-            PartSource::KeyRange(key_range, _) => Some(key_range),
+        let sampled = match &part.source {
+            PartSource::KeyRange(sampled, _) => Some(sampled),
             _ => None,
         };
-        if key_range.is_none() && self.dense_tiles.is_none() {
+        if sampled.is_none() && self.dense_tiles.is_none() {
             let barren = self.cells.min(part.room.cells()) < MIN_CELLS_OF_BOX;
             self.barren = if barren { self.barren.saturating_add(1) } else { self.barren.saturating_sub(1) };
         }
-        match (key_range, &mut self.key_ranges) {
-            (Some(key_range), Some(key_ranges)) => {
+        match (sampled, &mut self.key_ranges) {
+            (Some(sampled), Some(key_ranges)) => {
                 gone.extend(touched);
-                key_ranges.advance(key_range);
+                key_ranges.advance(sampled);
                 gone.retain(|fragment| !key_ranges.has_fragment(*fragment));
             }
             _ => gone.retain(|fragment| touched.binary_search(fragment).is_err()),

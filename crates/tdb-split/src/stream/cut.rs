@@ -1,7 +1,7 @@
 //! Cuts a box into boxes that follow each other in an order of cells, none more expensive than a
 //! batch may be.
 //!
-//! An order's sort key is a list of parts (`order.rs`): the index of the space tile, or the
+//! An order's sort key is a list of parts ([`KeyPart`]): the index of the space tile, or the
 //! coordinate, along some dimension. All cells in one interval of the first part come before those
 //! in the next, so the box may be cut along it anywhere; if a single value of it is still too much,
 //! its cells are cut along the next part, and so on.
@@ -173,7 +173,7 @@ mod tests {
         bounds.iter().map(|(low, high)| high - low + 1).product()
     }
 
-    pub(crate) fn within(bounds: &OrdinalBox, room: u64) -> bool {
+    fn within(bounds: &OrdinalBox, room: u64) -> bool {
         volume(bounds) <= room
     }
 

@@ -26,12 +26,12 @@ fn note_in(plan: &Plan, cost: &CellCost, samples: &mut KeySamples, max: usize, r
     let mut runs = TileRuns::default();
     let target = room.saturating_mul(3) / 4;
     let limit = Limit { cells: target, all: target };
-    let window = plan.scope.key_range.clone();
+    let key_range = plan.scope.key_range.clone();
     while let Some(run) = runs.next(plan, cost, limit, 0)? {
         let mut part = plan.clone();
         part.scope = BatchScope {
             tiles: Some(Arc::new(run.tiles())),
-            key_range: window.clone(),
+            key_range: key_range.clone(),
             ..BatchScope::default()
         };
         let empty = samples.anew(None);
@@ -94,8 +94,8 @@ impl KeyRanges {
     fn note_on(&mut self, plan: &Plan, cost: &CellCost, room: u64) -> Result<()> {
         let mut plan = narrow(plan, &self.narrowed)?;
         self.max = match &self.finer {
-            Some(key_range) => {
-                plan.scope.tiles = Some(Arc::new(key_range.tiles.clone()));
+            Some(sampled) => {
+                plan.scope.tiles = Some(Arc::new(sampled.tiles.clone()));
                 self.max.saturating_mul(FINER)
             }
             None => {
@@ -137,18 +137,18 @@ impl KeyRanges {
     }
 
     /// Takes a key range back, to be cut smaller. Fails if that is not possible.
-    pub(super) fn put_back(&mut self, key_range: SampledRange) -> bool {
-        if key_range.divisible {
+    pub(super) fn put_back(&mut self, sampled: SampledRange) -> bool {
+        if sampled.divisible {
             return true;
         }
         let finest = self.samples.is_finest();
-        self.finer = (!finest).then_some(key_range);
+        self.finer = (!finest).then_some(sampled);
         !finest
     }
 
     /// Continues after a key range.
-    pub(super) fn advance(&mut self, key_range: &SampledRange) {
-        self.samples.advance(key_range);
+    pub(super) fn advance(&mut self, sampled: &SampledRange) {
+        self.samples.advance(sampled);
     }
 
     /// Whether cells of a fragment are left.
@@ -171,16 +171,16 @@ pub(super) fn next_key_range(
     target: u64,
     narrowed: &Arc<Vec<Narrowed>>,
 ) -> Option<Part> {
-    let key_range = samples.next(target)?;
-    let tiles = Arc::new(key_range.tiles.clone());
+    let sampled = samples.next(target)?;
+    let tiles = Arc::new(sampled.tiles.clone());
     let touched: Vec<usize> = tiles.keys().copied().collect();
     let count: usize = tiles.values().map(Vec::len).sum();
-    let window = Some(Arc::new(key_range.window.clone()));
-    let scope = BatchScope { tiles: Some(tiles), key_range: window, ..BatchScope::default() };
+    let key_range = Some(Arc::new(sampled.range.clone()));
+    let scope = BatchScope { tiles: Some(tiles), key_range, ..BatchScope::default() };
     // If this is too much, reading the part will show it.
     let room = Arc::new(room);
     let counted = BatchScope { reservation: Some(room.clone()), ..BatchScope::default() };
     let _ = counted.reserve(super::whole(cost.per_fragment()).saturating_mul(to_u64(touched.len())));
     let (narrowed, tiles) = (narrowed.clone(), to_u64(count) as f64);
-    Some(Part { source: PartSource::KeyRange(Box::new(key_range), scope), narrowed, room, tiles, touched })
+    Some(Part { source: PartSource::KeyRange(Box::new(sampled), scope), narrowed, room, tiles, touched })
 }

@@ -54,7 +54,7 @@ pub(crate) struct KeySamples {
 /// A range of keys, whose cells are a batch, and the tiles that may have some of them.
 #[derive(Clone, Debug)]
 pub(crate) struct SampledRange {
-    pub(crate) window: KeyRange,
+    pub(crate) range: KeyRange,
     pub(crate) tiles: TileSet,
     /// Whether a shorter range is possible.
     pub(crate) divisible: bool,
@@ -84,7 +84,7 @@ impl KeySamples {
     /// of a key range.
     pub(super) fn anew(&self, before: Option<&SampledRange>) -> Self {
         let from = self.from.clone();
-        let horizon = before.and_then(|key_range| key_range.to.clone());
+        let horizon = before.and_then(|sampled| sampled.to.clone());
         let order = self.order.clone();
         Self { order, from, horizon, samples: Vec::new(), done: false, held: 0, finest: true, ..*self }
     }
@@ -239,13 +239,13 @@ impl KeySamples {
             own.sort_unstable();
             own.dedup();
         }
-        let window = KeyRange { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
-        Some(SampledRange { window, tiles, divisible, to })
+        let range = KeyRange { order: self.order.clone(), from: self.from.clone(), to: to.clone() };
+        Some(SampledRange { range, tiles, divisible, to })
     }
 
     /// Continues after a key range.
-    pub(crate) fn advance(&mut self, key_range: &SampledRange) {
-        let Some(to) = &key_range.to else {
+    pub(crate) fn advance(&mut self, sampled: &SampledRange) {
+        let Some(to) = &sampled.to else {
             self.done = true;
             self.samples.clear();
             return;

@@ -23,7 +23,7 @@
 //!   all its keys more than a few times requests more room instead.
 //!
 //! No plan is a promise: all cells of a tile may be in one corner. So a read counts what it is
-//! about to take (`Reservation::reserve` in `tdb_cells::batch_scope`): cells as they are selected,
+//! about to take (`Reservation::reserve` in `tdb_scan::batch_scope`): cells as they are selected,
 //! values as they are decoded, keys and columns once the number of cells is known. If that exceeds
 //! its room, its part is put back and cut smaller. None of this relies on sorted tiles, because
 //! early libraries did not always sort them. No cells are carried from one batch to the next, so a
@@ -144,6 +144,7 @@ struct Checkpoint {
 impl Batches {
     /// The batches of a plan. Nothing is read before the first batch is asked for, but sections of
     /// fragments that are needed to cut the query.
+    #[doc(hidden)]
     pub fn new(
         plan: Plan,
         budget: MemoryBudget,
@@ -309,6 +310,7 @@ impl Batches {
 
     /// The next batch for an asynchronous caller. If something that it reads has not arrived yet,
     /// the returned value is ignored, and the next call returns the same batch.
+    #[doc(hidden)]
     pub fn try_next(&mut self, replay_storage: &ReplayStorage) -> Option<Result<Cells>> {
         self.checkpoint = Some(self.place());
         let next = self.next();

@@ -3,9 +3,8 @@
 use core::cmp::Ordering;
 
 use tdb_codec::{Native, PhysicalVisitor};
-use tdb_schema::{Dimension, Range};
-
 use tdb_order::{KeyPart, compare_part};
+use tdb_schema::{Dimension, Range};
 
 /// A dimension of a fixed-size type. Integers are counted from the domain's low end; reals are
 /// represented by bits with the same order. If several intervals of integers were asked for,

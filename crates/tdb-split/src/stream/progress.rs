@@ -69,7 +69,7 @@ impl Progress {
 pub struct OnProgress(Arc<dyn Fn(&Progress) + Send + Sync>);
 
 impl OnProgress {
-    /// Calls a function after each batch.
+    /// A function to call after each batch.
     pub fn new(call: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
         Self(Arc::new(call))
     }

@@ -21,9 +21,9 @@ use crate::{
 /// ```
 /// use std::sync::Arc;
 /// use core::time::Duration;
+/// use tdb_array::OpenOptions;
 /// use tdb_array::storage::LocalStorage;
 /// use tdb_array::storage::testing::FarStorage;
-/// use tdb_array::OpenOptions;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 /// let storage = Arc::new(FarStorage::new(LocalStorage::new(path), Duration::from_millis(1)));
@@ -73,7 +73,7 @@ impl<S: Storage> FarStorage<S> {
     }
 
     /// The requests since the last call of this method, in the order they were made.
-    pub fn asked(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<Request> {
         core::mem::take(&mut *self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

@@ -20,9 +20,9 @@ use crate::{
 /// ```
 /// use std::io::ErrorKind;
 /// use std::sync::Arc;
+/// use tdb_array::OpenOptions;
 /// use tdb_array::storage::LocalStorage;
 /// use tdb_array::storage::testing::{Fault, Faults, FaultyStorage};
-/// use tdb_array::OpenOptions;
 ///
 /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
 /// let storage = Arc::new(FaultyStorage::new(LocalStorage::new(path)));

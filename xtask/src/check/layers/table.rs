@@ -113,7 +113,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "parallel",
             "clock",
             "window",
-            // Columns, ranges, orders of cells.
+            // Columns, ranges, statistics.
             "large",
             "cells",
             "buffers",

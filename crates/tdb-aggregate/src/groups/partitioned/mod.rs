@@ -30,7 +30,7 @@ use super::GroupQuery;
 use super::group_table::GroupTable;
 use super::key_values::KeyValues;
 use super::result::Grouped;
-use super::thresholds::{MAX_RUN_CELLS, MAX_WAITING_RUNS, PARTITIONS};
+use super::thresholds::{MAX_WAITING_RUNS, PARTITIONS};
 use crate::condition::Sources;
 use crate::decode_buffers::PooledBuffers;
 use crate::{Error, OrInternal, Result, parallel};
@@ -48,14 +48,14 @@ pub(super) struct PartitionedGroups {
 pub(super) struct Input<'a> {
     pub(super) query: &'a GroupQuery,
     pub(super) sources: &'a Sources<'a>,
-    pub(super) keep: &'a DecodeCache,
+    pub(super) cache: &'a DecodeCache,
     pub(super) threads: usize,
 }
 
 /// The memory of a thread while it looks at tiles, kept from run to run.
 struct Scratch {
     number: usize,
-    worker: PooledBuffers,
+    buffers: PooledBuffers,
     /// For each key that is not a number, the values that this scratch has assigned ids to.
     values: Vec<Option<KeyValues>>,
 }
@@ -160,7 +160,7 @@ impl PartitionedGroups {
     ) -> Result<Vec<RunCells>> {
         let layout = &self.layout;
         let are_numbers = self.values.iter().all(Option::is_none);
-        // A worker has one scratch and takes its runs in their order, so that the ids of a scratch
+        // A thread has one scratch and takes its runs in their order, so that the ids of a scratch
         // follow each other in this order.
         let select = |run: &[TileSelection], lent: &mut LentScratch<'_>| {
             let scratch = &mut lent.scratch;
@@ -229,7 +229,7 @@ struct LentScratch<'a> {
 
 impl Drop for LentScratch<'_> {
     fn drop(&mut self) {
-        let none = Scratch { number: 0, worker: PooledBuffers::default(), values: Vec::new() };
+        let none = Scratch { number: 0, buffers: PooledBuffers::default(), values: Vec::new() };
         self.to.lock().1.push(core::mem::replace(&mut self.scratch, none));
     }
 }
@@ -246,7 +246,7 @@ impl ScratchPool<'_> {
         let scratch = free.pop().unwrap_or_else(|| {
             let number = *count;
             *count += 1;
-            Scratch { number, worker: PooledBuffers::default(), values: no_values(self.query) }
+            Scratch { number, buffers: PooledBuffers::default(), values: no_values(self.query) }
         });
         LentScratch { scratch, to: self }
     }
@@ -282,7 +282,8 @@ fn runs_at_once(query: &GroupQuery, runs: &[&[TileSelection]], threads: usize, m
     // While a field is sorted, it is there twice.
     let columns = query.keys.len() + query.wanted.len() + 1;
     let bytes_per_cell = columns.saturating_mul(size_of::<u64>());
-    let most = MAX_WAITING_RUNS.max(threads.saturating_mul(2)).saturating_mul(MAX_RUN_CELLS);
+    let waiting = MAX_WAITING_RUNS.max(threads.saturating_mul(2));
+    let most = waiting.saturating_mul(query.thresholds.max_run_cells);
     let fits = memory.map(|memory| usize::try_from(memory).unwrap_or(usize::MAX) / bytes_per_cell.max(1));
     let most = fits.map_or(most, |fits| fits.min(most));
     let ends = runs.iter().scan(0usize, |cells, run| {

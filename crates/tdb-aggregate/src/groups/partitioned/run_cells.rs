@@ -170,12 +170,12 @@ impl RunCells {
 
     fn add(
         &mut self,
-        &Input { query, sources, keep, .. }: &Input<'_>,
+        &Input { query, sources, cache, .. }: &Input<'_>,
         layout: &KeyLayout,
         selection: &TileSelection,
-        Scratch { worker, values, .. }: &mut Scratch,
+        Scratch { buffers, values, .. }: &mut Scratch,
     ) -> Result<()> {
-        let mut columns = SelectedColumns::new(sources, selection, keep, worker)?;
+        let mut columns = SelectedColumns::new(sources, selection, cache, buffers)?;
         let (first, mut ids, mut bits) = (self.len(), Vec::new(), Vec::new());
         for own in &mut self.words {
             own.resize(first + selection.count(), 0);
