@@ -95,8 +95,8 @@ impl Options {
     }
 }
 
-/// The releases to test with: those that were asked for, or those of [`PYTHONS`] that are there, and
-/// all of them if none is.
+/// The releases to test with: those that were asked for, or those of [`PYTHONS`] that are there.
+/// If none of them is there, it is all of them.
 fn pythons(options: &Options) -> Vec<String> {
     if !options.pythons.is_empty() {
         return options.pythons.clone();

@@ -9,8 +9,6 @@
 //! nothing blocks, and dropping the future cancels the requests.
 
 mod stages;
-#[cfg(test)]
-mod tests;
 
 use core::fmt::Debug;
 use core::future::Future;
@@ -400,3 +398,6 @@ pub async fn yielded() {
     })
     .await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
 use tdb_order::key_range::KeyOrder;
-use tdb_order::{CellOrder, parts};
-use tdb_schema::Dimension;
+use tdb_order::{CellOrder, KeyPart, parts, reals};
+use tdb_schema::{ArraySchema, Dimension};
 
 use super::cost::CellCost;
 use super::cost_model::CostModel;
@@ -25,6 +25,7 @@ use crate::batch_scope::{Reservation, smallest};
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::requested::Bounds;
+use crate::sparse::candidate::rounds;
 use crate::{OrInternal, Result};
 
 /// The boxes of a query that are still to be read.
@@ -328,4 +329,24 @@ fn space_tiles(plan: &Plan, bounds: &OrdinalBox, places: bool) -> f64 {
 pub(crate) fn volume(bounds: &OrdinalBox) -> u64 {
     let counts = bounds.iter().map(|(low, high)| interval_len(*low, *high));
     counts.fold(1, u64::saturating_mul)
+}
+
+/// Whether the cells between two coordinates of a dimension are consecutive in an order.
+pub(super) fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
+    let ascends = |part: &KeyPart| match part {
+        KeyPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
+        KeyPart::Cell(_) | KeyPart::Bytes(_) => true,
+    };
+    order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
+}
+
+/// Whether rectangles do not show where all cells are, so that boxes would miss some. A cell may be
+/// at NaN in a dimension of which no range is asked for: libtiledb stores such cells, and they are
+/// in no interval. A filter that rounds coordinates moves them a little.
+pub(super) fn may_lie_outside(plan: &Plan) -> bool {
+    let schema = plan.array.schema();
+    let mut dimensions = schema.domain.dimensions.iter().zip(&plan.ranges).enumerate();
+    dimensions.any(|(index, (dimension, set))| {
+        dimension.datatype.physical().is_float() && (set.is_all() || rounds(schema, index))
+    })
 }

@@ -88,6 +88,7 @@ pub use self::partwise::{
 pub(crate) use self::plan::order_of;
 pub use self::progress::OnProgress;
 pub use self::progress::Progress;
+pub(crate) use self::progress::whole;
 pub use self::tile_runs::TileSet;
 pub use self::visible_cells::Common;
 
@@ -396,14 +397,4 @@ fn empty(plan: &Plan) -> Result<Cells> {
     let mut plan = plan.clone();
     plan.scope.tiles = Some(Arc::default());
     run(&plan)
-}
-
-/// An estimate as a whole number.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "an estimate; sums of sizes are not negative, and saturate"
-)]
-pub(crate) fn whole(estimate: f64) -> u64 {
-    estimate.ceil() as u64
 }

@@ -148,8 +148,8 @@ pub fn at_once(
 /// Bytes of tiles together when all of their cells are selected, and compared with each other. With
 /// a condition, they are selected twice: those that satisfy it, then their other versions.
 fn cost_of_all(plan: &Plan, tiles: &[Candidate], per_cell: u64) -> u64 {
-    let all = tiles.iter().map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add);
-    all.saturating_mul(if plan.condition.is_some() { 2 } else { 1 })
+    let again = if plan.condition.is_some() { tiles } else { &[] };
+    tiles.iter().chain(again).map(|tile| cost(tile, per_cell)).fold(0, u64::saturating_add)
 }
 
 /// Bytes of a tile when all of its cells are selected: besides those of the cells themselves, a

@@ -5,11 +5,11 @@ mod min_budget;
 use std::sync::Arc;
 
 use tdb_codec::{ArrayType, to_u64};
+use tdb_order::CellOrder;
 use tdb_order::key_range::KeyOrder;
-use tdb_order::{CellOrder, KeyPart, parts, reals};
 use tdb_schema::ArraySchema;
 
-use super::boxes::{Boxes, Narrowed, narrow, ordinal_axes};
+use super::boxes::{Boxes, Narrowed, has_boxes, may_lie_outside, narrow, ordinal_axes};
 use super::cost::CellCost;
 use super::cut::CutBox;
 use super::key_ranges::KeyRanges;
@@ -24,7 +24,7 @@ use crate::budget::MemoryBudget;
 use crate::dense::dense_order;
 use crate::plan::Plan;
 use crate::sparse::Sorting;
-use crate::sparse::candidate::{all_candidates, rarity, rounds};
+use crate::sparse::candidate::{all_candidates, rarity};
 use crate::sparse::filter::Filter;
 use crate::{Error, Result};
 
@@ -387,26 +387,6 @@ pub(crate) fn order_of(plan: &Plan) -> CellOrder {
         return CellOrder::of(plan.order, schema);
     }
     CellOrder::of(dense_order(plan), schema)
-}
-
-/// Whether the cells between two coordinates of a dimension are consecutive in an order.
-fn has_boxes(schema: &ArraySchema, order: CellOrder) -> bool {
-    let ascends = |part: &KeyPart| match part {
-        KeyPart::Tile(index) => schema.domain.dimensions.get(*index).is_none_or(reals::tiles_ascend),
-        KeyPart::Cell(_) | KeyPart::Bytes(_) => true,
-    };
-    order != CellOrder::Hilbert && parts(schema, order).iter().all(ascends)
-}
-
-/// Whether rectangles do not show where all cells are, so that boxes would miss some. A cell may be
-/// at NaN in a dimension of which no range is asked for: libtiledb stores such cells, and they are
-/// in no interval. A filter that rounds coordinates moves them a little.
-fn may_lie_outside(plan: &Plan) -> bool {
-    let schema = plan.array.schema();
-    let mut dimensions = schema.domain.dimensions.iter().zip(&plan.ranges).enumerate();
-    dimensions.any(|(index, (dimension, set))| {
-        dimension.datatype.physical().is_float() && (set.is_all() || rounds(schema, index))
-    })
 }
 
 fn largest_tile(plan: &Plan, cost: &CellCost) -> u64 {

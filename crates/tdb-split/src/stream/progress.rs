@@ -55,7 +55,7 @@ impl Progress {
         self.bytes += to_u64(bytes.sum());
         self.parts_of_tiles += tiles;
         // Sums of fractions may be a little below whole tiles.
-        self.tiles = super::whole((self.parts_of_tiles + 1e-6).floor()).min(self.tiles_estimate);
+        self.tiles = whole((self.parts_of_tiles + 1e-6).floor()).min(self.tiles_estimate);
     }
 
     pub(super) const fn finish(&mut self) {
@@ -83,4 +83,14 @@ impl fmt::Debug for OnProgress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("OnProgress")
     }
+}
+
+/// An estimate as a whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "an estimate; sums of sizes are not negative, and saturate"
+)]
+pub(crate) fn whole(estimate: f64) -> u64 {
+    estimate.ceil() as u64
 }
