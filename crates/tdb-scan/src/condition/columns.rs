@@ -59,6 +59,20 @@ impl TileColumns<'_> {
     pub(crate) fn into_decoded(mut self) -> Vec<Option<Decoded>> {
         core::mem::take(&mut self.decoded)
     }
+
+    /// Those of the columns that were decoded so far that have all `wanted` cells, with their
+    /// fields; none if no cell is wanted.
+    pub(crate) fn into_wanted(self, wanted: &[u8]) -> Vec<(FieldKind, Decoded)> {
+        if !wanted.contains(&1) {
+            return Vec::new();
+        }
+        let fields = self.fields;
+        // A column that a part of a disjunction decoded may lack cells that another part took: it
+        // is decoded again for those few.
+        let has_all = |own: &Decoded| own.has(wanted);
+        let decoded = fields.iter().zip(self.into_decoded());
+        decoded.filter_map(|(field, own)| Some((field.kind, own.filter(has_all)?))).collect()
+    }
 }
 
 impl Drop for TileColumns<'_> {

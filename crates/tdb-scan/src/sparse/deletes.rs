@@ -9,8 +9,8 @@ use tdb_predicate::Program;
 use tdb_schema::ArraySchema;
 
 use super::decode_cache::DecodeCache;
-use super::filter::Selected;
 use super::numbered;
+use super::selected::Selected;
 use super::selection::TileSelection;
 use crate::buffers::{index_of, split_exactly, zeroed};
 use crate::condition::{Sources, fragment_of};

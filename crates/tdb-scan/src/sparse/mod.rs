@@ -27,18 +27,21 @@ pub mod candidate;
 mod coded;
 pub mod collect;
 mod coordinate_filter;
+mod coordinate_hashes;
 pub mod decode_cache;
 pub mod deletes;
 pub mod filter;
 mod pick;
-mod prefetch;
 mod reorder;
 pub mod select;
+pub mod selected;
 pub mod selection;
+mod selector;
 mod sort_input;
 mod stage;
+pub mod versions;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tdb_codec::{Layout, to_u32, to_u64};
 use tdb_order::{CellOrder, permutation, replaced};
@@ -46,12 +49,15 @@ use tdb_order::{CellOrder, permutation, replaced};
 use self::collect::{Arranged, collect, fetch_columns};
 use self::decode_cache::DecodeCache;
 use self::deletes::without_deleted;
-use self::filter::selected;
+use self::filter::{Filter, selected_in};
+use self::select::{CoordinateUse, select};
+use self::selected::Selected;
 use self::selection::TileSelection;
 use self::stage::stage_coordinates;
 
 pub use self::candidate::{Candidate, all_candidates, candidates};
 pub use self::sort_input::replaced_among;
+use crate::condition::Sources;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::stats::Stage;
@@ -141,6 +147,27 @@ impl Sorting {
         };
         Self { sorts, dedup }
     }
+}
+
+/// Selects the cells of a query, as a stage of it. `coordinates` says whether their coordinates are
+/// needed, `dedup` whether older versions of cells may be among them.
+fn selected(plan: &Plan, coordinates: bool, dedup: bool, cache: &DecodeCache) -> Result<Arc<Selected>> {
+    let context = plan.array.context();
+    let coordinates = if coordinates { CoordinateUse::Keep } else { CoordinateUse::Skip };
+    cache.stage(plan, || {
+        let Some(program) = &plan.condition else {
+            return Ok(Selected {
+                selections: select(plan, coordinates, Filter::All, cache)?,
+                matches: None,
+            });
+        };
+        let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.scope);
+        if dedup {
+            return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
+        }
+        let selections = select(plan, coordinates, Filter::Matching(&sources), cache)?;
+        Ok(Selected { selections, matches: None })
+    })
 }
 
 /// Columns of coordinates that are decoded before they are put in order, and that the result takes
