@@ -52,8 +52,6 @@ pub(crate) mod space;
 mod tile_part;
 mod tiling;
 
-use std::sync::Arc;
-
 use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
@@ -61,20 +59,19 @@ use self::chunk_rows::ChunkRows;
 use self::condition::Masked;
 use self::paint::{Target, VarTarget};
 use self::partial_column::{PartialCells, PartialColumn};
-use self::region::Region;
+use self::region::{Region, split_validity, split_wanted};
 use self::sources::Written;
 use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
 use crate::decode_buffers::PooledBuffers;
-use crate::fragment::Fragment;
 use crate::gather::concat;
 use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::storage::ReadSet;
 use crate::{Cells, Column, OrInternal, Result, parallel};
 
 pub use self::boxes::{fragment_box, intersect};
 pub(crate) use self::overlay::Overlay;
+pub use self::overlay::overlays;
 pub(crate) use self::sources::FieldSources;
 pub use self::space::{Space, dense_order};
 
@@ -95,10 +92,9 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
         let validity = field.nullable.then_some((1, &schema.validity_filters));
         field.cell_size().map(|size| (size, field.filters)).into_iter().chain(validity)
     });
-    let chunks = ChunkRows::of(&space, stored);
-    let regions = space.regions(context.threads, chunks)?;
     // Tiles of var-length fields are decoded whole, so cutting them would only repeat the work.
     let rows = space.rows()?;
+    let regions = space.regions(context.threads, ChunkRows::of(&space, stored))?;
     let overlays = overlays(plan, &space)?;
     let mask = |program| plan.stage(|| condition::mask(plan, program, &space, &rows, &overlays));
     let masked = plan.condition.as_ref().map(mask).transpose()?;
@@ -186,55 +182,6 @@ fn selection(
     }
 }
 
-/// The cells of sparse fragments of a dense array, as a stage of the read: found once, for all
-/// fields.
-pub fn overlays(plan: &Plan, space: &Space) -> Result<Arc<Vec<Option<Overlay>>>> {
-    let context = plan.array.context();
-    let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
-    plan.stage(|| {
-        if let Some(prefetched) = context.prefetched.as_ref().filter(|_| sparse().next().is_some()) {
-            let mut read_set = ReadSet::default();
-            for fragment in sparse() {
-                Overlay::need(context, fragment, space, &mut read_set)?;
-            }
-            plan.fetch_if_it_fits(prefetched, &read_set)?;
-        }
-        let load = |fragment: &Arc<Fragment>| {
-            if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
-        };
-        plan.array.fragments().iter().map(load).collect()
-    })
-}
-
-/// Validity bytes of a nullable column; all of them must still be written.
-fn new_validity(spec: &ColumnSpec, cells: usize) -> Option<Vec<u8>> {
-    spec.nullable.then(|| vec![0; cells])
-}
-
-/// One piece of the validity bytes for each region, if there are any.
-fn split_validity<'v>(
-    validity: &'v mut Option<Vec<u8>>,
-    regions: &[Region],
-) -> Result<Vec<Option<&'v mut [u8]>>> {
-    let Some(validity) = validity else { return Ok(regions.iter().map(|_| None).collect()) };
-    let pieces = split_exactly(validity, regions.iter().map(Region::cells))?;
-    Ok(pieces.into_iter().map(Some).collect())
-}
-
-/// The part of the mask for each region, if there is a mask.
-fn split_wanted<'w>(wanted: Option<&'w [u8]>, regions: &[Region]) -> Result<Vec<Option<&'w [u8]>>> {
-    let Some(mut wanted) = wanted else { return Ok(vec![None; regions.len()]) };
-    let mut take = |region: &Region| {
-        let (piece, rest) = wanted.split_at_checked(region.cells()).or_internal(SHORT_MASK)?;
-        wanted = rest;
-        Ok(Some(piece))
-    };
-    regions.iter().map(&mut take).collect()
-}
-
-/// A mask has fewer flags than the result has cells.
-const SHORT_MASK: &str = "a mask lacks flags of some cells";
-
 fn fixed_column(
     plan: &Plan,
     space: &Space,
@@ -249,7 +196,7 @@ fn fixed_column(
         Some(PartialColumn { cells: PartialCells::Fixed { values, validity, .. }, tiles_done, .. }) => {
             (values, validity, tiles_done)
         }
-        _ => (unfilled(space.bytes(size)?)?, new_validity(&spec, space.cells()), Vec::new()),
+        _ => (unfilled(space.bytes(size)?)?, spec.nullable.then(|| vec![0; space.cells()]), Vec::new()),
     };
     let pieces = split_exactly(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)))?;
     let validities = split_validity(&mut validity, regions)?;
@@ -283,7 +230,7 @@ fn var_column(
     };
     check_room(space.bytes(8)?)?;
     let mut offsets = vec![0u64; space.cells().saturating_add(1)];
-    let mut validity = new_validity(&spec, space.cells());
+    let mut validity = spec.nullable.then(|| vec![0; space.cells()]);
     // The last offset is no cell's.
     let cells = regions.iter().map(Region::cells).chain([1]);
     let pieces = split_exactly(&mut offsets, cells)?;

@@ -2,8 +2,7 @@
 
 use tdb_codec::{Buffer, to_u64, to_usize};
 
-use super::boxes::Box;
-use super::cell_map::CellMap;
+use super::cell_map::{CellMap, fill_runs};
 use super::partial_column::KeptCells;
 use super::region::Region;
 use super::sources::{FieldSources, Paint};
@@ -382,18 +381,6 @@ impl VarTarget<'_> {
 /// The start of a cell's value; for the number of cells, the end of the last value.
 fn start_of(tile: &VarTile, cell: usize) -> Option<usize> {
     tile.offsets.get(cell).copied().and_then(to_usize)
-}
-
-/// Calls `fill` with the runs of a box in its region: the first cell of each, and their number. A
-/// run for which it returns `None` lies outside the region.
-pub(super) fn fill_runs(
-    region: &Region,
-    bounds: &Box,
-    mut fill: impl FnMut(usize, usize) -> Option<()>,
-) -> Result<()> {
-    let mut found = true;
-    region.map(bounds, None).for_each_run(|_, to, cells| found &= fill(to, cells).is_some());
-    found.then_some(()).or_internal("a run of cells lies outside its region")
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use tdb_codec::{Layout, to_u64, to_usize};
 use tdb_schema::FieldKind;
 
 use super::boxes::{Box, beside, fragment_box, intersect};
+use super::cell_map::fill_runs;
 use super::overlay::Overlay;
-use super::paint::fill_runs;
 use super::places::Places;
 use super::region::Region;
 use super::space::Space;
