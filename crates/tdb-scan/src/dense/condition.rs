@@ -7,14 +7,16 @@ use tdb_predicate::{ColumnView, Columns, Program};
 use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
+use super::columns::each_coordinate;
 use super::decode_work;
 use super::overlay::Overlay;
-use super::paint::{Target, VarTarget};
 use super::partial_column::{KeptBudget, KeptCells, PartialColumn, new_columns, split_columns};
 use super::prefetch;
 use super::region::Region;
 use super::sources::FieldSources;
 use super::space::Space;
+use super::target::Target;
+use super::var_column::VarTarget;
 use crate::buffers::{VarTile, check_room, lengths_to_offsets, split_exactly, zeroed};
 use crate::decode_buffers::PooledBuffers;
 use crate::facts::{Facts, FieldFacts, Nulls};
@@ -263,7 +265,7 @@ impl<'a> MatchField<'a> {
         let cells = part.cells();
         let mut painted = Painted::default();
         if let FieldKind::Dimension(dimension) = self.kind {
-            space.coordinates(part, dimension, |value| painted.values.extend_from_slice(value))?;
+            each_coordinate(space, part, dimension, |value| painted.values.extend_from_slice(value))?;
             return Ok(painted);
         }
         painted.validity = spec.nullable.then(|| vec![0; cells]);

@@ -38,8 +38,10 @@ mod by_chunk;
 mod by_tile;
 mod cell_map;
 mod chunk_rows;
+mod columns;
 pub mod condition;
 mod decode_work;
+mod fixed_column;
 mod overlay;
 mod paint;
 mod partial_column;
@@ -49,25 +51,19 @@ pub mod region;
 mod regions;
 pub mod sources;
 pub(crate) mod space;
+mod target;
 mod tile_part;
 mod tiling;
+mod var_column;
 
-use tdb_codec::{Layout, to_u64};
 use tdb_schema::FieldKind;
 
 use self::chunk_rows::ChunkRows;
-use self::condition::Masked;
-use self::paint::{Target, VarTarget};
-use self::partial_column::{PartialCells, PartialColumn};
-use self::region::{Region, split_validity, split_wanted};
-use self::sources::Written;
-use crate::buffers::{check_room, lengths_to_offsets, room_for, split_exactly, unfilled};
-use crate::decode_buffers::PooledBuffers;
-use crate::gather::concat;
-use crate::plan::{NO_FIELD, Plan};
-use crate::spec::ColumnSpec;
+use self::columns::columns;
+use crate::buffers::check_room;
+use crate::plan::Plan;
 use crate::stats::Stage;
-use crate::{Cells, Column, OrInternal, Result, parallel};
+use crate::{Cells, Result};
 
 pub use self::boxes::{fragment_box, intersect};
 pub(crate) use self::overlay::Overlay;
@@ -100,170 +96,4 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let masked = plan.condition.as_ref().map(mask).transpose()?;
     let columns = || columns(plan, &space, (&regions, &rows), &overlays, masked.as_deref());
     plan.last_stage(|| 0, columns)
-}
-
-/// Reads the columns of the result: `regions` are the parts in which it is made, `rows` those in
-/// which the condition was applied.
-fn columns(
-    plan: &Plan,
-    space: &Space,
-    (regions, rows): (&[Region], &[Region]),
-    overlays: &[Option<Overlay>],
-    masked: Option<&Masked>,
-) -> Result<Cells> {
-    let array = &plan.array;
-    let context = array.context();
-    let wanted = masked.map(|masked| masked.wanted.as_slice());
-    let fetch = |known: &[PartialColumn]| prefetch::columns(plan, (space, rows), overlays, wanted, known);
-    let mut partial = match masked.map(Masked::columns) {
-        Some(mut known) => fetch(&known).map(|()| core::mem::take(&mut *known))?,
-        None => fetch(&[]).map(|()| Vec::new())?,
-    };
-    partial.extend(by_tile::decode(plan, space, (regions, rows), overlays, wanted, &partial)?);
-    let mut columns = Vec::with_capacity(plan.fields.len());
-    for kind in &plan.fields {
-        let field = array.schema().field_of(*kind).or_internal(NO_FIELD)?;
-        let spec = ColumnSpec::new(array.schema(), &field);
-        let column = match kind {
-            FieldKind::Dimension(index) => coordinates(space, regions, *index, spec)?,
-            FieldKind::Attribute(_) => {
-                let sources =
-                    FieldSources::open(context, array.fragments(), overlays, space.query(), *kind, &spec)?;
-                let at = partial.iter().position(|partial| partial.kind == *kind);
-                let partial = at.map(|at| partial.swap_remove(at)).filter(PartialColumn::has_cells);
-                if spec.cell_size.is_some() {
-                    // A field that the condition has looked at is continued in the same regions.
-                    let regions = if partial.is_some() { rows } else { regions };
-                    fixed_column(plan, space, regions, &sources, (wanted, partial), (*kind, spec))?
-                } else {
-                    var_column(plan, space, rows, &sources, (wanted, partial), (*kind, spec))?
-                }
-            }
-        };
-        columns.push(match space.arrangement() {
-            Some(arrangement) => {
-                let arranged = arrangement.apply(column)?;
-                let validity = arranged.validity().map_or(0, <[u8]>::len);
-                context.counters.copied(arranged.bytes().len().saturating_add(validity));
-                arranged
-            }
-            None => column,
-        });
-    }
-    let selected = plan.marks.then(|| selection(plan, space, rows, overlays, wanted)).transpose()?;
-    let (cells, counts) = space.result();
-    let shape = (space.order != Layout::GlobalOrder).then(|| counts.to_vec());
-    Ok(Cells { len: cells, shape, order: space.order, columns, selected })
-}
-
-/// Which cells of the result were written and are wanted, a byte per cell.
-fn selection(
-    plan: &Plan,
-    space: &Space,
-    regions: &[Region],
-    overlays: &[Option<Overlay>],
-    wanted: Option<&[u8]>,
-) -> Result<Vec<u8>> {
-    check_room(space.bytes(1)?)?;
-    let mut selected = vec![0; space.cells()];
-    let pieces = split_exactly(&mut selected, regions.iter().map(Region::cells))?;
-    let written = Written::new(plan.array.fragments(), overlays)?;
-    for (region, piece) in regions.iter().zip(pieces) {
-        written.paint(region, piece)?;
-    }
-    if let Some(wanted) = wanted {
-        for (slot, _) in selected.iter_mut().zip(wanted).filter(|(_, wanted)| **wanted == 0) {
-            *slot = 0;
-        }
-    }
-    match space.arrangement() {
-        Some(arrangement) => arrangement.bytes(&selected),
-        None => Ok(selected),
-    }
-}
-
-fn fixed_column(
-    plan: &Plan,
-    space: &Space,
-    regions: &[Region],
-    sources: &FieldSources<'_>,
-    (wanted, partial): (Option<&[u8]>, Option<PartialColumn>),
-    (kind, spec): (FieldKind, ColumnSpec),
-) -> Result<Column> {
-    let context = plan.array.context();
-    let size = spec.cell_size.unwrap_or(0);
-    let (mut data, mut validity, tiles_done) = match partial {
-        Some(PartialColumn { cells: PartialCells::Fixed { values, validity, .. }, tiles_done, .. }) => {
-            (values, validity, tiles_done)
-        }
-        _ => (unfilled(space.bytes(size)?)?, spec.nullable.then(|| vec![0; space.cells()]), Vec::new()),
-    };
-    let pieces = split_exactly(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)))?;
-    let validities = split_validity(&mut validity, regions)?;
-    let rest = validities.into_iter().zip(split_wanted(wanted, regions)?);
-    let tiles_done = tiles_done.iter().map(Vec::as_slice).chain(core::iter::repeat(&[][..]));
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(tiles_done).collect();
-    parallel::run(
-        decode_work::threads(plan, space, regions, [(kind, sources)]),
-        jobs,
-        PooledBuffers::sharing(context.threads, regions.len()),
-        |((region, (values, (validity, wanted))), tiles_done), buffers| {
-            let mut target = Target { values, validity, wanted, tiles_done };
-            sources.paint_fixed(context, space, region, &spec, &mut target, buffers)
-        },
-    )?;
-    Ok(spec.column(data, None, validity))
-}
-
-fn var_column(
-    plan: &Plan,
-    space: &Space,
-    regions: &[Region],
-    sources: &FieldSources<'_>,
-    (wanted, partial): (Option<&[u8]>, Option<PartialColumn>),
-    (kind, spec): (FieldKind, ColumnSpec),
-) -> Result<Column> {
-    let context = plan.array.context();
-    let kept = match partial {
-        Some(PartialColumn { cells: PartialCells::Var(kept), .. }) => kept,
-        _ => Vec::new(),
-    };
-    check_room(space.bytes(8)?)?;
-    let mut offsets = vec![0u64; space.cells().saturating_add(1)];
-    let mut validity = spec.nullable.then(|| vec![0; space.cells()]);
-    // The last offset is no cell's.
-    let cells = regions.iter().map(Region::cells).chain([1]);
-    let pieces = split_exactly(&mut offsets, cells)?;
-    let validities = split_validity(&mut validity, regions)?;
-    let rest = validities.into_iter().zip(split_wanted(wanted, regions)?);
-    let kept = kept.into_iter().chain(core::iter::repeat_with(Vec::new));
-    let jobs: Vec<_> = regions.iter().zip(pieces.into_iter().zip(rest)).zip(kept).collect();
-    let values = parallel::run(
-        decode_work::threads(plan, space, regions, [(kind, sources)]),
-        jobs,
-        PooledBuffers::sharing(context.threads, regions.len()),
-        |((region, (lengths, (validity, wanted))), kept), buffers| {
-            let mut target = VarTarget::new(lengths, validity, wanted, kept);
-            sources.paint_var(context, space, region, &spec, &mut target, buffers)?;
-            let values = target.into_values(context)?;
-            // The values are held twice: as pieces, and joined.
-            plan.scope.reserve(to_u64(values.len()).saturating_mul(2))?;
-            Ok(values)
-        },
-    )?;
-    lengths_to_offsets(&mut offsets)?;
-    let (data, moved) = concat(context.threads, values)?;
-    context.counters.copied(moved);
-    Ok(spec.column(data, Some(offsets), validity))
-}
-
-/// The coordinates of every cell in one dimension.
-fn coordinates(space: &Space, regions: &[Region], dimension: usize, spec: ColumnSpec) -> Result<Column> {
-    let size = spec.datatype.size();
-    let mut data = room_for(space.bytes(size)?)?;
-    for region in regions {
-        space.coordinates(region, dimension, |value| data.extend_from_slice(value))?;
-    }
-    let validity = spec.nullable.then(|| vec![1; space.cells()]);
-    Ok(spec.column(data, None, validity))
 }

@@ -8,9 +8,10 @@ use tdb_schema::{Dimension, FieldKind};
 
 use super::boxes::Box;
 use super::cell_map::CellMap;
-use super::paint::{Target, VarTarget};
 use super::region::Region;
 use super::space::Space;
+use super::target::Target;
+use super::var_column::VarTarget;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::decode_buffers::PooledBuffers;
