@@ -3,8 +3,8 @@
 use tdb_codec::Layout;
 use tdb_schema::FieldKind;
 
-use super::condition::Masked;
 use super::fixed_column::fixed_column;
+use super::mask::Masked;
 use super::overlay::Overlay;
 use super::partial_column::PartialColumn;
 use super::region::Region;

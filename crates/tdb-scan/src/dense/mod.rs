@@ -13,7 +13,7 @@
 //!    byte that they write. Where there are regions for at most half of the threads, tiles are
 //!    decoded one by one, those of all columns side by side, and copied once more (`by_tile`).
 //! 3. *Layers.* For each space tile, the fragments that reach into it are its layers, oldest first
-//!    (`sources`). A layer whose schema lacks the field paints fill values over older ones. A layer
+//!    (`layers`). A layer whose schema lacks the field paints fill values over older ones. A layer
 //!    that a newer one hides completely is not read. If no dense layer covers the whole box, the
 //!    box is filled with the fill value first.
 //! 4. *Painting* (`paint`). Layers are painted over each other, clipped to their non-empty domains.
@@ -26,7 +26,7 @@
 //! 5. *Sparse fragments* of dense arrays (libtiledb up to 2.2) become an `Overlay`: their cells in
 //!    the box are found once and painted one by one.
 //! 6. *A condition* makes a mask of the whole result first, one space tile after another
-//!    (`condition`). What it decodes of a returned field goes to the column at once if it has a
+//!    (`mask`). What it decodes of a returned field goes to the column at once if it has a
 //!    fixed size, and is kept otherwise (`partial_column`). Painting passes over tiles that are
 //!    there already and over those without a one, and puts fill values where there is a zero.
 //! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.
@@ -42,8 +42,11 @@ mod columns;
 pub mod condition;
 mod decode_work;
 mod fixed_column;
+mod layers;
+mod mask;
 mod overlay;
 mod paint;
+mod part_columns;
 mod partial_column;
 mod places;
 mod prefetch;
@@ -60,6 +63,7 @@ use tdb_schema::FieldKind;
 
 use self::chunk_rows::ChunkRows;
 use self::columns::columns;
+use self::mask::mask;
 use crate::buffers::check_room;
 use crate::plan::Plan;
 use crate::stats::Stage;
@@ -92,7 +96,7 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let rows = space.rows()?;
     let regions = space.regions(context.threads, ChunkRows::of(&space, stored))?;
     let overlays = overlays(plan, &space)?;
-    let mask = |program| plan.stage(|| condition::mask(plan, program, &space, &rows, &overlays));
+    let mask = |program| plan.stage(|| mask(plan, program, &space, &rows, &overlays));
     let masked = plan.condition.as_ref().map(mask).transpose()?;
     let columns = || columns(plan, &space, (&regions, &rows), &overlays, masked.as_deref());
     plan.last_stage(|| 0, columns)

@@ -1,8 +1,10 @@
 //! Painting a region: older fragments first, newer ones over them.
 
+use super::boxes::Box;
 use super::cell_map::fill_runs;
+use super::layers::{Layer, Paint};
 use super::region::Region;
-use super::sources::{FieldSources, Paint};
+use super::sources::FieldSources;
 use super::space::Space;
 use super::target::Target;
 use super::tile_part::TilePart;
@@ -12,7 +14,7 @@ use crate::decode_buffers::PooledBuffers;
 use crate::spec::ColumnSpec;
 use crate::tiles::Cells;
 
-impl FieldSources<'_> {
+impl<'a> FieldSources<'a> {
     /// Paints the cells of a region that are wanted, and possibly others.
     pub(crate) fn paint_fixed(
         &self,
@@ -56,4 +58,25 @@ impl FieldSources<'_> {
             Ok(())
         })
     }
+
+    /// As [`Self::layers`], but without layers if no cell of the box is wanted.
+    pub(super) fn layers_wanted(
+        &self,
+        region: &Region,
+        bounds: &Box,
+        wanted: Option<&[u8]>,
+    ) -> Result<(Vec<Layer<'_, 'a>>, bool)> {
+        Ok(if has_wanted(region, bounds, wanted)? { self.layers(bounds) } else { (Vec::new(), false) })
+    }
+}
+
+/// Whether some of a region's cells in a box are wanted; without a mask, all are.
+pub(super) fn has_wanted(region: &Region, bounds: &Box, wanted: Option<&[u8]>) -> Result<bool> {
+    let Some(wanted) = wanted else { return Ok(true) };
+    let mut any = false;
+    fill_runs(region, bounds, |to, cells| {
+        any |= wanted.get(to..to.checked_add(cells)?)?.contains(&1);
+        Some(())
+    })?;
+    Ok(any)
 }

@@ -7,7 +7,7 @@ use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
-use super::condition::Painted;
+use super::part_columns::Painted;
 use super::region::{Region, split_validity};
 use super::space::Space;
 use crate::Result;
