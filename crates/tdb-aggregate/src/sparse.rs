@@ -10,15 +10,16 @@ use std::sync::Arc;
 
 use tdb_codec::{to_u64, to_usize};
 use tdb_predicate::{Program, Verdict};
-use tdb_scan::sparse::candidate::{
-    Candidate, all_candidates, candidates_of, filters_time, lies_inside, tile_is_disjoint,
-};
+use tdb_scan::sparse::candidate::{Candidate, all_candidates, candidates_of, filters_time, lies_inside};
+use tdb_scan::sparse::collect::fetch_columns;
 use tdb_scan::sparse::decode_cache::DecodeCache;
 use tdb_scan::sparse::deletes::{applies, surviving};
-use tdb_scan::sparse::filter::{Filter, Selected, narrow, selected_in};
+use tdb_scan::sparse::filter::{Filter, selected_in};
+use tdb_scan::sparse::replaced_among;
 use tdb_scan::sparse::select::{CoordinateUse, select_in};
+use tdb_scan::sparse::selected::{Selected, narrow};
 use tdb_scan::sparse::selection::TileSelection;
-use tdb_scan::sparse::{prefetch, replaced_among};
+use tdb_scan::sparse::versions::tile_is_disjoint;
 
 use super::selected_columns::SelectedColumns;
 use super::tally::{Tally, WantedField};
@@ -250,7 +251,7 @@ impl Taker for Totals<'_> {
     fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()> {
         let (sources, wanted, threads) = (self.sources, self.wanted, self.threads);
         let found = cache.stage(plan, || {
-            prefetch::columns(plan, &plan.scanned, selections, cache)?;
+            fetch_columns(plan, &plan.scanned, selections, cache)?;
             // An estimate of the work.
             let cells =
                 selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);

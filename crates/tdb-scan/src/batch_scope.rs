@@ -58,10 +58,8 @@ impl BatchScope {
     /// whether it was reserved.
     pub(crate) fn try_reserve_optional(&self, bytes: u64) -> bool {
         let Some(reservation) = &self.reservation else { return true };
-        let counted = |used: u64| {
-            let fits = bytes <= reservation.bytes.saturating_sub(used) / 2;
-            fits.then(|| used.saturating_add(bytes))
-        };
+        let fits = |used: u64| bytes <= reservation.bytes.saturating_sub(used) / 2;
+        let counted = |used: u64| fits(used).then(|| used.saturating_add(bytes));
         reservation.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
     }
 

@@ -112,12 +112,9 @@ impl Plan {
     /// Runs something that is run again if something has not arrived yet.
     pub(crate) fn repeatable<T>(&self, held: impl Fn() -> u64, run: impl FnOnce() -> Result<T>) -> Result<T> {
         let context = self.array.context();
-        match &self.scope.reservation {
-            Some(reservation) if context.replay_storage.is_some() => {
-                reservation.repeatable(held, run, || context.arrived().is_err())
-            }
-            _ => run(),
-        }
+        let reservation = self.scope.reservation.as_ref().filter(|_| context.replay_storage.is_some());
+        let Some(reservation) = reservation else { return run() };
+        reservation.repeatable(held, run, || context.arrived().is_err())
     }
 
     /// Whether a tile must be looked at.

@@ -25,7 +25,7 @@ pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-order", Counts { defaults: 7, arms: 0, saturating: 13 }),
     ("tdb-snapshot", Counts { defaults: 8, arms: 0, saturating: 52 }),
     ("tdb-predicate", Counts { defaults: 5, arms: 2, saturating: 2 }),
-    ("tdb-scan", Counts { defaults: 11, arms: 1, saturating: 266 }),
+    ("tdb-scan", Counts { defaults: 11, arms: 1, saturating: 265 }),
     ("tdb-split", Counts { defaults: 11, arms: 1, saturating: 189 }),
     ("tdb-aggregate", Counts { defaults: 1, arms: 0, saturating: 87 }),
     ("tdb-query", Counts { defaults: 1, arms: 0, saturating: 17 }),

@@ -14,14 +14,11 @@ const FILE_LINES: usize = 400;
 const FUNCTION_LINES: usize = 80;
 
 /// Files that are still larger: the file, and the lines that it may have. None may be added.
-const LARGER_FILES: &[LargerFile] = &[("crates/tdb-scan/src/sparse/select.rs", 462)];
+const LARGER_FILES: &[LargerFile] = &[];
 
 /// Functions that are still larger: the file, and the function's name. None may be added.
-const LARGER_FUNCTIONS: &[LargerFunction] = &[
-    ("crates/tdb-cells/src/parallel.rs", "run_in_order"),
-    ("crates/tdb-scan/src/sparse/select.rs", "run"),
-    ("crates/tdb-split/src/stream/cost.rs", "new"),
-];
+const LARGER_FUNCTIONS: &[LargerFunction] =
+    &[("crates/tdb-cells/src/parallel.rs", "run_in_order"), ("crates/tdb-split/src/stream/cost.rs", "new")];
 
 /// A file, and the lines that it may have.
 type LargerFile = (&'static str, usize);

@@ -26,8 +26,8 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tdb_codec::{ArrayType, to_u64};
 use tdb_predicate::Program;
 use tdb_scan::sparse::candidate::Candidate;
+use tdb_scan::sparse::collect::fetch_columns;
 use tdb_scan::sparse::decode_cache::DecodeCache;
-use tdb_scan::sparse::prefetch;
 use tdb_scan::sparse::selection::TileSelection;
 
 use self::accumulators::Accumulators;
@@ -172,7 +172,7 @@ impl Taker for Grouping<'_> {
 
     fn take(&mut self, plan: &Plan, selections: &[TileSelection], cache: &DecodeCache) -> Result<()> {
         cache.last_stage(plan, || {
-            prefetch::columns(plan, &plan.scanned, selections, cache)?;
+            fetch_columns(plan, &plan.scanned, selections, cache)?;
             // An estimate of the work.
             let cells =
                 selections.iter().map(|selection| selection.tile_cells).fold(0, usize::saturating_add);

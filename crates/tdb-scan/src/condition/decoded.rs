@@ -2,7 +2,8 @@
 
 use core::ops::Range;
 
-use tdb_codec::{Buffer, to_u64};
+use tdb_codec::{Buffer, to_u32, to_u64};
+use tdb_predicate::string_at;
 
 use crate::Result;
 use crate::buffers::{VarTile, index_of};
@@ -80,6 +81,16 @@ impl Decoded {
         let lacks =
             |partly: &Vec<u8>| partly.iter().zip(wanted).any(|(has, wanted)| *wanted & !*has & 1 != 0);
         !self.partly.as_ref().is_some_and(lacks)
+    }
+
+    /// The value of a cell: a string, or `size` bytes; nothing if it has none.
+    pub(crate) fn value(&self, cell: usize, size: usize) -> &[u8] {
+        if self.offsets.is_some() {
+            let ends = to_u32(cell).and_then(|cell| self.ends(cell));
+            return ends.map_or(&[], |(start, end)| string_at(self.values.as_slice(), start, end));
+        }
+        let start = cell.saturating_mul(size);
+        self.values.as_slice().get(start..start.saturating_add(size)).unwrap_or_default()
     }
 
     /// The start and end of a cell's string in `values`.

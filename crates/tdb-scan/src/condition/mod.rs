@@ -1,9 +1,11 @@
 //! The columns of a condition in the tiles of fragments: what their statistics decide, and what has
 //! to be decoded.
 
+mod columns;
 mod decoded;
-mod tiles;
+mod sources;
 
+pub use self::columns::TileColumns;
 pub use self::decoded::Decoded;
-pub(crate) use self::tiles::fragment_of;
-pub use self::tiles::{Sources, TileColumns};
+pub use self::sources::Sources;
+pub(crate) use self::sources::fragment_of;

@@ -18,6 +18,13 @@ impl OrdinalRun {
     pub(crate) fn count(self) -> usize {
         to_usize(self.high.saturating_sub(self.low)).unwrap_or(usize::MAX).saturating_add(1)
     }
+
+    /// Its part in `low..=high`, of which it has ordinals.
+    fn within(self, low: u64, high: u64) -> Self {
+        let from = self.low.max(low);
+        let skipped = to_usize(from.saturating_sub(self.low)).unwrap_or(usize::MAX);
+        Self { low: from, high: self.high.min(high), at: self.at.saturating_add(skipped) }
+    }
 }
 
 /// Ascending runs of ordinals with gaps between them: the cells of a box along one dimension,
@@ -96,11 +103,7 @@ impl Axis {
     pub(crate) fn within(&self, low: u64, high: u64) -> impl Iterator<Item = OrdinalRun> {
         let first = self.runs.partition_point(|run| run.high < low);
         let runs = self.runs.get(first..).unwrap_or_default().iter();
-        runs.take_while(move |run| run.low <= high).map(move |run| {
-            let from = run.low.max(low);
-            let skipped = to_usize(from.saturating_sub(run.low)).unwrap_or(usize::MAX);
-            OrdinalRun { low: from, high: run.high.min(high), at: run.at.saturating_add(skipped) }
-        })
+        runs.take_while(move |run| run.low <= high).map(move |run| run.within(low, high))
     }
 
     /// The ordinals at positions `from..to`, as an axis.

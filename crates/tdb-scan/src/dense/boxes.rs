@@ -1,7 +1,5 @@
 //! Boxes of cells: what they share, and what one leaves of another.
 
-use tdb_schema::{Dimension, Range};
-
 use crate::fragment::Fragment;
 use crate::{OrInternal, Result};
 
@@ -11,13 +9,11 @@ pub type Box = Vec<(u64, u64)>;
 
 /// The intersection of two boxes.
 pub fn intersect(a: &[(u64, u64)], b: &[(u64, u64)]) -> Option<Box> {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| {
-            let (low, high) = (a.0.max(b.0), a.1.min(b.1));
-            (low <= high).then_some((low, high))
-        })
-        .collect()
+    let side = |(a, b): (&(u64, u64), &(u64, u64))| {
+        let (low, high) = (a.0.max(b.0), a.1.min(b.1));
+        (low <= high).then_some((low, high))
+    };
+    a.iter().zip(b).map(side).collect()
 }
 
 /// Whether `outer` contains all of `inner`.
@@ -51,10 +47,8 @@ pub(crate) fn beside(mut older: Box, newer: &[(u64, u64)]) -> Option<Box> {
 pub fn fragment_box(fragment: &Fragment) -> Result<Option<Box>> {
     let Some(domain) = fragment.bounds() else { return Ok(None) };
     let sides = domain.iter().zip(&fragment.schema().domain.dimensions);
-    let side = |(range, dimension): (&Range, &Dimension)| {
-        dimension.ordinal(&range.low).zip(dimension.ordinal(&range.high))
-    };
-    let bounds: Option<Box> = sides.map(side).collect();
+    let sides = sides.map(|(range, along)| along.ordinal(&range.low).zip(along.ordinal(&range.high)));
+    let bounds: Option<Box> = sides.collect();
     bounds.or_internal("the domain of a dense fragment has no box").map(Some)
 }
 

@@ -9,14 +9,15 @@
 use tdb_codec::to_u64;
 use tdb_schema::FieldKind;
 
-use super::condition::{MatchField, Painted};
+use super::condition::MatchField;
 use super::decode_work::of_part;
 use super::overlay::Overlay;
+use super::paint::has_wanted;
+use super::part_columns::Painted;
 use super::partial_column::{KeptBudget, PartialColumn, new_columns, split_columns};
-use super::region::Region;
-use super::sources::{FieldSources, has_wanted};
+use super::region::{Region, split_wanted};
+use super::sources::FieldSources;
 use super::space::Space;
-use super::split_wanted;
 use crate::decode_buffers::PooledBuffers;
 use crate::plan::{MAX_CACHED_BYTES, NO_FIELD, Plan};
 use crate::spec::ColumnSpec;

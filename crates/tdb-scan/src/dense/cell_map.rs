@@ -1,8 +1,12 @@
 //! Maps cells that are both in a source and in a target, in runs of any length along each
-//! dimension.
+//! dimension: those of a tile, or of a part of a region, to the region.
 
+use tdb_codec::to_usize;
+
+use super::boxes::Box;
+use super::region::Region;
 use crate::grid::BoxMap;
-use crate::{Error, Result};
+use crate::{Error, OrInternal, Result};
 
 /// Cells along one dimension: where they begin in the source and in the target, and their number.
 pub(crate) type Stretch = (usize, usize, usize);
@@ -99,6 +103,53 @@ impl CellMap {
         });
         if found { Ok(()) } else { Err(Error::internal("a run of cells without some of them")) }
     }
+}
+
+impl Region {
+    /// Maps the region's cells in `bounds` from a box that begins at `origin` and has these strides
+    /// to the region. Without such a box it maps the region onto itself.
+    pub(crate) fn map(&self, bounds: &[(u64, u64)], source: Option<(&Box, &[usize])>) -> CellMap {
+        let axes = self.axes().iter().zip(bounds).enumerate();
+        let stretches: Vec<Vec<Stretch>> = axes
+            .map(|(dimension, (axis, (low, high)))| {
+                let origin = source.and_then(|(origin, _)| origin.get(dimension)).map(|(low, _)| *low);
+                let distance =
+                    |ordinal: u64, origin| to_usize(ordinal.wrapping_sub(origin)).unwrap_or(usize::MAX);
+                let runs = axis.within(*low, *high);
+                runs.map(|run| {
+                    (origin.map_or(run.at, |origin| distance(run.low, origin)), run.at, run.count())
+                })
+                .collect()
+            })
+            .collect();
+        CellMap::new(&stretches, source.map_or(&self.strides, |(_, strides)| strides), &self.strides)
+    }
+
+    /// Maps the cells of a part to the region.
+    pub(crate) fn map_of_part(&self, part: &Self) -> CellMap {
+        let axes = self.axes().iter().zip(&part.bounds);
+        let stretches: Vec<Vec<Stretch>> = axes
+            .map(|(axis, (low, high))| {
+                let first = axis.within(*low, *high).next().map_or(0, |run| run.at);
+                axis.within(*low, *high)
+                    .map(|run| (run.at.saturating_sub(first), run.at, run.count()))
+                    .collect()
+            })
+            .collect();
+        CellMap::new(&stretches, &part.strides, &self.strides)
+    }
+}
+
+/// Calls `fill` with the runs of a box in its region: the first cell of each, and their number. A
+/// run for which it returns `None` lies outside the region.
+pub(super) fn fill_runs(
+    region: &Region,
+    bounds: &Box,
+    mut fill: impl FnMut(usize, usize) -> Option<()>,
+) -> Result<()> {
+    let mut found = true;
+    region.map(bounds, None).for_each_run(|_, to, cells| found &= fill(to, cells).is_some());
+    found.then_some(()).or_internal("a run of cells lies outside its region")
 }
 
 fn walk(axes: &[ProductAxis], source: usize, target: usize, visit: &mut impl FnMut(usize, usize, usize)) {

@@ -1,18 +1,22 @@
 //! Sparse fragments of dense arrays: cells written one by one over older ones (libtiledb up to
 //! 2.2).
 
+use std::sync::Arc;
+
 use tdb_codec::Buffer;
 use tdb_schema::{Dimension, FieldKind};
 
 use super::boxes::Box;
 use super::cell_map::CellMap;
-use super::paint::{Target, VarTarget};
 use super::region::Region;
 use super::space::Space;
+use super::target::Target;
+use super::var_column::VarTarget;
 use crate::buffers::{VarTile, zeroed};
 use crate::context::Context;
 use crate::decode_buffers::PooledBuffers;
 use crate::fragment::Fragment;
+use crate::plan::Plan;
 use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
@@ -34,6 +38,26 @@ struct OverlayTile {
     count: usize,
     /// Number of each cell in the tile, and its ordinals.
     cells: Vec<(usize, Vec<u64>)>,
+}
+
+/// The cells of sparse fragments of a dense array, as a stage of the read: found once, for all
+/// fields.
+pub fn overlays(plan: &Plan, space: &Space) -> Result<Arc<Vec<Option<Overlay>>>> {
+    let context = plan.array.context();
+    let sparse = || plan.array.fragments().iter().filter(|fragment| !fragment.is_dense());
+    plan.stage(|| {
+        if let Some(prefetched) = context.prefetched.as_ref().filter(|_| sparse().next().is_some()) {
+            let mut read_set = ReadSet::default();
+            for fragment in sparse() {
+                Overlay::need(context, fragment, space, &mut read_set)?;
+            }
+            plan.fetch_if_it_fits(prefetched, &read_set)?;
+        }
+        let load = |fragment: &Arc<Fragment>| {
+            if fragment.is_dense() { Ok(None) } else { Overlay::load(context, fragment, space).map(Some) }
+        };
+        plan.array.fragments().iter().map(load).collect()
+    })
 }
 
 impl Overlay {

@@ -7,10 +7,9 @@ use tdb_codec::{Buffer, to_u64};
 use tdb_schema::FieldKind;
 
 use super::cell_map::CellMap;
-use super::condition::Painted;
-use super::region::Region;
+use super::part_columns::Painted;
+use super::region::{Region, split_validity};
 use super::space::Space;
-use super::split_validity;
 use crate::Result;
 use crate::buffers::{VarTile, split_exactly, zeroed};
 use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan};

@@ -3,12 +3,12 @@
 use tdb_schema::FieldKind;
 
 use super::boxes::Box;
+use super::layers::Paint;
 use super::overlay::Overlay;
 use super::partial_column::PartialColumn;
-use super::region::Region;
-use super::sources::{FieldSources, Paint};
+use super::region::{Region, split_wanted};
+use super::sources::FieldSources;
 use super::space::Space;
-use super::split_wanted;
 use crate::context::Context;
 use crate::plan::{NO_FIELD, Plan};
 use crate::spec::ColumnSpec;

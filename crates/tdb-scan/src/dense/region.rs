@@ -1,15 +1,18 @@
 //! A region of a dense query: the cells that one job reads.
 
-use tdb_codec::{Layout, to_usize};
+use tdb_codec::Layout;
 
 use super::axis::{Axis, OrdinalRun};
 use super::boxes::Box;
-use super::cell_map::{CellMap, Stretch};
+use crate::buffers::split_exactly;
 use crate::grid::strides;
 use crate::{OrInternal, Result};
 
 /// A region has more cells than the result that it is a part of.
 const TOO_LARGE: &str = "a region has more cells than can be counted";
+
+/// A mask has fewer flags than the result has cells.
+const SHORT_MASK: &str = "a mask lacks flags of some cells";
 
 /// A part of the query whose cells are contiguous in the result: what one job owns.
 #[derive(Clone, Debug)]
@@ -58,20 +61,6 @@ impl Region {
         Self::within(&self.axes, bounds, order)
     }
 
-    /// Maps the cells of a part to the region.
-    pub(crate) fn map_of_part(&self, part: &Self) -> CellMap {
-        let axes = self.axes.iter().zip(&part.bounds);
-        let stretches: Vec<Vec<Stretch>> = axes
-            .map(|(axis, (low, high))| {
-                let first = axis.within(*low, *high).next().map_or(0, |run| run.at);
-                axis.within(*low, *high)
-                    .map(|run| (run.at.saturating_sub(first), run.at, run.count()))
-                    .collect()
-            })
-            .collect();
-        CellMap::new(&stretches, &part.strides, &self.strides)
-    }
-
     /// Whether the region has all cells of its box.
     pub(crate) fn is_box(&self) -> bool {
         self.axes.iter().all(|axis| axis.runs().len() <= 1)
@@ -102,23 +91,24 @@ impl Region {
                 sum.checked_add(axis.position(ordinal)?.checked_mul(*stride)?)
             })
     }
+}
 
-    /// Maps the region's cells in `bounds` from a box that begins at `origin` and has these strides
-    /// to the region. Without such a box it maps the region onto itself.
-    pub(crate) fn map(&self, bounds: &[(u64, u64)], source: Option<(&Box, &[usize])>) -> CellMap {
-        let axes = self.axes.iter().zip(bounds).enumerate();
-        let stretches: Vec<Vec<Stretch>> = axes
-            .map(|(dimension, (axis, (low, high)))| {
-                let origin = source.and_then(|(origin, _)| origin.get(dimension)).map(|(low, _)| *low);
-                let distance =
-                    |ordinal: u64, origin| to_usize(ordinal.wrapping_sub(origin)).unwrap_or(usize::MAX);
-                let runs = axis.within(*low, *high);
-                runs.map(|run| {
-                    (origin.map_or(run.at, |origin| distance(run.low, origin)), run.at, run.count())
-                })
-                .collect()
-            })
-            .collect();
-        CellMap::new(&stretches, source.map_or(&self.strides, |(_, strides)| strides), &self.strides)
-    }
+/// One piece of the validity bytes for each region, if there are any.
+pub(super) fn split_validity<'v>(
+    validity: &'v mut Option<Vec<u8>>,
+    regions: &[Region],
+) -> Result<Vec<Option<&'v mut [u8]>>> {
+    let Some(validity) = validity else { return Ok(regions.iter().map(|_| None).collect()) };
+    let pieces = split_exactly(validity, regions.iter().map(Region::cells))?;
+    Ok(pieces.into_iter().map(Some).collect())
+}
+
+/// The part of the mask for each region, if there is a mask.
+pub(super) fn split_wanted<'w>(
+    wanted: Option<&'w [u8]>,
+    regions: &[Region],
+) -> Result<Vec<Option<&'w [u8]>>> {
+    let Some(mut wanted) = wanted else { return Ok(vec![None; regions.len()]) };
+    let take = |region: &Region| wanted.split_off(..region.cells()).or_internal(SHORT_MASK).map(Some);
+    regions.iter().map(take).collect()
 }

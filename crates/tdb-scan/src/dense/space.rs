@@ -6,10 +6,9 @@ use tdb_schema::Dimension;
 use super::arrange::Arrangement;
 use super::axis::Axis;
 use super::boxes::{Box, covers};
-use super::region::Region;
 use crate::grid::strides;
 use crate::plan::Plan;
-use crate::{OrInternal, QueryError, Result};
+use crate::{QueryError, Result};
 
 /// The order of a dense result. Unordered means the cheapest order: that of the cells in their
 /// tiles.
@@ -157,27 +156,5 @@ impl Space {
     pub(crate) fn bytes(&self, size: usize) -> Result<usize> {
         let bytes = self.cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
         Ok(bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(self.cells)) })?)
-    }
-
-    /// Runs a function on the bytes of the coordinate of each of a region's cells in one dimension.
-    pub(crate) fn coordinates(
-        &self,
-        region: &Region,
-        dimension: usize,
-        mut take: impl FnMut(&[u8]),
-    ) -> Result<()> {
-        const NO_DIMENSION: &str = "a region lacks a dimension";
-        let of = self.dimensions.get(dimension).or_internal(NO_DIMENSION)?;
-        let axis = region.axis(dimension).or_internal(NO_DIMENSION)?;
-        let stride = region.strides.get(dimension).copied().or_internal(NO_DIMENSION)?.max(1);
-        let mut along = Vec::with_capacity(axis.count());
-        for ordinal in axis.runs().iter().flat_map(|run| run.low..=run.high) {
-            along.push(of.coordinate(ordinal).or_internal("an ordinal has no coordinate")?);
-        }
-        // The region repeats each coordinate for the cells of the dimensions behind, and all of
-        // them for those before.
-        let repeated = along.iter().flat_map(|value| core::iter::repeat_n(value, stride)).cycle();
-        repeated.take(region.cells()).for_each(|value| take(value));
-        Ok(())
     }
 }

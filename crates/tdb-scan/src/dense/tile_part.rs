@@ -64,27 +64,31 @@ impl<'p> TilePart<'p> {
         self.local.iter().map(along).fold(1, usize::saturating_mul)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what to read, from where, to where")]
-    pub(super) fn copy_fixed(
+    /// Copies the cells of a tile into the region: values of `size` bytes, or a byte that says
+    /// whether a cell is not null.
+    pub(super) fn copy(
         &self,
         context: &Context,
         space: &Space,
-        tiles: &FieldTiles,
-        tile: usize,
-        size: usize,
+        (tiles, tile, cells, size): (&FieldTiles, usize, Cells, usize),
         target: &mut [u8],
         buffers: &mut PooledBuffers,
     ) -> Result<()> {
         let len = space.tile_cells.saturating_mul(size);
-        if self.by_chunk(context, space, (tiles, tile, Cells::Values, size), target, buffers)? {
+        if self.by_chunk(context, space, (tiles, tile, cells, size), target, buffers)? {
             return Ok(());
         }
         if let Some(to) = self.whole_tile(space) {
             let start = to.saturating_mul(size);
             let out = target.get_mut(start..start.saturating_add(len)).or_internal(NO_ROOM)?;
-            return tiles.decode_fixed(context, tile, out, |_| true, buffers);
+            return match cells {
+                Cells::Values => tiles.decode_fixed(context, tile, out, |_| true, buffers),
+                Cells::Validity => tiles.decode_validity(context, tile, out, |_| true, buffers),
+            };
         }
-        if let Some(runs) = self.runs_in_tile_order(size) {
+        if cells == Cells::Values
+            && let Some(runs) = self.runs_in_tile_order(size)
+        {
             let wanted = |bytes: core::ops::Range<usize>| self.any_wanted(space, size, &bytes);
             let bytes = runs.iter().map(|(from, _, cells)| {
                 from.saturating_mul(size)..from.saturating_add(*cells).saturating_mul(size)
@@ -97,8 +101,9 @@ impl<'p> TilePart<'p> {
                 return Ok(());
             }
         }
-        self.through_buffer(context, space, size, tile, target, buffers, |out, wanted, buffers| {
-            tiles.decode_fixed_part(context, tile, (len, size), out, wanted, buffers)
+        self.through_buffer(context, space, size, tile, target, buffers, |out, wanted, buffers| match cells {
+            Cells::Values => tiles.decode_fixed_part(context, tile, (len, size), out, wanted, buffers),
+            Cells::Validity => tiles.decode_validity_part(context, tile, len, out, wanted, buffers),
         })
     }
 
@@ -118,27 +123,6 @@ impl<'p> TilePart<'p> {
             }
         });
         long.then_some(runs)
-    }
-
-    pub(super) fn copy_validity(
-        &self,
-        context: &Context,
-        space: &Space,
-        tiles: &FieldTiles,
-        tile: usize,
-        target: &mut [u8],
-        buffers: &mut PooledBuffers,
-    ) -> Result<()> {
-        if self.by_chunk(context, space, (tiles, tile, Cells::Validity, 1), target, buffers)? {
-            return Ok(());
-        }
-        if let Some(to) = self.whole_tile(space) {
-            let out = target.get_mut(to..to.saturating_add(space.tile_cells)).or_internal(NO_ROOM)?;
-            return tiles.decode_validity(context, tile, out, |_| true, buffers);
-        }
-        self.through_buffer(context, space, 1, tile, target, buffers, |out, wanted, buffers| {
-            tiles.decode_validity_part(context, tile, space.tile_cells, out, wanted, buffers)
-        })
     }
 
     /// Copies the box out of the tile's chunks, one after the other. `false` if the tile is read

@@ -26,13 +26,9 @@ impl Space {
     /// First and last ordinal of a space tile along a dimension. The last may be outside the
     /// domain.
     pub(super) fn tile_span(&self, dimension: usize, index: u64) -> (u64, u64) {
-        match self.extent(dimension) {
-            Some(extent) => {
-                let low = index.saturating_mul(extent);
-                (low, low.saturating_add(extent.saturating_sub(1)))
-            }
-            None => (0, u64::MAX),
-        }
+        let Some(extent) = self.extent(dimension) else { return (0, u64::MAX) };
+        let low = index.saturating_mul(extent);
+        (low, low.saturating_add(extent.saturating_sub(1)))
     }
 
     /// The box of a space tile.

@@ -1,14 +1,13 @@
 //! Finds the tiles that may have cells that a query wants, by metadata alone.
 
 use tdb_codec::{to_u64, to_usize};
-use tdb_fragment::Mbr;
-use tdb_schema::{ArraySchema, FieldKind, Range};
+use tdb_predicate::Verdict;
+use tdb_schema::{ArraySchema, FieldKind};
 
 use super::filter::Filter;
 use crate::batch_scope::BatchScope;
 use crate::condition::Sources;
 use crate::fragment::Fragment;
-use crate::overlap::OverlappingFragments;
 use crate::plan::Plan;
 use crate::ranges::RangeSet;
 use crate::tiles::FieldTiles;
@@ -46,6 +45,29 @@ pub fn candidates_of(plan: &Plan, index: usize, filter: Filter<'_>) -> Result<Ve
         return Ok(Vec::new());
     }
     filter.keep_candidates(candidates(plan, index, fragment)?)
+}
+
+impl Filter<'_> {
+    /// Whether any cell of a fragment may be taken.
+    pub(crate) fn takes_fragment(&self, fragment: usize) -> Result<bool> {
+        match self {
+            Self::Matching(sources) => Ok(sources.fragment_verdict(0, fragment)? != Verdict::None),
+            Self::All | Self::Coordinates(_) => Ok(true),
+        }
+    }
+
+    /// Drops the tiles of which no cell can be taken.
+    pub(crate) fn keep_candidates(&self, candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
+        let Self::Matching(sources) = self else { return Ok(candidates) };
+        let mut kept = Vec::with_capacity(candidates.len());
+        for candidate in candidates {
+            let Candidate { fragment, tile, tile_cells, .. } = candidate;
+            if sources.tile_verdict(0, fragment, tile, tile_cells)? != Verdict::None {
+                kept.push(candidate);
+            }
+        }
+        Ok(kept)
+    }
 }
 
 /// Whether cells of a fragment must be compared with the time window one by one.
@@ -108,31 +130,6 @@ pub fn lies_inside<'r>(plan: &Plan, intervals: impl Iterator<Item = (&'r [u8], &
     intervals.zip(sets).all(|((low, high), (set, dimension))| set.covers(dimension, low, high))
 }
 
-/// The tiles of a fragment that may have cells with the coordinates of some in `mbr`.
-pub(crate) fn tiles_meeting(plan: &Plan, mbr: &Mbr<'_>, fragment: &Fragment) -> Result<Vec<usize>> {
-    let dimensions = &plan.array.schema().domain.dimensions;
-    let overlaps = |dimension: usize, low: &[u8], high: &[u8]| {
-        let (Some(d), Some((own_low, own_high))) = (dimensions.get(dimension), mbr.range(dimension)) else {
-            return true;
-        };
-        // Cells at NaN are in no rectangle. Only a range leaves them out. Nor are all cells whose
-        // coordinates a filter rounds.
-        let anywhere =
-            plan.ranges.get(dimension).is_none_or(RangeSet::is_all) || rounds(plan.array.schema(), dimension);
-        if d.datatype.physical().is_float() && anywhere {
-            return true;
-        }
-        let compare = |a: &[u8], b: &[u8]| Range::compare(d.datatype, a, b);
-        compare(low, own_high).is_le() && compare(own_low, high).is_le()
-    };
-    // If the fragment is elsewhere, not even its tree is read.
-    let domain = fragment.bounds().unwrap_or_default().iter().enumerate();
-    if !domain.into_iter().all(|(dimension, range)| overlaps(dimension, &range.low, &range.high)) {
-        return Ok(Vec::new());
-    }
-    Ok(fragment.rtree(plan.array.context())?.search(overlaps))
-}
-
 /// Whether a filter changes the coordinates of a dimension, so that cells may lie a little outside
 /// of their tile's rectangle.
 pub fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
@@ -143,28 +140,6 @@ pub fn rounds(schema: &ArraySchema, dimension: usize) -> bool {
 /// range of keys.
 pub(crate) const fn is_compared(scope: &BatchScope, set: &RangeSet) -> bool {
     scope.key_range.is_some() || !set.is_all()
-}
-
-/// Whether no other fragment can have cells with the coordinates of a tile.
-pub fn tile_is_disjoint(
-    plan: &Plan,
-    overlapping: &OverlappingFragments,
-    fragment: usize,
-    tile: usize,
-) -> Result<bool> {
-    let Some(overlapping) = overlapping.of(fragment) else { return Ok(false) };
-    if overlapping.is_empty() {
-        return Ok(true);
-    }
-    let array = &plan.array;
-    let tree = plan.fragment(fragment)?.rtree(array.context())?;
-    let Some(mbr) = tree.leaf(tile) else { return Ok(false) };
-    for other in overlapping {
-        if !tiles_meeting(plan, &mbr, plan.fragment(*other)?)?.is_empty() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// One of how many cells of some tiles satisfies a query's condition, about; `None` if it has none,

@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use tdb_codec::{to_u32, to_u64};
 use tdb_schema::FieldKind;
 
 use super::cached_column::CachedColumn;
@@ -16,7 +17,7 @@ use super::selection::TileSelection;
 use crate::batch_scope::BatchScope;
 use crate::condition::Decoded;
 use crate::decode_buffers::PooledBuffers;
-use crate::plan::{MAX_CACHED_BYTES, Plan};
+use crate::plan::{CACHED_COLUMN_BYTES, MAX_CACHED_BYTES, Plan};
 use crate::stats::Counters;
 use crate::{OrInternal, Result};
 
@@ -44,9 +45,9 @@ pub(crate) enum CachedPart {
 pub struct DecodeCache {
     scope: BatchScope,
     /// The fields that are collected in the end.
-    fields: Vec<FieldKind>,
+    pub(super) fields: Vec<FieldKind>,
     /// Counts what is copied to be kept.
-    counters: Arc<Counters>,
+    pub(super) counters: Arc<Counters>,
     held: Mutex<CacheState>,
     /// Notified when a column that was counted has been made.
     made: Condvar,
@@ -91,9 +92,8 @@ impl DecodeCache {
     /// It lasts as long as the stages that fill it.
     fn of(plan: &Plan, fields: &[FieldKind]) -> Result<Arc<Self>> {
         let context = plan.array.context();
-        let (scope, counters) = (&plan.scope, &context.counters);
         context.kept(|| {
-            let (scope, fields, counters) = (scope.clone(), fields.to_vec(), counters.clone());
+            let (scope, fields, counters) = (plan.scope.clone(), fields.to_vec(), context.counters.clone());
             Arc::new(Self { scope, fields, counters, held: Mutex::default(), made: Condvar::new() })
         })
     }
@@ -253,53 +253,26 @@ impl DecodeCache {
         Ok(())
     }
 
-    /// Reduces the columns of a selection to the cells that stay: `numbers` counts among the
-    /// selected cells.
-    pub(crate) fn narrow(&self, selection: &TileSelection, numbers: &[u32]) -> Result<()> {
-        for field in &self.fields {
-            let Some(column) = self.take_selected(selection, *field).filter(|_| !numbers.is_empty()) else {
-                continue;
-            };
-            let CachedColumn { cells, values, offsets, validity } = column;
-            let decoded = Decoded { cells, values, offsets, validity, ..Decoded::default() };
-            let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
-            self.put(key, decoded.held_by(Some(numbers)), || self.picked(&decoded, numbers))?;
-        }
-        Ok(())
-    }
-
-    /// Extends columns to selections that take more cells of the same tiles than when they were
-    /// kept. `matches` has a byte per cell of all selections; it is 0 for the added cells, whose
-    /// values nobody looks at.
-    pub(crate) fn widen(&self, selections: &[TileSelection], matches: &[u8]) -> Result<()> {
-        let mut rest = matches;
-        for selection in selections {
-            let (flags, later) =
-                rest.split_at_checked(selection.count()).or_internal("a cell has no flag")?;
-            rest = later;
-            for field in &self.fields {
-                let key = (selection.fragment, selection.tile, CachedPart::Selected(*field));
-                let Some(column) = self.take(&key) else { continue };
-                let wide = if column.cells == flags.len() { column } else { self.widened(column, flags)? };
-                self.put(key, wide.held(), || Ok(wide))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Some of the cells of a decoded tile; counts what is copied.
     pub(super) fn picked(&self, decoded: &Decoded, cells: &[u32]) -> Result<CachedColumn> {
         let column = decoded.picked(cells)?;
         self.counters.copied(column.content());
         Ok(column)
     }
+}
 
-    /// A column with its cells at the places of the ones in `flags`; counts what is copied.
-    fn widened(&self, column: CachedColumn, flags: &[u8]) -> Result<CachedColumn> {
-        // Values of variable length stay where they are.
-        let values = if column.offsets.is_some() { column.values.len() } else { 0 };
-        self.counters.copied(column.content().saturating_sub(values));
-        column.widened(flags)
+impl Decoded {
+    /// The bytes that a column of some of its cells takes; `None` for all.
+    pub(super) fn held_by(&self, cells: Option<&[u32]>) -> u64 {
+        let count = cells.map_or(self.cells, <[u32]>::len);
+        let values = match (cells, &self.codes) {
+            (Some(cells), _) => self.bytes_of(cells.iter().copied()),
+            (None, Some(_)) => self.bytes_of(0..to_u32(self.cells).unwrap_or(u32::MAX)),
+            (None, None) => self.values.len(),
+        };
+        let offsets = if self.offsets.is_some() { count.saturating_add(1).saturating_mul(8) } else { 0 };
+        let validity = if self.validity.is_some() { count } else { 0 };
+        CACHED_COLUMN_BYTES.saturating_add(to_u64(values.saturating_add(offsets).saturating_add(validity)))
     }
 }
 
@@ -312,7 +285,6 @@ mod tests {
     use super::*;
     use crate::batch_scope::Reservation;
     use crate::budget::MemoryBudget;
-    use crate::plan::CACHED_COLUMN_BYTES;
 
     fn column(bytes: usize) -> CachedColumn {
         CachedColumn { cells: 0, values: Buffer::zeroed(bytes), offsets: None, validity: None }

@@ -2,12 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tdb_fragment::{Section, parse_names};
 use tdb_predicate::Program;
 use tdb_schema::ArraySchema;
 
 use super::decode_cache::DecodeCache;
+use super::numbered;
+use super::selected::Selected;
 use super::selection::TileSelection;
 use crate::buffers::{index_of, split_exactly, zeroed};
 use crate::condition::{Sources, fragment_of};
@@ -16,9 +19,42 @@ use crate::decode_buffers::PooledBuffers;
 use crate::deletes::Delete;
 use crate::fragment::Fragment;
 use crate::plan::Plan;
+use crate::stats::Stage;
 use crate::storage::ReadSet;
 use crate::tiles::FieldTiles;
 use crate::{Error, OrInternal, Result, Snapshot, parallel};
+
+/// The order of those cells that satisfy the condition and that no delete removed, as a stage of
+/// the read; `None` if it is the order in which all `cells` are selected.
+pub(super) fn without_deleted(
+    plan: &Plan,
+    found: &Selected,
+    cells: usize,
+    order: Arc<Option<Vec<u32>>>,
+    cache: &DecodeCache,
+) -> Result<Arc<Option<Vec<u32>>>> {
+    let changes = |order: &Vec<u32>| {
+        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
+    };
+    cache.stage(plan, || {
+        let _clock = plan.array.context().counters.time(Stage::Order);
+        let order = match surviving(plan, &found.selections, found.matches.as_deref(), cache)? {
+            Some(keep) => {
+                if keep.len() != cells {
+                    return Err(Error::internal("a selected cell has no flag"));
+                }
+                let mut all = match Arc::unwrap_or_clone(order) {
+                    Some(order) => order,
+                    None => (0..numbered(cells)?).collect(),
+                };
+                all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
+                Some(all)
+            }
+            None => Arc::unwrap_or_clone(order),
+        };
+        Ok(order.filter(changes))
+    })
+}
 
 /// For every selected cell whether it survives all deletes: 0 if one removed it; `None` if there
 /// are no deletes to apply. Cells that are 0 in `wanted` stay 0. Decoded cells are kept for

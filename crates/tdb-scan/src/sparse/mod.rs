@@ -25,40 +25,43 @@
 pub(crate) mod cached_column;
 pub mod candidate;
 mod coded;
+pub mod collect;
 mod coordinate_filter;
+mod coordinate_hashes;
 pub mod decode_cache;
 pub mod deletes;
 pub mod filter;
 mod pick;
-pub mod prefetch;
 mod reorder;
 pub mod select;
+pub mod selected;
 pub mod selection;
-mod side_by_side;
+mod selector;
 mod sort_input;
 mod stage;
+pub mod versions;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tdb_codec::{Buffer, CellValNum, Datatype, Layout, to_u32, to_u64};
+use tdb_codec::{Layout, to_u32, to_u64};
 use tdb_order::{CellOrder, permutation, replaced};
-use tdb_schema::FieldKind;
 
+use self::collect::{Arranged, collect, fetch_columns};
 use self::decode_cache::DecodeCache;
-use self::deletes::surviving;
-use self::filter::{Selected, selected};
-use self::reorder::{SpareBuffers, kept, reorder};
+use self::deletes::without_deleted;
+use self::filter::{Filter, selected_in};
+use self::select::{CoordinateUse, select};
+use self::selected::Selected;
 use self::selection::TileSelection;
-use self::stage::{stage, stage_coordinates};
+use self::stage::stage_coordinates;
 
 pub use self::candidate::{Candidate, all_candidates, candidates};
 pub use self::sort_input::replaced_among;
-use crate::buffers::index_of;
-use crate::plan::{NO_FIELD, Plan, TIMESTAMPS};
+use crate::condition::Sources;
+use crate::plan::Plan;
 use crate::ranges::RangeSet;
-use crate::spec::ColumnSpec;
 use crate::stats::Stage;
-use crate::{Cells, Column, Error, OrInternal, QueryError, Result};
+use crate::{Cells, Column, QueryError, Result};
 
 /// Runs a query on a sparse array.
 pub(crate) fn read(plan: &Plan) -> Result<Cells> {
@@ -107,176 +110,13 @@ pub(crate) fn read(plan: &Plan) -> Result<Cells> {
     let order = order.as_ref().as_ref();
     let _clock = context.counters.time(Stage::Decode);
     cache.last_stage(plan, || {
-        prefetch::columns(plan, &plan.fields, selections, &cache)?;
-        let mut spare = SpareBuffers::default();
+        fetch_columns(plan, &plan.fields, selections, &cache)?;
         let arranged = Arranged { order: order.map(Vec::as_slice), ordered, cells };
         let coordinates = core::mem::take(&mut *coordinates.columns());
-        let mut columns = collect(plan, selections, coordinates, arranged, &cache, &mut spare)?;
-        if let Some(place) = plan.timestamps {
-            let column = timestamps(plan, selections, cells);
-            let column = match order {
-                Some(order) => reorder(plan, column, order, &mut spare)?,
-                None => column,
-            };
-            columns.insert(place.min(columns.len()), column);
-        }
+        let columns = collect(plan, selections, coordinates, arranged, &cache)?;
         let len = order.map_or(cells, Vec::len);
         Ok(Cells { len, shape: None, order: plan.order, columns, selected: None })
     })
-}
-
-/// The order of those cells that satisfy the condition and that no delete removed, as a stage of
-/// the read; `None` if it is the order in which all `cells` are selected.
-fn without_deleted(
-    plan: &Plan,
-    found: &Selected,
-    cells: usize,
-    order: Arc<Option<Vec<u32>>>,
-    cache: &DecodeCache,
-) -> Result<Arc<Option<Vec<u32>>>> {
-    let changes = |order: &Vec<u32>| {
-        order.len() != cells || order.iter().zip(0u32..).any(|(cell, place)| *cell != place)
-    };
-    cache.stage(plan, || {
-        let _clock = plan.array.context().counters.time(Stage::Order);
-        let order = match surviving(plan, &found.selections, found.matches.as_deref(), cache)? {
-            Some(keep) => {
-                if keep.len() != cells {
-                    return Err(Error::internal("a selected cell has no flag"));
-                }
-                let mut all = match Arc::unwrap_or_clone(order) {
-                    Some(order) => order,
-                    None => (0..numbered(cells)?).collect(),
-                };
-                all.retain(|cell| keep.get(index_of(*cell)) != Some(&0));
-                Some(all)
-            }
-            None => Arc::unwrap_or_clone(order),
-        };
-        Ok(order.filter(changes))
-    })
-}
-
-/// Columns of coordinates that are decoded before they are put in order, and that the result takes
-/// over: it decodes them again if it is made again.
-struct StagedCoordinates(Mutex<Vec<Column>>);
-
-impl StagedCoordinates {
-    fn columns(&self) -> MutexGuard<'_, Vec<Column>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The positions of the selected cells in the result.
-#[derive(Clone, Copy)]
-struct Arranged<'o> {
-    /// The number of each cell of the result; `None` if all cells keep their position.
-    order: Option<&'o [u32]>,
-    /// Whether they may be in another order than their stored order.
-    ordered: bool,
-    /// The number of selected cells.
-    cells: usize,
-}
-
-/// Makes the columns of the result. `coordinates` are those that are staged already.
-fn collect(
-    plan: &Plan,
-    selections: &[TileSelection],
-    coordinates: Vec<Column>,
-    Arranged { order, ordered, cells }: Arranged<'_>,
-    cache: &DecodeCache,
-    spare: &mut SpareBuffers,
-) -> Result<Vec<Column>> {
-    let schema = plan.array.schema();
-    // Memory that can be reused: columns in stored order that are no longer needed, and coordinates
-    // that were not asked for.
-    let mut coordinates: Vec<Option<Column>> = coordinates.into_iter().map(Some).collect();
-    for (dimension, column) in coordinates.iter_mut().enumerate() {
-        if !plan.fields.contains(&FieldKind::Dimension(dimension)) {
-            spare.0.extend(column.take().map(|column| column.data));
-        }
-    }
-    let fields = plan.fields.iter().map(|kind| schema.field_of(*kind).or_internal(NO_FIELD));
-    let fields: Vec<_> = fields.collect::<Result<_>>()?;
-    let mut columns: Vec<Option<Column>> = fields.iter().map(|_| None).collect();
-    // Fields with kept cells come first: this frees kept memory, which the others can use.
-    let mut places: Vec<usize> = (0..fields.len()).collect();
-    places.sort_by_key(|at| !fields.get(*at).is_some_and(|field| cache.has_any(field.kind)));
-    for (field, slot) in fields.iter().zip(&mut columns) {
-        if let FieldKind::Dimension(dimension) = field.kind {
-            *slot = coordinates.get_mut(dimension).and_then(Option::take);
-        }
-    }
-    let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?, columns.get(*at)?)));
-    let missing =
-        missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
-    for (at, column) in side_by_side::stage_all(plan, selections, missing, cells, cache)? {
-        *columns.get_mut(at).or_internal(NO_FIELD)? = Some(column);
-    }
-    for at in places {
-        let (field, slot) = fields.get(at).zip(columns.get_mut(at)).or_internal(NO_FIELD)?;
-        let column = match slot.take() {
-            Some(column) => column,
-            None => {
-                let spec = ColumnSpec::new(schema, field);
-                let threads = plan.array.context().threads;
-                stage(
-                    plan,
-                    selections,
-                    (field.kind, spec, plan.dictionary_codes),
-                    (cells, threads),
-                    cache,
-                    spare,
-                )?
-            }
-        };
-        *slot = Some(match order {
-            // Cells in their stored order only have to close the gaps.
-            Some(order) if !ordered && column.offsets().is_none() => kept(plan, column, order)?,
-            Some(order) => reorder(plan, column, order, spare)?,
-            None => column,
-        });
-    }
-    columns.into_iter().map(|column| column.or_internal("a field has no column")).collect()
-}
-
-/// The numbers of `cells` cells without some; `None` if nothing is left out.
-fn without(cells: usize, dropped: &[u32]) -> Result<Option<Vec<u32>>> {
-    if dropped.is_empty() {
-        return Ok(None);
-    }
-    let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
-    let mut next = 0u32;
-    for cell in dropped {
-        order.extend(next..*cell);
-        next = cell.saturating_add(1);
-    }
-    order.extend(next..numbered(cells)?);
-    Ok(Some(order))
-}
-
-/// The number of selected cells, if each can have a number of its own.
-fn numbered(cells: usize) -> Result<u32> {
-    Ok(to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)
-}
-
-/// When each of the selected cells was written.
-fn timestamps(plan: &Plan, selections: &[TileSelection], cells: usize) -> Column {
-    let mut data = Buffer::with_capacity(cells.saturating_mul(8));
-    for selection in selections {
-        match &selection.timestamps {
-            Some(times) => {
-                times.iter().for_each(|time| data.extend_from_slice(&time.to_le_bytes()));
-                plan.array.context().counters.copied(times.len().saturating_mul(size_of::<u64>()));
-            }
-            None => {
-                (0..selection.count()).for_each(|_| data.extend_from_slice(&selection.written.to_le_bytes()));
-            }
-        }
-    }
-    let (datatype, cell_val_num) = (Datatype::Uint64, CellValNum::ONE);
-    let name = TIMESTAMPS.to_owned();
-    Column { name, datatype, cell_val_num, data, offsets: None, validity: None, codes: None }
 }
 
 /// The sorting steps that a query needs.
@@ -307,4 +147,55 @@ impl Sorting {
         };
         Self { sorts, dedup }
     }
+}
+
+/// Selects the cells of a query, as a stage of it. `coordinates` says whether their coordinates are
+/// needed, `dedup` whether older versions of cells may be among them.
+fn selected(plan: &Plan, coordinates: bool, dedup: bool, cache: &DecodeCache) -> Result<Arc<Selected>> {
+    let context = plan.array.context();
+    let coordinates = if coordinates { CoordinateUse::Keep } else { CoordinateUse::Skip };
+    cache.stage(plan, || {
+        let Some(program) = &plan.condition else {
+            return Ok(Selected {
+                selections: select(plan, coordinates, Filter::All, cache)?,
+                matches: None,
+            });
+        };
+        let sources = Sources::new(context, program, plan.array.fragments()).within(&plan.scope);
+        if dedup {
+            return selected_in(plan, all_candidates(plan, Filter::All)?, Some(&sources), cache);
+        }
+        let selections = select(plan, coordinates, Filter::Matching(&sources), cache)?;
+        Ok(Selected { selections, matches: None })
+    })
+}
+
+/// Columns of coordinates that are decoded before they are put in order, and that the result takes
+/// over: it decodes them again if it is made again.
+struct StagedCoordinates(Mutex<Vec<Column>>);
+
+impl StagedCoordinates {
+    fn columns(&self) -> MutexGuard<'_, Vec<Column>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The numbers of `cells` cells without some; `None` if nothing is left out.
+fn without(cells: usize, dropped: &[u32]) -> Result<Option<Vec<u32>>> {
+    if dropped.is_empty() {
+        return Ok(None);
+    }
+    let mut order = Vec::with_capacity(cells.saturating_sub(dropped.len()));
+    let mut next = 0u32;
+    for cell in dropped {
+        order.extend(next..*cell);
+        next = cell.saturating_add(1);
+    }
+    order.extend(next..numbered(cells)?);
+    Ok(Some(order))
+}
+
+/// The number of selected cells, if each can have a number of its own.
+fn numbered(cells: usize) -> Result<u32> {
+    Ok(to_u32(cells).ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?)
 }

@@ -1,39 +1,97 @@
 //! Copies some cells of a tile.
 
-use tdb_codec::{Buffer, to_u64};
+use core::ops::Range;
+
+use tdb_codec::{Buffer, to_u32, to_u64};
 use tdb_predicate::string_at;
 
-use crate::buffers::index_of;
-use crate::{Error, Result};
+use super::cached_column::CachedColumn;
+use crate::buffers::{index_of, zeroed};
+use crate::condition::Decoded;
+use crate::{Error, OrInternal, Result};
+
+/// A cell of a tile has no string in its column.
+const NO_STRING: &str = "a cell of a tile lacks its string";
+
+impl Decoded {
+    /// Some of its cells.
+    pub(super) fn picked(&self, cells: &[u32]) -> Result<CachedColumn> {
+        let pick_validity = |all: &Vec<u8>| {
+            let mut some = vec![0; cells.len()];
+            pick(all, 0, 1, cells, &mut some)?;
+            Ok::<_, Error>(some)
+        };
+        let validity = self.validity.as_ref().map(pick_validity).transpose()?;
+        let (values, offsets) = match &self.offsets {
+            None => {
+                let size = self.values.len().checked_div(self.cells).unwrap_or(0);
+                let mut picked = zeroed(cells.len().saturating_mul(size))?;
+                pick(self.values.as_slice(), 0, size, cells, picked.as_mut_slice())?;
+                (picked, None)
+            }
+            Some(_) => {
+                let (picked, ends) = self.strings_of(cells.iter().copied())?;
+                (picked, Some(ends))
+            }
+        };
+        Ok(CachedColumn { cells: cells.len(), values, offsets, validity })
+    }
+
+    /// The numbers of all its cells.
+    fn numbers(&self) -> Result<Range<u32>> {
+        Ok(0..to_u32(self.cells).or_internal("a tile has more cells than numbers")?)
+    }
+
+    /// Bytes of the values of some of its cells.
+    pub(super) fn bytes_of(&self, cells: impl ExactSizeIterator<Item = u32>) -> usize {
+        if self.offsets.is_none() {
+            return cells.len().saturating_mul(self.values.len().checked_div(self.cells).unwrap_or(0));
+        }
+        let len = |cell| self.ends(cell).map_or(0, |(start, end)| end.saturating_sub(start));
+        tdb_codec::to_usize(cells.map(len).fold(0, u64::saturating_add)).unwrap_or(usize::MAX)
+    }
+
+    /// All its cells.
+    pub(super) fn whole(self) -> Result<CachedColumn> {
+        if self.codes.is_some() {
+            let (values, offsets) = self.strings_of(self.numbers()?)?;
+            return Ok(CachedColumn {
+                cells: self.cells,
+                values,
+                offsets: Some(offsets),
+                validity: self.validity,
+            });
+        }
+        let Self { cells, values, offsets, validity, .. } = self;
+        Ok(CachedColumn { cells, values: fitted(values), offsets, validity })
+    }
+
+    /// The strings of some of its cells, back to back, and one more offset than strings.
+    fn strings_of(&self, cells: impl ExactSizeIterator<Item = u32> + Clone) -> Result<(Buffer, Vec<u64>)> {
+        let mut picked = zeroed(self.bytes_of(cells.clone()))?;
+        let mut ends = Vec::with_capacity(cells.len().saturating_add(1));
+        let mut end = 0usize;
+        ends.push(0);
+        let (values, mut rest) = (self.values.as_slice(), picked.as_mut_slice());
+        for cell in cells {
+            let (start, stop) = self.ends(cell).or_internal(NO_STRING)?;
+            let string = string_at(values, start, stop);
+            let split = core::mem::take(&mut rest).split_at_mut_checked(string.len());
+            let (own, others) = split.or_internal("a string has no room beside the others")?;
+            own.copy_from_slice(string);
+            rest = others;
+            end = end.saturating_add(string.len());
+            ends.push(to_u64(end));
+        }
+        picked.resize(end);
+        Ok((picked, ends))
+    }
+}
 
 /// Reallocates a buffer that is going to be kept, so that it takes not much more memory than it has
 /// bytes.
 pub(super) fn fitted(buffer: Buffer) -> Buffer {
     if buffer.capacity() / 5 > buffer.len() / 4 { buffer.as_slice().into() } else { buffer }
-}
-
-/// The numbers of the cells that are marked.
-pub(super) fn numbers_of(wanted: &[u8]) -> Vec<u32> {
-    let mut numbers = Vec::with_capacity(wanted.iter().map(|keep| usize::from(*keep != 0)).sum());
-    let (blocks, rest) = wanted.as_chunks::<8>();
-    // Wanted cells are mostly next to each other, and so are the others: `run` is where the
-    // present run of wanted blocks begins.
-    let (mut first, mut run) = (0u32, 0u32);
-    for block in blocks {
-        let next = first.saturating_add(8);
-        if block.contains(&0) {
-            numbers.extend(run..first);
-            run = next;
-            if u64::from_le_bytes(*block) != 0 {
-                let marked = (first..next).zip(block).filter(|(_, keep)| **keep != 0);
-                numbers.extend(marked.map(|(cell, _)| cell));
-            }
-        }
-        first = next;
-    }
-    numbers.extend(run..first);
-    numbers.extend((first..).zip(rest).filter(|(_, keep)| **keep != 0).map(|(cell, _)| cell));
-    numbers
 }
 
 /// Copies cells of `size` bytes into `out`. `values` begins at byte `base` of the tile, which is
@@ -101,23 +159,6 @@ pub(super) fn copy_var_cells<'t>(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn marked_cells_have_their_numbers_wherever_they_lie() {
-        for len in [0usize, 1, 7, 8, 9, 40] {
-            for mask in 0..4u32 {
-                let marked = |cell: &u32| match mask {
-                    0 => false,
-                    1 => true,
-                    2 => (8..19).contains(cell),
-                    _ => cell.is_multiple_of(3),
-                };
-                let all = 0..u32::try_from(len).unwrap();
-                let wanted: Vec<u8> = all.clone().map(|cell| u8::from(marked(&cell))).collect();
-                assert_eq!(numbers_of(&wanted), all.filter(marked).collect::<Vec<u32>>());
-            }
-        }
-    }
 
     #[test]
     fn cells_of_every_size_are_picked_from_where_their_values_begin() {

@@ -1,19 +1,15 @@
-//! Decodes the columns of a condition in the tiles of fragments, when a test needs them because
-//! statistics are not enough.
+//! The fields of a condition in the fragments of an array: what statistics decide of tiles, and
+//! which fields must be read where they do not.
 
-use core::cell::Cell;
-use core::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use tdb_codec::{Datatype, to_u64};
 use tdb_fragment::RTree;
-use tdb_predicate::{ColumnView, Columns, Program, ProgramField, Verdict};
+use tdb_predicate::{Program, ProgramField, Verdict};
 use tdb_schema::FieldKind;
 
-use super::decoded::Decoded;
 use crate::batch_scope::BatchScope;
 use crate::context::Context;
-use crate::decode_buffers::PooledBuffers;
 use crate::facts::{Extremes, Facts, FieldFacts, Nulls};
 use crate::fragment::Fragment;
 use crate::statistics::{Exact, Statistics, Whole};
@@ -22,7 +18,7 @@ use crate::tiles::FieldTiles;
 use crate::{OrInternal, Result};
 
 /// The internal error of a field that the program does not have.
-const NO_FIELD: &str = "a program has no field with this number";
+pub(super) const NO_FIELD: &str = "a program has no field with this number";
 
 /// A fragment by its number. Numbers of fragments do not come from files.
 pub(crate) fn fragment_of(fragments: &[Arc<Fragment>], number: usize) -> Result<&Arc<Fragment>> {
@@ -34,25 +30,30 @@ pub struct Sources<'a> {
     pub(crate) context: &'a Context,
     /// The program: a condition, or only the fields of aggregates.
     pub program: &'a Program,
-    fragments: &'a [Arc<Fragment>],
+    pub(super) fragments: &'a [Arc<Fragment>],
     opened: Vec<OnceLock<Vec<FieldSource>>>,
     /// The memory that opening a field is charged to.
     scope: BatchScope,
 }
 
 /// A program's field in one fragment.
-struct FieldSource {
+pub(super) struct FieldSource {
     /// The field in the fragment's schema; `None` if the fragment does not have it.
-    own: Option<FieldKind>,
+    pub(super) own: Option<FieldKind>,
     /// Whether nulls are possible: the array's schema may be stricter than the fragment's.
-    nullable: bool,
+    pub(super) nullable: bool,
     tiles: OnceLock<FieldTiles>,
     facts: TileFacts,
 }
 
 impl FieldSource {
     /// Its tiles, which are opened when they are first asked for.
-    fn tiles(&self, context: &Context, fragment: &Fragment, own: FieldKind) -> Result<&FieldTiles> {
+    pub(super) fn tiles(
+        &self,
+        context: &Context,
+        fragment: &Fragment,
+        own: FieldKind,
+    ) -> Result<&FieldTiles> {
         if let Some(tiles) = self.tiles.get() {
             return Ok(tiles);
         }
@@ -208,23 +209,7 @@ impl<'a> Sources<'a> {
         source.tiles(self.context, fragment, own)?.need(self.context, tile, &mut read_set.ranges)
     }
 
-    /// The columns of one tile.
-    pub fn tile<'s>(
-        &'s self,
-        fragment: usize,
-        tile: usize,
-        cells: usize,
-        buffers: &'s mut PooledBuffers,
-    ) -> Result<TileColumns<'s>> {
-        let sources = self.open(fragment)?;
-        let decoded = sources.iter().map(|_| None).collect();
-        let fragment = fragment_of(self.fragments, fragment)?;
-        let (context, fields) = (self.context, self.program.fields.as_slice());
-        let whole = false;
-        Ok(TileColumns { context, fields, fragment, sources, tile, cells, whole, buffers, decoded })
-    }
-
-    fn open(&self, fragment: usize) -> Result<&[FieldSource]> {
+    pub(super) fn open(&self, fragment: usize) -> Result<&[FieldSource]> {
         let slot = self.opened.get(fragment).or_internal("a fragment has no sources")?;
         let fragment = fragment_of(self.fragments, fragment)?;
         if let Some(sources) = slot.get() {
@@ -269,7 +254,8 @@ fn keeps_values(fragment: &Fragment, own: FieldKind) -> bool {
     fragment.schema().field_of(own).is_some_and(|field| !field.filters.changes_values())
 }
 
-fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
+/// What is known of a field in a tile without decoding it.
+pub(super) fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> FieldFacts<'_> {
     let Some(source) = sources.get(field) else {
         // Decoding the column will say that the program has no such field.
         return FieldFacts::Known(Facts::UNKNOWN);
@@ -291,110 +277,4 @@ fn facts(sources: &[FieldSource], field: usize, tile: usize, cells: usize) -> Fi
             })
         }
     })
-}
-
-/// The columns of one tile, with the cell numbers of the tile.
-pub struct TileColumns<'s> {
-    context: &'s Context,
-    fields: &'s [ProgramField],
-    fragment: &'s Fragment,
-    sources: &'s [FieldSource],
-    tile: usize,
-    cells: usize,
-    /// Whether coordinates are decoded in all chunks, because cells that no test needs will be
-    /// looked at.
-    whole: bool,
-    buffers: &'s mut PooledBuffers,
-    decoded: Vec<Option<Decoded>>,
-}
-
-impl TileColumns<'_> {
-    /// Decodes all chunks of coordinates, if it decodes any.
-    pub(crate) const fn whole_coordinates(mut self, whole: bool) -> Self {
-        self.whole = whole;
-        self
-    }
-
-    /// The columns that were decoded so far, by field of the program.
-    pub(crate) fn into_decoded(mut self) -> Vec<Option<Decoded>> {
-        core::mem::take(&mut self.decoded)
-    }
-}
-
-impl Drop for TileColumns<'_> {
-    fn drop(&mut self) {
-        self.decoded.drain(..).flatten().for_each(|decoded| decoded.give_back(self.buffers));
-    }
-}
-
-impl Columns for TileColumns<'_> {
-    fn column(&mut self, field: usize, mask: &[u8]) -> Result<Option<ColumnView<'_>>> {
-        let source = self.sources.get(field).or_internal(NO_FIELD)?;
-        let program = self.fields.get(field).or_internal(NO_FIELD)?;
-        let Some(own) = source.own else { return Ok(None) };
-        let fragment = self.fragment;
-        let tiles = source.tiles(self.context, fragment, own)?;
-        let slot = self.decoded.get_mut(field).or_internal(NO_FIELD)?;
-        if slot.is_none() {
-            let (context, tile, cells, buffers) = (self.context, self.tile, self.cells, &mut *self.buffers);
-            let mut decoded = Decoded { cells, ..Decoded::default() };
-            let all = self.whole && matches!(own, FieldKind::Dimension(_));
-            let left_out = Cell::new(false);
-            let looks = |any: bool| {
-                left_out.set(left_out.get() || !any);
-                any
-            };
-            // The claimed count is trusted only after cells were decoded: memory is requested, and
-            // limited, before.
-            match program.spec.cell_size {
-                Some(size) => {
-                    decoded.values = buffers.take_buffer(context.tile_len(cells, size)?)?;
-                    let out = decoded.values.as_mut_slice();
-                    let any = |bytes| looks(all || wanted(mask, size, &bytes));
-                    tiles.decode_fixed(context, tile, out, any, buffers)?;
-                }
-                None => {
-                    let any = |cells| looks(all || has_any(mask, cells));
-                    // Coordinates that will be looked at again are wanted cell by cell.
-                    let coded = !all;
-                    decoded = Decoded::strings(context, tiles, (tile, cells), coded, any, buffers)?;
-                }
-            }
-            if source.nullable && tiles.is_nullable() {
-                let mut validity = vec![0; context.tile_len(cells, 1)?];
-                tiles.decode_validity(
-                    context,
-                    tile,
-                    &mut validity,
-                    |bytes| looks(wanted(mask, 1, &bytes)),
-                    buffers,
-                )?;
-                decoded.validity = Some(validity);
-            }
-            decoded.partly = left_out.get().then(|| mask.to_vec());
-            *slot = Some(decoded);
-        }
-        Ok(slot.as_ref().map(|decoded| ColumnView {
-            values: decoded.values.as_slice(),
-            offsets: decoded.offsets.as_deref(),
-            codes: decoded.codes.as_deref(),
-            validity: decoded.validity.as_deref(),
-            present: None,
-        }))
-    }
-
-    fn facts(&self, field: usize) -> FieldFacts<'_> {
-        facts(self.sources, field, self.tile, self.cells)
-    }
-}
-
-/// Whether any cell in a range of bytes is wanted.
-fn wanted(mask: &[u8], size: usize, bytes: &Range<usize>) -> bool {
-    let first = bytes.start.checked_div(size).unwrap_or(0);
-    has_any(mask, first..bytes.end.div_ceil(size.max(1)))
-}
-
-/// Whether any of some cells is wanted.
-fn has_any(mask: &[u8], cells: Range<usize>) -> bool {
-    mask.get(cells.start..cells.end.min(mask.len())).is_none_or(|cells| cells.contains(&1))
 }
