@@ -1,0 +1,89 @@
+//! Domains: the dimensions of an array.
+
+use tdb_array::schema::Domain;
+
+use crate::context::Ctx;
+use crate::dimension::DimensionObject;
+use crate::dump;
+use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, Text};
+use crate::shared::Shared;
+use crate::string::StringObject;
+
+/// A domain behind a pointer.
+pub(crate) struct DomainObject(pub(crate) Shared<Domain>);
+
+impl DomainObject {
+    /// A domain, to give to the caller.
+    pub(crate) const fn of(domain: Domain) -> Self {
+        Self(Shared::new(domain))
+    }
+}
+
+impl Object for DomainObject {
+    const NAME: &'static str = "domain";
+}
+
+exported! {
+    fn tiledb_domain_alloc(ctx: Ctx, domain: OutHandle<DomainObject>) -> Code for ctx {
+        domain.put(DomainObject::of(Domain::default()))
+    }
+
+    fn tiledb_domain_free(domain: Freed<DomainObject>) {
+        domain.free();
+    }
+
+    fn tiledb_domain_get_type(ctx: Ctx, domain: In<DomainObject>, datatype: Out<u32>) -> Code for ctx {
+        let domain = domain.get()?.0.copy();
+        let first = domain.dimensions.first();
+        let first = first.ok_or("Cannot get domain type; Domain has no dimensions")?.datatype;
+        if domain.dimensions.iter().any(|dimension| dimension.datatype != first) {
+            return Err("Cannot get domain type; Not applicable to heterogeneous dimensions".into());
+        }
+        datatype.set(u32::from(first.code()))
+    }
+
+    fn tiledb_domain_get_ndim(ctx: Ctx, domain: In<DomainObject>, count: Out<u32>) -> Code for ctx {
+        count.set(u32::try_from(domain.get()?.0.lock().dimensions.len()).unwrap_or(u32::MAX))
+    }
+
+    fn tiledb_domain_add_dimension(ctx: Ctx, domain: In<DomainObject>, dimension: In<DimensionObject>) -> Code for ctx {
+        let dimension = dimension.get()?.0.copy();
+        domain.get()?.0.lock().dimensions.push(dimension);
+        Ok(())
+    }
+
+    fn tiledb_domain_get_dimension_from_index(ctx: Ctx, domain: In<DomainObject>, index: u32, dimension: OutHandle<DimensionObject>) -> Code for ctx {
+        let dimensions = domain.get()?.0.copy().dimensions;
+        let count = dimensions.len();
+        if count == 0 && index == 0 {
+            return dimension.put_null();
+        }
+        let found = usize::try_from(index).ok().and_then(|index| dimensions.into_iter().nth(index));
+        let found = found.ok_or_else(|| {
+            let last = count.saturating_sub(1);
+            Failure::new(format!("Dimension index {index} is out of bounds; valid indices are 0 to {last}"))
+        })?;
+        dimension.put(DimensionObject::of(found))
+    }
+
+    fn tiledb_domain_get_dimension_from_name(ctx: Ctx, domain: In<DomainObject>, name: Text, dimension: OutHandle<DimensionObject>) -> Code for ctx {
+        let dimensions = domain.get()?.0.copy().dimensions;
+        if dimensions.is_empty() {
+            return dimension.put_null();
+        }
+        let name = name.get("name")?;
+        let found = dimensions.into_iter().find(|dimension| dimension.name == name);
+        let found = found.ok_or_else(|| Failure::new(format!("Dimension '{name}' does not exist")))?;
+        dimension.put(DimensionObject::of(found))
+    }
+
+    fn tiledb_domain_has_dimension(ctx: Ctx, domain: In<DomainObject>, name: Text, has: Out<i32>) -> Code for ctx {
+        let name = name.get("name")?;
+        let found = domain.get()?.0.lock().dimensions.iter().any(|dimension| dimension.name == name);
+        has.set(i32::from(found))
+    }
+
+    fn tiledb_domain_dump_str(ctx: Ctx, domain: In<DomainObject>, text: OutHandle<StringObject>) -> Code for ctx {
+        text.put(StringObject(dump::domain(&domain.get()?.0.lock())))
+    }
+}
