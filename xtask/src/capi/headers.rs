@@ -149,7 +149,9 @@ pub(super) fn constants(headers: &[String]) -> BTreeSet<Constant> {
     // `#define TILEDB_X_ENUM(id) TILEDB_##id` says how the names of an enum begin.
     let mut prefixes = BTreeMap::new();
     for (name, value) in texts.iter().flat_map(|text| defines(text)) {
-        if let (Some(enumeration), Some(prefix)) = (name.strip_suffix("_ENUM(id)"), value.strip_suffix("##id")) {
+        if let (Some(enumeration), Some(prefix)) =
+            (name.strip_suffix("_ENUM(id)"), value.strip_suffix("##id"))
+        {
             prefixes.insert(format!("{enumeration}_ENUM"), prefix.to_owned());
         }
     }
@@ -281,7 +283,10 @@ mod tests {
     fn callbacks_are_one_argument_and_variables_have_none() {
         let header = "TILEDB_EXPORT int32_t tiledb_ls(int32_t (*callback)(const char*, void*), void* data);\n\
             TILEDB_EXPORT extern const tiledb_op_t* tiledb_op_max;";
-        assert_eq!(lines(header), ["tiledb_ls\tint32_t\tcallback, void*", "tiledb_op_max\tconst tiledb_op_t*\t-"]);
+        assert_eq!(
+            lines(header),
+            ["tiledb_ls\tint32_t\tcallback, void*", "tiledb_op_max\tconst tiledb_op_t*\t-"]
+        );
     }
 
     #[test]
@@ -291,8 +296,13 @@ mod tests {
             TILEDB_KIND_ENUM(ONE) = 1,\nTILEDB_KIND_ENUM(TWO),\n\
             typedef enum { TILEDB_LT = 0, TILEDB_LE = 1, } tiledb_op_t;";
         let found: Vec<_> = constants(&[header.to_owned()]).iter().map(Constant::line).collect();
-        let expected =
-            ["define\tTILEDB_ERR\t-1", "kind\tTILEDB_ONE\t1", "kind\tTILEDB_TWO\t2", "op\tTILEDB_LT\t0", "op\tTILEDB_LE\t1"];
+        let expected = [
+            "define\tTILEDB_ERR\t-1",
+            "kind\tTILEDB_ONE\t1",
+            "kind\tTILEDB_TWO\t2",
+            "op\tTILEDB_LT\t0",
+            "op\tTILEDB_LE\t1",
+        ];
         assert_eq!(found, expected);
     }
 }

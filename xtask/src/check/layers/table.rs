@@ -549,4 +549,43 @@ pub(super) const LAYERS: &[Layers] = &[
         ],
         upward: &[],
     },
+    Layers {
+        package: "tdb-capi",
+        modules: &[
+            // The caller's pointers, numbers and words.
+            "shared",
+            "ffi",
+            "string",
+            "error",
+            "enums",
+            "codes",
+            "version",
+            "stats",
+            // What every call has.
+            "config",
+            "context",
+            "buffer",
+            "misc",
+            // Schemas and their parts.
+            "dump",
+            "filter",
+            "filter_list",
+            "attribute",
+            "dimension",
+            "domain",
+            "enumeration",
+            "ndrectangle",
+            "current_domain",
+            "dimension_label",
+            // Places, and what is there.
+            "place",
+            "vfs",
+            "object",
+            "metadata",
+            "array_schema",
+            "array",
+            "group",
+        ],
+        upward: &[],
+    },
 ];
