@@ -1,13 +1,14 @@
 //! Array schemas: made by the caller, or loaded.
 
-mod get;
-mod labels;
-mod set;
+pub(crate) mod get;
+pub(crate) mod labels;
+pub(crate) mod set;
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use tdb_array::Array;
 use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Pipeline};
+use tdb_array::{Array, ArrayWriter};
 
 use crate::codes;
 use crate::config::{Config, ConfigObject};
@@ -25,12 +26,45 @@ pub(crate) struct Schema {
     pub(crate) schema: ArraySchema,
     /// Enumerations of a new schema, and those that were loaded.
     pub(crate) enumerations: Vec<Enumeration>,
-    /// The array that the schema was loaded from, which can load enumerations.
-    origin: Option<Array>,
+    /// Where the schema comes from, which can load enumerations.
+    origin: Option<Origin>,
     /// The first and last time of the schema, in milliseconds.
     times: (u64, u64),
     /// Whether the caller chose the time.
     timed: bool,
+}
+
+/// The open array that a schema was loaded from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// For reading.
+    Array(Array),
+    /// For writing.
+    Writer(Arc<ArrayWriter>),
+}
+
+impl Origin {
+    fn enumeration(&self, name: &str) -> Result<Option<Enumeration>, tdb_array::Error> {
+        match self {
+            Self::Array(array) => array.enumeration(name),
+            Self::Writer(writer) => writer.enumeration(name),
+        }
+    }
+
+    fn schema(&self) -> &ArraySchema {
+        match self {
+            Self::Array(array) => array.schema(),
+            Self::Writer(writer) => writer.schema(),
+        }
+    }
+
+    /// The times of the schema, which only a reader knows.
+    fn times(&self) -> (u64, u64) {
+        match self {
+            Self::Array(array) => times_of(array.schema_key()).unwrap_or((0, 0)),
+            Self::Writer(_) => (0, 0),
+        }
+    }
 }
 
 /// A schema behind a pointer.
@@ -50,18 +84,6 @@ fn now() -> u64 {
 }
 
 impl SchemaObject {
-    /// The schema of an open array.
-    pub(crate) fn of(array: &Array) -> Self {
-        let times = times_of(array.schema_key()).unwrap_or((0, 0));
-        Self(Shared::new(Schema {
-            schema: array.schema().clone(),
-            enumerations: Vec::new(),
-            origin: Some(array.clone()),
-            times,
-            timed: false,
-        }))
-    }
-
     fn new(array_type: u32, time: Option<u64>) -> Result<Self, Failure> {
         let mut schema = ArraySchema::new(codes::array_type(array_type)?, Domain::default());
         schema.coords_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
@@ -86,6 +108,26 @@ fn times_of(key: &str) -> Option<(u64, u64)> {
 }
 
 impl Schema {
+    /// The schema of an open array. Dimensions without filters have those of coordinates, as
+    /// schemas that libtiledb loads do.
+    pub(crate) fn of(origin: Origin) -> Self {
+        let mut schema = origin.schema().clone();
+        let inherited = schema.coords_filters.clone();
+        let bare = schema.domain.dimensions.iter_mut().filter(|one| one.filters.filters.is_empty());
+        bare.for_each(|dimension| dimension.filters = inherited.clone());
+        let times = origin.times();
+        Self { schema, enumerations: Vec::new(), origin: Some(origin), times, timed: false }
+    }
+
+    /// Loads all enumerations.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub(crate) fn load_enumerations(&mut self) -> Outcome {
+        let names: Vec<String> = self.schema.enumerations.iter().map(|known| known.name.clone()).collect();
+        names.iter().try_for_each(|name| self.enumeration(name).map(drop))
+    }
+
     /// The enumeration of a name, loaded if it must be.
     ///
     /// # Errors
@@ -94,8 +136,8 @@ impl Schema {
         if let Some(known) = self.enumerations.iter().find(|known| known.name == name) {
             return Ok(known.clone());
         }
-        let array = self.origin.as_ref();
-        let loaded = array.map(|array| array.enumeration(name)).transpose()?.flatten();
+        let origin = self.origin.as_ref();
+        let loaded = origin.map(|origin| origin.enumeration(name)).transpose()?.flatten();
         let loaded = loaded.ok_or_else(|| {
             failure(format!(
                 "Unable to check if unknown enumeration is loaded. No enumeration named '{name}'."
@@ -125,7 +167,7 @@ impl Schema {
         let mut schema = self.schema.clone();
         schema.set_image_extents().map_err(|problem| broken(&problem.to_string()))?;
         schema.check_new().map_err(|problem| broken(&problem.to_string()))?;
-        let (mut total, most) = (0u64, config.number::<u64>("sm.enumerations_max_size"));
+        let (mut total, most) = (0u64, config.parsed::<u64>("sm.enumerations_max_size"));
         for enumeration in &self.enumerations {
             schema.check_enumeration(enumeration).map_err(|problem| broken(&problem.to_string()))?;
             let offsets = enumeration.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
@@ -138,7 +180,7 @@ impl Schema {
                 )));
             }
         }
-        match config.number::<u64>("sm.enumerations_max_total_size") {
+        match config.parsed::<u64>("sm.enumerations_max_total_size") {
             Some(most) if total > most => {
                 Err(failure(format!("Total enumeration size for the entire schema exceeds {most} bytes.")))
             }
@@ -151,7 +193,7 @@ impl Schema {
 fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
     let storage = Place::of(context, uri)?.storage();
     let array = place::open_options(context, config)?.open_storage(storage)?;
-    Ok(SchemaObject::of(&array))
+    Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
 }
 
 exported! {

@@ -50,13 +50,8 @@ impl Config {
     }
 
     /// The value of a key that has a type, as a number, or the default of the type.
-    pub(crate) fn number<T: core::str::FromStr>(&self, key: &str) -> Option<T> {
+    pub(crate) fn parsed<T: core::str::FromStr>(&self, key: &str) -> Option<T> {
         self.get(key)?.parse().ok()
-    }
-
-    /// Whether the value of a key is true.
-    pub(crate) fn flag(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// Sets a value. Unknown keys are kept, as libtiledb does.
@@ -275,7 +270,7 @@ mod tests {
         assert_eq!(config.get("sm.memory_budget").as_deref(), Some("5368709120"));
         config.set("sm.memory_budget", "7").unwrap();
         config.set("my.key", "any thing").unwrap();
-        assert_eq!(config.number::<u64>("sm.memory_budget"), Some(7));
+        assert_eq!(config.parsed::<u64>("sm.memory_budget"), Some(7));
         assert_eq!(config.get("my.key").as_deref(), Some("any thing"));
         config.unset("sm.memory_budget");
         config.unset("my.key");

@@ -49,7 +49,7 @@ impl Context {
 
     /// How many threads a query may use.
     pub(crate) fn threads(&self) -> Option<usize> {
-        self.config.number("sm.compute_concurrency_level").filter(|threads| *threads > 0)
+        self.config.parsed("sm.compute_concurrency_level").filter(|threads| *threads > 0)
     }
 }
 

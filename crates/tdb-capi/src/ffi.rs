@@ -8,6 +8,7 @@
 mod shell;
 
 mod buffers;
+mod callbacks;
 mod handles;
 #[cfg(test)]
 mod kinds;
@@ -16,6 +17,7 @@ mod ranges;
 mod strings;
 
 pub(crate) use buffers::{Data, OutData, Raw};
+pub(crate) use callbacks::{EntryCallback, FileCallback, ObjectCallback, TextCallback, call_each};
 #[cfg(test)]
 pub(crate) use handles::testing;
 pub(crate) use handles::{Freed, In, Object, OutHandle};

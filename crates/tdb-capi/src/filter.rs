@@ -1,6 +1,6 @@
 //! Filters: what a step of a pipeline does, and its options.
 
-use tdb_array::schema::{ByteWidth, Filter, PixelFormat, ScaleFloat, WebP};
+use tdb_array::schema::{ByteWidth, Datatype, Filter, PixelFormat, ScaleFloat, WebP};
 
 use crate::codes;
 use crate::context::Ctx;
@@ -91,7 +91,7 @@ fn set_option(filter: &mut Filter, option: u32, data: Data) -> Outcome {
         | Filter::Delta { level, .. }
             if is_level =>
         {
-            *level = i32::from_ne_bytes(value(data)?);
+            *level = i32::from_le_bytes(value(data)?);
         }
         Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }
             if option == option::COMPRESSION_REINTERPRET_DATATYPE =>
@@ -108,10 +108,10 @@ fn set_option(filter: &mut Filter, option: u32, data: Data) -> Outcome {
         | Filter::Dictionary { .. }
             if option == option::COMPRESSION_REINTERPRET_DATATYPE => {}
         Filter::BitWidthReduction { max_window } if option == option::BIT_WIDTH_MAX_WINDOW => {
-            *max_window = u32::from_ne_bytes(value(data)?);
+            *max_window = u32::from_le_bytes(value(data)?);
         }
         Filter::PositiveDelta { max_window } if option == option::POSITIVE_DELTA_MAX_WINDOW => {
-            *max_window = u32::from_ne_bytes(value(data)?);
+            *max_window = u32::from_le_bytes(value(data)?);
         }
         Filter::ScaleFloat(options) => return set_scale(options, option, data),
         Filter::WebP(options) => return set_image(options, option, data),
@@ -123,18 +123,18 @@ fn set_option(filter: &mut Filter, option: u32, data: Data) -> Outcome {
 fn set_scale(options: &mut ScaleFloat, option: u32, data: Data) -> Outcome {
     match option {
         option::SCALE_FLOAT_BYTEWIDTH => {
-            let width = ByteWidth::from_bytes(u64::from_ne_bytes(value(data)?));
+            let width = ByteWidth::from_bytes(u64::from_le_bytes(value(data)?));
             options.byte_width = width.ok_or_else(|| invalid("byte width value"))?;
         }
         option::SCALE_FLOAT_FACTOR => {
-            let scale = f64::from_ne_bytes(value(data)?);
+            let scale = f64::from_le_bytes(value(data)?);
             if !scale.is_normal() {
                 return Err(invalid("scale value"));
             }
             options.scale = scale;
         }
         option::SCALE_FLOAT_OFFSET => {
-            let offset = f64::from_ne_bytes(value(data)?);
+            let offset = f64::from_le_bytes(value(data)?);
             if !offset.is_finite() {
                 return Err(invalid("offset value"));
             }
@@ -148,7 +148,7 @@ fn set_scale(options: &mut ScaleFloat, option: u32, data: Data) -> Outcome {
 fn set_image(options: &mut WebP, option: u32, data: Data) -> Outcome {
     match option {
         option::WEBP_QUALITY => {
-            let quality = f32::from_ne_bytes(value(data)?);
+            let quality = f32::from_le_bytes(value(data)?);
             if !(0.0..=100.0).contains(&quality) {
                 return Err("Webp filter error; Quality must be in range [0.0, 100.0]".into());
             }
@@ -183,29 +183,29 @@ fn get_option(filter: &Filter, option: u32, out: Out<u8>) -> Outcome {
         | Filter::Delta { level, .. }
             if option == option::COMPRESSION_LEVEL =>
         {
-            out.fill(&level.to_ne_bytes())
+            out.fill(&level.to_le_bytes())
         }
         Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }
             if option == option::COMPRESSION_REINTERPRET_DATATYPE =>
         {
-            out.fill(&[reinterpret.map_or(ANY, |datatype| datatype.code())])
+            out.fill(&[reinterpret.map_or(ANY, Datatype::code)])
         }
         Filter::BitWidthReduction { max_window } if option == option::BIT_WIDTH_MAX_WINDOW => {
-            out.fill(&max_window.to_ne_bytes())
+            out.fill(&max_window.to_le_bytes())
         }
         Filter::PositiveDelta { max_window } if option == option::POSITIVE_DELTA_MAX_WINDOW => {
-            out.fill(&max_window.to_ne_bytes())
+            out.fill(&max_window.to_le_bytes())
         }
         Filter::ScaleFloat(options) => match option {
             option::SCALE_FLOAT_BYTEWIDTH => {
-                out.fill(&crate::number(options.byte_width.bytes()).to_ne_bytes())
+                out.fill(&crate::number(options.byte_width.bytes()).to_le_bytes())
             }
-            option::SCALE_FLOAT_FACTOR => out.fill(&options.scale.to_ne_bytes()),
-            option::SCALE_FLOAT_OFFSET => out.fill(&options.offset.to_ne_bytes()),
+            option::SCALE_FLOAT_FACTOR => out.fill(&options.scale.to_le_bytes()),
+            option::SCALE_FLOAT_OFFSET => out.fill(&options.offset.to_le_bytes()),
             _ => Err(unknown(filter)),
         },
         Filter::WebP(options) => match option {
-            option::WEBP_QUALITY => out.fill(&options.quality.to_ne_bytes()),
+            option::WEBP_QUALITY => out.fill(&options.quality.to_le_bytes()),
             option::WEBP_INPUT_FORMAT => out.fill(&[options.format.code()]),
             option::WEBP_LOSSLESS => out.fill(&[u8::from(options.lossless)]),
             _ => Err(unknown(filter)),

@@ -10,9 +10,13 @@
 //! `    fn tiledb_…(` inside of `exported!`; nothing else has to be registered.
 #![deny(unsafe_code)]
 
+#[cfg(target_endian = "big")]
+compile_error!("values go to callers as the format stores them: in little-endian order");
+
 #[macro_use]
 mod ffi;
 
+mod array;
 mod array_schema;
 mod attribute;
 mod buffer;
@@ -29,12 +33,17 @@ mod enums;
 mod error;
 mod filter;
 mod filter_list;
+mod group;
+mod metadata;
 mod misc;
 mod ndrectangle;
+mod object;
 mod place;
 mod shared;
+mod stats;
 mod string;
 mod version;
+mod vfs;
 
 mod unsupported {
     //! What the build script makes: functions that say that they are not written.

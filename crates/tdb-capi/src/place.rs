@@ -41,6 +41,26 @@ impl Place {
         Ok(Self::Local(path.to_owned()))
     }
 
+    /// The URI as libtiledb shows it: absolute, with its scheme.
+    pub(crate) fn uri(&self) -> String {
+        match self {
+            Self::Local(path) => {
+                let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
+                format!("file://{}", absolute.to_string_lossy().trim_end_matches('/'))
+            }
+            Self::Memory(_, key) => format!("{MEMORY}{key}"),
+        }
+    }
+
+    /// A file or folder below this one.
+    pub(crate) fn below(&self, name: &str) -> Self {
+        match self {
+            Self::Local(path) => Self::Local(format!("{}/{name}", path.trim_end_matches('/'))),
+            Self::Memory(storage, key) if key.is_empty() => Self::Memory(storage.clone(), name.to_owned()),
+            Self::Memory(storage, key) => Self::Memory(storage.clone(), format!("{key}/{name}")),
+        }
+    }
+
     /// The folder or file as a storage.
     pub(crate) fn storage(&self) -> Arc<dyn WriteStorage> {
         match self {

@@ -20,7 +20,8 @@ exported! {
     }
 
     fn tiledb_array_schema_get_version(ctx: Ctx, schema: In<SchemaObject>, version: Out<u32>) -> Code for ctx {
-        version.set(schema.get()?.0.lock().schema.version.number())
+        let found = schema.get()?.0.lock().schema.version;
+        version.set(found.number())
     }
 
     fn tiledb_array_schema_get_array_type(ctx: Ctx, schema: In<SchemaObject>, array_type: Out<u32>) -> Code for ctx {

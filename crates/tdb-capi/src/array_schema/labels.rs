@@ -2,7 +2,7 @@
 
 use tdb_array::schema::{CellValNum, DataOrder, Datatype, DimensionLabel};
 
-use super::{Schema, SchemaObject, failure};
+use super::{Origin, Schema, SchemaObject, failure};
 use crate::codes;
 use crate::context::Ctx;
 use crate::dimension_label::LabelObject;
@@ -49,7 +49,10 @@ impl Schema {
     fn label(&self, find: impl Fn(usize, &DimensionLabel) -> bool) -> Option<LabelObject> {
         let mut labels = self.schema.labels.iter().enumerate();
         let found = labels.find(|(index, label)| find(*index, label)).map(|(_, label)| label.clone())?;
-        let place = self.origin.as_ref().map_or_else(String::new, |array| array.describe(""));
+        let place = match &self.origin {
+            Some(Origin::Array(array)) => array.describe(""),
+            _ => String::new(),
+        };
         Some(LabelObject { label: found, array: place })
     }
 }

@@ -1,5 +1,5 @@
-//! The keys of a configuration, in the order in which libtiledb 2.30.0 lists them, with their defaults
-//! and the values that they take.
+//! The keys of a configuration, in the order in which libtiledb 2.30.0 lists them, with their
+//! defaults and the values that they take.
 
 use super::Takes;
 

@@ -6,17 +6,10 @@ use core::slice;
 
 use super::{Failure, In, Object};
 
-/// A pointer that only passes through.
+/// A pointer that only passes through, to callbacks of the caller.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct Raw(*mut c_void);
-
-impl Raw {
-    /// The pointer, for a callback of the caller.
-    pub(crate) const fn pointer(self) -> *mut c_void {
-        self.0
-    }
-}
 
 /// An argument that points to values of the caller, of any type.
 #[repr(transparent)]

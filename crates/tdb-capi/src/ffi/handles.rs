@@ -79,7 +79,7 @@ impl<T: Object> In<T> {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
             word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            words.push(u64::from_ne_bytes(word));
+            words.push(u64::from_le_bytes(word));
         }
         // Even no bytes have an address.
         words.push(0);

@@ -40,6 +40,10 @@ impl<T> Kind for Out<T> {
 }
 
 /// The functions that callers pass.
+impl<A, B, C, D, E, R> Kind for Option<extern "C" fn(A, B, C, D, E) -> R> {
+    const KIND: &'static str = "pointer";
+}
+
 impl<A, B, R> Kind for Option<extern "C" fn(A, B) -> R> {
     const KIND: &'static str = "pointer";
 }
