@@ -1,11 +1,12 @@
 //! Attributes: fields that a cell only has.
 
-use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, Domain, Filter};
+use tdb_array::schema::{Attribute, CellValNum, Datatype};
 
 use crate::codes;
 use crate::context::Ctx;
 use crate::dump;
 use crate::ffi::{Data, Failure, Freed, In, Object, Out, OutData, OutHandle, OutText, Outcome, Text};
+use crate::filter::check_chain;
 use crate::filter_list::FilterList;
 use crate::shared::Shared;
 use crate::string::StringObject;
@@ -78,20 +79,6 @@ fn set_fill(attribute: &mut Attribute, value: Data, size: u64, validity: Option<
     Ok(())
 }
 
-/// Checks an attribute alone, as the only one of an array. Images need what no attribute says, so
-/// they are checked with their schema.
-fn check(attribute: &Attribute) -> Outcome {
-    if attribute.filters.filters.iter().any(|filter| matches!(filter, Filter::WebP(_))) {
-        return Ok(());
-    }
-    let mut attribute = attribute.clone();
-    attribute.enumeration = None;
-    // A dimension whose name no attribute is given.
-    let domain = Domain::new(vec![Dimension::new("\u{1}", 0u8..=1).with_tile(1u8)]);
-    let schema = ArraySchema::new(ArrayType::Sparse, domain).with_attribute(attribute);
-    schema.check_new().map_err(|problem| Failure::of("FilterPipeline", problem))
-}
-
 exported! {
     fn tiledb_attribute_alloc(ctx: Ctx, name: Text, datatype: u32, attribute: OutHandle<AttributeObject>) -> Code for ctx {
         let name = name.optional("name")?.ok_or("Argument \"name\" may not be NULL")?;
@@ -112,10 +99,8 @@ exported! {
     fn tiledb_attribute_set_filter_list(ctx: Ctx, attribute: In<AttributeObject>, list: In<FilterList>) -> Code for ctx {
         let filters = list.get()?.0.copy();
         let mut attribute = attribute.get()?.0.lock();
-        let mut changed = attribute.clone();
-        changed.filters = filters;
-        check(&changed)?;
-        *attribute = changed;
+        check_chain(&filters.filters, attribute.datatype, attribute.is_var())?;
+        attribute.filters = filters;
         Ok(())
     }
 

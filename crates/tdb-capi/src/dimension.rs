@@ -6,6 +6,7 @@ use crate::codes;
 use crate::context::Ctx;
 use crate::dump;
 use crate::ffi::{Data, Failure, Freed, In, Object, Out, OutData, OutHandle, OutText, Outcome, Text};
+use crate::filter::check_chain;
 use crate::filter_list::FilterList;
 use crate::shared::Shared;
 use crate::string::StringObject;
@@ -48,7 +49,14 @@ fn new_dimension(name: &str, code: u32, domain: Data, extent: Data) -> Result<Di
     let (low, high) = domain.bytes(size.saturating_mul(2))?.split_at(datatype.size());
     let mut dimension = Dimension::fixed(name, datatype, low, high);
     if !extent.is_null() {
-        dimension.tile_extent = Some(extent.bytes(size)?.to_vec());
+        let bytes = extent.bytes(size)?;
+        if bytes.iter().all(|byte| *byte == 0) {
+            let limit = if datatype.physical().is_float() { "be greater than 0" } else { "not be 0" };
+            return Err(failure(format!(
+                "Tile extent check failed on dimension '{name}'; Tile extent must {limit}"
+            )));
+        }
+        dimension.tile_extent = Some(bytes.to_vec());
     }
     check(&dimension)?;
     Ok(dimension)
@@ -75,10 +83,8 @@ exported! {
     fn tiledb_dimension_set_filter_list(ctx: Ctx, dimension: In<DimensionObject>, list: In<FilterList>) -> Code for ctx {
         let filters = list.get()?.0.copy();
         let mut dimension = dimension.get()?.0.lock();
-        let mut changed = dimension.clone();
-        changed.filters = filters;
-        check(&changed)?;
-        *dimension = changed;
+        check_chain(&filters.filters, dimension.datatype, dimension.is_var())?;
+        dimension.filters = filters;
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! Filters: what a step of a pipeline does, and its options.
 
-use tdb_array::schema::{ByteWidth, Datatype, Filter, PixelFormat, ScaleFloat, WebP};
+use tdb_array::schema::{ByteWidth, Datatype, DatatypeClass, Filter, PixelFormat, ScaleFloat, WebP};
 
 use crate::codes;
 use crate::context::Ctx;
@@ -59,6 +59,51 @@ fn new_filter(code: u32) -> Option<Filter> {
         19 => Filter::Delta { level, reinterpret: None },
         _ => return None,
     })
+}
+
+/// Whether a filter takes values of a datatype, as libtiledb asks when a list is set.
+fn accepts(filter: &Filter, input: Datatype) -> bool {
+    let class = input.class();
+    match filter {
+        Filter::BitWidthReduction { .. } | Filter::PositiveDelta { .. } => matches!(
+            class,
+            DatatypeClass::Integer | DatatypeClass::Datetime | DatatypeClass::Time | DatatypeClass::Byte
+        ),
+        Filter::Delta { reinterpret, .. } | Filter::DoubleDelta { reinterpret, .. } => match reinterpret {
+            Some(other) => {
+                other.class() != DatatypeClass::Real && input.size().is_multiple_of(other.size().max(1))
+            }
+            None => class != DatatypeClass::Real,
+        },
+        Filter::ScaleFloat(_) => matches!(input.size(), 4 | 8),
+        Filter::Xor => matches!(input.size(), 1 | 2 | 4 | 8),
+        Filter::WebP(_) => input == Datatype::Uint8,
+        _ => true,
+    }
+}
+
+/// Checks that each filter of a list takes what the one before it makes of values of a datatype.
+///
+/// # Errors
+/// The first that does not.
+pub(crate) fn check_chain(filters: &[Filter], datatype: Datatype, is_var: bool) -> Outcome {
+    let failure = |text: String| Failure::of("FilterPipeline", text);
+    let is_text = matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
+    let of_text = |filter: &Filter| matches!(filter, Filter::Rle { .. } | Filter::Dictionary { .. });
+    if is_text && is_var && filters.iter().skip(1).any(of_text) {
+        let why =
+            "RLE and dictionary filters must be the first filter to apply when used on a variable length";
+        return Err(failure(format!("{why} string attribute")));
+    }
+    let mut input = datatype;
+    for filter in filters {
+        if !accepts(filter, input) {
+            let word = FILTER_TYPES.word(u32::from(filter.code())).unwrap_or("");
+            return Err(failure(format!("Filter {word} does not accept input type {}.", input.name())));
+        }
+        input = filter.output_type(input);
+    }
+    Ok(())
 }
 
 fn unknown(filter: &Filter) -> Failure {

@@ -18,6 +18,7 @@ mod ffi;
 
 mod array;
 mod array_schema;
+mod array_schema_evolution;
 mod attribute;
 mod buffer;
 mod codes;

@@ -195,7 +195,7 @@ exported! {
 
     fn tiledb_vfs_sync(ctx: Ctx, file: In<FileHandle>) -> Code for ctx {
         // What was written is in the file already.
-        file.get()?.check("sync", &[WRITE, APPEND])
+        file.get()?.check("sync", &[READ, WRITE, APPEND])
     }
 
     fn tiledb_vfs_ls(ctx: Ctx, vfs: In<Vfs>, path: Text, callback: TextCallback, data: Raw) -> Code for ctx {

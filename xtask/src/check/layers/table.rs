@@ -583,6 +583,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "object",
             "metadata",
             "array_schema",
+            "array_schema_evolution",
             "array",
             "group",
         ],
