@@ -1,5 +1,7 @@
 //! Dimensions: fields that place a cell.
 
+use std::sync::Arc;
+
 use tdb_array::schema::{ArraySchema, ArrayType, Attribute, Datatype, Dimension, Domain};
 
 use crate::codes;
@@ -11,13 +13,13 @@ use crate::filter_list::FilterList;
 use crate::shared::Shared;
 use crate::string::StringObject;
 
-/// A dimension behind a pointer.
-pub(crate) struct DimensionObject(pub(crate) Shared<Dimension>);
+/// A dimension behind a pointer. A domain that has it shares it: a change of one is seen in both.
+pub(crate) struct DimensionObject(pub(crate) Arc<Shared<Dimension>>);
 
 impl DimensionObject {
     /// A dimension, to give to the caller.
-    pub(crate) const fn of(dimension: Dimension) -> Self {
-        Self(Shared::new(dimension))
+    pub(crate) fn of(dimension: Dimension) -> Self {
+        Self(Arc::new(Shared::new(dimension)))
     }
 }
 

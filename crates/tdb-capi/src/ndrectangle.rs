@@ -70,7 +70,7 @@ fn place(index: u32) -> usize {
 
 exported! {
     fn tiledb_ndrectangle_alloc(ctx: Ctx, domain: In<DomainObject>, rectangle: OutHandle<RectangleObject>) -> Code for ctx {
-        let domain = domain.get()?.0.copy();
+        let domain = domain.get()?.domain();
         let ranges = vec![None; domain.dimensions.len()];
         rectangle.put(RectangleObject(Shared::new(Rectangle { domain, ranges })))
     }

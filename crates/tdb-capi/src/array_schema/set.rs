@@ -113,7 +113,7 @@ exported! {
     }
 
     fn tiledb_array_schema_set_domain(ctx: Ctx, schema: In<SchemaObject>, domain: In<DomainObject>) -> Code for ctx {
-        let domain = domain.get()?.0.copy();
+        let domain = domain.get()?.domain();
         schema.get()?.0.lock().set_domain(domain)
     }
 

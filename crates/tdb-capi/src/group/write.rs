@@ -71,7 +71,8 @@ fn maintain(context: &Context, uri: &str, config: In<ConfigObject>, what: &Maint
     let writer = place::write_options(context, &merged)?.open_group_storage(place.storage())?;
     let plan = match what {
         Maintain::Consolidate => Consolidation::new(Stored::Metadata).plan(&writer)?,
-        Maintain::Vacuum => Vacuum::new(Stored::Metadata).plan(&writer)?,
+        // As a vacuum of libtiledb does, whatever reads at earlier times saw.
+        Maintain::Vacuum => Vacuum::new(Stored::Metadata).drop_history(true).plan(&writer)?,
     };
     plan.run(&writer, &mut |_| ControlFlow::Continue(()))?;
     Ok(())
@@ -108,9 +109,15 @@ exported! {
     }
 
     fn tiledb_group_remove_member(ctx: Ctx, group: In<GroupObject>, name: Text) -> Code for ctx {
+        let name = name.get("name")?;
+        // A path means the member that was added with it, whose URI is absolute.
+        let uri = Place::of(ctx.get()?, name).map(|place| place.uri());
         let mut state = group.get()?.state.lock();
         let writing = state.open_mut("mark member for removal")?.writing("get member")?;
-        writing.writer.remove(name.get("name")?)?;
+        let members = writing.writer.members();
+        let is_known = members.iter().any(|member| member.key() == name || member.uri == name);
+        let by_uri = uri.ok().filter(|uri| !is_known && members.iter().any(|member| member.uri == *uri));
+        writing.writer.remove(by_uri.as_deref().unwrap_or(name))?;
         Ok(())
     }
 
