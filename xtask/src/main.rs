@@ -1,6 +1,7 @@
 //! `cargo xtask <command>`: each generator or check is a subcommand in its own module.
 
 mod api;
+mod capi;
 mod check;
 mod compare;
 mod conform;
@@ -43,6 +44,11 @@ const COMMANDS: &[Command] = &[
         "api",
         "compare the public interface of the crates with the lists in docs/api; --write writes them",
         api::run,
+    ),
+    (
+        "capi",
+        "write the tables of tdb-capi from the C headers of a checkout of TileDB; signatures --upstream DIR",
+        capi::run,
     ),
     (
         "check",

@@ -23,7 +23,7 @@
 pub use bytes::Bytes;
 #[doc(inline)]
 pub use tdb_storage::{
-    AsyncStorage, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter, Immediate,
-    LocalStorage, MemoryStorage, Reply, Request, Spawn, Storage, StorageLock, StoredFile, Tally,
+    AsyncStorage, Below, ByteRange, Durability, Entry, FetchHints, Fetching, FileVersion, FileWriter,
+    Immediate, LocalStorage, MemoryStorage, Reply, Request, Spawn, Storage, StorageLock, StoredFile, Tally,
     WriteStorage, location_without_secrets, testing, without_secrets, write_file,
 };

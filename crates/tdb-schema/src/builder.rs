@@ -148,7 +148,7 @@ impl SchemaBuilder {
     /// The first rule that is broken ([`ArraySchema::check_new`]).
     pub fn build(mut self) -> Result<ArraySchema, SchemaProblem> {
         if self.schema.cell_order != Layout::Hilbert {
-            self.schema.domain.dimensions.iter_mut().try_for_each(fill_extent)?;
+            self.schema.domain.dimensions.iter_mut().try_for_each(Dimension::fill_extent)?;
         }
         self.schema.check_image_extents()?;
         self.schema.set_image_extents()?;
@@ -162,24 +162,29 @@ impl SchemaBuilder {
     }
 }
 
-/// Sets the tile extent of a dimension that has none to the whole domain: its number of cells, or
-/// the difference of the ends of a real domain.
-fn fill_extent(dimension: &mut Dimension) -> Result<(), SchemaProblem> {
-    if dimension.tile_extent.is_some() {
-        return Ok(());
+impl Dimension {
+    /// Sets the tile extent of a dimension that has none to the whole domain: its number of cells,
+    /// or the difference of the ends of a real domain. [`SchemaBuilder::build`] calls this.
+    ///
+    /// # Errors
+    /// [`SchemaProblem::WholeType`] if the number of cells does not fit the dimension's type.
+    pub fn fill_extent(&mut self) -> Result<(), SchemaProblem> {
+        if self.tile_extent.is_some() {
+            return Ok(());
+        }
+        let Some(last) = self.last_ordinal() else {
+            self.tile_extent = self.real_length();
+            return Ok(());
+        };
+        let size = self.datatype.size();
+        let cells = u128::from(last).saturating_add(1);
+        if cells >> to_u64(size).saturating_mul(8) != 0 {
+            return Err(SchemaProblem::WholeType(self.name.clone()));
+        }
+        // Unsigned even in signed types, as libtiledb stores it.
+        self.tile_extent = cells.to_le_bytes().get(..size).map(<[u8]>::to_vec);
+        Ok(())
     }
-    let Some(last) = dimension.last_ordinal() else {
-        dimension.tile_extent = dimension.real_length();
-        return Ok(());
-    };
-    let size = dimension.datatype.size();
-    let cells = u128::from(last).saturating_add(1);
-    if cells >> to_u64(size).saturating_mul(8) != 0 {
-        return Err(SchemaProblem::WholeType(dimension.name.clone()));
-    }
-    // Unsigned even in signed types, as libtiledb stores it.
-    dimension.tile_extent = cells.to_le_bytes().get(..size).map(<[u8]>::to_vec);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,14 +1,21 @@
-//! Unsafe code is allowed in two files; all other libraries forbid it.
+//! Unsafe code is allowed in a few files; all other libraries forbid it.
 
 use super::tokens::Token;
 use super::{Violation, matches};
 
 /// The files that may contain unsafe code, each with its library: the calls of functions that are
-/// compiled for detected features, and the names of the functions that a WebAssembly module
-/// exports. A module cannot override `forbid`, so these libraries use `deny`.
-const EXCEPTIONS: [(&str, &str); 2] = [
+/// compiled for detected features, the names of the functions that a WebAssembly module exports,
+/// and the pointers that callers in C pass. A module cannot override `forbid`, so these libraries
+/// use `deny`.
+const EXCEPTIONS: [(&str, &str); 8] = [
     ("crates/tdb-filters/src/kernels.rs", "crates/tdb-filters/src/lib.rs"),
     ("crates/tdb-wasm-reader/src/exports.rs", "crates/tdb-wasm-reader/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/buffers.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/handles.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/out.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/ranges.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/shell.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/strings.rs", "crates/tdb-capi/src/lib.rs"),
 ];
 
 /// Looks for the attribute in the tokens of a `lib.rs`.
@@ -36,7 +43,7 @@ pub(super) fn check_file(file: &str, tokens: &[Token<'_>]) -> Vec<Violation> {
                     .any(|token| token.text == "unsafe_code")
         });
         if token.text == "unsafe" || lifts {
-            let allowed = EXCEPTIONS.map(|(exception, _)| exception).join(" and ");
+            let allowed = EXCEPTIONS.map(|(exception, _)| exception).join(", ");
             let what = format!("unsafe code belongs to {allowed} and to no other file");
             violations.push(Violation::new(file, token.line, what));
         }
@@ -69,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_code_is_found_in_every_file_but_two() {
+    fn unsafe_code_is_found_in_every_file_but_the_exceptions() {
         let source = "fn f() {\n    unsafe { g() }\n}";
         assert!(EXCEPTIONS.iter().all(|(exception, _)| lines(exception, source).is_empty()));
         for file in

@@ -488,3 +488,13 @@ fn filters_go_with_the_types_they_see() {
     assert!(sparse().attribute(text(Pipeline::new(vec![rle.clone(), zstd.clone()]))).build().is_ok());
     refused(sparse().attribute(text(Pipeline::new(vec![zstd, rle]))), "s");
 }
+
+#[test]
+fn a_dimension_without_an_extent_gets_that_of_its_whole_domain() {
+    let filled = |mut dimension: Dimension| dimension.fill_extent().map(|()| dimension.tile_extent);
+    assert_eq!(filled(Dimension::new("x", 1i32..=100)), Ok(Some(100i32.to_le_bytes().to_vec())));
+    assert_eq!(filled(Dimension::new("x", 0.5f64..=2.0)), Ok(Some(1.5f64.to_le_bytes().to_vec())));
+    assert_eq!(filled(rows()), Ok(Some(10i32.to_le_bytes().to_vec())), "one that it has stays");
+    assert_eq!(filled(Dimension::string("s")), Ok(None));
+    assert_eq!(filled(Dimension::new("x", 0u8..=255)), Err(P::WholeType("x".to_owned())));
+}

@@ -1,0 +1,270 @@
+//! Array schemas: made by the caller, or loaded.
+
+pub(crate) mod get;
+pub(crate) mod labels;
+pub(crate) mod set;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Pipeline};
+use tdb_array::{Array, ArrayWriter};
+
+use crate::codes;
+use crate::config::{Config, ConfigObject};
+use crate::context::{Context, Ctx};
+use crate::dump;
+use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, Outcome, Text};
+use crate::place::{self, Place};
+use crate::shared::Shared;
+use crate::string::StringObject;
+
+/// A schema with what its enumerations are, as far as that is known.
+#[derive(Clone)]
+pub(crate) struct Schema {
+    /// The schema.
+    pub(crate) schema: ArraySchema,
+    /// Enumerations of a new schema, and those that were loaded.
+    pub(crate) enumerations: Vec<Enumeration>,
+    /// Where the schema comes from, which can load enumerations.
+    origin: Option<Origin>,
+    /// The first and last time of the schema, in milliseconds.
+    times: (u64, u64),
+    /// Whether the caller chose the time.
+    timed: bool,
+}
+
+/// The open array that a schema was loaded from.
+#[derive(Clone, Debug)]
+pub(crate) enum Origin {
+    /// For reading.
+    Array(Array),
+    /// For writing.
+    Writer(Arc<ArrayWriter>),
+}
+
+impl Origin {
+    fn enumeration(&self, name: &str) -> Result<Option<Enumeration>, tdb_array::Error> {
+        match self {
+            Self::Array(array) => array.enumeration(name),
+            Self::Writer(writer) => writer.enumeration(name),
+        }
+    }
+
+    fn schema(&self) -> &ArraySchema {
+        match self {
+            Self::Array(array) => array.schema(),
+            Self::Writer(writer) => writer.schema(),
+        }
+    }
+
+    /// The times of the schema, which only a reader knows.
+    fn times(&self) -> (u64, u64) {
+        match self {
+            Self::Array(array) => times_of(array.schema_key()).unwrap_or((0, 0)),
+            Self::Writer(_) => (0, 0),
+        }
+    }
+}
+
+/// A schema behind a pointer.
+pub(crate) struct SchemaObject(pub(crate) Shared<Schema>);
+
+impl Object for SchemaObject {
+    const NAME: &'static str = "array schema";
+}
+
+pub(super) fn failure(text: impl core::fmt::Display) -> Failure {
+    Failure::of("ArraySchema", text)
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
+impl SchemaObject {
+    fn new(array_type: u32, time: Option<u64>) -> Result<Self, Failure> {
+        let mut schema = ArraySchema::new(codes::array_type(array_type)?, Domain::default());
+        schema.coords_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+        schema.offsets_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
+        schema.validity_filters = Pipeline::new(vec![Filter::Rle { level: -1 }]);
+        let when = time.unwrap_or_else(now);
+        let (enumerations, origin) = (Vec::new(), None);
+        Ok(Self(Shared::new(Schema {
+            schema,
+            enumerations,
+            origin,
+            times: (when, when),
+            timed: time.is_some(),
+        })))
+    }
+}
+
+/// The times in the name of a schema's file.
+fn times_of(key: &str) -> Option<(u64, u64)> {
+    let mut parts = key.rsplit('/').next()?.split('_').filter(|part| !part.is_empty());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+impl Schema {
+    /// The schema of an open array. Dimensions without filters have those of coordinates, as
+    /// schemas that libtiledb loads do.
+    pub(crate) fn of(origin: Origin) -> Self {
+        let mut schema = origin.schema().clone();
+        let inherited = schema.coords_filters.clone();
+        let bare = schema.domain.dimensions.iter_mut().filter(|one| one.filters.filters.is_empty());
+        bare.for_each(|dimension| dimension.filters = inherited.clone());
+        let times = origin.times();
+        Self { schema, enumerations: Vec::new(), origin: Some(origin), times, timed: false }
+    }
+
+    /// Loads all enumerations.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub(crate) fn load_enumerations(&mut self) -> Outcome {
+        let names: Vec<String> = self.schema.enumerations.iter().map(|known| known.name.clone()).collect();
+        names.iter().try_for_each(|name| self.enumeration(name).map(drop))
+    }
+
+    /// The enumeration of a name, loaded if it must be.
+    ///
+    /// # Errors
+    /// The schema has none of the name, or it cannot be read.
+    pub(crate) fn enumeration(&mut self, name: &str) -> Result<Enumeration, Failure> {
+        if let Some(known) = self.enumerations.iter().find(|known| known.name == name) {
+            return Ok(known.clone());
+        }
+        let origin = self.origin.as_ref();
+        let loaded = origin.map(|origin| origin.enumeration(name)).transpose()?.flatten();
+        let loaded = loaded.ok_or_else(|| {
+            failure(format!(
+                "Unable to check if unknown enumeration is loaded. No enumeration named '{name}'."
+            ))
+        })?;
+        self.enumerations.push(loaded.clone());
+        Ok(loaded)
+    }
+
+    /// The time that the caller chose for the schema's file.
+    pub(crate) fn chosen_time(&self) -> Option<u64> {
+        self.timed.then_some(self.times.0)
+    }
+
+    /// Checks a schema that an array shall have.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub(crate) fn check(&self, config: &Config) -> Outcome {
+        let broken = |why: &str| failure(format!("Array schema check failed; {why}"));
+        if self.schema.domain.dimensions.is_empty() {
+            return Err(broken("Domain not set"));
+        }
+        if self.schema.array_type == ArrayType::Dense && self.schema.attributes.is_empty() {
+            return Err(broken("No attributes provided"));
+        }
+        let mut schema = self.schema.clone();
+        schema.set_image_extents().map_err(|problem| broken(&problem.to_string()))?;
+        schema.check_new().map_err(|problem| broken(&problem.to_string()))?;
+        let (mut total, most) = (0u64, config.parsed::<u64>("sm.enumerations_max_size"));
+        for enumeration in &self.enumerations {
+            schema.check_enumeration(enumeration).map_err(|problem| broken(&problem.to_string()))?;
+            let offsets = enumeration.offsets.as_ref().map_or(0, |offsets| offsets.len().saturating_mul(8));
+            let size = crate::number(enumeration.data.len().saturating_add(offsets));
+            total = total.saturating_add(size);
+            if let Some(most) = most.filter(|most| size > *most) {
+                let name = &enumeration.name;
+                return Err(failure(format!(
+                    "Invalid enumeration '{name}' has a size exceeding {most} bytes."
+                )));
+            }
+        }
+        match config.parsed::<u64>("sm.enumerations_max_total_size") {
+            Some(most) if total > most => {
+                Err(failure(format!("Total enumeration size for the entire schema exceeds {most} bytes.")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Loads the newest schema of an array.
+fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
+    let storage = Place::of(context, uri)?.storage();
+    let array = place::open_options(context, config)?.open_storage(storage)?;
+    Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
+}
+
+exported! {
+    fn tiledb_array_schema_alloc(ctx: Ctx, array_type: u32, schema: OutHandle<SchemaObject>) -> Code for ctx {
+        schema.put(SchemaObject::new(array_type, None)?)
+    }
+
+    fn tiledb_array_schema_alloc_at_timestamp(ctx: Ctx, array_type: u32, time: u64, schema: OutHandle<SchemaObject>) -> Code for ctx {
+        if time == 0 {
+            return Err("timestamp cannot be 0".into());
+        }
+        schema.put(SchemaObject::new(array_type, Some(time))?)
+    }
+
+    fn tiledb_array_schema_free(schema: Freed<SchemaObject>) {
+        schema.free();
+    }
+
+    fn tiledb_array_schema_check(ctx: Ctx, schema: In<SchemaObject>) -> Code for ctx {
+        let schema = schema.get()?.0.copy();
+        schema.check(ctx.get()?.config())
+    }
+
+    fn tiledb_array_schema_load(ctx: Ctx, uri: Text, schema: OutHandle<SchemaObject>) -> Code for ctx {
+        let context = ctx.get()?;
+        schema.put(load(context, context.config(), uri.get("array_uri")?)?)
+    }
+
+    fn tiledb_array_schema_load_with_config(ctx: Ctx, config: In<ConfigObject>, uri: Text, schema: OutHandle<SchemaObject>) -> Code for ctx {
+        let context = ctx.get()?;
+        let mut merged = context.config().clone();
+        if let Some(config) = config.optional()? {
+            merged.inherit(&config.0.copy());
+        }
+        schema.put(load(context, &merged, uri.get("array_uri")?)?)
+    }
+
+    fn tiledb_array_schema_timestamp_range(ctx: Ctx, schema: In<SchemaObject>, low: Out<u64>, high: Out<u64>) -> Code for ctx {
+        let times = schema.get()?.0.lock().times;
+        low.set(times.0)?;
+        high.set(times.1)
+    }
+
+    fn tiledb_array_schema_dump_str(ctx: Ctx, schema: In<SchemaObject>, text: OutHandle<StringObject>) -> Code for ctx {
+        let schema = schema.get()?.0.copy();
+        text.put(StringObject(dump::schema(&schema.schema, &schema.enumerations)))
+    }
+
+    fn tiledb_array_create(ctx: Ctx, uri: Text, schema: In<SchemaObject>) -> Code for ctx {
+        let (context, schema) = (ctx.get()?, schema.get()?.0.copy());
+        schema.check(context.config())?;
+        let mut options = place::write_options(context, context.config())?;
+        for enumeration in &schema.enumerations {
+            options = options.enumeration(enumeration.clone());
+        }
+        if let Some(time) = schema.chosen_time() {
+            options = options.timestamp(time);
+        }
+        let storage = Place::of(context, uri.get("array_uri")?)?.storage();
+        options.create_storage(&*storage, &schema.schema)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_of_a_schema_are_in_the_name_of_its_file() {
+        assert_eq!(times_of("__schema/__1_20_150ad70dde6077a1ad7a309044a39426"), Some((1, 20)));
+        assert_eq!(times_of("__array_schema.tdb"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! Dimension labels of a schema.
+
+use tdb_array::schema::{CellValNum, DataOrder, Datatype, DimensionLabel};
+
+use super::{Origin, Schema, SchemaObject, failure};
+use crate::codes;
+use crate::context::Ctx;
+use crate::dimension_label::LabelObject;
+use crate::ffi::{In, Out, OutHandle, Outcome, Text};
+
+impl Schema {
+    fn add_label(&mut self, dimension: u32, name: &str, order: DataOrder, datatype: Datatype) -> Outcome {
+        if order == DataOrder::Unordered {
+            let why = "Unordered dimension labels are not yet supported.";
+            return Err(failure(format!("Cannot add dimension label; {why}")));
+        }
+        let dimensions = &self.schema.domain.dimensions;
+        if dimensions.is_empty() {
+            let why = "Must set domain before adding dimension labels.";
+            return Err(failure(format!("Cannot add dimension label; {why}")));
+        }
+        if usize::try_from(dimension).unwrap_or(usize::MAX) >= dimensions.len() {
+            return Err(failure(format!(
+                "Cannot add a label to dimension {dimension}; Invalid dimension index. "
+            )));
+        }
+        let taken = |what: &str| {
+            failure(format!(
+                "Cannot add a dimension label with name '{name}'. {what} with that name already exists."
+            ))
+        };
+        if self.schema.attribute(name).is_some() {
+            return Err(taken("An attribute"));
+        }
+        if self.schema.dimension(name).is_some() {
+            return Err(taken("A dimension"));
+        }
+        if self.schema.labels.iter().any(|label| label.name == name) {
+            return Err(taken("A different label"));
+        }
+        let uri = format!("__labels/l{}", self.schema.labels.len());
+        let count = if datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
+        let mut label = DimensionLabel::new(dimension, name, uri, datatype, count);
+        label.order = order;
+        self.schema.labels.push(label);
+        Ok(())
+    }
+
+    fn label(&self, find: impl Fn(usize, &DimensionLabel) -> bool) -> Option<LabelObject> {
+        let mut labels = self.schema.labels.iter().enumerate();
+        let found = labels.find(|(index, label)| find(*index, label)).map(|(_, label)| label.clone())?;
+        let place = match &self.origin {
+            Some(Origin::Array(array)) => array.describe(""),
+            _ => String::new(),
+        };
+        Some(LabelObject { label: found, array: place })
+    }
+}
+
+exported! {
+    fn tiledb_array_schema_add_dimension_label(ctx: Ctx, schema: In<SchemaObject>, dimension: u32, name: Text, order: u32, datatype: u32) -> Code for ctx {
+        let (order, datatype) = (codes::data_order(order)?, codes::datatype(datatype)?);
+        schema.get()?.0.lock().add_label(dimension, name.get("name")?, order, datatype)
+    }
+
+    fn tiledb_array_schema_get_dimension_label_num(ctx: Ctx, schema: In<SchemaObject>, count: Out<u64>) -> Code for ctx {
+        count.set(crate::number(schema.get()?.0.lock().schema.labels.len()))
+    }
+
+    fn tiledb_array_schema_has_dimension_label(ctx: Ctx, schema: In<SchemaObject>, name: Text, has: Out<i32>) -> Code for ctx {
+        let name = name.get("name")?;
+        has.set(i32::from(schema.get()?.0.lock().schema.labels.iter().any(|label| label.name == name)))
+    }
+
+    fn tiledb_array_schema_get_dimension_label_from_index(ctx: Ctx, schema: In<SchemaObject>, index: u64, label: OutHandle<LabelObject>) -> Code for ctx {
+        let found = schema.get()?.0.lock().label(|at, _| crate::number(at) == index);
+        label.put(found.ok_or_else(|| failure(format!("No dimension label at index {index}.")))?)
+    }
+
+    fn tiledb_array_schema_get_dimension_label_from_name(ctx: Ctx, schema: In<SchemaObject>, name: Text, label: OutHandle<LabelObject>) -> Code for ctx {
+        let name = name.get("name")?;
+        let found = schema.get()?.0.lock().label(|_, label| label.name == name);
+        label.put(found.ok_or_else(|| failure(format!("No dimension label with the name '{name}'.")))?)
+    }
+}

@@ -1,0 +1,123 @@
+//! Texts of the caller, and texts for it.
+#![expect(unsafe_code, reason = "the pointers of the caller are followed here")]
+
+use core::ffi::{CStr, c_char};
+use core::ptr;
+use std::ffi::CString;
+
+use super::{Failure, In, Object};
+
+/// An argument that points to a text that ends with a zero.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    /// The text; `what` is the word for it in errors.
+    ///
+    /// # Errors
+    /// The pointer is null, or the text is not UTF-8.
+    pub(crate) fn get(&self, what: &str) -> Result<&str, Failure> {
+        self.optional(what)?.ok_or_else(|| format!("argument `{what}` may not be nullptr").into())
+    }
+
+    /// The text, or nothing for null.
+    ///
+    /// # Errors
+    /// The text is not UTF-8.
+    pub(crate) fn optional(&self, what: &str) -> Result<Option<&str>, Failure> {
+        if self.0.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the caller promises a text that ends with a zero.
+        let text = unsafe { CStr::from_ptr(self.0) };
+        let text = text.to_str().map_err(|_| Failure::new(format!("argument `{what}` is not UTF-8")))?;
+        Ok(Some(text))
+    }
+}
+
+/// An argument through which a function returns the address of a text.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct OutText(*mut *const c_char);
+
+impl OutText {
+    /// Returns a text that lasts as long as the library.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub(crate) fn put(&self, text: &'static CStr) -> Result<(), Failure> {
+        self.write(text.as_ptr())
+    }
+
+    /// Returns a copy of the text, which `owner` keeps.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub(crate) fn keep<T: Object>(&self, owner: In<T>, text: &str) -> Result<(), Failure> {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.push(0);
+        self.write(owner.keep(&bytes)?.cast())
+    }
+
+    /// Returns null.
+    ///
+    /// # Errors
+    /// The pointer is null.
+    pub(crate) fn put_null(&self) -> Result<(), Failure> {
+        self.write(ptr::null())
+    }
+
+    /// Returns a copy of the text in memory of its own, which the caller frees: with a function of
+    /// the library, or with `free`, for the memory comes from the system's allocator.
+    ///
+    /// # Errors
+    /// The pointer is null, or the text contains a zero.
+    pub(crate) fn give(&self, text: &str) -> Result<(), Failure> {
+        let text = CString::new(text).map_err(|_| Failure::new("a text contains a zero"))?;
+        self.write(ptr::null())?;
+        self.write(text.into_raw())
+    }
+
+    /// Frees what [`Self::give`] gave, and makes the caller's pointer null.
+    pub(crate) fn take_back(&self) {
+        if self.0.is_null() {
+            return;
+        }
+        // SAFETY: the caller promises a pointer to its pointer, which `give` returned.
+        unsafe {
+            let text = self.0.read_unaligned();
+            if !text.is_null() {
+                drop(CString::from_raw(text.cast_mut()));
+            }
+            self.0.write_unaligned(ptr::null());
+        }
+    }
+
+    fn write(&self, address: *const c_char) -> Result<(), Failure> {
+        if self.0.is_null() {
+            return Err("Invalid output pointer for object".into());
+        }
+        // SAFETY: the caller promises memory for a pointer.
+        unsafe { self.0.write_unaligned(address) };
+        Ok(())
+    }
+}
+
+/// The result of a function that returns a text that lasts as long as the library.
+#[repr(transparent)]
+pub(crate) struct StaticText(*const c_char);
+
+impl StaticText {
+    /// This text.
+    pub(crate) const fn new(text: &'static CStr) -> Self {
+        Self(text.as_ptr())
+    }
+}
+
+/// Null.
+impl Default for StaticText {
+    fn default() -> Self {
+        Self(ptr::null())
+    }
+}

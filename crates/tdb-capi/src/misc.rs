@@ -1,0 +1,54 @@
+//! Functions that belong to no object: sizes, numbers with a meaning, the clock.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tdb_array::schema::CellValNum;
+
+use crate::codes;
+use crate::context::Ctx;
+use crate::ffi::{OutHandle, StaticText, Text};
+use crate::string::StringObject;
+
+/// The most bytes of a path.
+const MAX_PATH: u32 = 4096;
+
+exported! {
+    fn tiledb_datatype_size(datatype: u32) -> u64 {
+        codes::datatype(datatype).map_or(0, |datatype| crate::number(datatype.size()))
+    }
+
+    fn tiledb_offset_size() -> u64 {
+        8
+    }
+
+    fn tiledb_var_num() -> u32 {
+        CellValNum::VAR_CODE
+    }
+
+    fn tiledb_max_path() -> u32 {
+        MAX_PATH
+    }
+
+    fn tiledb_timestamps() -> StaticText {
+        StaticText::new(c"__timestamps")
+    }
+
+    fn tiledb_timestamp_now_ms() -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH);
+        since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+    }
+
+    fn tiledb_status_code(code: i32) -> i32 {
+        code
+    }
+
+    fn tiledb_log_warn(ctx: Ctx, message: Text) -> Code for ctx {
+        // There is no log.
+        message.get("message").map(|_| ())
+    }
+
+    fn tiledb_as_built_dump(out: OutHandle<StringObject>) -> Code for nobody {
+        let version = env!("CARGO_PKG_VERSION");
+        out.put(StringObject(format!("{{\"as_built\":{{\"implementation\":\"tdb {version}\"}}}}")))
+    }
+}

@@ -1,0 +1,264 @@
+//! Files and folders, on the local file system and in memory.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::{fs, io::ErrorKind};
+
+use tdb_array::storage::{Durability, MemoryStorage, Storage, WriteStorage};
+
+use crate::ffi::Failure;
+use crate::place::Place;
+
+/// A file or folder that a walk found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Its URI.
+    pub(crate) uri: String,
+    /// Its size in bytes; 0 for a folder.
+    pub(crate) size: u64,
+    /// Whether it is a folder.
+    pub(crate) is_folder: bool,
+}
+
+fn failed(what: &str, uri: &str, error: &io::Error) -> Failure {
+    Failure::of("VFS", format!("Cannot {what} '{uri}'; {error}"))
+}
+
+fn is_memory_file(storage: &MemoryStorage, key: &str) -> bool {
+    storage.size(key).is_ok()
+}
+
+impl Place {
+    /// Whether it is a file.
+    pub(crate) fn is_file(&self) -> bool {
+        match self {
+            Self::Local(path) => Path::new(path).is_file(),
+            Self::Memory(storage, key) => is_memory_file(storage, key),
+        }
+    }
+
+    /// Whether it is a folder.
+    pub(crate) fn is_folder(&self) -> bool {
+        match self {
+            Self::Local(path) => Path::new(path).is_dir(),
+            Self::Memory(storage, key) => !is_memory_file(storage, key) && storage.list(key).is_ok(),
+        }
+    }
+
+    /// The size of a file.
+    pub(crate) fn size(&self) -> Result<u64, Failure> {
+        let size = match self {
+            // A folder has a size, too, as for libtiledb.
+            Self::Local(path) => fs::metadata(path).map(|found| found.len()),
+            Self::Memory(storage, key) => storage.size(key),
+        };
+        size.map_err(|error| failed("get size of", &self.uri(), &error))
+    }
+
+    /// Makes a folder, and those above it. One that exists stays.
+    pub(crate) fn create_folder(&self) -> Result<(), Failure> {
+        let made = match self {
+            Self::Local(path) => fs::create_dir_all(path),
+            Self::Memory(_, key) if is_memory_file_of(self) => {
+                return Err(failed("create directory", key, &ErrorKind::AlreadyExists.into()));
+            }
+            Self::Memory(storage, key) => {
+                let ends = key.match_indices('/').map(|(at, _)| at).chain([key.len()]);
+                ends.filter_map(|end| key.get(..end)).try_for_each(|part| storage.create_folder(part))
+            }
+        };
+        made.map_err(|error| failed("create directory", &self.uri(), &error))
+    }
+
+    /// Makes an empty file; one that exists stays.
+    pub(crate) fn touch(&self) -> Result<(), Failure> {
+        if self.is_file() {
+            return Ok(());
+        }
+        self.write(&[])
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove_file(&self) -> Result<(), Failure> {
+        let removed = match self {
+            Self::Local(path) => fs::remove_file(path),
+            Self::Memory(storage, key) => storage.remove_file(key),
+        };
+        removed.map_err(|error| failed("delete file", &self.uri(), &error))
+    }
+
+    /// Removes a folder with all that is in it.
+    pub(crate) fn remove_folder(&self) -> Result<(), Failure> {
+        let removed = match self {
+            Self::Local(path) => fs::remove_dir_all(path),
+            Self::Memory(storage, key) => storage.remove_folder(key),
+        };
+        removed.map_err(|error| failed("delete directory", &self.uri(), &error))
+    }
+
+    /// Files and folders in a folder, in the order of their URIs.
+    pub(crate) fn list(&self) -> Result<Vec<Found>, Failure> {
+        let listed = match self {
+            Self::Local(path) => list_local(path, &self.uri()),
+            Self::Memory(storage, key) => storage.list(key).map(|entries| {
+                let found = entries.into_iter().map(|entry| {
+                    let (size, is_folder) = (entry.size.unwrap_or(0), entry.is_folder);
+                    Found { uri: self.below(&entry.name).uri(), size, is_folder }
+                });
+                found.collect()
+            }),
+        };
+        let mut found: Vec<Found> = listed.map_err(|error| failed("list", &self.uri(), &error))?;
+        found.sort_by(|one, other| one.uri.cmp(&other.uri));
+        Ok(found)
+    }
+
+    /// All that is below a folder, each folder before what is in it.
+    pub(crate) fn walk(&self) -> Result<Vec<Found>, Failure> {
+        let mut all = Vec::new();
+        for found in self.list()? {
+            let name = found.uri.rsplit('/').next().unwrap_or_default().to_owned();
+            let is_folder = found.is_folder;
+            all.push(found);
+            if is_folder {
+                all.extend(self.below(&name).walk()?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The bytes of a file from an offset on, into all of `out`.
+    pub(crate) fn read_into(&self, offset: u64, out: &mut [u8]) -> Result<(), Failure> {
+        let read = match self {
+            Self::Local(path) => fs::File::open(path).and_then(|mut file| {
+                file.seek(SeekFrom::Start(offset))?;
+                file.read_exact(out)
+            }),
+            Self::Memory(storage, key) => storage.read_into(key, offset, out),
+        };
+        read.map_err(|error| failed("read from file", &self.uri(), &error))
+    }
+
+    /// A whole file.
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
+        let read = match self {
+            Self::Local(path) => fs::read(path),
+            Self::Memory(storage, key) => storage.read(key).map(|bytes| bytes.to_vec()),
+        };
+        read.map_err(|error| failed("read from file", &self.uri(), &error))
+    }
+
+    /// Makes or replaces a file.
+    pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match self {
+            Self::Local(path) => make_parent(path).and_then(|()| fs::write(path, bytes)),
+            Self::Memory(storage, key) => storage.replace_file(key, bytes, Durability::Buffered),
+        };
+        written.map_err(|error| failed("write to file", &self.uri(), &error))
+    }
+
+    /// Adds bytes to the end of a file, which is made if there is none.
+    pub(crate) fn append(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let written = match self {
+            Self::Local(path) => make_parent(path)
+                .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(path))
+                .and_then(|mut file| file.write_all(bytes)),
+            Self::Memory(storage, key) => {
+                let mut whole = storage.read(key).map_or_else(|_| Vec::new(), |found| found.to_vec());
+                whole.extend_from_slice(bytes);
+                storage.replace_file(key, &whole, Durability::Buffered)
+            }
+        };
+        written.map_err(|error| failed("write to file", &self.uri(), &error))
+    }
+
+    /// Moves a file or a folder, on the same file system.
+    pub(crate) fn move_to(&self, new: &Self) -> Result<(), Failure> {
+        match (self, new) {
+            (Self::Local(old), Self::Local(new)) => make_parent(new)
+                .and_then(|()| fs::rename(old, new))
+                .map_err(|error| failed("move", &self.uri(), &error)),
+            (Self::Memory(..), Self::Memory(..)) if self.is_file() => {
+                new.write(&self.read()?)?;
+                self.remove_file()
+            }
+            (Self::Memory(..), Self::Memory(..)) => {
+                self.copy_folder(new)?;
+                self.remove_folder()
+            }
+            _ => Err(Failure::of("VFS", "Moving files across filesystems is not supported")),
+        }
+    }
+
+    /// Copies a file.
+    pub(crate) fn copy_file(&self, new: &Self) -> Result<(), Failure> {
+        new.write(&self.read()?)
+    }
+
+    /// Copies a folder with all that is in it.
+    pub(crate) fn copy_folder(&self, new: &Self) -> Result<(), Failure> {
+        let base = self.uri();
+        let all = self.walk()?;
+        new.create_folder()?;
+        for found in all {
+            let Some(name) = found.uri.strip_prefix(&base).map(|name| name.trim_start_matches('/')) else {
+                continue;
+            };
+            if found.is_folder {
+                new.below(name).create_folder()?;
+            } else {
+                self.below(name).copy_file(&new.below(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_memory_file_of(place: &Place) -> bool {
+    matches!(place, Place::Memory(storage, key) if is_memory_file(storage, key))
+}
+
+fn list_local(path: &str, uri: &str) -> io::Result<Vec<Found>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let metadata = fs::metadata(entry.path()).or_else(|_| entry.metadata())?;
+        let is_folder = metadata.is_dir();
+        let size = if is_folder { 0 } else { metadata.len() };
+        found.push(Found { uri: format!("{uri}/{}", entry.file_name().to_string_lossy()), size, is_folder });
+    }
+    Ok(found)
+}
+
+fn make_parent(path: &str) -> io::Result<()> {
+    match Path::new(path).parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => fs::create_dir_all(parent),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_in_memory_are_listed_copied_and_moved() {
+        let storage = MemoryStorage::default();
+        let place = |key: &str| Place::Memory(storage.clone(), key.to_owned());
+        place("a/b").create_folder().unwrap();
+        assert!(place("a").is_folder() && place("a/b").is_folder() && !place("a/c").is_folder());
+        place("a/b/file").append(b"12").unwrap();
+        place("a/b/file").append(b"3").unwrap();
+        place("a/c").touch().unwrap();
+        let shown = |found: Vec<Found>| found.into_iter().map(|one| (one.uri, one.size)).collect::<Vec<_>>();
+        let expected = [("mem://a/b", 0), ("mem://a/b/file", 3), ("mem://a/c", 0)];
+        assert_eq!(shown(place("a").walk().unwrap()), expected.map(|(uri, size)| (uri.to_owned(), size)));
+        place("a").move_to(&place("d/e")).unwrap();
+        assert!(!place("a").is_folder());
+        assert_eq!(place("d/e/b/file").read().unwrap(), b"123");
+        let mut bytes = [0; 2];
+        place("d/e/b/file").read_into(1, &mut bytes).unwrap();
+        assert_eq!(&bytes, b"23");
+        assert!(place("d/e/b/file").read_into(2, &mut bytes).is_err());
+    }
+}

@@ -1,0 +1,66 @@
+//! `cargo xtask capi signatures --upstream DIR`: what the C headers of libtiledb declare.
+//!
+//! The command reads the headers of a checkout and writes two tables of facts next to the crate
+//! that has the same functions: names, results and types of arguments, and names and values of
+//! constants. No text of a header is kept.
+
+mod headers;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::peer;
+use headers::{Constant, Signature};
+
+const USAGE: &str = "usage: cargo xtask capi signatures --upstream DIR";
+
+/// The tables, below the root of the repository.
+const SIGNATURES: &str = "crates/tdb-capi/signatures.tsv";
+const CONSTANTS: &str = "crates/tdb-capi/constants.tsv";
+
+/// The folders of a checkout of TileDB whose headers programs include.
+const FOLDERS: [&str; 2] = ["tiledb/sm/c_api", "tiledb/api/c_api"];
+
+/// Entry point: `args` are the words after `cargo xtask capi`.
+pub(crate) fn run(args: &[String]) -> Result<(), String> {
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let ["signatures", "--upstream", upstream] = words.as_slice() else {
+        return Err(USAGE.to_owned());
+    };
+    let mut files = Vec::new();
+    for folder in FOLDERS {
+        add_headers(&Path::new(upstream).join(folder), &mut files)?;
+    }
+    files.sort();
+    let texts: Vec<String> = files
+        .iter()
+        .map(|file| fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display())))
+        .collect::<Result<_, _>>()?;
+    let root = peer::repository_root()?;
+    let signatures = headers::signatures(&texts);
+    write(&root.join(SIGNATURES), "name\tresult\targuments", signatures.iter().map(Signature::line))?;
+    println!("wrote {SIGNATURES}: {} names", signatures.len());
+    let constants = headers::constants(&texts);
+    write(&root.join(CONSTANTS), "enum\tname\tvalue", constants.iter().map(Constant::line))?;
+    println!("wrote {CONSTANTS}: {} constants", constants.len());
+    Ok(())
+}
+
+/// Adds the headers of a folder and of those below it.
+fn add_headers(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() {
+            add_headers(&path, files)?;
+        } else if path.extension().is_some_and(|extension| extension == "h") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn write(file: &Path, head: &str, lines: impl Iterator<Item = String>) -> Result<(), String> {
+    let body: String = lines.map(|line| format!("{line}\n")).collect();
+    fs::write(file, format!("{head}\n{body}")).map_err(|error| format!("{}: {error}", file.display()))
+}
