@@ -25,8 +25,8 @@
 //!    painted as (start, length) pairs into an arena of the region and gathered once at the end.
 //! 5. *Sparse fragments* of dense arrays (libtiledb up to 2.2) become an `Overlay`: their cells in
 //!    the box are found once and painted one by one.
-//! 6. *A condition* makes a mask of the whole result first, one space tile after another
-//!    (`mask`). What it decodes of a returned field goes to the column at once if it has a
+//! 6. *A condition* makes a mask of the whole result first, one space tile after another (`mask`,
+//!    `part_columns`). What it decodes of a returned field goes to the column at once if it has a
 //!    fixed size, and is kept otherwise (`partial_column`). Painting passes over tiles that are
 //!    there already and over those without a one, and puts fill values where there is a zero.
 //! 7. *A selection* (`Read::selection`) is that mask without the cells that no fragment covers.

@@ -1,12 +1,12 @@
 //! Sparse reads: select cells, put them in order, collect their fields.
 //!
-//! 1. *Select* (`select`). The R-tree returns the tiles that overlap the ranges; without ranges it
-//!    is not needed. A tile whose rectangle is inside the ranges is taken whole, and its
-//!    coordinates are decoded only if an order needs them. In other tiles each cell is compared
-//!    with the ranges, and, if a fragment extends beyond the time window, with its own timestamp. A
-//!    condition drops cells as early as duplicates allow (`filter`), and deletes drop them after
-//!    the search for duplicates (`deletes`).
-//! 2. *Order* (`tdb_order`). This step is skipped if cells are already in order: one
+//! 1. *Select* (`candidate`, then `select` and `selector`). The R-tree returns the tiles that
+//!    overlap the ranges; without ranges it is not needed. A tile whose rectangle is inside the
+//!    ranges is taken whole, and its coordinates are decoded only if an order needs them. In other
+//!    tiles each cell is compared with the ranges, and, if a fragment extends beyond the time
+//!    window, with its own timestamp. A condition drops cells as early as duplicates allow
+//!    (`filter`), and deletes drop them after the search for duplicates (`deletes`).
+//! 2. *Order* (`sort_input`, `tdb_order`). This step is skipped if cells are already in order: one
 //!    fragment without cell timestamps read in global order, or any unordered read that has no
 //!    duplicates to look for. It has none if the array allows duplicates, or if no two fragments in
 //!    the ranges can have cells with the same coordinates (`overlap`). Of equal coordinates the one
@@ -15,12 +15,12 @@
 //!    query found out that none is (`SnapshotMemo`). Where nobody asks for coordinates, each tile
 //!    is reduced to the keys of its cells as soon as it is decoded. If that was found out before,
 //!    for all parts of the query (`visible_cells`, which tdb-split finds), nothing is compared.
-//! 3. *Stage and gather* (`tdb_cells::gather`). Each field's selected cells are decoded tile by
-//!    tile into a staging column; chunks without a wanted cell are skipped. Without ranges and
-//!    without a memory budget, coordinates are staged first and ordered where they are. If step 2
-//!    changed the order, the column is permuted, in parallel bands of the output and runs as
-//!    blocks, into the memory of a column that is no longer needed, if there is one. If cells are
-//!    only dropped, the others close the gaps in place.
+//! 3. *Stage and gather* (`collect`, `stage`, `tdb_cells::gather`). Each field's selected cells are
+//!    decoded tile by tile into a staging column; chunks without a wanted cell are skipped. Without
+//!    ranges and without a memory budget, coordinates are staged first and ordered where they are.
+//!    If step 2 changed the order, the column is permuted, in parallel bands of the output and runs
+//!    as blocks, into the memory of a column that is no longer needed, if there is one. If cells
+//!    are only dropped, the others close the gaps in place.
 
 pub(crate) mod cached_column;
 pub mod candidate;
