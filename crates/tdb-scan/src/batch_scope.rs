@@ -64,7 +64,7 @@ impl BatchScope {
     }
 
     /// Reserves memory for bytes that are fetched before they are decoded: first the memory that
-    /// was set aside for them, then more, as [`Self::try_reserve_optional`] does. Returns whether
+    /// was set aside for them, then more, as `try_reserve_optional` does. Returns whether
     /// it was reserved.
     pub(crate) fn reserve_fetched(&self, bytes: u64) -> bool {
         let Some(reservation) = &self.reservation else { return true };
@@ -76,14 +76,14 @@ impl BatchScope {
         fits
     }
 
-    /// Returns memory that [`Self::try_reserve_optional`] reserved.
+    /// Returns memory that `try_reserve_optional` reserved.
     pub fn release(&self, bytes: u64) {
         if let Some(reservation) = &self.reservation {
             reservation.release(bytes);
         }
     }
 
-    /// Reserves the memory for this many selected cells; `free` as in [`Self::reserve_freeing`].
+    /// Reserves the memory for this many selected cells; `free` as in `reserve_freeing`.
     pub fn reserve_cells(&self, cells: u64, free: impl FnMut(u64) -> bool) -> Result<(), QueryError> {
         let Some(reservation) = &self.reservation else { return Ok(()) };
         reservation.cells.fetch_add(cells, Ordering::Relaxed);
@@ -202,7 +202,7 @@ impl Reservation {
         self.reserve_freeing(bytes, |_| false)
     }
 
-    /// Reserves memory for bytes that are going to be fetched ([`BatchScope::reserve_fetched`]).
+    /// Reserves memory for bytes that are going to be fetched (`BatchScope::reserve_fetched`).
     ///
     /// # Errors
     /// There is not as much left.
