@@ -1,7 +1,7 @@
 //! TileDB's C functions, on the crates of tdb: a `libtiledb.so.2.30` for programs that load one.
 //!
 //! A module an object, named as the functions are. Each function is some lines inside
-//! [`exported!`](ffi), which makes the outer shell: it refuses a context that is none, catches
+//! `exported!` (in `ffi`), which makes the outer shell: it refuses a context that is none, catches
 //! panics, keeps the text of a failure for the caller, and returns the code. Only the folder `ffi`
 //! touches the caller's pointers; the rest is safe code over Rust types.
 //!
