@@ -1,10 +1,13 @@
-//! Comments and pages are at most 100 columns wide.
+//! Comments and pages are at most 100 columns wide, and some pages only so long.
 //!
 //! Code in examples, tables, addresses and headings may be wider: breaking them would change what
 //! they say.
 
 use super::Violation;
 use crate::markdown::COLUMNS;
+
+/// Pages that are read in one sitting: the page, and the lines that it may have.
+const SHORT_PAGES: [(&str, usize); 1] = [("docs/ARCHITECTURE.md", 250)];
 
 /// The comments of a Rust file that are too wide.
 pub(super) fn comments(file: &str, source: &str) -> Vec<Violation> {
@@ -20,12 +23,18 @@ pub(super) fn comments(file: &str, source: &str) -> Vec<Violation> {
     violations(file, "comment", wide)
 }
 
-/// The lines of a Markdown page that are too wide.
+/// The lines of a Markdown page that are too wide, or too many.
 pub(super) fn page(file: &str, source: &str) -> Vec<Violation> {
     let mut prose = Prose::default();
     let wide =
         source.lines().enumerate().filter(|(_, line)| prose.is_prose(line.trim_start()) && is_wide(line));
-    violations(file, "line", wide)
+    let mut found = violations(file, "line", wide);
+    let lines = source.lines().count();
+    let most = SHORT_PAGES.iter().find(|(short, most)| *short == file && lines > *most);
+    found.extend(most.map(|(_, most)| {
+        Violation::new(file, lines, format!("the page has {lines} lines; {most} are the most"))
+    }));
+    found
 }
 
 fn violations<'a>(file: &str, kind: &str, wide: impl Iterator<Item = (usize, &'a str)>) -> Vec<Violation> {
@@ -82,6 +91,14 @@ mod tests {
         let source = format!("```\n{words}x\n```\n| {words} |\n# {words}\n");
         assert_eq!(page("a.md", &source), []);
         assert_eq!(page("a.md", &format!("\n{words}word\n")).len(), 1);
+    }
+
+    #[test]
+    fn a_page_that_is_read_in_one_sitting_may_have_no_more_lines() {
+        let (file, most) = SHORT_PAGES[0];
+        assert_eq!(page(file, &"a\n".repeat(most)), []);
+        assert_eq!(page(file, &"a\n".repeat(most + 1)).len(), 1);
+        assert_eq!(page("docs/other.md", &"a\n".repeat(most + 1)), []);
     }
 
     #[test]
