@@ -40,6 +40,7 @@ mod misc;
 mod ndrectangle;
 mod object;
 mod place;
+mod query_condition;
 mod shared;
 mod stats;
 mod string;
