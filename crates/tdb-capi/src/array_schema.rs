@@ -101,8 +101,8 @@ impl SchemaObject {
     }
 }
 
-/// The times in the name of a schema's file.
-fn times_of(key: &str) -> Option<(u64, u64)> {
+/// The times in the name of a schema's file, or of a fragment.
+pub(crate) fn times_of(key: &str) -> Option<(u64, u64)> {
     let mut parts = key.rsplit('/').next()?.split('_').filter(|part| !part.is_empty());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
