@@ -40,9 +40,12 @@ mod misc;
 mod ndrectangle;
 mod object;
 mod place;
+mod query;
+mod query_condition;
 mod shared;
 mod stats;
 mod string;
+mod subarray;
 mod version;
 mod vfs;
 

@@ -42,7 +42,7 @@ pub(super) fn value(datatype: Datatype, bytes: &[u8]) -> String {
 }
 
 /// A range of a dimension.
-pub(super) fn range(datatype: Datatype, low: &[u8], high: &[u8]) -> String {
+pub(crate) fn range(datatype: Datatype, low: &[u8], high: &[u8]) -> String {
     if datatype == Datatype::StringAscii {
         return format!("[{}, {}]", String::from_utf8_lossy(low), String::from_utf8_lossy(high));
     }
@@ -58,7 +58,8 @@ fn code_unit(bytes: &[u8]) -> String {
     }
 }
 
-fn number(datatype: Datatype, bytes: &[u8]) -> String {
+/// A number, as streams print it.
+pub(crate) fn number(datatype: Datatype, bytes: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl PhysicalVisitor for Show<'_> {
         type Output = String;

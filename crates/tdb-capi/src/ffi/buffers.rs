@@ -51,6 +51,11 @@ impl Data {
 pub(crate) struct OutData(*mut *const c_void);
 
 impl OutData {
+    /// Whether the caller wants an address.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.0.is_null()
+    }
+
     /// Returns a copy of the bytes, which `owner` keeps.
     ///
     /// # Errors
