@@ -40,14 +40,11 @@ mod misc;
 mod ndrectangle;
 mod object;
 mod place;
-#[expect(dead_code, reason = "what queries do is not written yet")]
 mod query;
-#[expect(dead_code, reason = "what queries do is not written yet")]
 mod query_condition;
 mod shared;
 mod stats;
 mod string;
-#[expect(dead_code, reason = "what queries do is not written yet")]
 mod subarray;
 mod version;
 mod vfs;

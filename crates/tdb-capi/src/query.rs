@@ -1,7 +1,10 @@
 //! Queries: what a caller wants of the cells of an array, its buffers, and what goes on.
 
+pub(crate) mod aggregates;
 pub(crate) mod buffers;
 mod delete;
+pub(crate) mod estimate;
+pub(crate) mod fields;
 mod read;
 pub(crate) mod set;
 pub(crate) mod state;
@@ -20,6 +23,7 @@ use crate::ffi::{Failure, Freed, In, Object, OutHandle, Outcome};
 use crate::query_condition::Condition;
 use crate::shared::Shared;
 use crate::subarray::Subarray;
+use aggregates::Wanted;
 use buffers::Buffers;
 
 /// What a query does. Its array is open for the same.
@@ -57,6 +61,7 @@ pub(crate) enum Running {
     /// A read that was begun: its cells, as far as they were not returned.
     Read(Box<read::Reading>),
     /// A write in global order, which `finalize` ends.
+    #[expect(dead_code, reason = "queries that write are not there yet")]
     Write(Box<write::Writing>),
 }
 
@@ -78,6 +83,8 @@ pub(crate) struct Query {
     pub(crate) buffers: Buffers,
     /// Which of the cells.
     pub(crate) condition: Option<Condition>,
+    /// Aggregates of these cells, with the names of their buffers.
+    pub(crate) aggregates: Vec<(String, Wanted)>,
     /// How far it is.
     pub(crate) status: Status,
     /// What goes on.
@@ -85,7 +92,7 @@ pub(crate) struct Query {
 }
 
 /// A query behind a pointer. Its functions follow each other, whichever threads call them.
-pub(crate) struct QueryObject(pub(crate) Shared<Query>);
+pub(crate) struct QueryObject(pub(crate) Arc<Shared<Query>>);
 
 impl Object for QueryObject {
     const NAME: &'static str = "query";
@@ -168,6 +175,7 @@ impl Query {
             subarray,
             buffers: Buffers::default(),
             condition: None,
+            aggregates: Vec::new(),
             status: Status::Uninitialized,
             running: Running::Nothing,
         })
@@ -230,7 +238,8 @@ impl Query {
 exported! {
     fn tiledb_query_alloc(ctx: Ctx, array: In<ArrayObject>, query_type: u32, query: OutHandle<QueryObject>) -> Code for ctx {
         query.put_null()?;
-        query.put(QueryObject(Shared::new(Query::new(ctx.get()?, array.get()?, query_type)?)))
+        let new = Query::new(ctx.get()?, array.get()?, query_type)?;
+        query.put(QueryObject(Arc::new(Shared::new(new))))
     }
 
     fn tiledb_query_free(query: Freed<QueryObject>) {
