@@ -59,7 +59,6 @@ pub(crate) fn failure(text: impl core::fmt::Display) -> Failure {
 
 impl ArrayObject {
     /// The place of the array.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     pub(crate) const fn place(&self) -> &Place {
         &self.place
     }

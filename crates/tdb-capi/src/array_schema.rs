@@ -26,6 +26,10 @@ pub(crate) struct Schema {
     pub(crate) schema: ArraySchema,
     /// Enumerations of a new schema, and those that were loaded.
     pub(crate) enumerations: Vec<Enumeration>,
+    /// Filters of the values of labels of a new schema, by name.
+    label_filters: Vec<(String, Pipeline)>,
+    /// Tile extents of their arrays.
+    label_tiles: Vec<(String, Vec<u8>)>,
     /// Where the schema comes from, which can load enumerations.
     origin: Option<Origin>,
     /// The first and last time of the schema, in milliseconds.
@@ -94,6 +98,8 @@ impl SchemaObject {
         Ok(Self(Shared::new(Schema {
             schema,
             enumerations,
+            label_filters: Vec::new(),
+            label_tiles: Vec::new(),
             origin,
             times: (when, when),
             timed: time.is_some(),
@@ -101,8 +107,8 @@ impl SchemaObject {
     }
 }
 
-/// The times in the name of a schema's file.
-fn times_of(key: &str) -> Option<(u64, u64)> {
+/// The times in the name of a schema's file, or of a fragment.
+pub(crate) fn times_of(key: &str) -> Option<(u64, u64)> {
     let mut parts = key.rsplit('/').next()?.split('_').filter(|part| !part.is_empty());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
@@ -116,7 +122,15 @@ impl Schema {
         let bare = schema.domain.dimensions.iter_mut().filter(|one| one.filters.filters.is_empty());
         bare.for_each(|dimension| dimension.filters = inherited.clone());
         let times = origin.times();
-        Self { schema, enumerations: Vec::new(), origin: Some(origin), times, timed: false }
+        Self {
+            schema,
+            enumerations: Vec::new(),
+            label_filters: Vec::new(),
+            label_tiles: Vec::new(),
+            origin: Some(origin),
+            times,
+            timed: false,
+        }
     }
 
     /// Loads all enumerations.
@@ -248,6 +262,12 @@ exported! {
         let mut options = place::write_options(context, context.config())?;
         for enumeration in &schema.enumerations {
             options = options.enumeration(enumeration.clone());
+        }
+        for (label, filters) in &schema.label_filters {
+            options = options.label_filters(label, filters.clone());
+        }
+        for (label, extent) in &schema.label_tiles {
+            options = options.label_tile_bytes(label, extent.clone());
         }
         if let Some(time) = schema.chosen_time() {
             options = options.timestamp(time);

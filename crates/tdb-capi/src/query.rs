@@ -2,13 +2,14 @@
 
 pub(crate) mod aggregates;
 pub(crate) mod buffers;
-mod delete;
+pub(crate) mod delete;
 pub(crate) mod estimate;
 pub(crate) mod fields;
+mod offsets;
 mod read;
 pub(crate) mod set;
 pub(crate) mod state;
-mod write;
+pub(crate) mod write;
 
 use std::sync::Arc;
 
@@ -61,7 +62,6 @@ pub(crate) enum Running {
     /// A read that was begun: its cells, as far as they were not returned.
     Read(Box<read::Reading>),
     /// A write in global order, which `finalize` ends.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     Write(Box<write::Writing>),
 }
 
@@ -89,6 +89,8 @@ pub(crate) struct Query {
     pub(crate) status: Status,
     /// What goes on.
     pub(crate) running: Running,
+    /// The fragments that it wrote.
+    pub(crate) written: Vec<write::WrittenFragment>,
 }
 
 /// A query behind a pointer. Its functions follow each other, whichever threads call them.
@@ -178,6 +180,7 @@ impl Query {
             aggregates: Vec::new(),
             status: Status::Uninitialized,
             running: Running::Nothing,
+            written: Vec::new(),
         })
     }
 
@@ -188,10 +191,15 @@ impl Query {
             return Ok(());
         }
         self.check_array()?;
+        match self.kind {
+            Kind::Read => {}
+            Kind::Write | Kind::ModifyExclusive => self.check_write()?,
+            Kind::Delete => self.check_delete()?,
+        }
         let done = match self.kind {
             Kind::Read => self.submit_read(context),
-            Kind::Write | Kind::ModifyExclusive => self.submit_write(context),
-            Kind::Delete => self.submit_delete(context),
+            Kind::Write | Kind::ModifyExclusive => self.submit_write(),
+            Kind::Delete => self.submit_delete(),
         };
         if done.is_err() {
             self.status = Status::Failed;
@@ -201,12 +209,12 @@ impl Query {
     }
 
     /// Ends a write in global order; nothing for other queries.
-    fn finalize(&mut self, context: &Context) -> Outcome {
+    fn finalize(&mut self) -> Outcome {
         if self.status == Status::Uninitialized {
             return Ok(());
         }
         if self.kind.writes() {
-            self.finalize_write(context)?;
+            self.finalize_write()?;
         }
         self.status = Status::Completed;
         Ok(())
@@ -218,7 +226,7 @@ impl Query {
             return Err(failure(format!("Failed to submit and finalize query; {why}")));
         }
         self.submit(context)?;
-        self.finalize(context)
+        self.finalize()
     }
 
     /// The array may have been closed, or opened for something else.
@@ -252,7 +260,7 @@ exported! {
 
     fn tiledb_query_finalize(ctx: Ctx, query: In<QueryObject>) -> Code for ctx {
         match query.optional()? {
-            Some(query) => query.0.lock().finalize(ctx.get()?),
+            Some(query) => query.0.lock().finalize(),
             None => Ok(()),
         }
     }

@@ -67,6 +67,16 @@ impl Subarray {
         &self.schema
     }
 
+    /// The ranges of the dimensions, in their order.
+    pub(crate) fn dimensions(&self) -> &[DimensionRanges] {
+        &self.dimensions
+    }
+
+    /// Whether a range of a label was set.
+    pub(crate) fn has_labels(&self) -> bool {
+        self.dimensions.iter().any(|ranges| matches!(ranges, DimensionRanges::Label(..)))
+    }
+
     /// Whether a range was set.
     pub(crate) fn is_set(&self) -> bool {
         self.dimensions.iter().any(|ranges| !matches!(ranges, DimensionRanges::All))

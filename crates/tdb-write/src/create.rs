@@ -89,8 +89,8 @@ impl NewArrayFiles {
         }
         let mut labels = Vec::new();
         for label in schema.labels.iter().filter(|label| label.relative && !label.external) {
+            let schema = label_schema(schema, label, options)?;
             let options = WriteOptions { enumerations: Vec::new(), ..options.clone() };
-            let schema = label_schema(schema, label)?;
             labels.push((label.uri.clone(), Self::of(storage, &schema, &options)?));
         }
         // Old versions store some names differently from the caller's schema.
@@ -194,7 +194,7 @@ fn enumerations<'e>(schema: &ArraySchema, given: &'e [Enumeration]) -> Result<Ve
 }
 
 /// The schema of the array that holds a label's values, as libtiledb makes it.
-fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> Result<ArraySchema> {
+fn label_schema(schema: &ArraySchema, label: &DimensionLabel, options: &WriteOptions) -> Result<ArraySchema> {
     let problem = |problem: SchemaProblem| WriteError::Schema(Box::new(problem.into()));
     let index = usize::try_from(label.dimension).unwrap_or(usize::MAX);
     let dimension = schema.domain.dimensions.get(index);
@@ -206,6 +206,12 @@ fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> Result<ArraySch
     "index".clone_into(&mut dimension.name);
     let mut attribute = Attribute::new(label.attribute.clone(), label.datatype, label.cell_val_num);
     attribute.order = label.order;
+    if let Some((_, filters)) = options.label_filters.iter().rev().find(|(name, _)| *name == label.name) {
+        attribute.filters.clone_from(filters);
+    }
+    if let Some((_, extent)) = options.label_tiles.iter().rev().find(|(name, _)| *name == label.name) {
+        dimension = dimension.with_tile_bytes(extent.clone());
+    }
     let schema =
         ArraySchema::dense().dimension(dimension).attribute(attribute).version(schema.version).build();
     Ok(schema.map_err(problem)?)

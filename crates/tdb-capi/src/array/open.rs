@@ -108,7 +108,6 @@ impl OpenArray {
     ///
     /// # Errors
     /// It is open for reading; the text begins with `what`.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     pub(crate) fn writing(&self, what: &str) -> Result<&Arc<ArrayWriter>, Failure> {
         match &self.mode {
             Mode::Write(writer, _) => Ok(writer),

@@ -1,12 +1,13 @@
 //! Dimension labels of a schema.
 
-use tdb_array::schema::{CellValNum, DataOrder, Datatype, DimensionLabel};
+use tdb_array::schema::{CellValNum, DataOrder, Datatype, Dimension, DimensionLabel};
 
 use super::{Origin, Schema, SchemaObject, failure};
 use crate::codes;
 use crate::context::Ctx;
 use crate::dimension_label::LabelObject;
-use crate::ffi::{In, Out, OutHandle, Outcome, Text};
+use crate::ffi::{Data, Failure, In, Out, OutHandle, Outcome, Text};
+use crate::filter_list::FilterList;
 
 impl Schema {
     fn add_label(&mut self, dimension: u32, name: &str, order: DataOrder, datatype: Datatype) -> Outcome {
@@ -46,6 +47,26 @@ impl Schema {
         Ok(())
     }
 
+    /// The dimension of a label of a new schema.
+    fn labelled(&self, name: &str) -> Result<&Dimension, Failure> {
+        let label = self.schema.labels.iter().find(|label| label.name == name);
+        let index = label.and_then(|label| usize::try_from(label.dimension).ok());
+        let dimension = index.and_then(|index| self.schema.domain.dimensions.get(index));
+        dimension.ok_or_else(|| failure(format!("No dimension label with the name '{name}'.")))
+    }
+
+    fn set_label_tile(&mut self, name: &str, datatype: Datatype, extent: Data) -> Outcome {
+        let own = self.labelled(name)?.datatype;
+        if own != datatype {
+            return Err(failure(format!(
+                "Cannot set tile extent of dimension label '{name}'; it has the datatype {datatype}, the dimension {own}"
+            )));
+        }
+        let bytes = extent.bytes(crate::number(own.size()))?.to_vec();
+        self.label_tiles.push((name.to_owned(), bytes));
+        Ok(())
+    }
+
     fn label(&self, find: impl Fn(usize, &DimensionLabel) -> bool) -> Option<LabelObject> {
         let mut labels = self.schema.labels.iter().enumerate();
         let found = labels.find(|(index, label)| find(*index, label)).map(|(_, label)| label.clone())?;
@@ -61,6 +82,19 @@ exported! {
     fn tiledb_array_schema_add_dimension_label(ctx: Ctx, schema: In<SchemaObject>, dimension: u32, name: Text, order: u32, datatype: u32) -> Code for ctx {
         let (order, datatype) = (codes::data_order(order)?, codes::datatype(datatype)?);
         schema.get()?.0.lock().add_label(dimension, name.get("name")?, order, datatype)
+    }
+
+    fn tiledb_array_schema_set_dimension_label_filter_list(ctx: Ctx, schema: In<SchemaObject>, name: Text, filters: In<FilterList>) -> Code for ctx {
+        let (name, filters) = (name.get("label_name")?, filters.get()?.0.copy());
+        let mut schema = schema.get()?.0.lock();
+        schema.labelled(name)?;
+        schema.label_filters.push((name.to_owned(), filters));
+        Ok(())
+    }
+
+    fn tiledb_array_schema_set_dimension_label_tile_extent(ctx: Ctx, schema: In<SchemaObject>, name: Text, datatype: u32, extent: Data) -> Code for ctx {
+        let (name, datatype) = (name.get("label_name")?, codes::datatype(datatype)?);
+        schema.get()?.0.lock().set_label_tile(name, datatype, extent)
     }
 
     fn tiledb_array_schema_get_dimension_label_num(ctx: Ctx, schema: In<SchemaObject>, count: Out<u64>) -> Code for ctx {

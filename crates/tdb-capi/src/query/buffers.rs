@@ -120,7 +120,7 @@ impl Query {
     }
 
     /// Whether the query writes the fields of its cells one after the other.
-    fn writes_fields_apart(&self) -> bool {
+    pub(super) fn writes_fields_apart(&self) -> bool {
         self.kind.writes()
             && self.layout == Layout::Unordered
             && self.config.get("sm.allow_separate_attribute_writes").as_deref() == Some("true")

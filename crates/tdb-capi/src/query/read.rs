@@ -11,11 +11,11 @@ use tdb_array::schema::ArrayType;
 use tdb_array::{Array, Layout, MemoryBudget, Read};
 
 use super::buffers::Origin;
+use super::offsets::OffsetsFormat;
 use super::{Query, Running, Status, failure};
 use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
 pub(crate) use cells::Reading;
-use format::Format;
 
 /// The least memory of a batch, in bytes: enough for the tiles that most arrays have.
 const MIN_BATCH_BYTES: u64 = 64 << 20;
@@ -29,7 +29,7 @@ impl Query {
     pub(super) fn submit_read(&mut self, _context: &Context) -> Outcome {
         self.check_buffers()?;
         self.check_aggregates()?;
-        let format = Format::of(&self.config)?;
+        let format = OffsetsFormat::of(&self.config)?;
         let mut reading = match core::mem::take(&mut self.running) {
             Running::Read(reading) => reading,
             _ => Box::new(self.begin_read()?),

@@ -4,9 +4,9 @@ use tdb_array::query::Batches;
 use tdb_array::{Array, Cells, Column};
 
 use super::fill::Filled;
-use super::format::Format;
 use crate::ffi::Failure;
 use crate::query::buffers::{Buffers, FieldType};
+use crate::query::offsets::OffsetsFormat;
 
 /// A read that was begun.
 pub(crate) struct Reading {
@@ -37,7 +37,7 @@ impl Reading {
     ///
     /// # Errors
     /// Reading failed.
-    pub(super) fn fill(&mut self, buffers: &mut Buffers, format: Format) -> Result<bool, Failure> {
+    pub(super) fn fill(&mut self, buffers: &mut Buffers, format: OffsetsFormat) -> Result<bool, Failure> {
         let mut filled = Filled::new(&self.fields, buffers, format)?;
         let is_last = loop {
             let (columns, len, done) = match self.batch.take() {

@@ -5,10 +5,10 @@ use core::ops::Range;
 use tdb_array::Column;
 use tdb_array::schema::CellValNum;
 
-use super::format::Format;
 use crate::ffi::{Failure, Outcome, UserBuffer};
 use crate::query::buffers::{Buffers, FieldBuffers, FieldType};
 use crate::query::failure;
+use crate::query::offsets::OffsetsFormat;
 
 /// A column of the engine is not as its field says.
 const WRONG_COLUMN: &str = "a column of the result is not of its field's type";
@@ -16,7 +16,7 @@ const WRONG_COLUMN: &str = "a column of the result is not of its field's type";
 /// The buffers of a submit, and how full they are.
 pub(super) struct Filled<'b> {
     fields: Vec<FilledField<'b>>,
-    format: Format,
+    format: OffsetsFormat,
     cells: usize,
 }
 
@@ -57,7 +57,7 @@ impl<'b> Filled<'b> {
     pub(super) fn new(
         fields: &[(String, FieldType)],
         buffers: &'b mut Buffers,
-        format: Format,
+        format: OffsetsFormat,
     ) -> Result<Self, Failure> {
         // Both are in the order of names.
         let mut found = Vec::with_capacity(fields.len());
@@ -113,7 +113,7 @@ impl FilledField<'_> {
         column: &Column,
         cells: Range<usize>,
         before: usize,
-        format: Format,
+        format: OffsetsFormat,
     ) -> Result<usize, Failure> {
         let room = capacity(self.buffers.data.as_ref());
         let mut count = match self.cells {
@@ -135,7 +135,13 @@ impl FilledField<'_> {
         Ok(count.min(cells.len()))
     }
 
-    fn take(&mut self, column: &Column, cells: Range<usize>, before: usize, format: Format) -> Outcome {
+    fn take(
+        &mut self,
+        column: &Column,
+        cells: Range<usize>,
+        before: usize,
+        format: OffsetsFormat,
+    ) -> Outcome {
         let wrong = || failure(WRONG_COLUMN);
         let from = match self.cells {
             CellSize::Fixed(size) => cells.start.saturating_mul(size)..cells.end.saturating_mul(size),
@@ -143,9 +149,9 @@ impl FilledField<'_> {
                 let offsets = offsets(column, cells.clone())?;
                 let ends = offsets.first().copied().zip(offsets.last().copied()).ok_or_else(wrong)?;
                 let place = |offset| usize::try_from(offset).map_err(|_| wrong());
-                let at = before.saturating_mul(format.size);
+                let at = before.saturating_mul(format.width());
                 let own = offsets.get(..cells.len()).ok_or_else(wrong)?;
-                let to = part(self.buffers.offsets.as_mut(), at, own.len().saturating_mul(format.size))?;
+                let to = part(self.buffers.offsets.as_mut(), at, own.len().saturating_mul(format.width()))?;
                 format.put_all(to, own, (ends.0, crate::number(self.bytes)), self.value);
                 place(ends.0)?..place(ends.1)?
             }
@@ -163,19 +169,19 @@ impl FilledField<'_> {
         Ok(())
     }
 
-    fn finish(&mut self, cells: usize, format: Format) -> Outcome {
+    fn finish(&mut self, cells: usize, format: OffsetsFormat) -> Outcome {
         let size = |buffer: &Option<UserBuffer>, size: usize| match buffer {
             Some(buffer) => buffer.set_size(crate::number(size)),
             None => Ok(()),
         };
         size(&self.buffers.data, self.bytes)?;
         size(&self.buffers.validity, cells)?;
-        let mut slots = cells.saturating_mul(format.size);
+        let mut slots = cells.saturating_mul(format.width());
         // No cells have no offsets, not even the extra one.
-        if format.extra && cells > 0 && self.buffers.offsets.is_some() {
-            let to = part(self.buffers.offsets.as_mut(), slots, format.size)?;
+        if format.has_extra && cells > 0 && self.buffers.offsets.is_some() {
+            let to = part(self.buffers.offsets.as_mut(), slots, format.width())?;
             format.put_all(to, &[crate::number(self.bytes)], (0, 0), self.value);
-            slots = slots.saturating_add(format.size);
+            slots = slots.saturating_add(format.width());
         }
         size(&self.buffers.offsets, slots)
     }
