@@ -205,7 +205,7 @@ impl Schema {
 
 /// Loads the newest schema of an array.
 fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
-    let storage = Place::of(context, uri)?.storage();
+    let storage = Place::of(context, uri)?.storage()?;
     let array = place::open_options(context, config)?.open_storage(storage)?;
     Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
 }
@@ -272,7 +272,7 @@ exported! {
         if let Some(time) = schema.chosen_time() {
             options = options.timestamp(time);
         }
-        let storage = Place::of(context, uri.get("array_uri")?)?.storage();
+        let storage = Place::of(context, uri.get("array_uri")?)?.storage()?;
         options.create_storage(&*storage, &schema.schema)?;
         Ok(())
     }

@@ -109,7 +109,7 @@ exported! {
             (changes.evolution.clone(), changes.extended.clone(), changes.time)
         };
         if !extended.is_empty() {
-            let array = place::open_options(context, context.config())?.open_storage(place.storage())?;
+            let array = place::open_options(context, context.config())?.open_storage(place.storage()?)?;
             for enumeration in &extended {
                 let name = &enumeration.name;
                 let old = array.enumeration(name)?;
@@ -121,7 +121,7 @@ exported! {
         if let Some(time) = time {
             options = options.timestamp(time);
         }
-        options.evolve_storage(place.storage(), &changes)?;
+        options.evolve_storage(place.storage()?, &changes)?;
         Ok(())
     }
 
@@ -132,7 +132,7 @@ exported! {
         if let Some(config) = config.optional()? {
             merged.inherit(&config.0.copy());
         }
-        place::write_options(context, &merged)?.evolve_storage(place.storage(), &SchemaEvolution::new().upgrade())?;
+        place::write_options(context, &merged)?.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
         Ok(())
     }
 }

@@ -44,6 +44,7 @@ mod query;
 mod query_condition;
 mod shared;
 mod stats;
+mod stores;
 mod string;
 mod subarray;
 mod version;
