@@ -4,6 +4,8 @@ mod columns;
 pub(crate) mod fragments;
 mod global;
 mod labels;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
