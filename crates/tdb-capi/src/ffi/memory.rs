@@ -74,7 +74,6 @@ impl UserBuffer {
     ///
     /// # Errors
     /// The memory is null although there should be bytes, or no memory is that large.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     pub(crate) fn bytes(&self) -> Result<&[u8], Failure> {
         let size = self.size()?;
         if size == 0 {
