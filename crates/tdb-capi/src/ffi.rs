@@ -9,10 +9,10 @@ mod shell;
 
 mod buffers;
 mod callbacks;
+mod constants;
 mod handles;
 #[cfg(test)]
 mod kinds;
-#[expect(dead_code, reason = "what queries do is not written yet")]
 mod memory;
 mod out;
 mod ranges;
@@ -20,6 +20,7 @@ mod strings;
 
 pub(crate) use buffers::{Data, OutData, Raw};
 pub(crate) use callbacks::{EntryCallback, FileCallback, ObjectCallback, TextCallback, call_each};
+pub(crate) use constants::{Constant, ConstantPointer, OutConstant};
 #[cfg(test)]
 pub(crate) use handles::testing;
 pub(crate) use handles::{Freed, In, Object, OutHandle};

@@ -1,7 +1,10 @@
 //! Queries: what a caller wants of the cells of an array, its buffers, and what goes on.
 
+pub(crate) mod aggregates;
 pub(crate) mod buffers;
 pub(crate) mod delete;
+pub(crate) mod estimate;
+pub(crate) mod fields;
 mod offsets;
 mod read;
 pub(crate) mod set;
@@ -21,6 +24,7 @@ use crate::ffi::{Failure, Freed, In, Object, OutHandle, Outcome};
 use crate::query_condition::Condition;
 use crate::shared::Shared;
 use crate::subarray::Subarray;
+use aggregates::Wanted;
 use buffers::Buffers;
 
 /// What a query does. Its array is open for the same.
@@ -56,7 +60,6 @@ pub(crate) enum Running {
     #[default]
     Nothing,
     /// A read that was begun: its cells, as far as they were not returned.
-    #[expect(dead_code, reason = "reads are not written yet")]
     Read(Box<read::Reading>),
     /// A write in global order, which `finalize` ends.
     Write(Box<write::Writing>),
@@ -80,6 +83,8 @@ pub(crate) struct Query {
     pub(crate) buffers: Buffers,
     /// Which of the cells.
     pub(crate) condition: Option<Condition>,
+    /// Aggregates of these cells, with the names of their buffers.
+    pub(crate) aggregates: Vec<(String, Wanted)>,
     /// How far it is.
     pub(crate) status: Status,
     /// What goes on.
@@ -89,7 +94,7 @@ pub(crate) struct Query {
 }
 
 /// A query behind a pointer. Its functions follow each other, whichever threads call them.
-pub(crate) struct QueryObject(pub(crate) Shared<Query>);
+pub(crate) struct QueryObject(pub(crate) Arc<Shared<Query>>);
 
 impl Object for QueryObject {
     const NAME: &'static str = "query";
@@ -172,6 +177,7 @@ impl Query {
             subarray,
             buffers: Buffers::default(),
             condition: None,
+            aggregates: Vec::new(),
             status: Status::Uninitialized,
             running: Running::Nothing,
             written: Vec::new(),
@@ -240,7 +246,8 @@ impl Query {
 exported! {
     fn tiledb_query_alloc(ctx: Ctx, array: In<ArrayObject>, query_type: u32, query: OutHandle<QueryObject>) -> Code for ctx {
         query.put_null()?;
-        query.put(QueryObject(Shared::new(Query::new(ctx.get()?, array.get()?, query_type)?)))
+        let new = Query::new(ctx.get()?, array.get()?, query_type)?;
+        query.put(QueryObject(Arc::new(Shared::new(new))))
     }
 
     fn tiledb_query_free(query: Freed<QueryObject>) {

@@ -2,6 +2,7 @@
 
 pub(crate) mod get;
 pub(crate) mod labels;
+mod narrow;
 mod ranges;
 
 use std::sync::Arc;
@@ -71,14 +72,14 @@ impl Subarray {
         &self.dimensions
     }
 
-    /// Whether a range was set.
-    pub(crate) fn is_set(&self) -> bool {
-        self.dimensions.iter().any(|ranges| !matches!(ranges, DimensionRanges::All))
-    }
-
     /// Whether a range of a label was set.
     pub(crate) fn has_labels(&self) -> bool {
         self.dimensions.iter().any(|ranges| matches!(ranges, DimensionRanges::Label(..)))
+    }
+
+    /// Whether a range was set.
+    pub(crate) fn is_set(&self) -> bool {
+        self.dimensions.iter().any(|ranges| !matches!(ranges, DimensionRanges::All))
     }
 
     /// Adds a range of a dimension.

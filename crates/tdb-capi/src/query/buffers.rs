@@ -48,6 +48,8 @@ pub(crate) enum Origin {
     Dimension,
     /// A label of a dimension.
     Label,
+    /// An aggregate of cells.
+    Aggregate,
 }
 
 impl FieldType {
@@ -98,12 +100,18 @@ impl FieldBuffers {
 }
 
 impl Query {
+    /// What a name means for this query, if it means something.
+    pub(crate) fn known_field(&self, name: &str) -> Option<FieldType> {
+        let aggregate = self.aggregates.iter().find(|(own, _)| own == name);
+        aggregate.map(|(_, wanted)| wanted.field()).or_else(|| FieldType::of(&self.schema, name))
+    }
+
     /// What a name means for this query.
     ///
     /// # Errors
     /// Nothing has the name.
     pub(crate) fn field(&self, name: &str) -> Result<FieldType, Failure> {
-        FieldType::of(&self.schema, name).ok_or_else(|| {
+        self.known_field(name).ok_or_else(|| {
             let why = "it should be an attribute, dimension, or dimension label";
             failure(format!(
                 "Cannot set buffer; Invalid attribute/dimension/label '{name}' (invalid buffer name; {why})"
@@ -174,7 +182,7 @@ impl Query {
         if self.kind == Kind::Delete {
             return Err(failure("Cannot get buffer; Unsupported query type."));
         }
-        let field = FieldType::of(&self.schema, name).ok_or_else(|| {
+        let field = self.known_field(name).ok_or_else(|| {
             failure(format!("Cannot get buffer; Invalid attribute/dimension/label name '{name}'"))
         })?;
         match part {
