@@ -505,6 +505,14 @@ fn equal_coordinates_are_dropped_where_the_caller_asks_for_it() {
     assert_eq!(call.submit(), 0, "{}", caller.last_error());
     let cells = caller.cells("array");
     assert_eq!(cells.field("a").unwrap().values::<i32>().unwrap(), [2, 1]);
+    // TileDB-Py says it with Python's word.
+    caller.create("unchecked", &sparse());
+    let array = caller.open("unchecked", array::WRITE, 0);
+    let mut call = caller.query(&array, array::WRITE);
+    call.config(&[("sm.check_coord_dups", "False")]);
+    call.set(&sparse_cells(&[4, 3, 4]));
+    assert_eq!(call.submit(), 0, "{}", caller.last_error());
+    assert_eq!(caller.cells("unchecked").len(), 3);
 }
 
 #[test]
