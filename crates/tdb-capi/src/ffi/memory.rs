@@ -11,6 +11,14 @@ use super::{Failure, Out};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory(*mut c_void);
 
+#[cfg(test)]
+impl Memory {
+    /// Memory of a caller in C, whose part a test plays.
+    pub(crate) fn of<T>(values: &mut [T]) -> Self {
+        Self(values.as_mut_ptr().cast())
+    }
+}
+
 impl Memory {
     /// Whether there is none.
     pub(crate) fn is_null(&self) -> bool {
@@ -74,7 +82,6 @@ impl UserBuffer {
     ///
     /// # Errors
     /// The memory is null although there should be bytes, or no memory is that large.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     pub(crate) fn bytes(&self) -> Result<&[u8], Failure> {
         let size = self.size()?;
         if size == 0 {

@@ -6,6 +6,7 @@
 mod cells;
 mod fill;
 mod format;
+mod labels;
 
 use tdb_array::schema::ArrayType;
 use tdb_array::{Array, Layout, MemoryBudget, Read};
@@ -16,6 +17,7 @@ use super::{Query, Running, Status, failure};
 use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
 pub(crate) use cells::Reading;
+use cells::Stream;
 
 /// The least memory of a batch, in bytes: enough for the tiles that most arrays have.
 const MIN_BATCH_BYTES: u64 = 64 << 20;
@@ -51,12 +53,13 @@ impl Query {
         let fields = self.buffers.keys().map(|name| Ok((name.clone(), self.field(name)?)));
         let mut fields = fields.collect::<Result<Vec<_>, Failure>>()?;
         fields.retain(|(_, field)| field.origin != Origin::Aggregate);
-        if fields.is_empty() {
-            return Ok(Reading::new(array, fields, None));
+        let mut streams = self.label_streams(&array, &mut fields)?;
+        if !fields.is_empty() {
+            let names = fields.iter().map(|(name, _)| name.as_str());
+            let read = self.read(&array)?.fields(names).batch_memory(self.batch_memory());
+            streams.push(Stream::new(fields, read.batches()?));
         }
-        let names = fields.iter().map(|(name, _)| name.as_str());
-        let batches = self.read(&array)?.fields(names).batch_memory(self.batch_memory()).batches()?;
-        Ok(Reading::new(array, fields, Some(batches)))
+        Ok(Reading::new(array, streams))
     }
 
     /// The cells in the ranges of the query, in its order.
