@@ -324,6 +324,9 @@ pub(super) const LAYERS: &[Layers] = &[
             // Consolidation of other files, and removal of those that are replaced.
             "footers",
             "metadata",
+            "groups",
+            "leaving",
+            "fragment_removal",
             "vacuum",
             "removal",
             "run",
