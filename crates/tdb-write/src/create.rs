@@ -76,7 +76,8 @@ impl NewArrayFiles {
         let mut settled = schema.clone();
         settled.set_image_extents().map_err(problem)?;
         let schema = &settled;
-        schema.check_new().map_err(problem)?;
+        if options.any_filters { schema.check_new_but_filters() } else { schema.check_new() }
+            .map_err(problem)?;
         let given = enumerations(schema, &options.enumerations)?;
         let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let mut scratch = Nonces::new()?.scratch();
@@ -89,8 +90,8 @@ impl NewArrayFiles {
         }
         let mut labels = Vec::new();
         for label in schema.labels.iter().filter(|label| label.relative && !label.external) {
+            let schema = label_schema(schema, label, options)?;
             let options = WriteOptions { enumerations: Vec::new(), ..options.clone() };
-            let schema = label_schema(schema, label)?;
             labels.push((label.uri.clone(), Self::of(storage, &schema, &options)?));
         }
         // Old versions store some names differently from the caller's schema.
@@ -194,7 +195,7 @@ fn enumerations<'e>(schema: &ArraySchema, given: &'e [Enumeration]) -> Result<Ve
 }
 
 /// The schema of the array that holds a label's values, as libtiledb makes it.
-fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> Result<ArraySchema> {
+fn label_schema(schema: &ArraySchema, label: &DimensionLabel, options: &WriteOptions) -> Result<ArraySchema> {
     let problem = |problem: SchemaProblem| WriteError::Schema(Box::new(problem.into()));
     let index = usize::try_from(label.dimension).unwrap_or(usize::MAX);
     let dimension = schema.domain.dimensions.get(index);
@@ -206,6 +207,12 @@ fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> Result<ArraySch
     "index".clone_into(&mut dimension.name);
     let mut attribute = Attribute::new(label.attribute.clone(), label.datatype, label.cell_val_num);
     attribute.order = label.order;
+    if let Some((_, filters)) = options.label_filters.iter().rev().find(|(name, _)| *name == label.name) {
+        attribute.filters = filters.clone();
+    }
+    if let Some((_, extent)) = options.label_tiles.iter().rev().find(|(name, _)| *name == label.name) {
+        dimension.tile_extent = Some(extent.clone());
+    }
     let schema =
         ArraySchema::dense().dimension(dimension).attribute(attribute).version(schema.version).build();
     Ok(schema.map_err(problem)?)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_codec::{Budget, Limits};
-use tdb_filters::Key;
+use tdb_filters::{Key, Pipeline};
 use tdb_schema::Enumeration;
 
 use crate::context::Context;
@@ -50,9 +50,15 @@ pub struct WriteOptions {
     pub durability: Durability,
     pub(crate) fragment_bytes: Option<u64>,
     pub(crate) enumerations: Vec<Enumeration>,
+    /// Names of labels with the filters of their values.
+    pub(crate) label_filters: Vec<(String, Pipeline)>,
+    /// Names of labels with the tile extents of their arrays.
+    pub(crate) label_tiles: Vec<(String, Vec<u8>)>,
     pub(crate) without_lock: bool,
     pub(crate) replace: bool,
     pub(crate) any_codes: bool,
+    pub(crate) any_filters: bool,
+    pub(crate) older_schema: bool,
 }
 
 impl WriteOptions {
@@ -69,9 +75,13 @@ impl WriteOptions {
             durability,
             fragment_bytes,
             enumerations,
+            label_filters: Vec::new(),
+            label_tiles: Vec::new(),
             without_lock: false,
             replace: false,
             any_codes: false,
+            any_filters: false,
+            older_schema: false,
         }
     }
 
@@ -154,9 +164,36 @@ impl WriteOptions {
         self
     }
 
+    /// Does not check whether the filters of a schema fit its fields, nor the ranges of their levels,
+    /// as libtiledb does not. A write of cells fails where a filter cannot do its work.
+    pub const fn any_filters(mut self) -> Self {
+        self.any_filters = true;
+        self
+    }
+
+    /// Lets a change of a schema have a time before that of the newest schema, as libtiledb does.
+    /// Reads at times between the two see the change, and reads at later times do not.
+    pub const fn older_schema(mut self) -> Self {
+        self.older_schema = true;
+        self
+    }
+
     /// Gives the values of an enumeration that the schema of a new array refers to.
     pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
         self.enumerations.push(enumeration);
+        self
+    }
+
+    /// Sets the filters for the values of a dimension label of a new array; by default there are none.
+    pub fn label_filters(mut self, label: impl Into<String>, filters: Pipeline) -> Self {
+        self.label_filters.push((label.into(), filters));
+        self
+    }
+
+    /// Sets the tile extent of the array of a dimension label of a new array, as the little-endian
+    /// bytes of the dimension's type; by default it is that of the dimension.
+    pub fn label_tile_bytes(mut self, label: impl Into<String>, extent: impl Into<Vec<u8>>) -> Self {
+        self.label_tiles.push((label.into(), extent.into()));
         self
     }
 
