@@ -11,7 +11,7 @@ use crate::enumeration::EnumerationObject;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, OutText, Outcome, Text};
 use crate::place::Place;
 use crate::shared::Shared;
-pub(crate) use open::OpenArray;
+pub(crate) use open::{OpenArray, check_exists};
 
 /// The number of `tiledb_query_type_t` for reading.
 pub(crate) const READ: u32 = 0;
@@ -121,7 +121,7 @@ exported! {
 
     fn tiledb_array_delete(ctx: Ctx, uri: Text) -> Code for ctx {
         let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
-        open::check_exists(&place)?;
+        check_exists(&place)?;
         place.remove_folder()
     }
 

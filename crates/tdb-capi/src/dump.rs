@@ -10,7 +10,8 @@ use tdb_array::schema::{
 };
 
 use crate::enums::{DATATYPES, FILTER_TYPES, LAYOUTS};
-use values::{general, range, value};
+pub(crate) use values::range;
+use values::{general, value};
 
 /// The word for a datatype.
 fn datatype(code: u8) -> &'static str {

@@ -42,7 +42,7 @@ pub(super) fn value(datatype: Datatype, bytes: &[u8]) -> String {
 }
 
 /// A range of a dimension.
-pub(super) fn range(datatype: Datatype, low: &[u8], high: &[u8]) -> String {
+pub(crate) fn range(datatype: Datatype, low: &[u8], high: &[u8]) -> String {
     if datatype == Datatype::StringAscii {
         return format!("[{}, {}]", String::from_utf8_lossy(low), String::from_utf8_lossy(high));
     }

@@ -1,7 +1,10 @@
 //! What a type of argument is for C: a pointer, or a number of some size. The test of signatures
 //! compares them with the table.
 
-use super::{Data, Freed, In, Object, Out, OutData, OutHandle, OutText, RangePointer, Raw, StaticText, Text};
+use super::{
+    Data, Freed, In, Object, Out, OutData, OutFile, OutHandle, OutText, RangePointer, Raw, StaticText, Text,
+    Texts,
+};
 
 /// A type that an exported function may have as an argument or a result.
 pub(crate) trait Kind {
@@ -18,7 +21,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    "pointer": Data, OutData, OutText, RangePointer, Raw, StaticText, Text;
+    "pointer": Data, OutData, OutFile, OutText, RangePointer, Raw, StaticText, Text, Texts;
     "u8": u8;
     "32": u32, i32;
     "u64": u64;
