@@ -564,7 +564,9 @@ pub(super) const LAYERS: &[Layers] = &[
             "codes",
             "version",
             "stats",
+            "json",
             // What every call has.
+            "profile",
             "config",
             "context",
             "buffer",
