@@ -34,6 +34,7 @@ mod dump;
 mod enumeration;
 mod enums;
 mod error;
+mod filestore;
 mod filter;
 mod filter_list;
 mod fragment_info;

@@ -593,6 +593,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "fragment_info",
             "consolidation",
             "consolidation_plan",
+            "filestore",
             "group",
         ],
         upward: &[],
