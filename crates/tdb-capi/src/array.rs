@@ -4,6 +4,8 @@ pub(crate) mod domain;
 pub(crate) mod metadata;
 mod open;
 
+use tdb_array::schema::is_encrypted;
+
 use crate::array_schema::SchemaObject;
 use crate::config::{Config, ConfigObject};
 use crate::context::{Context, Ctx};
@@ -63,6 +65,8 @@ impl ArrayObject {
     }
 
     fn open(&self, context: &Context, query_type: u32) -> Outcome {
+        let _clock =
+            context.stats().time(if query_type == READ { "array_open_READ" } else { "array_open_WRITE" });
         let mut state = self.state.lock();
         if state.open.is_some() {
             return Err(failure("Cannot open array; Array already open."));
@@ -123,6 +127,11 @@ exported! {
         let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
         check_exists(&place)?;
         place.remove_folder()
+    }
+
+    fn tiledb_array_encryption_type(ctx: Ctx, uri: Text, encryption: Out<u32>) -> Code for ctx {
+        let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
+        encryption.set(u32::from(is_encrypted(&*place.storage())?))
     }
 
     fn tiledb_array_set_config(ctx: Ctx, array: In<ArrayObject>, config: In<ConfigObject>) -> Code for ctx {

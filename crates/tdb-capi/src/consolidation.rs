@@ -108,6 +108,7 @@ impl Settings {
     /// Makes few fragments of many, step by step: a later step may take the result of an earlier
     /// one.
     fn run(self, context: &Context, config: &Config, place: &Place) -> Outcome {
+        let _clock = context.stats().time("Consolidator.consolidate_frags");
         for _ in 0..self.steps {
             let window = TimeWindow::between(0, u64::MAX);
             let array = place::open_options(context, config)?.window(window).open_storage(place.storage())?;

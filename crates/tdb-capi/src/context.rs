@@ -6,6 +6,7 @@ use crate::config::{Config, ConfigObject};
 use crate::error::{ErrorText, OutError};
 use crate::ffi::{Failure, Freed, INVALID_CONTEXT, In, Object, Out, OutHandle, OutText, Reporter, Text};
 use crate::shared::Shared;
+use crate::stats::Stats;
 
 /// The stores that this build reads and writes, by their numbers in the C API: `mem://`.
 const FILESYSTEMS: [u32; 1] = [4];
@@ -20,6 +21,7 @@ pub(crate) struct Context {
     tags: Shared<Vec<(String, String)>>,
     /// The files below `mem://`.
     memory: MemoryStorage,
+    stats: Stats,
 }
 
 impl Object for Context {
@@ -34,6 +36,7 @@ impl Context {
             last_error: Shared::default(),
             tags: Shared::default(),
             memory: MemoryStorage::default(),
+            stats: Stats::of_context(),
         }
     }
 
@@ -45,6 +48,11 @@ impl Context {
     /// The files below `mem://`.
     pub(crate) const fn memory(&self) -> &MemoryStorage {
         &self.memory
+    }
+
+    /// Its statistics.
+    pub(crate) const fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     /// How many threads a query may use.
@@ -87,7 +95,7 @@ exported! {
     }
 
     fn tiledb_ctx_get_stats(ctx: Ctx, stats: OutText) -> Code for ctx {
-        stats.give("")
+        stats.give(&ctx.get()?.stats().dump())
     }
 
     fn tiledb_ctx_get_config(ctx: Ctx, config: OutHandle<ConfigObject>) -> Code for ctx {

@@ -10,8 +10,8 @@ use tdb_array::schema::{
 };
 
 use crate::enums::{DATATYPES, FILTER_TYPES, LAYOUTS};
-pub(crate) use values::range;
-use values::{general, value};
+use values::value;
+pub(crate) use values::{general, range};
 
 /// The word for a datatype.
 fn datatype(code: u8) -> &'static str {

@@ -563,6 +563,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "enums",
             "codes",
             "version",
+            "dump",
             "stats",
             "json",
             // What every call has.
@@ -572,7 +573,6 @@ pub(super) const LAYERS: &[Layers] = &[
             "buffer",
             "misc",
             // Schemas and their parts.
-            "dump",
             "filter",
             "filter_list",
             "attribute",
