@@ -13,8 +13,8 @@ pub(crate) enum Json {
     Bool(bool),
     Number(String),
     Text(String),
-    List(Vec<Json>),
-    Object(BTreeMap<String, Json>),
+    List(Vec<Self>),
+    Object(BTreeMap<String, Self>),
 }
 
 impl Json {
