@@ -6,6 +6,7 @@ use crate::config::{Config, ConfigObject};
 use crate::error::{ErrorText, OutError};
 use crate::ffi::{Failure, Freed, INVALID_CONTEXT, In, Object, Out, OutHandle, OutText, Reporter, Text};
 use crate::shared::Shared;
+use crate::stats::Stats;
 use crate::stores::Stores;
 
 /// The stores that this build reads and writes, by their numbers in the C API: S3, Azure, Google,
@@ -24,6 +25,7 @@ pub(crate) struct Context {
     last_error: Shared<Option<String>>,
     tags: Shared<Vec<(String, String)>>,
     stores: Stores,
+    stats: Stats,
 }
 
 impl Object for Context {
@@ -34,7 +36,8 @@ impl Context {
     /// A context with a configuration.
     pub(crate) fn new(config: Config) -> Self {
         let stores = Stores::new(MemoryStorage::default(), &config);
-        Self { config, last_error: Shared::default(), tags: Shared::default(), stores }
+        let (last_error, tags) = (Shared::default(), Shared::default());
+        Self { config, last_error, tags, stores, stats: Stats::of_context() }
     }
 
     /// Its configuration, which never changes.
@@ -45,6 +48,11 @@ impl Context {
     /// What its URIs lead to.
     pub(crate) const fn stores(&self) -> &Stores {
         &self.stores
+    }
+
+    /// Its statistics.
+    pub(crate) const fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     /// How many threads a query may use.
@@ -87,7 +95,7 @@ exported! {
     }
 
     fn tiledb_ctx_get_stats(ctx: Ctx, stats: OutText) -> Code for ctx {
-        stats.give("")
+        stats.give(&ctx.get()?.stats().dump())
     }
 
     fn tiledb_ctx_get_config(ctx: Ctx, config: OutHandle<ConfigObject>) -> Code for ctx {

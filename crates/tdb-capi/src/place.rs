@@ -115,7 +115,8 @@ pub(crate) fn open_options(context: &Context, config: &Config) -> Result<OpenOpt
 /// # Errors
 /// The key is none.
 pub(crate) fn write_options(context: &Context, config: &Config) -> Result<WriteOptions, Failure> {
-    let mut options = WriteOptions::new();
+    // Schemas may be what libtiledb accepts.
+    let mut options = WriteOptions::new().any_filters().older_schema();
     if let Some(threads) = context.threads() {
         options = options.threads(threads);
     }

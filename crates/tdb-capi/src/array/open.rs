@@ -32,8 +32,11 @@ enum Mode {
     Write(Arc<ArrayWriter>, MetadataChanges),
 }
 
-/// An error unless there is an array.
-pub(super) fn check_exists(place: &Place) -> Outcome {
+/// Checks that there is an array.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check_exists(place: &Place) -> Outcome {
     if place.object_type()? == ObjectType::Array {
         return Ok(());
     }
