@@ -59,6 +59,8 @@ class Pools:
         self.lock, self.log, self.threads = threading.RLock(), log, threads
         # Freed handles are used again in one thread only: with two, their memory may be another's.
         self.freed = freed and threads == 1
+        # Texts that the library returned, and the places of fragments among them.
+        self.words, self.fragments = ["INT32"], ["array0/__fragments/__1_1_0"]
         self.kept, self.arrays, self.counts, self.good = [], {}, dict.fromkeys(self.names, 0), set()
         self.number = 0
         self.input = ctypes.create_string_buffer(INPUT)
@@ -148,6 +150,10 @@ class Machine:
         if path and draw < 0.9:
             known = FILES + sorted(self.pools.arrays)
             word = self.random.choice(known)
+        elif name.endswith("_from_str") or draw < 0.2:
+            word = self.random.choice(self.pools.words)
+        elif "name" in name or "field" in name or "buffer" in name:
+            word = self.random.choice(WORDS[:15])
         else:
             word = self.random.choice(WORDS if draw < 0.9 else FILES)
         return word.encode(), repr(word)
@@ -155,10 +161,6 @@ class Machine:
     def memory(self):
         at = self.random.randrange(0, INPUT - 8 * MOST, 4) if self.random.random() < 0.7 else 0
         return ctypes.addressof(self.pools.input) + at, f"input+{at}"
-
-    def slot(self, text):
-        """A variable of the caller, for output."""
-        return ctypes.c_uint64(self.number(64) if "*" in text else 0)
 
     def callback(self, name):
         kinds = {
@@ -218,7 +220,7 @@ class Machine:
             elif plain == "char*":
                 put(self.text(name, index))
             elif name in LISTS and plain == "char**":
-                uris = [self.text("tiledb_array_open", 1)[0] for _ in range(4)]
+                uris = [self.random.choice(self.pools.fragments).encode() if self.random.random() < 0.95 else None for _ in range(4)]
                 made = (ctypes.c_char_p * 4)(*uris)
                 outs.append(("kept", made, None))
                 put((ctypes.addressof(made), f"{uris}"))
@@ -349,10 +351,19 @@ class Machine:
                 ctypes.string_at(slot.value)
                 self.pools.texts[base].append(slot.value)
             elif kind == "char":
-                length = min(number, 1 << 16)
-                ctypes.string_at(slot.value, length) if name in ("tiledb_string_view",) else ctypes.string_at(slot.value)
+                # A view has a length; other texts end with a zero.
+                word = ctypes.string_at(slot.value, *([number] if name == "tiledb_string_view" else []))
+                self.learn(word.decode(errors="replace"))
             elif kind == "data" and name.endswith(("_get_data", "_get_offsets", "_get_fill_value")):
                 ctypes.string_at(slot.value, number)
             elif kind == "data":
                 ctypes.string_at(slot.value, 1)
         return made
+
+    def learn(self, word):
+        """Keeps a text for later calls; of paths, those of fragments alone."""
+        known = self.pools.fragments if "__fragments/" in word or word.startswith("__") else self.pools.words
+        if len(word) < 200 and not (known is self.pools.words and ("/" in word or "." in word or "\0" in word)):
+            known.append(word)
+            if len(known) > 100:
+                known.pop(self.random.randrange(100))
