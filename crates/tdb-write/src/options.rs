@@ -251,4 +251,7 @@ pub enum Duplicates {
     KeepFirst,
     /// The last of these cells is written.
     KeepLast,
+    /// Nobody looks for such cells, so all are written: for callers who know that there are none.
+    /// Where there are, readers see one of them or all.
+    Unchecked,
 }

@@ -14,6 +14,14 @@ use super::{Failure, Out};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory(*mut c_void);
 
+#[cfg(test)]
+impl Memory {
+    /// Memory of a caller in C, whose part a test plays.
+    pub(crate) fn of<T>(values: &mut [T]) -> Self {
+        Self(values.as_mut_ptr().cast())
+    }
+}
+
 impl Memory {
     /// Whether there is none.
     pub(crate) fn is_null(&self) -> bool {

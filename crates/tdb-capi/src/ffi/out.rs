@@ -20,6 +20,14 @@ impl<T> Out<T> {
     }
 }
 
+#[cfg(test)]
+impl<T> Out<T> {
+    /// A pointer to a variable of a caller in C, whose part a test plays.
+    pub(crate) fn to(variable: &mut T) -> Self {
+        Self(variable)
+    }
+}
+
 impl<T: Copy> Out<T> {
     /// The value that the caller has there.
     ///

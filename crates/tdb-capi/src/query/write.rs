@@ -4,6 +4,8 @@ mod columns;
 pub(crate) mod fragments;
 mod global;
 mod labels;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -145,14 +147,14 @@ impl Query {
         Ok(found)
     }
 
-    /// What becomes of cells with equal coordinates, where the array does not allow them. Without a
-    /// check, readers would see one of them.
+    /// What becomes of cells with equal coordinates, where the array does not allow them.
     fn duplicates(&self) -> Duplicates {
-        let is = |key: &str, value: &str| self.config.get(key).as_deref() == Some(value);
-        if is("sm.dedup_coords", "true") || is("sm.check_coord_dups", "false") {
-            Duplicates::KeepFirst
-        } else {
-            Duplicates::Refuse
+        // As for libtiledb, every other word means no.
+        let is_set = |key: &str| self.config.get(key).as_deref() == Some("true");
+        match (is_set("sm.dedup_coords"), is_set("sm.check_coord_dups")) {
+            (true, _) => Duplicates::KeepFirst,
+            (false, true) => Duplicates::Refuse,
+            (false, false) => Duplicates::Unchecked,
         }
     }
 
@@ -179,8 +181,11 @@ fn explained(error: Error) -> Failure {
             let what = "Buffer sizes check failed; Invalid number of cells given for attribute";
             format!("{what} '{field}' ({given} != {expected})")
         }
-        WriteError::Duplicate { .. } | WriteError::DuplicateCells { .. } => {
-            "Duplicate coordinates are not allowed".to_owned()
+        WriteError::Duplicate { first } => {
+            format!("Duplicate coordinates (those of cell {first}) are not allowed")
+        }
+        WriteError::DuplicateCells { first, .. } => {
+            format!("Duplicate coordinates (those of cell {first}) are not allowed")
         }
         WriteError::OutsideDomain { dimension, value, .. } => {
             format!("Coordinate {value} is out of domain bounds on dimension '{dimension}'")
