@@ -7,6 +7,7 @@ mod cells;
 mod fill;
 mod format;
 mod labels;
+mod loans;
 
 use tdb_array::schema::ArrayType;
 use tdb_array::{Array, Layout, MemoryBudget, Read};
@@ -18,6 +19,7 @@ use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
 pub(crate) use cells::Reading;
 use cells::Stream;
+use loans::Loans;
 
 /// The least memory of a batch, in bytes: enough for the tiles that most arrays have.
 const MIN_BATCH_BYTES: u64 = 64 << 20;
@@ -57,7 +59,9 @@ impl Query {
         if !fields.is_empty() {
             let names = fields.iter().map(|(name, _)| name.as_str());
             let read = self.read(&array)?.fields(names).batch_memory(self.batch_memory());
-            streams.push(Stream::new(fields, read.batches()?));
+            let loans = Loans::default();
+            let batches = read.column_memory(loans.lender()).batches()?;
+            streams.push(Stream::new(fields, batches).lending(loans));
         }
         Ok(Reading::new(array, streams))
     }

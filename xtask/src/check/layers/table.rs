@@ -117,6 +117,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "large",
             "cells",
             "buffers",
+            "column_memory",
             "spec",
             "gather",
             "grid",
