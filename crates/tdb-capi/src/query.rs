@@ -6,6 +6,7 @@ pub(crate) mod delete;
 pub(crate) mod estimate;
 pub(crate) mod fields;
 mod offsets;
+pub(crate) mod plan;
 mod read;
 pub(crate) mod set;
 pub(crate) mod state;

@@ -8,6 +8,8 @@ mod fill;
 mod format;
 mod labels;
 mod loans;
+#[cfg(test)]
+mod tests;
 
 use tdb_array::schema::ArrayType;
 use tdb_array::{Array, Layout, MemoryBudget, Read};
@@ -48,14 +50,16 @@ impl Query {
         Ok(())
     }
 
-    fn begin_read(&self) -> Result<Reading, Failure> {
+    fn begin_read(&mut self) -> Result<Reading, Failure> {
         let what = "Cannot init query";
         let array = self.array.with_open(what, |open| Ok(open.reading(what)?.clone()))?;
         self.check_current_domain(&array)?;
         let fields = self.buffers.keys().map(|name| Ok((name.clone(), self.field(name)?)));
         let mut fields = fields.collect::<Result<Vec<_>, Failure>>()?;
         fields.retain(|(_, field)| field.origin != Origin::Aggregate);
-        let mut streams = self.label_streams(&array, &mut fields)?;
+        let has_labels = self.subarray.has_labels();
+        self.subarray.find_labels(&array)?;
+        let mut streams = self.label_streams(&array, &mut fields, has_labels)?;
         if !fields.is_empty() {
             let names = fields.iter().map(|(name, _)| name.as_str());
             let read = self.read(&array)?.fields(names).batch_memory(self.batch_memory());
