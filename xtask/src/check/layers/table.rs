@@ -587,6 +587,10 @@ pub(super) const LAYERS: &[Layers] = &[
             "array_schema_evolution",
             "array",
             "group",
+            // Queries.
+            "subarray",
+            "query_condition",
+            "query",
         ],
         upward: &[],
     },
