@@ -6,6 +6,7 @@ pub(crate) mod delete;
 pub(crate) mod estimate;
 pub(crate) mod fields;
 mod offsets;
+pub(crate) mod plan;
 mod read;
 pub(crate) mod set;
 pub(crate) mod state;
@@ -63,6 +64,8 @@ pub(crate) enum Running {
     Read(Box<read::Reading>),
     /// A write in global order, which `finalize` ends.
     Write(Box<write::Writing>),
+    /// A write whose fields come apart, and those that came.
+    Apart(Vec<write::KeptColumn>),
 }
 
 /// A query.

@@ -4,6 +4,7 @@
 use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use super::Failure;
@@ -24,7 +25,7 @@ pub(crate) struct Handle<T> {
     live: AtomicU64,
     kind: TypeId,
     /// Texts and values whose addresses the caller was given: they last as long as the handle.
-    kept: Mutex<Vec<Box<[u64]>>>,
+    kept: Mutex<BTreeSet<Box<[u64]>>>,
     value: T,
 }
 
@@ -33,7 +34,7 @@ impl<T: Object> Handle<T> {
         Box::new(Self {
             live: AtomicU64::new(LIVE),
             kind: TypeId::of::<T>(),
-            kept: Mutex::new(Vec::new()),
+            kept: Mutex::new(BTreeSet::new()),
             value,
         })
     }
@@ -89,12 +90,12 @@ impl<T: Object> In<T> {
         // Even no bytes have an address.
         words.push(0);
         let mut kept = self.handle()?.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.iter().find(|known| ***known == *words) {
+        if let Some(known) = kept.get(words.as_slice()) {
             return Ok(known.as_ptr().cast());
         }
         let words = words.into_boxed_slice();
         let address = words.as_ptr().cast();
-        kept.push(words);
+        kept.insert(words);
         Ok(address)
     }
 

@@ -117,6 +117,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "large",
             "cells",
             "buffers",
+            "column_memory",
             "spec",
             "gather",
             "grid",
@@ -595,6 +596,10 @@ pub(super) const LAYERS: &[Layers] = &[
             "consolidation_plan",
             "filestore",
             "group",
+            // Queries.
+            "subarray",
+            "query_condition",
+            "query",
         ],
         upward: &[],
     },

@@ -1,5 +1,7 @@
 //! The caller's buffers as columns of cells.
 
+use std::borrow::Cow;
+
 use tdb_array::WriteColumn;
 use tdb_array::schema::ArraySchema;
 
@@ -14,8 +16,44 @@ pub(super) struct Column<'a> {
     name: &'a str,
     values: &'a [u8],
     /// The start of each cell, and the end of the last one.
-    offsets: Option<Vec<u64>>,
+    offsets: Option<Cow<'a, [u64]>>,
     validity: Option<&'a [u8]>,
+}
+
+/// A copy of the cells of a field, for a write whose fields come apart.
+#[derive(Debug)]
+pub(crate) struct KeptColumn {
+    name: String,
+    values: Vec<u8>,
+    offsets: Option<Vec<u64>>,
+    validity: Option<Vec<u8>>,
+}
+
+impl KeptColumn {
+    /// A copy of a column.
+    pub(super) fn of(column: &Column<'_>) -> Self {
+        Self {
+            name: column.name.to_owned(),
+            values: column.values.to_vec(),
+            offsets: column.offsets.as_ref().map(|offsets| offsets.to_vec()),
+            validity: column.validity.map(<[u8]>::to_vec),
+        }
+    }
+
+    /// The field's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The column.
+    pub(super) fn column(&self) -> Column<'_> {
+        Column {
+            name: &self.name,
+            values: &self.values,
+            offsets: self.offsets.as_deref().map(Cow::Borrowed),
+            validity: self.validity.as_deref(),
+        }
+    }
 }
 
 impl<'a> Column<'a> {
@@ -30,7 +68,7 @@ impl<'a> Column<'a> {
         let values = buffers.data.as_ref().ok_or_else(missing)?.bytes()?;
         let offsets = if field.is_var() {
             let given = buffers.offsets.as_ref().ok_or_else(missing)?.bytes()?;
-            Some(format.starts(name, given, field.datatype.size(), values.len())?)
+            Some(Cow::Owned(format.starts(name, given, field.datatype.size(), values.len())?))
         } else {
             None
         };
@@ -40,6 +78,11 @@ impl<'a> Column<'a> {
             _ => None,
         };
         Ok(Self { name, values, offsets, validity })
+    }
+
+    /// The field's name.
+    pub(super) const fn name(&self) -> &'a str {
+        self.name
     }
 
     /// The same cells under another name.

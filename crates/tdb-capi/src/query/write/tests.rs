@@ -518,6 +518,32 @@ fn equal_coordinates_are_dropped_where_the_caller_asks_for_it() {
 }
 
 #[test]
+fn fields_may_come_apart_where_the_caller_asks_for_it() {
+    let caller = Caller::new();
+    caller.create("array", &sparse());
+    let cells = sparse_cells(&[70, 3, 12]);
+    let array = caller.open("array", array::WRITE, 0);
+    let mut call = caller.query(&array, array::WRITE);
+    call.config(&[("sm.allow_separate_attribute_writes", "true")]);
+    call.set(&cells[..1]);
+    assert_eq!(call.submit(), 0, "{}", caller.last_error());
+    call.set(&cells[1..2]);
+    assert_eq!((call.submit(), call.fragments().len()), (0, 0), "{}", caller.last_error());
+    assert_eq!(caller.files("array"), Vec::<String>::new());
+    call.set(&cells[2..]);
+    assert_eq!((call.submit(), call.fragments().len()), (0, 1), "{}", caller.last_error());
+    assert_eq!(call.finalize(), 0, "{}", caller.last_error());
+    caller.create("whole", &sparse());
+    assert_eq!(caller.write("whole", &cells), 0);
+    is_same(&caller.cells("whole"), &caller.cells("array"));
+    let mut call = caller.query(&array, array::WRITE);
+    call.config(&[("sm.allow_separate_attribute_writes", "true")]);
+    call.set(&cells[..2]);
+    assert_eq!((call.submit(), call.finalize()), (0, -1));
+    assert!(caller.last_error().contains("Not all buffers already written"), "{}", caller.last_error());
+}
+
+#[test]
 fn a_delete_removes_the_cells_of_its_condition() {
     let caller = Caller::new();
     caller.create("array", &sparse());
