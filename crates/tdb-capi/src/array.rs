@@ -4,7 +4,9 @@ pub(crate) mod domain;
 pub(crate) mod metadata;
 mod open;
 
-use tdb_array::schema::is_encrypted;
+use std::sync::Arc;
+
+use tdb_array::schema::{ArraySchema, is_encrypted};
 
 use crate::array_schema::SchemaObject;
 use crate::config::{Config, ConfigObject};
@@ -17,15 +19,21 @@ pub(crate) use open::{OpenArray, check_exists};
 
 /// The number of `tiledb_query_type_t` for reading.
 pub(crate) const READ: u32 = 0;
+/// That for writing.
+pub(crate) const WRITE: u32 = 1;
+/// That for deletes.
+pub(crate) const DELETE: u32 = 2;
 /// That for updates, which are not supported.
-const UPDATE: u32 = 3;
+pub(crate) const UPDATE: u32 = 3;
 /// The last of them.
-const MODIFY_EXCLUSIVE: u32 = 4;
+pub(crate) const MODIFY_EXCLUSIVE: u32 = 4;
 
-/// An array behind a pointer, open or not. Open ones may be used from any thread.
+/// An array behind a pointer, open or not. Open ones may be used from any thread. Copies are the
+/// same array: queries own one.
+#[derive(Clone)]
 pub(crate) struct ArrayObject {
     place: Place,
-    state: Shared<State>,
+    state: Arc<Shared<State>>,
 }
 
 /// What an array is until it is closed.
@@ -50,6 +58,18 @@ pub(crate) fn failure(text: impl core::fmt::Display) -> Failure {
 }
 
 impl ArrayObject {
+    /// The place of the array.
+    pub(crate) const fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The schema of the open array, and the kind of queries that it is open for; nothing if it is
+    /// closed.
+    pub(crate) fn opened(&self) -> Option<(Arc<ArraySchema>, u32)> {
+        let state = self.state.lock();
+        state.open.as_ref().map(|open| (open.shape().clone(), state.query_type))
+    }
+
     /// Looks at the open array, or fails with words for what cannot be done.
     ///
     /// # Errors
@@ -93,7 +113,7 @@ exported! {
         let place = Place::of(context, uri.get("array_uri")?)?;
         let config = context.config().clone();
         let state = State { config, query_type: READ, start: 0, end: None, open: None };
-        array.put(ArrayObject { place, state: Shared::new(state) })
+        array.put(ArrayObject { place, state: Arc::new(Shared::new(state)) })
     }
 
     fn tiledb_array_free(array: Freed<ArrayObject>) {
@@ -131,7 +151,7 @@ exported! {
 
     fn tiledb_array_encryption_type(ctx: Ctx, uri: Text, encryption: Out<u32>) -> Code for ctx {
         let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
-        encryption.set(u32::from(is_encrypted(&*place.storage())?))
+        encryption.set(u32::from(is_encrypted(&*place.storage()?)?))
     }
 
     fn tiledb_array_set_config(ctx: Ctx, array: In<ArrayObject>, config: In<ConfigObject>) -> Code for ctx {

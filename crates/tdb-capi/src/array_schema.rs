@@ -103,8 +103,8 @@ impl SchemaObject {
     }
 }
 
-/// The times in the name of a schema's file.
-fn times_of(key: &str) -> Option<(u64, u64)> {
+/// The times in the name of a schema's file, or of a fragment.
+pub(crate) fn times_of(key: &str) -> Option<(u64, u64)> {
     let mut parts = key.rsplit('/').next()?.split('_').filter(|part| !part.is_empty());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
@@ -189,7 +189,7 @@ impl Schema {
 
 /// Loads the newest schema of an array.
 fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
-    let storage = Place::of(context, uri)?.storage();
+    let storage = Place::of(context, uri)?.storage()?;
     let array = place::open_options(context, config)?.open_storage(storage)?;
     Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
 }
@@ -247,7 +247,7 @@ exported! {
         for enumeration in &schema.enumerations {
             options = options.enumeration(enumeration.clone());
         }
-        for choice in schema.label_choices {
+        for choice in schema.label_choices.clone() {
             options = match choice {
                 LabelChoice::Filters(label, filters) => options.label_filters(label, filters),
                 LabelChoice::Extent(label, extent) => options.label_tile_bytes(label, extent),
@@ -256,7 +256,7 @@ exported! {
         if let Some(time) = schema.timed.then_some(schema.times.0) {
             options = options.timestamp(time);
         }
-        let storage = Place::of(context, uri.get("array_uri")?)?.storage();
+        let storage = Place::of(context, uri.get("array_uri")?)?.storage()?;
         options.create_storage(&*storage, &schema.schema)?;
         Ok(())
     }

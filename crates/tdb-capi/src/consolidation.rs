@@ -45,7 +45,7 @@ fn stored(config: &Config, key: &str) -> Result<Stored, Failure> {
 /// Opens an array to maintain it.
 fn open(context: &Context, config: &Config, place: &Place) -> Result<ArrayWriter, Failure> {
     check_exists(place)?;
-    Ok(place::write_options(context, config)?.open_storage(place.storage())?)
+    Ok(place::write_options(context, config)?.open_storage(place.storage()?)?)
 }
 
 fn run(plan: &MaintenancePlan, writer: &ArrayWriter) -> Outcome {
@@ -111,7 +111,8 @@ impl Settings {
         let _clock = context.stats().time("Consolidator.consolidate_frags");
         for _ in 0..self.steps {
             let window = TimeWindow::between(0, u64::MAX);
-            let array = place::open_options(context, config)?.window(window).open_storage(place.storage())?;
+            let array =
+                place::open_options(context, config)?.window(window).open_storage(place.storage()?)?;
             let inside = |(first, last): (u64, u64)| first >= self.times.0 && last <= self.times.1;
             let fragments = array.fragments().iter().filter(|fragment| inside(fragment.timestamps())).count();
             let bound = |number: u32| match usize::try_from(number) {
@@ -163,7 +164,7 @@ fn fragment_names(context: &Context, place: &Place, given: &[String]) -> Result<
 fn remove(context: &Context, place: &Place, removal: &FragmentRemoval) -> Outcome {
     let config = context.config();
     check_exists(place)?;
-    let writer = place::write_options(context, config)?.open_storage(place.storage())?;
+    let writer = place::write_options(context, config)?.open_storage(place.storage()?)?;
     run(&removal.plan(&writer)?, &writer)
 }
 
@@ -195,7 +196,7 @@ exported! {
         }
         let names = fragment_names(context, &place, &given)?;
         let window = TimeWindow::between(0, u64::MAX);
-        let array = place::open_options(context, &config)?.window(window).open_storage(place.storage())?;
+        let array = place::open_options(context, &config)?.window(window).open_storage(place.storage()?)?;
         let known = |name: &&String| array.fragments().iter().any(|fragment| fragment.name() == name.as_str());
         let found = names.iter().filter(known).count();
         if found < names.len() {
@@ -210,7 +211,7 @@ exported! {
         let context = ctx.get()?;
         let (place, config) = (Place::of(context, uri.get("array_uri")?)?, merged(context, config)?);
         let stored = stored(&config, "sm.vacuum.mode")?;
-        let writer = place::write_options(context, &config)?.open_storage(place.storage())?;
+        let writer = place::write_options(context, &config)?.open_storage(place.storage()?)?;
         // As a vacuum of libtiledb does, whatever reads at earlier times saw.
         run(&Vacuum::new(stored).drop_history(true).verify(false).plan(&writer)?, &writer)
     }

@@ -7,9 +7,14 @@ use crate::error::{ErrorText, OutError};
 use crate::ffi::{Failure, Freed, INVALID_CONTEXT, In, Object, Out, OutHandle, OutText, Reporter, Text};
 use crate::shared::Shared;
 use crate::stats::Stats;
+use crate::stores::Stores;
 
-/// The stores that this build reads and writes, by their numbers in the C API: `mem://`.
-const FILESYSTEMS: [u32; 1] = [4];
+/// The stores that this build reads and writes, by their numbers in the C API: S3, Azure, Google,
+/// `mem://`.
+#[cfg(feature = "stores")]
+const FILESYSTEMS: &[u32] = &[1, 2, 3, 4];
+#[cfg(not(feature = "stores"))]
+const FILESYSTEMS: &[u32] = &[4];
 
 /// The first argument of most functions.
 pub(crate) type Ctx = In<Context>;
@@ -19,8 +24,7 @@ pub(crate) struct Context {
     config: Config,
     last_error: Shared<Option<String>>,
     tags: Shared<Vec<(String, String)>>,
-    /// The files below `mem://`.
-    memory: MemoryStorage,
+    stores: Stores,
     stats: Stats,
 }
 
@@ -31,13 +35,9 @@ impl Object for Context {
 impl Context {
     /// A context with a configuration.
     pub(crate) fn new(config: Config) -> Self {
-        Self {
-            config,
-            last_error: Shared::default(),
-            tags: Shared::default(),
-            memory: MemoryStorage::default(),
-            stats: Stats::of_context(),
-        }
+        let stores = Stores::new(MemoryStorage::default(), &config);
+        let (last_error, tags) = (Shared::default(), Shared::default());
+        Self { config, last_error, tags, stores, stats: Stats::of_context() }
     }
 
     /// Its configuration, which never changes.
@@ -45,9 +45,9 @@ impl Context {
         &self.config
     }
 
-    /// The files below `mem://`.
-    pub(crate) const fn memory(&self) -> &MemoryStorage {
-        &self.memory
+    /// What its URIs lead to.
+    pub(crate) const fn stores(&self) -> &Stores {
+        &self.stores
     }
 
     /// Its statistics.

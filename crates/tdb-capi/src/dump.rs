@@ -11,7 +11,7 @@ use tdb_array::schema::{
 
 use crate::enums::{DATATYPES, FILTER_TYPES, LAYOUTS};
 use values::value;
-pub(crate) use values::{general, range};
+pub(crate) use values::{general, number, range};
 
 /// The word for a datatype.
 fn datatype(code: u8) -> &'static str {

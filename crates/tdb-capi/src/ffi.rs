@@ -9,22 +9,26 @@ mod shell;
 
 mod buffers;
 mod callbacks;
+mod constants;
 mod file;
 mod handles;
 #[cfg(test)]
 mod kinds;
+mod memory;
 mod out;
 mod ranges;
 mod strings;
 
 pub(crate) use buffers::{Data, OutData, Raw};
 pub(crate) use callbacks::{EntryCallback, FileCallback, ObjectCallback, TextCallback, call_each};
+pub(crate) use constants::{Constant, ConstantPointer, OutConstant};
 pub(crate) use file::OutFile;
 #[cfg(test)]
 pub(crate) use handles::testing;
 pub(crate) use handles::{Freed, In, Object, OutHandle};
 #[cfg(test)]
 pub(crate) use kinds::Signature;
+pub(crate) use memory::{Memory, OutMemory, OutSize, UserBuffer};
 pub(crate) use out::Out;
 pub(crate) use ranges::RangePointer;
 pub(crate) use shell::{Failure, INVALID_CONTEXT, Outcome, Reporter, run, run_or};

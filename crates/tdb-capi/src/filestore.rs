@@ -106,7 +106,7 @@ fn import(
     let place = Place::of(context, uri)?;
     check_exists(&place)?;
     let options = place::write_options(context, context.config())?.timestamp(now());
-    let writer = options.open_storage(place.storage())?;
+    let writer = options.open_storage(place.storage()?)?;
     let extent = writer.schema().domain.dimensions.first().and_then(Dimension::extent_cells);
     let memory = extent.unwrap_or(0).saturating_mul(4).max(WRITE_MEMORY);
     let range = 0..=cells.saturating_sub(1);
@@ -129,7 +129,7 @@ fn import(
 fn open(context: &Context, uri: &str) -> Result<Array, Failure> {
     let place = Place::of(context, uri)?;
     check_exists(&place)?;
-    Ok(place::open_options(context, context.config())?.open_storage(place.storage())?)
+    Ok(place::open_options(context, context.config())?.open_storage(place.storage()?)?)
 }
 
 /// The size of the file in an array.

@@ -71,7 +71,7 @@ impl FragmentInfoObject {
 
     fn load(&self, context: &Context) -> Result<(), Failure> {
         let mut state = self.state.lock();
-        let array = place::open_options(context, &state.config)?.open_storage(self.place.storage())?;
+        let array = place::open_options(context, &state.config)?.open_storage(self.place.storage()?)?;
         let replaced = array.replaced_fragments()?;
         let replaced = replaced.iter().map(|key| self.place.below(key).uri()).collect();
         let (place, rectangles) = (self.place.clone(), Shared::default());
@@ -111,7 +111,7 @@ impl Loaded {
 
     /// The bytes of all files of a fragment.
     fn size(&self, fragment: &Fragment) -> Result<u64, Failure> {
-        let metadata = self.place.storage().size(fragment.metadata_key())?;
+        let metadata = self.place.storage()?.size(fragment.metadata_key())?;
         Ok(fragment.footer().data_bytes().saturating_add(metadata))
     }
 

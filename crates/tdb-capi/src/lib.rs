@@ -46,9 +46,13 @@ mod ndrectangle;
 mod object;
 mod place;
 mod profile;
+mod query;
+mod query_condition;
 mod shared;
 mod stats;
+mod stores;
 mod string;
+mod subarray;
 mod version;
 mod vfs;
 

@@ -2,13 +2,25 @@
 //! because nobody could read it.
 
 use tdb_codec::{CellValNum, to_u64};
-use tdb_schema::{Codes, Enumeration, FieldKind};
+use tdb_schema::{ArraySchema, Codes, Enumeration, FieldKind};
 
 use crate::column::{self, CheckedColumn};
 use crate::coordinate::show_value;
+use crate::operands::ConditionTarget;
 use crate::schemas::load_enumeration;
 use crate::{ArrayWriter, WriteColumn};
 use crate::{OrInternal, Result, WriteError};
+
+/// Conditions of deletes.
+impl ConditionTarget for ArrayWriter {
+    fn schema(&self) -> &ArraySchema {
+        &self.schema
+    }
+
+    fn enumeration(&self, name: &str) -> Result<Option<Enumeration>> {
+        Self::enumeration(self, name)
+    }
+}
 
 impl ArrayWriter {
     /// Checks the columns of a write; returns them in the order of `kinds`, and the number of

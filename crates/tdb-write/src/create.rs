@@ -208,10 +208,10 @@ fn label_schema(schema: &ArraySchema, label: &DimensionLabel, options: &WriteOpt
     let mut attribute = Attribute::new(label.attribute.clone(), label.datatype, label.cell_val_num);
     attribute.order = label.order;
     if let Some((_, filters)) = options.label_filters.iter().rev().find(|(name, _)| *name == label.name) {
-        attribute.filters = filters.clone();
+        attribute.filters.clone_from(filters);
     }
     if let Some((_, extent)) = options.label_tiles.iter().rev().find(|(name, _)| *name == label.name) {
-        dimension.tile_extent = Some(extent.clone());
+        dimension = dimension.with_tile_bytes(extent.clone());
     }
     let schema =
         ArraySchema::dense().dimension(dimension).attribute(attribute).version(schema.version).build();

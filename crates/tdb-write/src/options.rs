@@ -75,11 +75,11 @@ impl WriteOptions {
             durability,
             fragment_bytes,
             enumerations,
-            label_filters: Vec::new(),
-            label_tiles: Vec::new(),
             without_lock: false,
             replace: false,
             any_codes: false,
+            label_filters: Vec::new(),
+            label_tiles: Vec::new(),
             any_filters: false,
             older_schema: false,
         }
@@ -184,14 +184,34 @@ impl WriteOptions {
         self
     }
 
-    /// Sets the filters for the values of a dimension label of a new array; by default there are none.
+    /// Sets the filters of the values of a dimension label of a new array. Otherwise it has none.
+    ///
+    /// ```
+    /// use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, DimensionLabel, Filter, Pipeline};
+    /// use tdb_array::storage::MemoryStorage;
+    /// use tdb_array::WriteOptions;
+    ///
+    /// let schema = ArraySchema::dense()
+    ///     .dimension(Dimension::new("x", 0i32..=99))
+    ///     .attribute(Attribute::new("a", Datatype::Int8, CellValNum::ONE))
+    ///     .label(DimensionLabel::new(0, "metres", "__labels/l0", Datatype::Float64, CellValNum::ONE))
+    ///     .build()?;
+    /// let storage = MemoryStorage::default();
+    /// let filters = Pipeline::new(vec![Filter::Zstd { level: 5 }]);
+    /// let options = WriteOptions::new().label_filters("metres", filters.clone());
+    /// options.label_tile_bytes("metres", 10i32.to_le_bytes()).create_storage(&storage, &schema)?;
+    /// let label = WriteOptions::new().open_storage(storage)?.label("metres")?;
+    /// assert_eq!(label.schema().attributes[0].filters, filters);
+    /// assert_eq!(label.schema().domain.dimensions[0].extent_cells(), Some(10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn label_filters(mut self, label: impl Into<String>, filters: Pipeline) -> Self {
         self.label_filters.push((label.into(), filters));
         self
     }
 
-    /// Sets the tile extent of the array of a dimension label of a new array, as the little-endian
-    /// bytes of the dimension's type; by default it is that of the dimension.
+    /// Sets the tile extent in the array of a dimension label of a new array: the little-endian
+    /// bytes of a number of the dimension's type. Otherwise it is that of the dimension.
     pub fn label_tile_bytes(mut self, label: impl Into<String>, extent: impl Into<Vec<u8>>) -> Self {
         self.label_tiles.push((label.into(), extent.into()));
         self
@@ -251,4 +271,7 @@ pub enum Duplicates {
     KeepFirst,
     /// The last of these cells is written.
     KeepLast,
+    /// Nobody looks for such cells, so all are written: for callers who know that there are none.
+    /// Where there are, readers see one of them or all.
+    Unchecked,
 }

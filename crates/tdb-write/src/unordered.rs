@@ -48,7 +48,7 @@ pub(super) fn append(
     if order.len() != cells || (cells > 0 && index_of(greatest) >= cells) {
         return Err(Error::internal("an order of cells without each of them"));
     }
-    if !schema.allows_duplicates {
+    if !schema.allows_duplicates && duplicates != Duplicates::Unchecked {
         resolve_duplicates(context.threads, &mut order, &coordinates, duplicates, first)?;
     }
     // A tile of more cells than that has all.
@@ -116,6 +116,7 @@ fn resolve_duplicates(
                 }
                 Duplicates::KeepFirst => dropped.push(at.saturating_add(1)),
                 Duplicates::KeepLast => dropped.push(at),
+                Duplicates::Unchecked => {}
             }
         }
     }

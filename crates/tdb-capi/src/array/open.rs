@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tdb_array::group::ObjectType;
-use tdb_array::schema::{ArrayMetadata, MetadataValue};
+use tdb_array::schema::{ArrayMetadata, ArraySchema, MetadataValue};
 use tdb_array::write::MetadataChanges;
 use tdb_array::{Array, ArrayWriter, TimeWindow};
 
@@ -18,6 +18,8 @@ use crate::place::{self, Place};
 pub(crate) struct OpenArray {
     mode: Mode,
     schema: Schema,
+    /// The schema as it was loaded, for queries and subarrays.
+    shape: Arc<ArraySchema>,
     /// The last time of which it is opened.
     end: u64,
 }
@@ -56,10 +58,11 @@ impl OpenArray {
             if let Some(end) = end.filter(|end| *end > 0) {
                 options = options.timestamp(end);
             }
-            let writer = Arc::new(options.open_storage(place.storage())?);
+            let writer = Arc::new(options.open_storage(place.storage()?)?);
             let schema = Schema::of(Origin::Writer(writer.clone()));
+            let shape = Arc::new(schema.schema.clone());
             let mode = Mode::Write(writer, MetadataChanges::new());
-            return Ok(Self { mode, schema, end: end.unwrap_or(u64::MAX) });
+            return Ok(Self { mode, schema, shape, end: end.unwrap_or(u64::MAX) });
         }
         let mut options = place::open_options(context, config)?;
         if let Some(end) = end {
@@ -67,14 +70,20 @@ impl OpenArray {
         } else if start > 0 {
             options = options.since(start);
         }
-        let array = options.open_storage(place.storage())?;
+        let array = options.open_storage(place.storage()?)?;
         let (schema, end) = (Schema::of(Origin::Array(array.clone())), array.window().end);
-        Ok(Self { mode: Mode::Read(array, None), schema, end })
+        let shape = Arc::new(schema.schema.clone());
+        Ok(Self { mode: Mode::Read(array, None), schema, shape, end })
     }
 
     /// The last time of which it is opened.
     pub(super) const fn end(&self) -> u64 {
         self.end
+    }
+
+    /// The schema as it was loaded.
+    pub(super) const fn shape(&self) -> &Arc<ArraySchema> {
+        &self.shape
     }
 
     /// The schema, with the enumerations that were loaded.
@@ -102,7 +111,6 @@ impl OpenArray {
     ///
     /// # Errors
     /// It is open for reading; the text begins with `what`.
-    #[expect(dead_code, reason = "queries that write are not there yet")]
     pub(crate) fn writing(&self, what: &str) -> Result<&Arc<ArrayWriter>, Failure> {
         match &self.mode {
             Mode::Write(writer, _) => Ok(writer),

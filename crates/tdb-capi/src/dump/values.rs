@@ -58,7 +58,8 @@ fn code_unit(bytes: &[u8]) -> String {
     }
 }
 
-fn number(datatype: Datatype, bytes: &[u8]) -> String {
+/// A number, as streams print it.
+pub(crate) fn number(datatype: Datatype, bytes: &[u8]) -> String {
     struct Show<'a>(&'a [u8]);
     impl PhysicalVisitor for Show<'_> {
         type Output = String;

@@ -16,6 +16,19 @@ pub(crate) struct Raw(*mut c_void);
 #[derive(Clone, Copy)]
 pub(crate) struct Data(*const c_void);
 
+#[cfg(test)]
+impl Data {
+    /// Values of a caller in C, whose part a test plays.
+    pub(crate) fn of<T>(values: &[T]) -> Self {
+        Self(values.as_ptr().cast())
+    }
+
+    /// A null pointer.
+    pub(crate) const fn null() -> Self {
+        Self(core::ptr::null())
+    }
+}
+
 impl Data {
     /// A pointer to bytes that are kept for the caller.
     pub(super) const fn at(address: *const u8) -> Self {
@@ -51,6 +64,11 @@ impl Data {
 pub(crate) struct OutData(*mut *const c_void);
 
 impl OutData {
+    /// Whether the caller wants an address.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.0.is_null()
+    }
+
     /// Returns a copy of the bytes, which `owner` keeps.
     ///
     /// # Errors

@@ -52,6 +52,11 @@ impl<T> Clone for In<T> {
 impl<T> Copy for In<T> {}
 
 impl<T: Object> In<T> {
+    /// Where it points to.
+    pub(super) const fn address(self) -> *const Handle<T> {
+        self.0
+    }
+
     /// The object.
     ///
     /// # Errors

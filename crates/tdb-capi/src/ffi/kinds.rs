@@ -2,8 +2,8 @@
 //! compares them with the table.
 
 use super::{
-    Data, Freed, In, Object, Out, OutData, OutFile, OutHandle, OutText, RangePointer, Raw, StaticText, Text,
-    Texts,
+    ConstantPointer, Data, Freed, In, Memory, Object, Out, OutConstant, OutData, OutFile, OutHandle,
+    OutMemory, OutSize, OutText, RangePointer, Raw, StaticText, Text, Texts,
 };
 
 /// A type that an exported function may have as an argument or a result.
@@ -21,7 +21,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    "pointer": Data, OutData, OutFile, OutText, RangePointer, Raw, StaticText, Text, Texts;
+    "pointer": ConstantPointer, Data, Memory, OutConstant, OutData, OutFile, OutMemory, OutSize, OutText, RangePointer, Raw, StaticText, Text, Texts;
     "u8": u8;
     "32": u32, i32;
     "u64": u64;

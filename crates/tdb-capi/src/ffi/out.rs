@@ -7,8 +7,26 @@ use super::Failure;
 
 /// An argument through which a function returns a value.
 #[repr(transparent)]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Out<T>(*mut T);
+
+impl<T> Out<T> {
+    /// No pointer.
+    pub(super) const NULL: Self = Self(core::ptr::null_mut());
+
+    /// Whether there is no pointer.
+    pub(crate) const fn is_null(&self) -> bool {
+        self.0.is_null()
+    }
+}
+
+#[cfg(test)]
+impl<T> Out<T> {
+    /// A pointer to a variable of a caller in C, whose part a test plays.
+    pub(crate) fn to(variable: &mut T) -> Self {
+        Self(variable)
+    }
+}
 
 impl<T: Copy> Out<T> {
     /// The value that the caller has there.

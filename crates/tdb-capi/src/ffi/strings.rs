@@ -12,6 +12,14 @@ use super::{Failure, In, Object};
 #[derive(Clone, Copy)]
 pub(crate) struct Text(*const c_char);
 
+#[cfg(test)]
+impl Text {
+    /// A text of a caller in C, whose part a test plays.
+    pub(crate) fn of(text: &CStr) -> Self {
+        Self(text.as_ptr())
+    }
+}
+
 impl Text {
     /// The text; `what` is the word for it in errors.
     ///
@@ -68,6 +76,16 @@ impl Texts {
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(crate) struct OutText(*mut *const c_char);
+
+#[cfg(test)]
+impl OutText {
+    /// Returns what a function gives as a text, as a caller in C sees it.
+    pub(crate) fn taken(call: impl FnOnce(Self)) -> String {
+        let mut address = ptr::null();
+        call(Self(&raw mut address));
+        Text(address).get("text").map_or_else(|_| String::new(), str::to_owned)
+    }
+}
 
 impl OutText {
     /// Returns a text that lasts as long as the library.

@@ -79,12 +79,23 @@ impl Read {
     /// Asks for the cells in an inclusive range given as the dimension's little-endian bytes;
     /// `None` is an open end.
     pub fn range_bytes(
-        mut self,
+        self,
         dimension: impl Into<String>,
         low: Option<Vec<u8>>,
         high: Option<Vec<u8>>,
     ) -> Self {
-        self.ranges.push((dimension.into(), vec![RangeRequest::Bytes(Bounds { low, high })]));
+        self.ranges_bytes(dimension, [(low, high)])
+    }
+
+    /// Asks for the cells in any of several inclusive ranges, each given as the dimension's
+    /// little-endian bytes; `None` is an open end.
+    pub fn ranges_bytes(
+        mut self,
+        dimension: impl Into<String>,
+        ranges: impl IntoIterator<Item = (Option<Vec<u8>>, Option<Vec<u8>>)>,
+    ) -> Self {
+        let ranges = ranges.into_iter().map(|(low, high)| RangeRequest::Bytes(Bounds { low, high }));
+        self.ranges.push((dimension.into(), ranges.collect()));
         self
     }
 }

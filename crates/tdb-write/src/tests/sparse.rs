@@ -61,6 +61,9 @@ fn cells_with_equal_coordinates_are_refused_or_one_of_them_is_kept() {
     assert_eq!(read(&storage).1, [2, 5, 1, 4]);
     write(&writer, &i, &x, &a).duplicates(Duplicates::KeepLast).commit().unwrap();
     assert_eq!(read(&storage).1, [2, 5, 3, 4]);
+    let (storage, writer) = made(&plane());
+    write(&writer, &i, &x, &a).duplicates(Duplicates::Unchecked).commit().unwrap();
+    assert_eq!(read(&storage).1, [2, 5, 1, 3, 4]);
 }
 
 #[test]
