@@ -149,19 +149,17 @@ class Arrays:
         else:
             data = (NUMBERS[type] * (4 * cells + 8))(*(self.random.randrange(20) for _ in range(4 * cells)))
         size = ctypes.c_uint64(width * count * (2 if var and not read else 1) if not read else width * self.random.choice([count, count, 3 * count]))
-        self.keep(data)
-        self.keep(size)
-        self.call("tiledb_query_set_data_buffer", context, query, name, ctypes.addressof(data), ctypes.addressof(size))
+        self.call("tiledb_query_set_data_buffer", context, query, name, self.pools.lend(data, size), ctypes.addressof(size))
         if var:
             places = (ctypes.c_uint64 * (cells + 8))(*(width * 2 * i for i in range(cells)))
             extent = ctypes.c_uint64(8 * count)
-            self.keep(extent)
-            self.call("tiledb_query_set_offsets_buffer", context, query, name, self.keep(places), ctypes.addressof(extent))
+            address = self.pools.lend(places, extent)
+            self.call("tiledb_query_set_offsets_buffer", context, query, name, address, ctypes.addressof(extent))
         if nullable:
             valid = (ctypes.c_uint8 * (cells + 8))(*(self.random.randrange(2) for _ in range(cells)))
             extent = ctypes.c_uint64(count)
-            self.keep(extent)
-            self.call("tiledb_query_set_validity_buffer", context, query, name, self.keep(valid), ctypes.addressof(extent))
+            address = self.pools.lend(valid, extent)
+            self.call("tiledb_query_set_validity_buffer", context, query, name, address, ctypes.addressof(extent))
 
     def query(self, context, array, type, layout):
         query = self.call("tiledb_query_alloc", context, array, type, ...)
