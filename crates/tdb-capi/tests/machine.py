@@ -1,7 +1,7 @@
-"""Makes calls of the C API with arguments that fit their types, more or less: handles from pools that
-earlier calls filled (some of them null, freed, or of another type), numbers of any size, names that
-exist and names that do not. Memory is always large enough for what a call may read or write; a crash
-is a fault of the library."""
+"""Makes calls of the C API with arguments that fit their types, more or less: handles from pools
+that earlier calls filled (some of them null, freed, or of another type), numbers of any size, names
+that exist and names that do not. Memory is always large enough for what a call may read or write; a
+crash is a fault of the library."""
 
 import ctypes
 import random
@@ -88,7 +88,7 @@ class Pools:
             return entry
 
     def lend(self, data, size):
-        """Keeps a buffer of the caller for as long as the program runs, and what is behind its told size."""
+        """Keeps a buffer of the caller as long as the program runs, and what is behind its end."""
         address = ctypes.addressof(data)
         behind = ctypes.string_at(address + size.value, ctypes.sizeof(data) - size.value)
         self.kept.append((data, size))
@@ -322,8 +322,8 @@ class Machine:
         self.run(name, *self.arguments(name, self.pools.functions[name][1]))
 
     def call(self, name, *arguments):
-        """Calls a function with these arguments: `Entry`s, numbers, texts, `None`, ctypes' variables. Those
-        that are `...` are drawn. Now and then one of the others is drawn, too."""
+        """Calls a function with these arguments: `Entry`s, numbers, texts, `None`, variables of
+        ctypes. Those that are `...` are drawn. Now and then one of the others is drawn, too."""
         types = self.pools.functions[name][1]
         values, words, outs = self.arguments(name, types)
         for index, argument in enumerate(arguments):

@@ -1,6 +1,6 @@
-"""Runs of calls that make sense, so that sequences get deep: arrays that are made, written and read.
-Each call goes through `Machine.call`, which draws some arguments anew; the
-handles stay in the pools, where any other call may find them."""
+"""Runs of calls that make sense, so that sequences get deep: arrays are made, written and read.
+Each call goes through `Machine.call`, which draws some arguments anew; the handles stay in the
+pools, where any other call may find them."""
 
 import ctypes
 

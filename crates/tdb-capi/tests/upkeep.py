@@ -1,4 +1,4 @@
-"""Runs of calls that ask, maintain and damage what there is: the rest of what sequences consist of."""
+"""Runs of calls that ask, maintain and damage what there is: the rest of a sequence."""
 
 import ctypes
 import pathlib
