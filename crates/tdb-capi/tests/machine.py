@@ -330,6 +330,9 @@ class Machine:
             keep = isinstance(argument, ctypes._SimpleCData) or self.random.random() < 0.995
             if argument is ... or not (keep or name in BUFFERS):
                 continue
+            # A number that stands where the function has a pointer is none of its arguments.
+            if isinstance(argument, int) and argument < MOST and capi.is_pointer(types[index]):
+                continue
             if isinstance(argument, Entry):
                 values[index], words[index] = self.use(argument)
             elif isinstance(argument, str):
