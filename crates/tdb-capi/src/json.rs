@@ -26,15 +26,15 @@ impl Json {
         parser.rest.is_empty().then_some(value)
     }
 
-    /// The value, with two spaces before each line for each level.
-    pub(crate) fn pretty(&self) -> String {
+    /// The value, with this many spaces before each line for each level.
+    pub(crate) fn pretty(&self, spaces: usize) -> String {
         let mut text = String::new();
-        self.print(&mut text, 0);
+        self.print(&mut text, spaces, 0);
         text
     }
 
-    fn print(&self, text: &mut String, depth: usize) {
-        let inner = depth.saturating_add(2);
+    fn print(&self, text: &mut String, spaces: usize, depth: usize) {
+        let inner = depth.saturating_add(spaces);
         match self {
             Self::Null => text.push_str("null"),
             Self::Bool(value) => text.push_str(if *value { "true" } else { "false" }),
@@ -46,7 +46,7 @@ impl Json {
                     let begin = if index == 0 { "[" } else { "," };
                     // Writing to a text cannot fail.
                     let _ = write!(text, "{begin}\n{:inner$}", "");
-                    value.print(text, inner);
+                    value.print(text, spaces, inner);
                 }
                 let _ = write!(text, "\n{:depth$}]", "");
             }
@@ -57,7 +57,7 @@ impl Json {
                     let _ = write!(text, "{begin}\n{:inner$}", "");
                     print_text(key, text);
                     text.push_str(": ");
-                    value.print(text, inner);
+                    value.print(text, spaces, inner);
                 }
                 let _ = write!(text, "\n{:depth$}}}", "");
             }
@@ -216,7 +216,7 @@ mod tests {
     fn a_value_is_printed_with_sorted_keys_and_read_again() {
         let text = "{\n  \"a\": {\n    \"x\": \"\\u0001\\n\\\"ä\"\n  },\n  \"b\": [\n    1,\n    null\n  ],\n  \"c\": {}\n}";
         let value = Json::parse(text).unwrap();
-        assert_eq!(value.pretty(), text);
+        assert_eq!(value.pretty(2), text);
         let other = " { \"c\":{}, \"b\" :[1 ,null],\"a\":{\"x\":\"\\u0001\\u000a\\u0022\\u00e4\"} } ";
         assert_eq!(Json::parse(other).unwrap(), value);
         assert_eq!(Json::parse("\"\\ud83d\\ude00\""), Some(Json::Text("😀".to_owned())));

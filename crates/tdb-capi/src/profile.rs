@@ -77,7 +77,7 @@ fn read(path: &str) -> Result<BTreeMap<String, Json>, Failure> {
 fn write(path: &str, profiles: BTreeMap<String, Json>) -> Outcome {
     let temporary = format!("{path}.{}", std::process::id());
     let done =
-        fs::write(&temporary, Json::Object(profiles).pretty()).and_then(|()| fs::rename(&temporary, path));
+        fs::write(&temporary, Json::Object(profiles).pretty(2)).and_then(|()| fs::rename(&temporary, path));
     done.map_err(|error| failure(format!("Failed to write file '{path}' due to an error: {error}")))
 }
 
@@ -249,6 +249,6 @@ exported! {
     fn tiledb_profile_dump_str(profile: In<ProfileObject>, text: OutHandle<StringObject>, error: OutError) -> Code for error {
         let profile = profile.get()?;
         let all = BTreeMap::from([(profile.name.clone(), profile.json())]);
-        text.put(StringObject(Json::Object(all).pretty()))
+        text.put(StringObject(Json::Object(all).pretty(2)))
     }
 }
