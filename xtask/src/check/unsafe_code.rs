@@ -12,6 +12,7 @@ const EXCEPTIONS: [(&str, &str); 8] = [
     ("crates/tdb-wasm-reader/src/exports.rs", "crates/tdb-wasm-reader/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/buffers.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/file.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/guard.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/handles.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/out.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/ranges.rs", "crates/tdb-capi/src/lib.rs"),
