@@ -11,6 +11,7 @@ mod buffers;
 mod callbacks;
 mod constants;
 mod file;
+mod guard;
 mod handles;
 #[cfg(test)]
 mod kinds;
