@@ -210,7 +210,8 @@ exported! {
         }
         let options = place::write_options(context, &merged)?;
         // An array that has the version already stays as it is.
-        if options.clone().open_storage(place.storage()?)?.schema().version.number() < FormatVersion::CURRENT.number() {
+        let version = options.clone().open_storage(place.storage()?)?.schema().version;
+        if ![FormatVersion::CURRENT, FormatVersion::NEWEST].contains(&version) {
             options.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
         }
         Ok(())

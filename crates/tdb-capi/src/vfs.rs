@@ -100,7 +100,7 @@ fn is_written_whole(place: &Place) -> bool {
 
 /// The place of a URI of the caller.
 fn place(vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
-    vfs.get()?.stores.place(uri.get("uri")?)
+    Place::in_stores(&vfs.get()?.stores, uri.get("uri")?)
 }
 
 /// The place of a bucket, which is all that its URI names.
