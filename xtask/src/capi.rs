@@ -1,10 +1,15 @@
-//! `cargo xtask capi signatures --upstream DIR`: what the C headers of libtiledb declare.
+//! `cargo xtask capi`: TileDB's C functions as other programs find them.
 //!
-//! The command reads the headers of a checkout and writes two tables of facts next to the crate
-//! that has the same functions: names, results and types of arguments, and names and values of
-//! constants. No text of a header is kept.
+//! `cargo xtask capi signatures --upstream DIR` reads the C headers of a checkout of TileDB, and
+//! writes two tables of facts next to the crate that has the same functions: names, results and
+//! types of arguments, and names and values of constants. No text of a header is kept.
+//!
+//! `cargo xtask capi --prefix DIR` installs the library, a header that is made of these tables, and
+//! what pkg-config and CMake ask for.
 
+mod header;
 mod headers;
+mod install;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::peer;
 use headers::{Constant, Signature};
 
-const USAGE: &str = "usage: cargo xtask capi signatures --upstream DIR";
+const USAGE: &str = "usage: cargo xtask capi signatures --upstream DIR\n       cargo xtask capi --prefix DIR [--library FILE]";
 
 /// The tables, below the root of the repository.
 const SIGNATURES: &str = "crates/tdb-capi/signatures.tsv";
@@ -24,12 +29,21 @@ const FOLDERS: [&str; 2] = ["tiledb/sm/c_api", "tiledb/api/c_api"];
 /// Entry point: `args` are the words after `cargo xtask capi`.
 pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    let ["signatures", "--upstream", upstream] = words.as_slice() else {
-        return Err(USAGE.to_owned());
-    };
+    match words.as_slice() {
+        ["signatures", "--upstream", upstream] => signatures(Path::new(upstream)),
+        ["--prefix", prefix] => install::run(Path::new(prefix), None),
+        ["--prefix", prefix, "--library", library] => {
+            install::run(Path::new(prefix), Some(Path::new(library)))
+        }
+        _ => Err(USAGE.to_owned()),
+    }
+}
+
+/// Writes the tables from the headers of a checkout.
+fn signatures(upstream: &Path) -> Result<(), String> {
     let mut files = Vec::new();
     for folder in FOLDERS {
-        add_headers(&Path::new(upstream).join(folder), &mut files)?;
+        add_headers(&upstream.join(folder), &mut files)?;
     }
     files.sort();
     let texts: Vec<String> = files

@@ -2,6 +2,9 @@
 
 mod arrow;
 mod built;
+mod c_programs;
+pub(crate) mod capi;
+mod capi_fixtures;
 mod cluster;
 mod edges;
 mod expected;
@@ -15,6 +18,7 @@ mod processes;
 mod programs;
 mod publish;
 mod pure;
+mod pytest;
 pub(crate) mod random;
 mod reads;
 mod releases;
@@ -27,8 +31,11 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 18] = [
+const PARTS: [Part; 21] = [
     ("arrow", arrow::USAGE, arrow::run),
+    ("c-programs", c_programs::USAGE, c_programs::run),
+    ("capi", capi::USAGE, capi::run),
+    ("capi-fixtures", capi_fixtures::USAGE, capi_fixtures::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
     ("crashes", processes::CRASHES, processes::crashes),

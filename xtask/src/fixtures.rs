@@ -336,7 +336,7 @@ fn exempt(name: &str) -> bool {
 }
 
 /// A name with random ids and clock times replaced: 32 hex digits by `U`, 13 decimal digits by `T`.
-fn normal_name(name: &str) -> String {
+pub(crate) fn normal_name(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut word = String::new();
     let flush = |word: &mut String, out: &mut String| {
@@ -389,7 +389,7 @@ fn order(id: &str) -> (Vec<u32>, String) {
 }
 
 /// The names in a folder, sorted.
-fn names(dir: &Path) -> Result<Vec<String>, String> {
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>, String> {
     let fail = |e: std::io::Error| format!("{}: {e}", dir.display());
     let mut out = Vec::new();
     for entry in fs::read_dir(dir).map_err(fail)? {
@@ -436,16 +436,16 @@ fn remove(path: &Path) -> Result<(), String> {
     result.map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn read_json(path: &Path) -> Result<Value, String> {
+pub(crate) fn read_json(path: &Path) -> Result<Value, String> {
     let content = fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
     serde_json::from_slice(&content).map_err(|e| format!("{}: {e}", path.display()))
 }
 
-fn array(value: &Value) -> Result<&Vec<Value>, String> {
+pub(crate) fn array(value: &Value) -> Result<&Vec<Value>, String> {
     value.as_array().ok_or_else(|| "a JSON list was expected".to_owned())
 }
 
-fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
+pub(crate) fn string<'a>(value: &'a Value, key: &str) -> Result<&'a str, String> {
     value.get(key).and_then(Value::as_str).ok_or_else(|| format!("no text {key:?} in the JSON"))
 }
 

@@ -1,9 +1,9 @@
 //! `cargo xtask mutants`: whether the tests of a crate notice a fault in it.
 //!
 //! cargo-mutants makes the faults: it replaces an operator, or the body of a function, and runs the
-//! tests. A mutant that no test notices is *missed*. [`suites`] says which packages' tests run for
-//! a crate and how many of its mutants they must notice; `xtask/mutants.txt` names the mutants that
-//! no test can notice, because they do the same ([`equivalent`]).
+//! tests. A mutant that no test notices is *missed*. [`suites`] says which tests run for the mutants
+//! of a crate, or of several, and how many of them they must notice; `xtask/mutants.txt` names the
+//! mutants that no test can notice, because they do the same ([`equivalent`]).
 //!
 //! The mutants are made in a copy of the tree below the target folder, which is kept: the next run
 //! builds only what changed, and a run that is cut off leaves no mutant in the sources.
@@ -31,9 +31,9 @@ const SEED: u64 = 47;
 
 #[derive(Debug, PartialEq, Eq)]
 struct Options {
-    /// The crates that are wanted; none for all.
+    /// The rows that are wanted; none for all.
     crates: Vec<String>,
-    /// How many mutants of each crate; all if this is not given and the crate has no own number.
+    /// How many mutants of each row; all if this is not given and the row has no own number.
     sample: Option<usize>,
     seed: u64,
     /// Only mutants in lines that changed since this commit.
@@ -66,10 +66,10 @@ impl Options {
             return Ok(SUITES.iter().collect());
         }
         let find = |name: &String| {
-            let known = || SUITES.iter().map(|suite| suite.package).collect::<Vec<_>>().join(", ");
+            let known = || SUITES.iter().map(|suite| suite.name).collect::<Vec<_>>().join(", ");
             SUITES
                 .iter()
-                .find(|suite| suite.package == name)
+                .find(|suite| suite.name == name)
                 .ok_or_else(|| format!("--crate {name}: not one of {}", known()))
         };
         self.crates.iter().map(find).collect()
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
     let mut rows = Vec::new();
     for suite in suites {
         let all = tool.list(suite, None)?;
-        let gone = equivalents.gone(suite.package, &all);
+        let gone = equivalents.gone(suite.packages, &all);
         if !gone.is_empty() {
             return Err(format!("{LIST}: no such mutant:\n{}", gone.join("\n")));
         }
@@ -107,10 +107,10 @@ pub(crate) fn run(args: &[String]) -> Result<(), String> {
             wanted = sample(wanted, size, options.seed);
         }
         if wanted.is_empty() {
-            println!("{}: no mutants", suite.package);
+            println!("{}: no mutants", suite.name);
             continue;
         }
-        eprintln!("{}: {} mutants", suite.package, wanted.len());
+        eprintln!("{}: {} mutants", suite.name, wanted.len());
         rows.push(Row::new(suite, tool.run(suite, &wanted)?, &equivalent));
     }
     print!("{}", report::text(&rows, options.seed));
@@ -160,7 +160,7 @@ mod tests {
     fn options_say_crates_sample_seed_and_commit() {
         let all = words("--crate tdb-tile --crate tdb-codec --sample 40 --seed 9 --against HEAD~1");
         let options = Options::parse(&all).unwrap();
-        let packages: Vec<&str> = options.suites().unwrap().iter().map(|suite| suite.package).collect();
+        let packages: Vec<&str> = options.suites().unwrap().iter().map(|suite| suite.name).collect();
         assert_eq!(packages, ["tdb-tile", "tdb-codec"]);
         assert_eq!((options.sample, options.seed, options.against.as_deref()), (Some(40), 9, Some("HEAD~1")));
         assert_eq!(Options::parse(&[]).unwrap().suites().unwrap().len(), SUITES.len());

@@ -51,4 +51,6 @@ pub use tdb_schema::{
     EnumerationName, Field, FieldKind, MetadataEntry, MetadataValue, Range, SchemaBuilder,
 };
 #[doc(inline)]
+pub use tdb_snapshot::is_encrypted;
+#[doc(inline)]
 pub use tdb_write::enumeration_file_name;

@@ -6,7 +6,7 @@ mod open;
 
 use std::sync::Arc;
 
-use tdb_array::schema::ArraySchema;
+use tdb_array::schema::{ArraySchema, is_encrypted};
 
 use crate::array_schema::SchemaObject;
 use crate::config::{Config, ConfigObject};
@@ -15,7 +15,7 @@ use crate::enumeration::EnumerationObject;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, OutText, Outcome, Text};
 use crate::place::Place;
 use crate::shared::Shared;
-pub(crate) use open::OpenArray;
+pub(crate) use open::{OpenArray, check_exists};
 
 /// The number of `tiledb_query_type_t` for reading.
 pub(crate) const READ: u32 = 0;
@@ -85,6 +85,8 @@ impl ArrayObject {
     }
 
     fn open(&self, context: &Context, query_type: u32) -> Outcome {
+        let _clock =
+            context.stats().time(if query_type == READ { "array_open_READ" } else { "array_open_WRITE" });
         let mut state = self.state.lock();
         if state.open.is_some() {
             return Err(failure("Cannot open array; Array already open."));
@@ -143,8 +145,13 @@ exported! {
 
     fn tiledb_array_delete(ctx: Ctx, uri: Text) -> Code for ctx {
         let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
-        open::check_exists(&place)?;
+        check_exists(&place)?;
         place.remove_folder()
+    }
+
+    fn tiledb_array_encryption_type(ctx: Ctx, uri: Text, encryption: Out<u32>) -> Code for ctx {
+        let place = Place::of(ctx.get()?, uri.get("array_uri")?)?;
+        encryption.set(u32::from(is_encrypted(&*place.storage()?)?))
     }
 
     fn tiledb_array_set_config(ctx: Ctx, array: In<ArrayObject>, config: In<ConfigObject>) -> Code for ctx {

@@ -5,7 +5,6 @@ pub(crate) mod labels;
 pub(crate) mod set;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Pipeline};
 use tdb_array::{Array, ArrayWriter};
@@ -15,6 +14,7 @@ use crate::config::{Config, ConfigObject};
 use crate::context::{Context, Ctx};
 use crate::dump;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, Outcome, Text};
+use crate::misc::now;
 use crate::place::{self, Place};
 use crate::shared::Shared;
 use crate::string::StringObject;
@@ -26,16 +26,23 @@ pub(crate) struct Schema {
     pub(crate) schema: ArraySchema,
     /// Enumerations of a new schema, and those that were loaded.
     pub(crate) enumerations: Vec<Enumeration>,
-    /// Filters of the values of labels of a new schema, by name.
-    label_filters: Vec<(String, Pipeline)>,
-    /// Tile extents of their arrays.
-    label_tiles: Vec<(String, Vec<u8>)>,
+    /// What the caller chose for the arrays of labels of a new schema.
+    label_choices: Vec<LabelChoice>,
     /// Where the schema comes from, which can load enumerations.
     origin: Option<Origin>,
     /// The first and last time of the schema, in milliseconds.
     times: (u64, u64),
     /// Whether the caller chose the time.
     timed: bool,
+}
+
+/// Something that the caller chose for the array of a label.
+#[derive(Clone)]
+enum LabelChoice {
+    /// The filters of its values.
+    Filters(String, Pipeline),
+    /// The tile extent of its dimension.
+    Extent(String, Vec<u8>),
 }
 
 /// The open array that a schema was loaded from.
@@ -82,28 +89,17 @@ pub(super) fn failure(text: impl core::fmt::Display) -> Failure {
     Failure::of("ArraySchema", text)
 }
 
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
-}
-
 impl SchemaObject {
-    fn new(array_type: u32, time: Option<u64>) -> Result<Self, Failure> {
-        let mut schema = ArraySchema::new(codes::array_type(array_type)?, Domain::default());
+    /// A new schema, without dimensions and attributes.
+    pub(crate) fn new(array_type: ArrayType, time: Option<u64>) -> Self {
+        let mut schema = ArraySchema::new(array_type, Domain::default());
         schema.coords_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
         schema.offsets_filters = Pipeline::new(vec![Filter::Zstd { level: -1 }]);
         schema.validity_filters = Pipeline::new(vec![Filter::Rle { level: -1 }]);
         let when = time.unwrap_or_else(now);
-        let (enumerations, origin) = (Vec::new(), None);
-        Ok(Self(Shared::new(Schema {
-            schema,
-            enumerations,
-            label_filters: Vec::new(),
-            label_tiles: Vec::new(),
-            origin,
-            times: (when, when),
-            timed: time.is_some(),
-        })))
+        let (enumerations, label_choices, origin) = (Vec::new(), Vec::new(), None);
+        let (times, timed) = ((when, when), time.is_some());
+        Self(Shared::new(Schema { schema, enumerations, label_choices, origin, times, timed }))
     }
 }
 
@@ -122,15 +118,8 @@ impl Schema {
         let bare = schema.domain.dimensions.iter_mut().filter(|one| one.filters.filters.is_empty());
         bare.for_each(|dimension| dimension.filters = inherited.clone());
         let times = origin.times();
-        Self {
-            schema,
-            enumerations: Vec::new(),
-            label_filters: Vec::new(),
-            label_tiles: Vec::new(),
-            origin: Some(origin),
-            times,
-            timed: false,
-        }
+        let (enumerations, label_choices, origin) = (Vec::new(), Vec::new(), Some(origin));
+        Self { schema, enumerations, label_choices, origin, times, timed: false }
     }
 
     /// Loads all enumerations.
@@ -161,11 +150,6 @@ impl Schema {
         Ok(loaded)
     }
 
-    /// The time that the caller chose for the schema's file.
-    pub(crate) fn chosen_time(&self) -> Option<u64> {
-        self.timed.then_some(self.times.0)
-    }
-
     /// Checks a schema that an array shall have.
     ///
     /// # Errors
@@ -180,7 +164,7 @@ impl Schema {
         }
         let mut schema = self.schema.clone();
         schema.set_image_extents().map_err(|problem| broken(&problem.to_string()))?;
-        schema.check_new().map_err(|problem| broken(&problem.to_string()))?;
+        schema.check_new_but_filters().map_err(|problem| broken(&problem.to_string()))?;
         let (mut total, most) = (0u64, config.parsed::<u64>("sm.enumerations_max_size"));
         for enumeration in &self.enumerations {
             schema.check_enumeration(enumeration).map_err(|problem| broken(&problem.to_string()))?;
@@ -205,21 +189,21 @@ impl Schema {
 
 /// Loads the newest schema of an array.
 fn load(context: &Context, config: &Config, uri: &str) -> Result<SchemaObject, Failure> {
-    let storage = Place::of(context, uri)?.storage();
+    let storage = Place::of(context, uri)?.storage()?;
     let array = place::open_options(context, config)?.open_storage(storage)?;
     Ok(SchemaObject(Shared::new(Schema::of(Origin::Array(array)))))
 }
 
 exported! {
     fn tiledb_array_schema_alloc(ctx: Ctx, array_type: u32, schema: OutHandle<SchemaObject>) -> Code for ctx {
-        schema.put(SchemaObject::new(array_type, None)?)
+        schema.put(SchemaObject::new(codes::array_type(array_type)?, None))
     }
 
     fn tiledb_array_schema_alloc_at_timestamp(ctx: Ctx, array_type: u32, time: u64, schema: OutHandle<SchemaObject>) -> Code for ctx {
         if time == 0 {
             return Err("timestamp cannot be 0".into());
         }
-        schema.put(SchemaObject::new(array_type, Some(time))?)
+        schema.put(SchemaObject::new(codes::array_type(array_type)?, Some(time)))
     }
 
     fn tiledb_array_schema_free(schema: Freed<SchemaObject>) {
@@ -263,16 +247,16 @@ exported! {
         for enumeration in &schema.enumerations {
             options = options.enumeration(enumeration.clone());
         }
-        for (label, filters) in &schema.label_filters {
-            options = options.label_filters(label, filters.clone());
+        for choice in schema.label_choices.clone() {
+            options = match choice {
+                LabelChoice::Filters(label, filters) => options.label_filters(label, filters),
+                LabelChoice::Extent(label, extent) => options.label_tile_bytes(label, extent),
+            };
         }
-        for (label, extent) in &schema.label_tiles {
-            options = options.label_tile_bytes(label, extent.clone());
-        }
-        if let Some(time) = schema.chosen_time() {
+        if let Some(time) = schema.timed.then_some(schema.times.0) {
             options = options.timestamp(time);
         }
-        let storage = Place::of(context, uri.get("array_uri")?)?.storage();
+        let storage = Place::of(context, uri.get("array_uri")?)?.storage()?;
         options.create_storage(&*storage, &schema.schema)?;
         Ok(())
     }

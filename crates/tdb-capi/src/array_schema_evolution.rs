@@ -188,13 +188,13 @@ exported! {
         let context = ctx.get()?;
         let place = Place::of(context, uri.get("array_uri")?)?;
         let changes = evolution.get()?.0.copy();
-        let array = place::write_options(context, context.config())?.open_storage(place.storage())?;
+        let array = place::write_options(context, context.config())?.open_storage(place.storage()?)?;
         let Some(made) = changes.of_array(&array)? else { return Ok(()) };
         let mut options = place::write_options(context, context.config())?;
         if let Some(time) = changes.time {
             options = options.timestamp(time);
         }
-        options.evolve_storage(place.storage(), &made)?;
+        options.evolve_storage(place.storage()?, &made)?;
         Ok(())
     }
 
@@ -205,7 +205,7 @@ exported! {
         if let Some(config) = config.optional()? {
             merged.inherit(&config.0.copy());
         }
-        place::write_options(context, &merged)?.evolve_storage(place.storage(), &SchemaEvolution::new().upgrade())?;
+        place::write_options(context, &merged)?.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
         Ok(())
     }
 }

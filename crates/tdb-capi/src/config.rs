@@ -4,10 +4,12 @@ mod keys;
 mod parse;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 use std::{env, fs, thread};
 
 use crate::error::OutError;
 use crate::ffi::{Failure, Freed, In, Object, Out, OutHandle, OutText, Outcome, Text};
+use crate::profile::{self, Parameters};
 use crate::shared::Shared;
 use keys::{CORES, KEYS};
 pub(crate) use parse::Takes;
@@ -18,17 +20,23 @@ const PART: &str = "Config";
 /// The key whose value begins the names of environment variables.
 const ENV_PREFIX: &str = "config.env_var_prefix";
 
-/// Keys and values. A value that the caller did not set may come from the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The keys that say which profile is loaded.
+const PROFILE_KEYS: [&str; 2] = ["profile_name", "profile_dir"];
+
+/// Keys and values. A value that the caller did not set may come from the environment, or from a
+/// profile.
+#[derive(Clone, Debug)]
 pub(crate) struct Config {
     values: BTreeMap<String, String>,
     set: BTreeSet<String>,
+    /// The parameters of the profile, or why it cannot be loaded, once they are asked for.
+    profile: OnceLock<Result<Parameters, Failure>>,
 }
 
 impl Default for Config {
     fn default() -> Self {
         let values = KEYS.iter().map(|(key, value, _)| ((*key).to_owned(), default_text(value)));
-        Self { values: values.collect(), set: BTreeSet::new() }
+        Self { values: values.collect(), set: BTreeSet::new(), profile: OnceLock::new() }
     }
 }
 
@@ -40,13 +48,33 @@ fn default_text(text: &str) -> String {
 }
 
 impl Config {
-    /// The value of a key: what the caller set, or an environment variable, or the default.
+    /// The value of a key: what the caller set, or an environment variable, or that of the profile,
+    /// or the default.
     pub(crate) fn get(&self, key: &str) -> Option<String> {
+        self.look_up(key).unwrap_or_else(|_| self.values.get(key).cloned())
+    }
+
+    /// The value of a key, as of [`Self::get`].
+    ///
+    /// # Errors
+    /// The profile that the configuration names cannot be loaded.
+    fn look_up(&self, key: &str) -> Result<Option<String>, Failure> {
         let value = self.values.get(key);
         if value.is_some() && self.set.contains(key) {
-            return value.cloned();
+            return Ok(value.cloned());
         }
-        env::var(self.variable(key)).ok().or_else(|| value.cloned())
+        if let Ok(value) = env::var(self.variable(key)) {
+            return Ok(Some(value));
+        }
+        if PROFILE_KEYS.contains(&key) {
+            return Ok(value.cloned());
+        }
+        let profile = self.profile.get_or_init(|| {
+            let [name, folder] = PROFILE_KEYS.map(|key| self.get(key));
+            let loaded = profile::load_for_config(name.as_deref(), folder.as_deref());
+            loaded.map(Option::unwrap_or_default)
+        });
+        Ok(profile.as_ref().map_err(Clone::clone)?.get(key).or(value).cloned())
     }
 
     /// The value of a key that has a type, as a number, or the default of the type.
@@ -64,6 +92,7 @@ impl Config {
         }
         self.values.insert(key.to_owned(), value.to_owned());
         self.set.insert(key.to_owned());
+        self.forget_profile(key);
         Ok(())
     }
 
@@ -74,6 +103,7 @@ impl Config {
             None => self.values.remove(key),
         };
         self.set.remove(key);
+        self.forget_profile(key);
     }
 
     /// The same keys with what `other` has set.
@@ -82,7 +112,15 @@ impl Config {
             if let Some(value) = other.values.get(key) {
                 self.values.insert(key.clone(), value.clone());
                 self.set.insert(key.clone());
+                self.forget_profile(key);
             }
+        }
+    }
+
+    /// After a change of a key: another profile may have to be loaded.
+    fn forget_profile(&mut self, key: &str) {
+        if PROFILE_KEYS.contains(&key) {
+            self.profile = OnceLock::new();
         }
     }
 
@@ -115,6 +153,13 @@ impl Config {
         let text: String = lines.map(|(key, value)| format!("{key} {value}\n")).collect();
         fs::write(path, text)
             .map_err(|_| Failure::of(PART, format!("Failed to open config file '{path}' for writing")))
+    }
+}
+
+/// The same values, wherever they come from.
+impl PartialEq for Config {
+    fn eq(&self, other: &Self) -> bool {
+        self.values == other.values && self.set == other.set
     }
 }
 
@@ -186,7 +231,7 @@ exported! {
     }
 
     fn tiledb_config_get(config: In<ConfigObject>, param: Text, value: OutText, error: OutError) -> Code for error {
-        let found = config.get()?.0.lock().get(param.get("param")?);
+        let found = config.get()?.0.lock().look_up(param.get("param")?)?;
         match found {
             Some(found) => value.keep(config, &found),
             None => value.put_null(),

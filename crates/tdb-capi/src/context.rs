@@ -6,9 +6,15 @@ use crate::config::{Config, ConfigObject};
 use crate::error::{ErrorText, OutError};
 use crate::ffi::{Failure, Freed, INVALID_CONTEXT, In, Object, Out, OutHandle, OutText, Reporter, Text};
 use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::stores::Stores;
 
-/// The stores that this build reads and writes, by their numbers in the C API: `mem://`.
-const FILESYSTEMS: [u32; 1] = [4];
+/// The stores that this build reads and writes, by their numbers in the C API: S3, Azure, Google,
+/// `mem://`.
+#[cfg(feature = "stores")]
+const FILESYSTEMS: &[u32] = &[1, 2, 3, 4];
+#[cfg(not(feature = "stores"))]
+const FILESYSTEMS: &[u32] = &[4];
 
 /// The first argument of most functions.
 pub(crate) type Ctx = In<Context>;
@@ -18,8 +24,8 @@ pub(crate) struct Context {
     config: Config,
     last_error: Shared<Option<String>>,
     tags: Shared<Vec<(String, String)>>,
-    /// The files below `mem://`.
-    memory: MemoryStorage,
+    stores: Stores,
+    stats: Stats,
 }
 
 impl Object for Context {
@@ -29,12 +35,9 @@ impl Object for Context {
 impl Context {
     /// A context with a configuration.
     pub(crate) fn new(config: Config) -> Self {
-        Self {
-            config,
-            last_error: Shared::default(),
-            tags: Shared::default(),
-            memory: MemoryStorage::default(),
-        }
+        let stores = Stores::new(MemoryStorage::default(), &config);
+        let (last_error, tags) = (Shared::default(), Shared::default());
+        Self { config, last_error, tags, stores, stats: Stats::of_context() }
     }
 
     /// Its configuration, which never changes.
@@ -42,9 +45,14 @@ impl Context {
         &self.config
     }
 
-    /// The files below `mem://`.
-    pub(crate) const fn memory(&self) -> &MemoryStorage {
-        &self.memory
+    /// What its URIs lead to.
+    pub(crate) const fn stores(&self) -> &Stores {
+        &self.stores
+    }
+
+    /// Its statistics.
+    pub(crate) const fn stats(&self) -> &Stats {
+        &self.stats
     }
 
     /// How many threads a query may use.
@@ -87,7 +95,7 @@ exported! {
     }
 
     fn tiledb_ctx_get_stats(ctx: Ctx, stats: OutText) -> Code for ctx {
-        stats.give("")
+        stats.give(&ctx.get()?.stats().dump())
     }
 
     fn tiledb_ctx_get_config(ctx: Ctx, config: OutHandle<ConfigObject>) -> Code for ctx {

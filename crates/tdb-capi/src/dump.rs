@@ -10,8 +10,8 @@ use tdb_array::schema::{
 };
 
 use crate::enums::{DATATYPES, FILTER_TYPES, LAYOUTS};
-use values::{general, value};
-pub(crate) use values::{number, range};
+use values::value;
+pub(crate) use values::{general, number, range};
 
 /// The word for a datatype.
 fn datatype(code: u8) -> &'static str {

@@ -10,6 +10,7 @@ mod shell;
 mod buffers;
 mod callbacks;
 mod constants;
+mod file;
 mod handles;
 #[cfg(test)]
 mod kinds;
@@ -21,6 +22,7 @@ mod strings;
 pub(crate) use buffers::{Data, OutData, Raw};
 pub(crate) use callbacks::{EntryCallback, FileCallback, ObjectCallback, TextCallback, call_each};
 pub(crate) use constants::{Constant, ConstantPointer, OutConstant};
+pub(crate) use file::OutFile;
 #[cfg(test)]
 pub(crate) use handles::testing;
 pub(crate) use handles::{Freed, In, Object, OutHandle};
@@ -30,4 +32,4 @@ pub(crate) use memory::{Loan, Memory, OutMemory, OutSize, UserBuffer};
 pub(crate) use out::Out;
 pub(crate) use ranges::RangePointer;
 pub(crate) use shell::{Failure, INVALID_CONTEXT, Outcome, Reporter, run, run_or};
-pub(crate) use strings::{OutText, StaticText, Text};
+pub(crate) use strings::{OutText, StaticText, Text, Texts};

@@ -73,7 +73,7 @@ exported! {
     fn tiledb_group_create(ctx: Ctx, uri: Text) -> Code for ctx {
         let context = ctx.get()?;
         let place = Place::of(context, uri.get("group_uri")?)?;
-        place::write_options(context, context.config())?.create_group_storage(&*place.storage())?;
+        place::write_options(context, context.config())?.create_group_storage(&*place.storage()?)?;
         Ok(())
     }
 

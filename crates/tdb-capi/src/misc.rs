@@ -12,6 +12,12 @@ use crate::string::StringObject;
 /// The most bytes of a path.
 const MAX_PATH: u32 = 4096;
 
+/// The present time in milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+}
+
 exported! {
     fn tiledb_datatype_size(datatype: u32) -> u64 {
         codes::datatype(datatype).map_or(0, |datatype| crate::number(datatype.size()))
@@ -34,8 +40,7 @@ exported! {
     }
 
     fn tiledb_timestamp_now_ms() -> u64 {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        since.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).unwrap_or(0)
+        now()
     }
 
     fn tiledb_status_code(code: i32) -> i32 {

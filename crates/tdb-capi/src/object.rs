@@ -17,7 +17,7 @@ impl Place {
     /// # Errors
     /// Any I/O error, but for a place where there is nothing.
     pub(crate) fn object_type(&self) -> Result<ObjectType, Failure> {
-        match object_type(&*self.storage()) {
+        match object_type(&*self.storage()?) {
             Ok(found) => Ok(found),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 Ok(ObjectType::Invalid)

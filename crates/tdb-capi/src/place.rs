@@ -1,44 +1,32 @@
-//! Where the URIs of callers lead: folders of the local file system, and `mem://` of a context.
+//! Where the URIs of callers lead: folders of the local file system, and keys of stores.
 
 use std::sync::Arc;
 
-use tdb_array::group::Places;
-use tdb_array::storage::{Below, LocalStorage, MemoryStorage, Storage, WriteStorage};
+use tdb_array::group::{LocalPlaces, Places};
+use tdb_array::storage::{LocalStorage, Storage, WriteStorage};
 use tdb_array::{OpenOptions, WriteOptions};
 
 use crate::config::Config;
 use crate::context::Context;
 use crate::ffi::Failure;
-
-/// The beginning of URIs in memory.
-const MEMORY: &str = "mem://";
+use crate::stores::{Store, Stores};
 
 /// A URI, and the storage that it leads to.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// A path of the local file system.
     Local(String),
-    /// A key of a context's files in memory.
-    Memory(MemoryStorage, String),
+    /// A key of a store: files in memory, or a bucket.
+    Stored(Store, String),
 }
 
 impl Place {
-    /// The place of a URI.
+    /// The place of a URI, in the stores of a context.
     ///
     /// # Errors
-    /// The URI is empty, or of a store that this build does not have.
+    /// As [`Stores::place`].
     pub(crate) fn of(context: &Context, uri: &str) -> Result<Self, Failure> {
-        if uri.is_empty() {
-            return Err("Invalid URI: it is empty".into());
-        }
-        if let Some(key) = uri.strip_prefix(MEMORY) {
-            return Ok(Self::Memory(context.memory().clone(), key.trim_matches('/').to_owned()));
-        }
-        let path = uri.strip_prefix("file://").unwrap_or(uri);
-        if path.contains("://") {
-            return Err(Failure::new(format!("Unsupported URI scheme: {uri}: not supported by tdb")));
-        }
-        Ok(Self::Local(path.to_owned()))
+        context.stores().place(uri)
     }
 
     /// The URI as libtiledb shows it: absolute, with its scheme.
@@ -48,7 +36,7 @@ impl Place {
                 let absolute = std::path::absolute(path).unwrap_or_else(|_| path.into());
                 format!("file://{}", absolute.to_string_lossy().trim_end_matches('/'))
             }
-            Self::Memory(_, key) => format!("{MEMORY}{key}"),
+            Self::Stored(store, key) => store.uri(key),
         }
     }
 
@@ -56,36 +44,37 @@ impl Place {
     pub(crate) fn below(&self, name: &str) -> Self {
         match self {
             Self::Local(path) => Self::Local(format!("{}/{name}", path.trim_end_matches('/'))),
-            Self::Memory(storage, key) if key.is_empty() => Self::Memory(storage.clone(), name.to_owned()),
-            Self::Memory(storage, key) => Self::Memory(storage.clone(), format!("{key}/{name}")),
+            Self::Stored(store, key) if key.is_empty() => Self::Stored(store.clone(), name.to_owned()),
+            Self::Stored(store, key) => Self::Stored(store.clone(), format!("{key}/{name}")),
         }
     }
 
-    /// The folder or file as a storage.
-    pub(crate) fn storage(&self) -> Arc<dyn WriteStorage> {
+    /// The folder as the storage of an array or a group.
+    ///
+    /// # Errors
+    /// The object store cannot be used.
+    pub(crate) fn storage(&self) -> Result<Arc<dyn WriteStorage>, Failure> {
         match self {
-            Self::Local(path) => Arc::new(LocalStorage::new(path)),
-            Self::Memory(storage, key) => Arc::new(Below::new(Arc::new(storage.clone()), key.clone())),
+            Self::Local(path) => Ok(Arc::new(LocalStorage::new(path))),
+            Self::Stored(store, key) => store.folder(key),
         }
     }
 }
 
 /// The places of the members of groups: those of URIs.
 #[derive(Clone, Debug)]
-pub(crate) struct ContextPlaces(pub(crate) MemoryStorage);
+pub(crate) struct ContextPlaces(pub(crate) Stores);
 
 impl Places for ContextPlaces {
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
-        match location.strip_prefix(MEMORY) {
-            Some(key) => Places::storage(&self.0, key.trim_matches('/')),
-            None => tdb_array::group::LocalPlaces.storage(location),
-        }
+        Some(Box::new(self.0.place(location).ok()?.storage().ok()?))
     }
 
     fn identity(&self, location: &str) -> String {
-        match location.strip_prefix(MEMORY) {
-            Some(key) => format!("{MEMORY}{}", self.0.identity(key)),
-            None => tdb_array::group::LocalPlaces.identity(location),
+        match self.0.place(location) {
+            Ok(Place::Local(path)) => LocalPlaces.identity(&path),
+            Ok(place) => place.uri(),
+            Err(_) => location.to_owned(),
         }
     }
 }
@@ -126,7 +115,8 @@ pub(crate) fn open_options(context: &Context, config: &Config) -> Result<OpenOpt
 /// # Errors
 /// The key is none.
 pub(crate) fn write_options(context: &Context, config: &Config) -> Result<WriteOptions, Failure> {
-    let mut options = WriteOptions::new();
+    // Schemas may be what libtiledb accepts.
+    let mut options = WriteOptions::new().any_filters().older_schema();
     if let Some(threads) = context.threads() {
         options = options.threads(threads);
     }

@@ -3,21 +3,26 @@
 pub(crate) mod files;
 
 use crate::config::{Config, ConfigObject};
-use crate::context::{Context, Ctx};
+use crate::context::Ctx;
 use crate::ffi::{
     Data, EntryCallback, Failure, FileCallback, Freed, In, Object, Out, OutHandle, Outcome, Raw, Text,
     TextCallback, call_each,
 };
 use crate::place::Place;
 use crate::shared::Shared;
+use crate::stores::Stores;
 
 /// The numbers of `tiledb_vfs_mode_t`.
 const READ: u32 = 0;
 const WRITE: u32 = 1;
 const APPEND: u32 = 2;
 
-/// A virtual file system behind a pointer: its configuration. Files in memory are the context's.
-pub(crate) struct Vfs(Config);
+/// A virtual file system behind a pointer: its configuration, and what its URIs lead to. Files in
+/// memory are the context's.
+pub(crate) struct Vfs {
+    config: Config,
+    stores: Stores,
+}
 
 impl Object for Vfs {
     const NAME: &'static str = "virtual filesystem";
@@ -28,6 +33,8 @@ pub(crate) struct FileHandle {
     place: Place,
     mode: u32,
     closed: Shared<bool>,
+    /// What is written into a store when the file is closed: objects are written whole.
+    pending: Shared<Vec<u8>>,
 }
 
 impl Object for FileHandle {
@@ -49,7 +56,28 @@ impl FileHandle {
             READ | WRITE | APPEND => {}
             _ => return Err(failure(format!("Cannot open file '{uri}'; unknown mode"))),
         }
-        Ok(Self { place, mode, closed: Shared::new(false) })
+        let mut pending = Vec::new();
+        if matches!(place, Place::Stored(..)) && mode == APPEND && place.is_file() {
+            pending = place.read()?;
+        }
+        Ok(Self { place, mode, closed: Shared::new(false), pending: Shared::new(pending) })
+    }
+
+    fn write(&self, bytes: &[u8]) -> Outcome {
+        if matches!(self.place, Place::Local(_)) {
+            return self.place.append(bytes);
+        }
+        self.pending.lock().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// Makes what was written so far a file that others see.
+    fn flush(&self) -> Outcome {
+        match (&self.place, self.mode) {
+            (_, READ) => Ok(()),
+            (Place::Local(_), _) => self.place.touch(),
+            (Place::Stored(..), _) => self.place.write(&self.pending.lock()),
+        }
     }
 
     /// An error unless the file is open for this.
@@ -66,16 +94,15 @@ impl FileHandle {
 }
 
 /// The place of a URI of the caller.
-fn place(context: &Context, vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
-    vfs.get()?;
-    Place::of(context, uri.get("uri")?)
+fn place(vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
+    vfs.get()?.stores.place(uri.get("uri")?)
 }
 
-/// Buckets are those of object stores, which this build does not have.
-fn no_buckets(context: &Context, vfs: In<Vfs>, uri: Text) -> Failure {
-    match place(context, vfs, uri) {
-        Ok(place) => Failure::of("VFS", format!("'{}' is not a bucket", place.uri())),
-        Err(failure) => failure,
+/// The place of a bucket, which is all that its URI names.
+fn bucket(vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
+    match place(vfs, uri)? {
+        Place::Stored(store, key) if key.is_empty() && !store.is_memory() => Ok(Place::Stored(store, key)),
+        place => Err(Failure::of("VFS", format!("'{}' is not a bucket", place.uri()))),
     }
 }
 
@@ -85,7 +112,8 @@ exported! {
         if let Some(config) = config.optional()? {
             merged.inherit(&config.0.copy());
         }
-        vfs.put(Vfs(merged))
+        let stores = ctx.get()?.stores().with_config(&merged);
+        vfs.put(Vfs { config: merged, stores })
     }
 
     fn tiledb_vfs_free(vfs: Freed<Vfs>) {
@@ -93,53 +121,54 @@ exported! {
     }
 
     fn tiledb_vfs_get_config(ctx: Ctx, vfs: In<Vfs>, config: OutHandle<ConfigObject>) -> Code for ctx {
-        config.put(ConfigObject::of(vfs.get()?.0.clone()))
+        config.put(ConfigObject::of(vfs.get()?.config.clone()))
     }
 
     fn tiledb_vfs_create_bucket(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        Err(no_buckets(ctx.get()?, vfs, uri))
+        bucket(vfs, uri)?;
+        Err(Failure::not_supported("tiledb_vfs_create_bucket"))
     }
 
     fn tiledb_vfs_remove_bucket(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        Err(no_buckets(ctx.get()?, vfs, uri))
+        bucket(vfs, uri)?;
+        Err(Failure::not_supported("tiledb_vfs_remove_bucket"))
     }
 
     fn tiledb_vfs_empty_bucket(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        Err(no_buckets(ctx.get()?, vfs, uri))
+        bucket(vfs, uri)?.remove_folder()
     }
 
     fn tiledb_vfs_is_empty_bucket(ctx: Ctx, vfs: In<Vfs>, uri: Text, is_empty: Out<i32>) -> Code for ctx {
-        is_empty.set(0)?;
-        Err(no_buckets(ctx.get()?, vfs, uri))
+        is_empty.set(i32::from(bucket(vfs, uri)?.list()?.is_empty()))
     }
 
     fn tiledb_vfs_is_bucket(ctx: Ctx, vfs: In<Vfs>, uri: Text, is_bucket: Out<i32>) -> Code for ctx {
         is_bucket.set(0)?;
-        Err(no_buckets(ctx.get()?, vfs, uri))
+        is_bucket.set(i32::from(bucket(vfs, uri)?.list().is_ok()))
     }
 
     fn tiledb_vfs_create_dir(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, uri)?.create_folder()
+        place(vfs, uri)?.create_folder()
     }
 
     fn tiledb_vfs_is_dir(ctx: Ctx, vfs: In<Vfs>, uri: Text, is_dir: Out<i32>) -> Code for ctx {
-        is_dir.set(i32::from(place(ctx.get()?, vfs, uri)?.is_folder()))
+        is_dir.set(i32::from(place(vfs, uri)?.is_folder()))
     }
 
     fn tiledb_vfs_remove_dir(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, uri)?.remove_folder()
+        place(vfs, uri)?.remove_folder()
     }
 
     fn tiledb_vfs_is_file(ctx: Ctx, vfs: In<Vfs>, uri: Text, is_file: Out<i32>) -> Code for ctx {
-        is_file.set(i32::from(place(ctx.get()?, vfs, uri)?.is_file()))
+        is_file.set(i32::from(place(vfs, uri)?.is_file()))
     }
 
     fn tiledb_vfs_remove_file(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, uri)?.remove_file()
+        place(vfs, uri)?.remove_file()
     }
 
     fn tiledb_vfs_dir_size(ctx: Ctx, vfs: In<Vfs>, uri: Text, size: Out<u64>) -> Code for ctx {
-        let place = place(ctx.get()?, vfs, uri)?;
+        let place = place(vfs, uri)?;
         if !place.is_folder() {
             let text = format!("Cannot get directory size; Input '{}' is not a directory", place.uri());
             return Err(Failure::of("VFS", text));
@@ -148,35 +177,33 @@ exported! {
     }
 
     fn tiledb_vfs_file_size(ctx: Ctx, vfs: In<Vfs>, uri: Text, size: Out<u64>) -> Code for ctx {
-        size.set(place(ctx.get()?, vfs, uri)?.size()?)
+        size.set(place(vfs, uri)?.size()?)
     }
 
     fn tiledb_vfs_move_file(ctx: Ctx, vfs: In<Vfs>, old: Text, new: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, old)?.move_to(&place(ctx.get()?, vfs, new)?)
+        place(vfs, old)?.move_to(&place(vfs, new)?)
     }
 
     fn tiledb_vfs_move_dir(ctx: Ctx, vfs: In<Vfs>, old: Text, new: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, old)?.move_to(&place(ctx.get()?, vfs, new)?)
+        place(vfs, old)?.move_to(&place(vfs, new)?)
     }
 
     fn tiledb_vfs_copy_file(ctx: Ctx, vfs: In<Vfs>, old: Text, new: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, old)?.copy_file(&place(ctx.get()?, vfs, new)?)
+        place(vfs, old)?.copy_file(&place(vfs, new)?)
     }
 
     fn tiledb_vfs_copy_dir(ctx: Ctx, vfs: In<Vfs>, old: Text, new: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, old)?.copy_folder(&place(ctx.get()?, vfs, new)?)
+        place(vfs, old)?.copy_folder(&place(vfs, new)?)
     }
 
     fn tiledb_vfs_open(ctx: Ctx, vfs: In<Vfs>, uri: Text, mode: u32, file: OutHandle<FileHandle>) -> Code for ctx {
-        file.put(FileHandle::open(place(ctx.get()?, vfs, uri)?, mode)?)
+        file.put(FileHandle::open(place(vfs, uri)?, mode)?)
     }
 
     fn tiledb_vfs_close(ctx: Ctx, file: In<FileHandle>) -> Code for ctx {
         let file = file.get()?;
         file.check("close", &[READ, WRITE, APPEND])?;
-        if file.mode != READ {
-            file.place.touch()?;
-        }
+        file.flush()?;
         *file.closed.lock() = true;
         Ok(())
     }
@@ -190,17 +217,18 @@ exported! {
     fn tiledb_vfs_write(ctx: Ctx, file: In<FileHandle>, buffer: Data, size: u64) -> Code for ctx {
         let file = file.get()?;
         file.check("write to", &[WRITE, APPEND])?;
-        file.place.append(buffer.bytes(size)?)
+        file.write(buffer.bytes(size)?)
     }
 
     fn tiledb_vfs_sync(ctx: Ctx, file: In<FileHandle>) -> Code for ctx {
-        // What was written is in the file already.
-        file.get()?.check("sync", &[READ, WRITE, APPEND])
+        let file = file.get()?;
+        file.check("sync", &[READ, WRITE, APPEND])?;
+        file.flush()
     }
 
     fn tiledb_vfs_ls(ctx: Ctx, vfs: In<Vfs>, path: Text, callback: TextCallback, data: Raw) -> Code for ctx {
         let call = callback.ok_or("Invalid TileDB object: callback function")?;
-        let place = place(ctx.get()?, vfs, path)?;
+        let place = place(vfs, path)?;
         // Where there is no folder, there is nothing in it.
         let found = if place.is_folder() { place.list()? } else { Vec::new() };
         call_each(found.into_iter().map(|one| (one.uri, ())), |text, _, ()| call(text, data))
@@ -215,18 +243,18 @@ exported! {
     }
 
     fn tiledb_vfs_touch(ctx: Ctx, vfs: In<Vfs>, uri: Text) -> Code for ctx {
-        place(ctx.get()?, vfs, uri)?.touch()
+        place(vfs, uri)?.touch()
     }
 
     fn tiledb_vfs_ls_recursive(ctx: Ctx, vfs: In<Vfs>, path: Text, callback: FileCallback, data: Raw) -> Code for ctx {
         let call = callback.ok_or("Invalid TileDB object: Callback function is null.")?;
-        let found = place(ctx.get()?, vfs, path)?.walk()?;
+        let found = place(vfs, path)?.walk()?;
         call_each(found.into_iter().map(|one| (one.uri, one.size)), |text, length, size| call(text, length, size, data))
     }
 
     fn tiledb_vfs_ls_recursive_v2(ctx: Ctx, vfs: In<Vfs>, path: Text, callback: EntryCallback, data: Raw) -> Code for ctx {
         let call = callback.ok_or("Invalid TileDB object: Callback function is null.")?;
-        let found = place(ctx.get()?, vfs, path)?.walk()?;
+        let found = place(vfs, path)?.walk()?;
         let items = found.into_iter().map(|one| (one.uri, (one.size, one.is_folder)));
         call_each(items, |text, length, (size, is_folder)| call(text, length, size, u8::from(is_folder), data))
     }

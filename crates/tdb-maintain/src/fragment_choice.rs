@@ -135,7 +135,7 @@ impl Chooser<'_> {
         for (index, fragment) in fragments.iter().enumerate() {
             let next = index.saturating_add(1);
             if let Some(why) =
-                eligibility::ineligible(fragment, self.sparse()).or_else(|| self.to_come(fragment))
+                eligibility::ineligible(fragment, self.sparse()).or_else(|| self.untimely(fragment))
             {
                 notes.push(format!("fragment {} is not consolidated: {why}", fragment.name()));
                 free.push((start, index));
@@ -169,10 +169,15 @@ impl Chooser<'_> {
         Ok(found)
     }
 
-    /// The reason why a fragment whose time is in the future is not chosen: in a dense array, the
-    /// result would only become visible when that fragment does.
-    fn to_come(&self, fragment: &Fragment) -> Option<String> {
-        let (_, last) = fragment.timestamps();
+    /// The reason why the times of a fragment keep it from being chosen. One whose time is in the
+    /// future is not, because in a dense array the result would only become visible when that
+    /// fragment does.
+    fn untimely(&self, fragment: &Fragment) -> Option<String> {
+        let (first, last) = fragment.timestamps();
+        let (low, high) = self.options.times;
+        if first < low || last > high {
+            return Some(format!("its times, {first} to {last}, are not between {low} and {high}"));
+        }
         (last > self.present).then(|| format!("its time, {last}, is in the future"))
     }
 

@@ -10,9 +10,13 @@ use crate::{ArrayWriter, Result, Snapshot, SnapshotOptions, TimeWindow};
 
 /// Opens the array at all times, for reading the inputs.
 pub(super) fn open(writer: &ArrayWriter) -> Result<Snapshot> {
+    open_in(writer, TimeWindow::ALL)
+}
+
+/// Opens the array at some times.
+pub(super) fn open_in(writer: &ArrayWriter, window: TimeWindow) -> Result<Snapshot> {
     let context = writer.context();
-    let mut options =
-        SnapshotOptions::new().window(TimeWindow::ALL).threads(context.threads).limits(context.limits);
+    let mut options = SnapshotOptions::new().window(window).threads(context.threads).limits(context.limits);
     if let Some(key) = &context.key {
         options = options.key(key.clone());
     }

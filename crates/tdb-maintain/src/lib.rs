@@ -40,8 +40,11 @@ mod exclusive_list;
 mod footers;
 mod fragment_choice;
 mod fragment_commit;
+mod fragment_removal;
 mod fragments;
+mod groups;
 mod job;
+mod leaving;
 mod lossy;
 mod merge;
 mod merge_deletes;
@@ -72,6 +75,7 @@ use tdb_snapshot::{
 use tdb_storage as storage;
 use tdb_write::{self as write, ArrayWriter, FragmentWriter};
 
-pub use options::{Consolidation, MaintainedObject, Stored, Vacuum};
+pub use groups::consolidation_groups;
+pub use options::{Consolidation, FragmentRemoval, MaintainedObject, Stored, Vacuum};
 pub use plan::{MaintenancePlan, MaintenanceProgress, MaintenanceStep, PlannedFile};
 pub use verify::{Problem, Verification, verify, verify_watched, verify_with};

@@ -122,6 +122,7 @@ pub struct Consolidation {
     pub(crate) ratio: f64,
     pub(crate) input_bytes: u64,
     pub(crate) steps: usize,
+    pub(crate) times: (u64, u64),
     pub(crate) settings: Settings,
 }
 
@@ -154,6 +155,7 @@ impl Consolidation {
             ratio: 0.0,
             input_bytes: u64::MAX,
             steps: 1,
+            times: (0, u64::MAX),
             settings,
         }
     }
@@ -181,6 +183,13 @@ impl Consolidation {
     /// Limits the total bytes of the fragments that become one.
     pub const fn input_bytes(mut self, bytes: u64) -> Self {
         self.input_bytes = bytes;
+        self
+    }
+
+    /// Chooses only fragments whose first and last times are between these, inclusive, in
+    /// milliseconds.
+    pub const fn between(mut self, first: u64, last: u64) -> Self {
+        self.times = (first, last);
         self
     }
 
@@ -272,5 +281,63 @@ impl Vacuum {
     pub const fn before(mut self, milliseconds: u64) -> Self {
         self.before = Some(milliseconds);
         self
+    }
+}
+
+/// Options for removing fragments together with their cells, which are then gone at all times.
+///
+/// Only fragments that readers see can be removed. Those that a removed one replaces remain hidden
+/// until a vacuum removes them.
+///
+/// ```
+/// use core::ops::ControlFlow;
+/// use tdb_array::maintain::FragmentRemoval;
+/// use tdb_array::schema::{ArraySchema, Attribute, Dimension};
+/// use tdb_array::storage::MemoryStorage;
+/// use tdb_array::{OpenOptions, WriteColumn, WriteOptions};
+///
+/// let schema = ArraySchema::sparse()
+///     .dimension(Dimension::new("x", 0i32..=99))
+///     .attribute(Attribute::of::<i32>("a"))
+///     .build()?;
+/// let storage = MemoryStorage::default();
+/// WriteOptions::new().timestamp(1).create_storage(&storage, &schema)?;
+/// for time in 1..=3 {
+///     let writer = WriteOptions::new().timestamp(time).open_storage(storage.clone())?;
+///     let cells = [time as i32];
+///     let write = writer.write().column(WriteColumn::fixed("x", &cells));
+///     write.column(WriteColumn::fixed("a", &cells)).commit()?;
+/// }
+///
+/// let writer = WriteOptions::new().open_storage(storage.clone())?;
+/// let plan = FragmentRemoval::between(2, 3).plan(&writer)?;
+/// plan.run(&writer, &mut |_| ControlFlow::Continue(()))?;
+/// let cells = OpenOptions::new().open_storage(storage)?.read().collect()?;
+/// assert_eq!(cells.field("a")?.values::<i32>()?, [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a removal does nothing until its plan runs"]
+pub struct FragmentRemoval {
+    pub(crate) chosen: ChosenFragments,
+}
+
+/// The fragments that are removed.
+#[derive(Clone, Debug)]
+pub(crate) enum ChosenFragments {
+    Named(Vec<String>),
+    Between(u64, u64),
+}
+
+impl FragmentRemoval {
+    /// Removes these fragments, by name.
+    pub fn named<S: Into<String>>(names: impl IntoIterator<Item = S>) -> Self {
+        Self { chosen: ChosenFragments::Named(names.into_iter().map(Into::into).collect()) }
+    }
+
+    /// Removes the fragments whose first and last times are between these, inclusive, in
+    /// milliseconds.
+    pub const fn between(first: u64, last: u64) -> Self {
+        Self { chosen: ChosenFragments::Between(first, last) }
     }
 }

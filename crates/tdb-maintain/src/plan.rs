@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::Result;
-use crate::options::{Settings, Vacuum};
+use crate::options::{FragmentRemoval, MaintainedObject, Settings, Vacuum};
 
 /// The steps of a maintenance operation. Its `Display` is meant for users.
 #[derive(Clone, Debug, Default)]
@@ -71,9 +71,9 @@ pub(super) struct FragmentWork {
 /// begins.
 #[derive(Clone, Debug)]
 pub(super) struct Removal {
-    /// The vacuum that made the plan: it plans again when the step runs, because the array may have
-    /// changed.
-    pub(super) vacuum: Vacuum,
+    /// The options that made the plan: they plan again when the step runs, because the array may
+    /// have changed.
+    pub(super) planner: Planner,
     /// The key of the vacuum file, if the step is about one.
     pub(super) key: String,
     /// Fragments to verify first, with the keys of their schemas.
@@ -83,6 +83,31 @@ pub(super) struct Removal {
     /// Commits in consolidated files that are no longer effective.
     pub(super) ignore: Vec<String>,
     pub(super) stages: Vec<Vec<RemovedPath>>,
+}
+
+/// The options that plan a removal.
+#[derive(Clone, Debug)]
+pub(super) enum Planner {
+    Vacuum(Vacuum),
+    Fragments(FragmentRemoval),
+}
+
+impl Removal {
+    /// Nothing to remove yet.
+    pub(super) fn new(planner: Planner, key: &str) -> Self {
+        let (verify, claimed, ignore, stages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { planner, key: key.to_owned(), verify, claimed, ignore, stages }
+    }
+}
+
+impl Planner {
+    /// Plans what is left to do.
+    pub(super) fn plan_again(&self, object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
+        match self {
+            Self::Vacuum(vacuum) => vacuum.clone().verify(false).plan(object),
+            Self::Fragments(removal) => removal.plan_again(object.array("removal of fragments")?),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

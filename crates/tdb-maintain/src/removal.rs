@@ -1,4 +1,4 @@
-//! Carrying out the plan of a vacuum.
+//! Carrying out the plan of a vacuum, or of a removal of fragments.
 
 use std::collections::HashSet;
 use std::io;
@@ -39,7 +39,7 @@ pub(super) fn run(
     // Parts of the plan may be done already, or no longer be valid: commits may be in a list by
     // now.
     let planned: HashSet<&RemovedPath> = removal.stages.iter().flatten().collect();
-    let again = removal.vacuum.clone().verify(false).plan(object)?;
+    let again = removal.planner.plan_again(object)?;
     let again = again.steps().iter().find_map(|step| match &step.work {
         Work::Remove(again) if again.key == removal.key => Some(again),
         _ => None,

@@ -11,13 +11,12 @@ use tdb_codec::{ArrayType, Gate};
 use tdb_fragment::{CommitKind, TimestampedName};
 
 use crate::commits::{CommitFiles, times_of};
-use crate::context::Context;
 use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
-use crate::fragment_commit::marker_of;
+use crate::leaving::{Leaving, file, folder_bytes};
 use crate::options::{MaintainedObject, Stored, Vacuum};
-use crate::paths::{FRAGMENT_METADATA, FRAGMENTS, METADATA, PARTIAL};
-use crate::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Removal, RemovedPath, Work};
+use crate::paths::{FRAGMENTS, METADATA, PARTIAL};
+use crate::plan::{MaintenancePlan, MaintenanceStep, PlannedFile, Planner, Removal, RemovedPath, Work};
 use crate::schemas::Schemas;
 use crate::storage::{TEMPORARY, join};
 use crate::thresholds::MAX_WRITE_TIME;
@@ -26,21 +25,6 @@ use crate::{ArrayWriter, Error, Result, clock, footers, metadata};
 /// Whether readers see data of this time now: if not, they need what it replaces.
 fn is_past(last: u64) -> bool {
     clock::present().is_none_or(|present| last <= present)
-}
-
-/// The fragments that one vacuum file lists, because another fragment replaces them.
-struct Replaced<'r> {
-    /// The key of the vacuum file.
-    key: &'r str,
-    /// The folders of the fragments.
-    inputs: &'r [String],
-    /// Whether the fragment in a folder is removed.
-    goes: &'r dyn Fn(&str) -> bool,
-    /// Whether some reads still see the fragment in a folder.
-    is_seen: &'r dyn Fn(&str) -> bool,
-    /// The folder of the fragment that replaces them, and the key of its schema, if it is verified
-    /// first.
-    verify: Option<(String, String)>,
 }
 
 impl Vacuum {
@@ -79,8 +63,8 @@ impl Vacuum {
                     ));
                     continue;
                 }
-                let replaced = Replaced { key, inputs, goes: &|_| true, is_seen: &|_| false, verify: None };
-                steps.extend(self.removal(context, &files, &committed, replaced)?);
+                let all = Leaving { key: Some(key), folders: inputs, goes: &|_| true, is_seen: &|_| false };
+                steps.extend(all.step(context, &files, &committed, self.removes(key))?);
                 continue;
             };
             let fragment = Fragment::open(context, (*entry).clone(), &|name| loader.named(name))?;
@@ -105,69 +89,18 @@ impl Vacuum {
                 _ => crate::paths::OLD_SCHEMA.to_owned(),
             };
             let goes = |input: &str| dropped || exact(input);
-            let verify = self.verify.then(|| (output.clone(), schema_key));
+            let verify = self.verify.then(|| (output.clone(), schema_key)).into_iter().collect();
             let listed = writer.schema().version.has(Gate::FragmentFolders);
             let is_seen = |input: &str| listed && committed.contains_key(input) && !exact(input);
-            let replaced = Replaced { key, inputs, goes: &goes, is_seen: &is_seen, verify };
-            steps.extend(self.removal(context, &files, &committed, replaced)?);
+            let leaving = Leaving { key: Some(key), folders: inputs, goes: &goes, is_seen: &is_seen };
+            let removal = Removal { verify, ..self.removes(key) };
+            steps.extend(leaving.step(context, &files, &committed, removal)?);
         }
         Ok(MaintenancePlan::new(steps, notes))
     }
 
     fn removes(&self, key: &str) -> Removal {
-        let (verify, claimed, ignore, stages) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Removal { vacuum: self.clone(), key: key.to_owned(), verify, claimed, ignore, stages }
-    }
-
-    /// The step for one vacuum file, if any of the fragments that it lists is to be removed.
-    fn removal(
-        &self,
-        context: &Context,
-        files: &CommitFiles,
-        committed: &HashMap<&str, &FragmentEntry>,
-        replaced: Replaced<'_>,
-    ) -> Result<Option<MaintenanceStep>> {
-        let Replaced { key, inputs, goes, is_seen, verify } = replaced;
-        let mut removal = Removal { verify: verify.into_iter().collect(), ..self.removes(key) };
-        let (mut markers, mut folders, mut listed) = (Vec::new(), Vec::new(), Vec::new());
-        for input in inputs.iter().filter(|input| goes(input)) {
-            let marker = marker_of(input);
-            let held = files
-                .consolidated
-                .values()
-                .any(|(_, records)| records.iter().any(|(path, _)| *path == marker));
-            if is_seen(input) && !files.is_ignored(&marker) {
-                removal.claimed.push(marker);
-            } else if held && !files.is_ignored(&marker) {
-                removal.ignore.push(marker.clone());
-                if files.single.contains_key(&marker) {
-                    markers.push(RemovedPath::File(marker));
-                }
-            } else if files.single.contains_key(&marker) {
-                markers.push(RemovedPath::File(marker));
-            }
-            if let Some(bytes) = folder_bytes(context, input)? {
-                // In the first versions, the metadata file itself commits a fragment.
-                if committed.get(input.as_str()).is_some_and(|entry| !entry.version().has(Gate::CommitFiles))
-                {
-                    markers.push(RemovedPath::File(join(input, FRAGMENT_METADATA)));
-                }
-                folders.push(RemovedPath::Folder(input.clone()));
-                listed.push(PlannedFile { key: input.clone(), bytes });
-            }
-        }
-        let all = inputs.iter().all(|input| goes(input));
-        if listed.is_empty() && markers.is_empty() && !all {
-            return Ok(None);
-        }
-        removal.stages = vec![markers, folders];
-        if all {
-            let bytes = context.storage.size(key).unwrap_or(0);
-            listed.push(PlannedFile { key: key.to_owned(), bytes });
-            removal.stages.push(vec![RemovedPath::File(key.to_owned())]);
-        }
-        let what = "remove consolidated fragments";
-        Ok(Some(MaintenanceStep { what, inputs: listed, output: None, work: Work::Remove(removal) }))
+        Removal::new(Planner::Vacuum(self.clone()), key)
     }
 
     fn metadata(&self, object: MaintainedObject<'_>) -> Result<MaintenancePlan> {
@@ -307,25 +240,6 @@ fn exact(writer: &ArrayWriter, output: &Fragment, input: &str) -> bool {
     let by_cell =
         !dense && output.footer().has_timestamps && output.version().has(Gate::OverlappingTimeWindows);
     by_cell || times_of(input) == Some(output.timestamps())
-}
-
-/// The sum of the sizes of a folder's files; `None` if it does not exist.
-fn folder_bytes(context: &Context, folder: &str) -> Result<Option<u64>> {
-    let entries = match context.storage.list(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io(context.describe(folder), error)),
-    };
-    let mut bytes = 0u64;
-    for entry in entries.iter().filter(|entry| !entry.is_folder) {
-        bytes = bytes.saturating_add(file(context, &join(folder, &entry.name))?.bytes);
-    }
-    Ok(Some(bytes))
-}
-
-fn file(context: &Context, key: &str) -> Result<PlannedFile> {
-    let bytes = context.storage.size(key).map_err(|error| Error::io(context.describe(key), error))?;
-    Ok(PlannedFile { key: key.to_owned(), bytes })
 }
 
 /// Removes commit files whose contents are in a consolidated one, then consolidated ones that

@@ -106,3 +106,17 @@ impl KeyRange {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_holds_the_bytes_of_its_coordinates_and_little_more() {
+        let held = |cell: Vec<Vec<u8>>| Key { curve: 0, cell }.held();
+        let empty = held(Vec::new());
+        let each = held(vec![Vec::new()]) - empty;
+        assert!((24..=64).contains(&each), "{each} bytes for a coordinate beside its own");
+        assert_eq!(held(vec![vec![1; 100], vec![2; 50]]), empty + 2 * each + 150);
+    }
+}

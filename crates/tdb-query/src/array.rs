@@ -148,6 +148,22 @@ impl Array {
         self.0.fragments()
     }
 
+    /// Keys of the fragments that visible ones replace, as long as a vacuum has not removed them, in
+    /// the order of their names.
+    ///
+    /// # Errors
+    /// The fragments of the array cannot be listed.
+    pub fn replaced_fragments(&self) -> Result<Vec<String>> {
+        self.0.replaced_fragments()
+    }
+
+    /// The same array with one of its fragments, without deletes, and with the schema that the
+    /// fragment was written with.
+    #[must_use]
+    pub fn only(&self, fragment: &Fragment) -> Self {
+        Self(self.0.only(fragment))
+    }
+
     /// The non-empty domain according to the visible fragments, one interval per dimension; `None`
     /// if there are none. See [`Self::bounds`].
     #[must_use]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use tdb_codec::{FormatVersion, Gate, UnsupportedVersion};
 use tdb_fragment::{CommitKind, TimestampedName, is_hidden_name};
 use tdb_schema::ObjectType;
+use tdb_tile::{Encryption, GenericTile};
 
 use self::commits::{Commits, settled_commits};
 use crate::context::Context;
@@ -224,6 +225,29 @@ impl Directory {
     pub(crate) fn visible_deletes(&self, window: TimeWindow) -> impl Iterator<Item = &DeleteEntry> {
         self.deletes.iter().filter(move |delete| window.contains((delete.time, delete.time)))
     }
+}
+
+/// Whether an array is encrypted: its newest schema is, then. No key is needed to find this out.
+///
+/// ```
+/// use tdb_array::schema::is_encrypted;
+/// use tdb_array::storage::LocalStorage;
+///
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+/// assert!(!is_encrypted(&LocalStorage::new(path))?);
+/// # Ok::<(), tdb_array::Error>(())
+/// ```
+///
+/// # Errors
+/// The storage contains no array, or its newest schema is damaged.
+pub fn is_encrypted(storage: &dyn Storage) -> Result<bool> {
+    let schemas = Directory::schemas(storage)?;
+    let key = schemas.last().map_or(OLD_SCHEMA, String::as_str);
+    let (_, bytes) =
+        storage.read_tail(key, u64::MAX).map_err(|error| Error::io(storage.describe(key), error))?;
+    let tile = GenericTile::parse(&bytes, 0);
+    let tile = tile.map_err(|error| Error::from_tile(storage.describe(key), None, error))?;
+    Ok(tile.encryption == Encryption::Aes256Gcm)
 }
 
 /// The keys of all schema files, given the entries in an array's root, and those in its schema

@@ -17,7 +17,7 @@ use tdb_codec::{FormatVersion, Gate, Reader, to_u64, to_usize};
 use tdb_fragment::{
     DataFile, DataFilePart, Footer, FooterLocation, RTree, Section, is_plain_name, parse_u64_list,
 };
-use tdb_schema::{ArraySchema, FieldKind, Range};
+use tdb_schema::{ArraySchema, Dimension, FieldKind, Range};
 
 pub use self::tile_file::{TileFile, TileLocation};
 use crate::context::Context;
@@ -90,6 +90,10 @@ impl Fragment {
         &self.schema
     }
 
+    pub(crate) const fn shared_schema(&self) -> &Arc<ArraySchema> {
+        &self.schema
+    }
+
     /// Its footer (for versions 1 and 2, the same values from their own layout).
     #[must_use]
     pub const fn footer(&self) -> &Footer {
@@ -128,11 +132,38 @@ impl Fragment {
         })
     }
 
+    /// Number of cells in its tiles: of a dense fragment those of whole tiles, some of which may be
+    /// outside the non-empty domain.
+    ///
+    /// # Errors
+    /// A non-empty domain that is not inside the domain of the array.
+    pub fn stored_cell_count(&self) -> Result<u64> {
+        if !self.footer.dense {
+            return Ok(self.cell_count());
+        }
+        let tiles = self.footer.tile_count(&self.schema);
+        let tiles = tiles.map_err(|error| Error::corrupt(self.metadata_key.clone(), error))?;
+        // Without an extent, the whole domain is one tile.
+        let side = |dimension: &Dimension| {
+            let whole = dimension.last_ordinal().map(|last| last.saturating_add(1));
+            dimension.extent_cells().or(whole).unwrap_or(1)
+        };
+        let sides = self.schema.domain.dimensions.iter().map(side);
+        Ok(sides.fold(tiles, u64::saturating_mul))
+    }
+
     /// Sum of the sizes of its data files and its metadata file. The latter is left out if the
     /// footer came from consolidated metadata and the file was not read.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
+    }
+
+    /// Whether its footer was read from consolidated metadata. The only visible fragment of an array
+    /// is always read from its own file.
+    #[must_use]
+    pub const fn is_in_consolidated_metadata(&self) -> bool {
+        self.footer.offset == open::ELSEWHERE
     }
 
     /// Key of its metadata file.

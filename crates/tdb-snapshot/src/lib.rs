@@ -57,6 +57,7 @@ use tdb_cells::{
 pub use tdb_fragment::paths;
 use tdb_storage::{self as storage, LocalStorage, replay, stats};
 
+pub use directory::is_encrypted;
 pub use fragment::Fragment;
 pub use group::{Found, Group, Visited};
 pub use history::{Event, EventKind, History, State, history};

@@ -1,6 +1,7 @@
 //! Snapshots: an array at a point in time.
 
 use std::collections::HashSet;
+use std::io;
 use std::sync::Arc;
 
 use tdb_codec::ArrayType;
@@ -9,12 +10,14 @@ use tdb_schema::{ArrayMetadata, ArraySchema, Enumeration};
 
 use crate::context::Context;
 use crate::deletes::Delete;
-use crate::directory::{Directory, FragmentEntry};
+use crate::directory::{Directory, FragmentEntry, fragment_folders};
 use crate::fragment::Fragment;
 use crate::memo::SnapshotMemo;
+use crate::paths::{FRAGMENTS, OLD_SCHEMA, SCHEMA_FOLDER};
 use crate::schemas::load_enumeration;
 use crate::stats::QueryStats;
-use crate::{ConditionTarget, Result, TimeWindow};
+use crate::storage::join;
+use crate::{ConditionTarget, Error, Result, TimeWindow};
 
 /// A TileDB array at one point of its history: its schema, its visible fragments, its deletes, and
 /// its storage. Programs use an `Array`, which is a snapshot whose cells can be read.
@@ -66,6 +69,17 @@ impl Snapshot {
         // The facts hold for all fragments of the array; these may have others.
         let (deletes, memo) = (Arc::default(), Arc::default());
         Self { fragments, schema, schema_key, deletes, memo, ..self }
+    }
+
+    /// The same array with one of its fragments, and the schema that the fragment was written with.
+    #[must_use]
+    pub fn only(&self, fragment: &Fragment) -> Self {
+        let schema_key = match &fragment.footer().schema_name {
+            Some(name) if name != OLD_SCHEMA => join(SCHEMA_FOLDER, name),
+            _ => OLD_SCHEMA.to_owned(),
+        };
+        let folders = [fragment.folder().to_owned()];
+        self.clone().restricted(&folders, fragment.shared_schema().clone(), schema_key)
     }
 
     /// The facts that queries have established about it and its clones.
@@ -134,6 +148,32 @@ impl Snapshot {
         let others = self.directory.fragments.iter().filter(move |entry| !visible.contains(&*entry.folder));
         let dense = self.schema.array_type == ArrayType::Dense;
         others.map(move |entry| (entry, Directory::sees(self.window, dense, &entry.parsed)))
+    }
+
+    /// Keys of the fragments that visible ones replace, as long as their folders are there, in the
+    /// order of their names.
+    ///
+    /// # Errors
+    /// The fragments of the array cannot be listed.
+    pub fn replaced_fragments(&self) -> Result<Vec<String>> {
+        let dense = self.schema.array_type == ArrayType::Dense;
+        let vacuums = self.directory.vacuums.iter();
+        let effective = vacuums.filter(|(_, name, _)| Directory::sees(self.window, dense, name));
+        let mut keys: Vec<String> = effective.flat_map(|(_, _, folders)| folders).cloned().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let committed: HashSet<&str> = self.directory.fragments.iter().map(|entry| &*entry.folder).collect();
+        if keys.iter().any(|key| !committed.contains(key.as_str())) {
+            // Some may be there all the same: what replaces them has taken over their commit.
+            let list = |folder: &str| match self.context.storage.list(folder) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+                listed => listed.map_err(|error| Error::io(self.context.describe(folder), error)),
+            };
+            let folders: HashSet<String> =
+                fragment_folders(&list("")?, &list(FRAGMENTS)?).into_iter().collect();
+            keys.retain(|key| folders.contains(key));
+        }
+        Ok(keys)
     }
 
     /// Whether the folder has the empty lock file of version 10 and before. libtiledb 1.7 to 2.5 do

@@ -58,7 +58,7 @@ pub const TARGET_CHUNK_LEN: u64 = 65536;
 /// ```
 ///
 /// # Errors
-/// If offsets decrease or are past the end.
+/// If a tile of cells of any length is longer than a chunk, and offsets decrease or are past its end.
 pub fn chunk_lengths(tile_len: usize, cells: Cells<'_>) -> Result<Vec<usize>> {
     match cells {
         Cells::Whole => Ok(vec![tile_len]),
@@ -170,6 +170,8 @@ mod tests {
         assert_eq!(of_cells(&[200_000, 10]), [200_000, 10]);
         assert_eq!(of_cells(&[65536, 40000]), [65536, 40000]);
         assert_eq!(of_cells(&[32769, 200_000, 5]), [32769, 200_000, 5]);
+        assert_eq!(of_cells(&[40000, 70000, 5]), [40000, 70000, 5]);
+        assert_eq!(of_cells(&[40000, 65536, 5]), [40000, 65541, 0]);
         assert_eq!(of_cells(&[70000, 70000, 70000]), [70000, 70000, 70000, 0]);
     }
 
@@ -208,6 +210,9 @@ mod tests {
         for offsets in [[0, 80_000, 70_000], [0, 90_000, 200_000]] {
             assert!(chunk_lengths(100_000, Cells::Var { offsets: &offsets, value_size: 1 }).is_err());
         }
+        // A tile that is one chunk is not cut, so nothing is looked up in its offsets.
+        let short = Cells::Var { offsets: &[0, 80, 70], value_size: 1 };
+        assert_eq!(chunk_lengths(100, short).unwrap(), [100]);
     }
 
     proptest! {

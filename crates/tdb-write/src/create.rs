@@ -76,7 +76,8 @@ impl NewArrayFiles {
         let mut settled = schema.clone();
         settled.set_image_extents().map_err(problem)?;
         let schema = &settled;
-        schema.check_new().map_err(problem)?;
+        if options.any_filters { schema.check_new_but_filters() } else { schema.check_new() }
+            .map_err(problem)?;
         let given = enumerations(schema, &options.enumerations)?;
         let payload = schema.to_bytes(version).map_err(|error| WriteError::Schema(Box::new(error)))?;
         let mut scratch = Nonces::new()?.scratch();

@@ -171,7 +171,7 @@ impl WriteOptions {
         let last = directory.schemas.last().cloned().or_internal("an array without a schema")?;
         let old = load_schema(&context, &last)?;
         let load = |entry: &EnumerationName| load_enumeration(&context, &last, entry);
-        let (new, files) = evolution.apply(&old, &load)?;
+        let (new, files) = evolution.apply(&old, &load, self.any_filters)?;
         if new == old {
             return Ok(last);
         }
@@ -202,7 +202,7 @@ impl WriteOptions {
             );
             return Err(Error::refused(WHAT, why));
         }
-        let key = join(SCHEMA_FOLDER, &self.schema_name(&last)?);
+        let key = join(SCHEMA_FOLDER, &self.schema_name(&*storage, &last)?);
         let payload = new.to_bytes(new.version).map_err(|error| Error::refused(WHAT, error.to_string()))?;
         let key = self.store(&context, &*storage, &new, &files, &key, &payload)?;
         renew(&*storage, &self, &[])?;
@@ -210,10 +210,14 @@ impl WriteOptions {
     }
 
     /// A name after that of the current schema: the last name in byte order is the current schema.
-    fn schema_name(&self, last: &str) -> Result<String> {
+    fn schema_name(&self, storage: &dyn WriteStorage, last: &str) -> Result<String> {
         let last = if last == OLD_SCHEMA { "" } else { last.rsplit('/').next().unwrap_or_default() };
         let WriteTime { mut time, given } = self.when()?;
         let newest = names::time_of(last).unwrap_or(0);
+        if self.older_schema && given {
+            let names = Names::behind(storage, SCHEMA_FOLDER, WriteTime { time, given });
+            return Ok(names?.next_file()?.to_string());
+        }
         loop {
             if let Some(mut names) = Names::after(time, Some(last)) {
                 return Ok(names.next_file()?.to_string());

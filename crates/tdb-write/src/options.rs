@@ -50,11 +50,15 @@ pub struct WriteOptions {
     pub durability: Durability,
     pub(crate) fragment_bytes: Option<u64>,
     pub(crate) enumerations: Vec<Enumeration>,
+    /// Names of labels with the filters of their values.
+    pub(crate) label_filters: Vec<(String, Pipeline)>,
+    /// Names of labels with the tile extents of their arrays.
+    pub(crate) label_tiles: Vec<(String, Vec<u8>)>,
     pub(crate) without_lock: bool,
     pub(crate) replace: bool,
     pub(crate) any_codes: bool,
-    pub(crate) label_filters: Vec<(String, Pipeline)>,
-    pub(crate) label_tiles: Vec<(String, Vec<u8>)>,
+    pub(crate) any_filters: bool,
+    pub(crate) older_schema: bool,
 }
 
 impl WriteOptions {
@@ -76,6 +80,8 @@ impl WriteOptions {
             any_codes: false,
             label_filters: Vec::new(),
             label_tiles: Vec::new(),
+            any_filters: false,
+            older_schema: false,
         }
     }
 
@@ -155,6 +161,20 @@ impl WriteOptions {
     /// where the code is the attribute's fill value.
     pub const fn any_codes(mut self) -> Self {
         self.any_codes = true;
+        self
+    }
+
+    /// Does not check whether the filters of a schema fit its fields, nor the ranges of their levels,
+    /// as libtiledb does not. A write of cells fails where a filter cannot do its work.
+    pub const fn any_filters(mut self) -> Self {
+        self.any_filters = true;
+        self
+    }
+
+    /// Lets a change of a schema have a time before that of the newest schema, as libtiledb does.
+    /// Reads at times between the two see the change, and reads at later times do not.
+    pub const fn older_schema(mut self) -> Self {
+        self.older_schema = true;
         self
     }
 

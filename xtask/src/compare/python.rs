@@ -8,7 +8,7 @@
 //! loses.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -49,8 +49,8 @@ above; for the loop it is 10.
 ";
 
 /// What is asked of both sides.
-struct Case {
-    name: &'static str,
+pub(super) struct Case {
+    pub(super) name: &'static str,
     op: &'static str,
     /// The array, or the kind of table.
     of: &'static str,
@@ -62,7 +62,7 @@ const fn case(name: &'static str, op: &'static str, of: &'static str, crates: Op
     Case { name, op, of, crates }
 }
 
-const CASES: [Case; 16] = [
+pub(super) const CASES: [Case; 16] = [
     case("A[:], f64, no filter", "whole", "dense_none", Some("dense f64, no filter: all")),
     case("A[:], f64, zstd", "whole", "dense_zstd", Some("dense f64, zstd: all")),
     case("A[:], i32, byteshuffle + zstd", "whole", "dense_i32", Some("dense i32, byteshuffle + zstd: all")),
@@ -87,7 +87,7 @@ const CASES: [Case; 16] = [
 ];
 
 impl Case {
-    fn request(&self, root: &Path, data: &Path) -> Value {
+    pub(super) fn request(&self, root: &Path, data: &Path) -> Value {
         let uri = data.join(self.of).display().to_string();
         match self.op {
             "window" => json!({"op": "window", "uri": uri, "rows": [2001, 2101], "columns": [3045, 3145]}),
@@ -142,7 +142,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let root = repository_root()?;
     let cases = options.chosen(&CASES, |case| case.name)?;
     let (_, data) = workers::arrays(&root, options.data.clone())?;
-    let interpreter = peer::environment("python-api", "bin/python", &PACKAGES)?;
+    let interpreter = interpreter()?;
     install(&root, &interpreter)?;
     let page = fs::read_to_string(root.join("docs/performance.md")).map_err(|e| e.to_string())?;
     let side = |name: &'static str, word: &str| {
@@ -168,6 +168,11 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let wrong: Vec<String> =
         rows.iter().filter_map(|row| Some(format!("WRONG {}: {}", row.name, row.wrong.as_ref()?))).collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+/// The Python of an environment that has [`PACKAGES`].
+pub(super) fn interpreter() -> Result<PathBuf, String> {
+    peer::environment("python-api", "bin/python", &PACKAGES)
 }
 
 /// Builds the wheel with the release profile, and installs it.

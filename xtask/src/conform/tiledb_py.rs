@@ -8,17 +8,13 @@
 //! of each. What passes and is listed, or fails and is not, fails the command.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
+use super::pytest::{self, EXPECTED, Expected, Outcome, PLUGIN, Runner};
 use crate::{peer, python};
 
 pub(super) const USAGE: &str = "--tests DIR [--only WORD] [--python 3.13]";
 
-/// The module that stands for `tiledb`, the plugin, and the list.
-const STAND_IN: &str = "xtask/peer/tiledb_py";
-const EXPECTED: &str = "expected.txt";
 /// What the tests need. TileDB-Py takes no newer pandas.
 const TOOLS: [&str; 7] =
     ["numpy>=2", "pytest>=8", "hypothesis", "psutil", "packaging", "pandas>=2.2,<3", "pyarrow>=18"];
@@ -63,16 +59,6 @@ impl Options {
     }
 }
 
-/// What became of a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
-    /// It began, and the process ended with it.
-    Started,
-    Skipped,
-    Passed,
-    Failed,
-}
-
 /// Entry point.
 pub(super) fn run(args: &[String]) -> Result<(), String> {
     let options = Options::parse(args)?;
@@ -82,158 +68,22 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let wheel = python::wheel(&root, &folder, &environment, "")?;
     python::install_wheel(&environment, &wheel)?;
     let work = folder.join("tiledb-py-tests");
-    if work.exists() {
-        fs::remove_dir_all(&work).map_err(|error| format!("{}: {error}", work.display()))?;
-    }
-    copy(&options.tests, &work.join("tests"))?;
-    let expected = Expected::read(&root.join(STAND_IN).join(EXPECTED))?;
+    pytest::empty_folder(&work)?;
+    pytest::copy(&options.tests, &work.join("tests"))?;
+    // The module that stands for `tiledb` and the list are beside the plugin.
+    let stand_in = root.join(PLUGIN);
+    let expected = Expected::read(&stand_in.join(EXPECTED))?;
+    let runner = Runner {
+        python: python::program(&environment, "python"),
+        root: work.clone(),
+        work: work.clone(),
+        modules: vec![stand_in],
+    };
     let mut table = Table::default();
-    for file in files(&work, options.only.as_deref())? {
-        let outcomes = run_file(&root, &environment, &work, &file)?;
-        table.add(&file, &outcomes, &expected);
+    for file in pytest::files(&work, options.only.as_deref())? {
+        table.add(&file, &runner.run_file(&file)?, &expected);
     }
     table.finish(options.only.is_none())
-}
-
-/// Copies a folder of tests, without benchmarks and what Python makes of them.
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    let wrong = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
-    fs::create_dir_all(to).map_err(|error| wrong(to, error))?;
-    for entry in fs::read_dir(from).map_err(|error| wrong(from, error))?.flatten() {
-        let (source, name) = (entry.path(), entry.file_name());
-        if source.is_dir() && name != "perf" && name != "__pycache__" {
-            copy(&source, &to.join(&name))?;
-        } else if source.is_file() {
-            fs::copy(&source, to.join(&name)).map_err(|error| wrong(&source, error))?;
-        }
-    }
-    Ok(())
-}
-
-/// The files with tests whose names contain a word, below the folder `tests`.
-fn files(work: &Path, only: Option<&str>) -> Result<Vec<String>, String> {
-    let mut found = Vec::new();
-    for below in ["tests", "tests/cc"] {
-        let Ok(entries) = fs::read_dir(work.join(below)) else { continue };
-        for entry in entries.flatten() {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let wanted = only.is_none_or(|word| name.contains(word));
-            if name.starts_with("test_") && name.ends_with(".py") && wanted {
-                found.push(format!("{below}/{name}"));
-            }
-        }
-    }
-    found.sort();
-    if found.is_empty() { Err("there are no tests of this name".to_owned()) } else { Ok(found) }
-}
-
-/// Runs the tests of a file. If one ends the process, the others are run by another one.
-fn run_file(
-    root: &Path,
-    environment: &Path,
-    work: &Path,
-    file: &str,
-) -> Result<BTreeMap<String, Outcome>, String> {
-    let name = file.replace(['/', '.'], "_");
-    let (report, log) = (work.join(format!("{name}.report")), work.join(format!("{name}.log")));
-    let stand_in = root.join(STAND_IN);
-    loop {
-        let output = Command::new(python::program(environment, "python"))
-            .args(["-m", "pytest", "-q", "-p", "tdb_conform", "-p", "no:cacheprovider", "--tb=short"])
-            .args(["-W", "ignore", "-o", "python_classes=*Test*", file])
-            .current_dir(work)
-            .env("PYTHONPATH", &stand_in)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("TDB_CONFORM_REPORT", &report)
-            .output()
-            .map_err(|error| format!("python: {error}"))?;
-        fs::write(&log, [output.stdout, output.stderr].concat())
-            .map_err(|error| format!("{}: {error}", log.display()))?;
-        let text = fs::read_to_string(&report).unwrap_or_default();
-        let mut outcomes = outcomes(&text);
-        let ended: Vec<String> = outcomes
-            .iter()
-            .filter(|(_, outcome)| **outcome == Outcome::Started)
-            .map(|(test, _)| test.clone())
-            .collect();
-        if ended.is_empty() {
-            if outcomes.is_empty() && !matches!(output.status.code(), Some(0 | 5)) {
-                return Err(format!("{file}: pytest ended with {}; see {}", output.status, log.display()));
-            }
-            return Ok(outcomes);
-        }
-        // The process ended with a test: it failed.
-        let mut text = text;
-        for test in ended {
-            text += &format!("failed\t{test}\n");
-            outcomes.insert(test, Outcome::Failed);
-        }
-        fs::write(&report, text).map_err(|error| format!("{}: {error}", report.display()))?;
-    }
-}
-
-/// What a report says: of several outcomes of a test, the worst.
-fn outcomes(report: &str) -> BTreeMap<String, Outcome> {
-    let mut found = BTreeMap::new();
-    for (outcome, test) in report.lines().filter_map(|line| line.split_once('\t')) {
-        let outcome = match outcome {
-            "started" => Outcome::Started,
-            "skipped" => Outcome::Skipped,
-            "passed" => Outcome::Passed,
-            _ => Outcome::Failed,
-        };
-        let test = test.strip_prefix("tests/").unwrap_or(test).to_owned();
-        let known = found.entry(test).or_insert(outcome);
-        *known = outcome.max(*known);
-    }
-    found
-}
-
-/// The tests that fail, and why.
-#[derive(Debug, Default)]
-struct Expected {
-    /// The beginning of an id, and whether the id ends there.
-    tests: Vec<(String, bool)>,
-}
-
-impl Expected {
-    fn read(path: &Path) -> Result<Self, String> {
-        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Self::parse(&text)
-    }
-
-    /// Lines that begin with `==` are reasons; the lines below are ids, or with `*` at the end
-    /// beginnings of ids.
-    fn parse(text: &str) -> Result<Self, String> {
-        let (mut tests, mut reason) = (Vec::new(), None);
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if let Some(why) = line.strip_prefix("==") {
-                reason = Some(why.trim()).filter(|why| !why.is_empty());
-            } else if reason.is_none() {
-                return Err(format!("{EXPECTED}: {line} has no reason"));
-            } else if let Some(begin) = line.strip_suffix('*') {
-                tests.push((begin.to_owned(), false));
-            } else {
-                tests.push((line.to_owned(), true));
-            }
-        }
-        Ok(Self { tests })
-    }
-
-    fn is_expected(&self, test: &str) -> bool {
-        self.tests.iter().any(|(begin, whole)| if *whole { test == begin } else { test.starts_with(begin) })
-    }
-
-    /// The entries for a file that fit no test of it.
-    fn unused(&self, file: &str, outcomes: &BTreeMap<String, Outcome>) -> Vec<String> {
-        let of_file = self.tests.iter().filter(|(begin, _)| begin.split("::").next() == Some(file));
-        of_file
-            .filter(|(begin, whole)| {
-                !outcomes.keys().any(|test| if *whole { test == begin } else { test.starts_with(begin) })
-            })
-            .map(|(begin, _)| begin.clone())
-            .collect()
-    }
 }
 
 /// The counts of a file: passed, failed as expected, failed, skipped.
@@ -311,10 +161,6 @@ fn columns([passed, as_expected, failed, skipped]: &[usize; 4]) -> String {
 mod tests {
     use super::*;
 
-    const REPORT: &str = "started\ttests/test_a.py::T::one\npassed\ttests/test_a.py::T::one\n\
-                          started\ttests/test_a.py::T::two\npassed\ttests/test_a.py::T::two\n\
-                          failed\ttests/test_a.py::T::two\nstarted\ttests/test_a.py::T::three\n";
-
     #[test]
     fn arguments_name_a_folder_of_tests() {
         let options = Options::parse(&super::super::words("--tests x --only core --python 3.10")).unwrap();
@@ -327,18 +173,10 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_outcome_of_a_test_counts_and_one_without_an_end_is_known() {
-        let found = outcomes(REPORT);
-        assert_eq!(found["test_a.py::T::one"], Outcome::Passed);
-        assert_eq!(found["test_a.py::T::two"], Outcome::Failed);
-        assert_eq!(found["test_a.py::T::three"], Outcome::Started);
-    }
-
-    #[test]
     fn what_is_not_as_listed_fails_in_each_direction() {
         let listed = |text: &str| {
             let mut table = Table::default();
-            table.add("tests/test_a.py", &outcomes(REPORT), &Expected::parse(text).unwrap());
+            table.add("tests/test_a.py", &pytest::outcomes(pytest::REPORT), &Expected::parse(text).unwrap());
             (table.rows.pop().unwrap().1, table.wrong)
         };
         let fails = ["fails: test_a.py::T::three", "fails: test_a.py::T::two"].map(str::to_owned).to_vec();
@@ -350,6 +188,5 @@ mod tests {
             wrong,
             ["passes, but is listed: test_a.py::T::one", "is listed, but does not exist: test_a.py::U::one"]
         );
-        assert!(Expected::parse("test_a.py::one").unwrap_err().contains("no reason"));
     }
 }

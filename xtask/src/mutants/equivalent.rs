@@ -65,15 +65,16 @@ impl Equivalents {
             .collect()
     }
 
-    /// The entries about a package that are none of its mutants.
-    pub(super) fn gone(&self, package: &str, mutants: &[String]) -> Vec<String> {
+    /// The entries about some packages that are none of their mutants.
+    pub(super) fn gone(&self, packages: &[&str], mutants: &[String]) -> Vec<String> {
         let numbered = numbered(mutants);
-        let folder = format!("crates/{package}/");
+        let is_theirs =
+            |name: &str| packages.iter().any(|package| name.starts_with(&format!("crates/{package}/")));
         let is_gone = |entry: &&Entry| {
             let same = |(name, number): &(String, usize)| {
                 *name == entry.name && entry.number.is_none_or(|wanted| wanted == *number)
             };
-            entry.name.starts_with(&folder) && !numbered.iter().any(same)
+            is_theirs(&entry.name) && !numbered.iter().any(same)
         };
         let text = |entry: &Entry| match entry.number {
             Some(number) => format!("{} #{number}", entry.name),
@@ -124,16 +125,16 @@ mod tests {
         let list = Equivalents::parse(TEXT).unwrap();
         let found: Vec<String> = list.of(&mutants()).into_iter().collect();
         assert_eq!(found, mutants()[1..]);
-        assert!(list.gone("a", &mutants()).is_empty());
+        assert!(list.gone(&["b", "a"], &mutants()).is_empty());
     }
 
     #[test]
     fn entries_whose_mutant_is_gone_are_told_for_their_package_alone() {
         let list = Equivalents::parse(TEXT).unwrap();
-        let gone = list.gone("a", &mutants()[..1]);
+        let gone = list.gone(&["a"], &mutants()[..1]);
         assert_eq!(gone.len(), 2);
         assert_eq!(gone[0], "crates/a/src/lib.rs: replace + with - in f #2");
-        assert!(list.gone("b", &[]).is_empty());
+        assert!(list.gone(&["b"], &[]).is_empty());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::equivalent::LIST;
 use super::suites::Suite;
 
-/// The mutants of one crate, by what the tests made of them.
+/// The mutants of one row, by what the tests made of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcomes {
     pub(super) caught: Vec<String>,
@@ -17,10 +17,20 @@ pub(super) struct Outcomes {
     pub(super) timeouts: Vec<String>,
 }
 
+impl Outcomes {
+    /// Puts what later tests made of the missed mutants in their place.
+    pub(super) fn replace_missed(&mut self, later: Self) {
+        self.missed = later.missed;
+        self.caught.extend(later.caught);
+        self.unviable.extend(later.unviable);
+        self.timeouts.extend(later.timeouts);
+    }
+}
+
 /// One row of the table.
 #[derive(Debug)]
 pub(super) struct Row {
-    package: &'static str,
+    name: &'static str,
     bar: usize,
     outcomes: Outcomes,
     equivalent: usize,
@@ -35,7 +45,7 @@ impl Row {
         outcomes.missed.retain(|mutant| !equivalent.contains(mutant));
         let noticed = outcomes.caught.iter().chain(&outcomes.timeouts);
         Self {
-            package: suite.package,
+            name: suite.name,
             bar: suite.bar,
             equivalent: before.saturating_sub(outcomes.missed.len()),
             noticed: noticed.filter(|mutant| equivalent.contains(*mutant)).cloned().collect(),
@@ -75,7 +85,7 @@ pub(super) fn text(rows: &[Row], seed: u64) -> String {
         let _ = writeln!(
             text,
             "{:14} {seed:>5} {:>8} {:>7} {:>7} {:>8} {:>9} {:>11} {:>5}.{tenth} {:>5}",
-            row.package,
+            row.name,
             row.mutants(),
             caught.len(),
             missed.len(),
@@ -94,13 +104,12 @@ pub(super) fn text(rows: &[Row], seed: u64) -> String {
     text
 }
 
-/// Whether each crate reaches its bar, and the list of equivalent mutants is true.
+/// Whether each row reaches its bar, and the list of equivalent mutants is true.
 pub(super) fn verdict(rows: &[Row]) -> Result<(), String> {
     let mut faults = Vec::new();
     for row in rows {
         if row.share() < row.bar.saturating_mul(10) {
-            faults
-                .push(format!("the tests notice less than {} % of the mutants of {}", row.bar, row.package));
+            faults.push(format!("the tests notice less than {} % of the mutants of {}", row.bar, row.name));
         }
         let noticed = row.noticed.iter();
         faults
@@ -114,10 +123,11 @@ mod tests {
     use super::*;
 
     const SUITE: Suite = Suite {
-        package: "tdb-tile",
-        tests: &["tdb-tile"],
-        targets: &["--lib"],
+        name: "tdb-tile",
+        packages: &["tdb-tile"],
+        steps: &[],
         not_built: &[],
+        not_optimised: &[],
         bar: 90,
         sample: None,
     };
@@ -141,6 +151,17 @@ mod tests {
         assert!(verdict(&[row(8, 1, &[])]).is_ok());
         let error = verdict(&[row(8, 1, &[]), row(7, 1, &[])]).unwrap_err();
         assert_eq!(error, "the tests notice less than 90 % of the mutants of tdb-tile");
+    }
+
+    #[test]
+    fn a_mutant_that_later_tests_notice_is_not_missed() {
+        let mut outcomes = Outcomes { caught: names("a", 2), missed: names("b", 3), ..Outcomes::default() };
+        let caught = vec!["a.rs:1:1: b".to_owned()];
+        let later =
+            Outcomes { caught, missed: names("b", 1), timeouts: names("c", 1), ..Outcomes::default() };
+        outcomes.replace_missed(later);
+        assert_eq!((outcomes.caught.len(), outcomes.timeouts.len(), outcomes.unviable.len()), (3, 1, 0));
+        assert_eq!(outcomes.missed, names("b", 1));
     }
 
     #[test]

@@ -1,16 +1,18 @@
-//! Which tests must notice the mutants of which crate.
+//! Which tests must notice the mutants of which crates.
 
-/// The tests and the bar of one crate.
+/// The mutants of one row of the table, the tests that must notice them, and the bar.
 #[derive(Debug)]
 pub(super) struct Suite {
-    pub(super) package: &'static str,
-    /// The packages whose tests run for each mutant.
-    pub(super) tests: &'static [&'static str],
-    /// Which tests of these packages, in the words of `cargo test`. Examples of the documentation
-    /// are left out: they show how something is used, and take long to build.
-    pub(super) targets: &'static [&'static str],
+    /// The row, for `--crate` and in the table.
+    pub(super) name: &'static str,
+    /// The crates in which the mutants are made.
+    pub(super) packages: &'static [&'static str],
+    /// The tests. Those of a step run on the mutants that all steps before it missed.
+    pub(super) steps: &'static [Step],
     /// Files that the build on this machine leaves out: their mutants change nothing.
     pub(super) not_built: &'static [&'static str],
+    /// The crates that are built again for each mutant, which optimising would slow down.
+    pub(super) not_optimised: &'static [&'static str],
     /// The least share of the mutants that they must notice, in per cent.
     pub(super) bar: usize,
     /// How many mutants run if the command line does not say it: all, or so many by the seed where
@@ -18,22 +20,87 @@ pub(super) struct Suite {
     pub(super) sample: Option<usize>,
 }
 
-/// A crate that people use alone: its own tests must notice a fault.
-const fn lower(package: &'static str, own: &'static [&'static str]) -> Suite {
-    Suite { package, tests: own, targets: &["--lib", "--tests"], not_built: &[], bar: 90, sample: None }
+/// Tests that run together.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// The packages whose tests run for each mutant; none for the tests of the mutant's own package.
+    pub(super) tests: &'static [&'static str],
+    /// Which tests of these packages, in the words of `cargo test`. Examples of the documentation
+    /// are left out: they show how something is used, and take long to build.
+    pub(super) targets: &'static [&'static str],
+    /// Seconds after which the tests of a mutant count as hanging; none takes a quarter of this.
+    pub(super) timeout: u32,
 }
 
-/// The crates in stack order.
+/// The tests beside the code, and those in the folder `tests`.
+const ALL: Step = Step { tests: &[], targets: &["--lib", "--tests"], timeout: 60 };
+
+/// The tests beside the code.
+const UNITS: Step = Step { targets: &["--lib"], ..ALL };
+
+/// A crate that people use alone: its own tests must notice a fault.
+const fn lower(package: &'static [&'static str; 1]) -> Suite {
+    let [name] = package;
+    Suite {
+        name,
+        packages: package,
+        steps: &[ALL],
+        not_built: &[],
+        not_optimised: package,
+        bar: 90,
+        sample: None,
+    }
+}
+
+/// The rows in stack order.
 pub(super) const SUITES: &[Suite] = &[
-    lower("tdb-codec", &["tdb-codec"]),
+    lower(&["tdb-codec"]),
     Suite {
         sample: Some(300),
         // The decoder in Rust is a feature that replaces the one in C.
         not_built: &["crates/tdb-filters/src/zstd_library/rust.rs"],
-        ..lower("tdb-filters", &["tdb-filters"])
+        ..lower(&["tdb-filters"])
     },
     // The tests in its folder `tests` are about filters, and take minutes without optimisation.
-    Suite { targets: &["--lib"], ..lower("tdb-tile", &["tdb-tile"]) },
-    lower("tdb-schema", &["tdb-schema"]),
-    lower("tdb-fragment", &["tdb-fragment"]),
+    Suite { steps: &[UNITS], ..lower(&["tdb-tile"]) },
+    lower(&["tdb-schema"]),
+    lower(&["tdb-fragment"]),
+    // What an array is at a time, what a query need not read, conditions, duplicates and orders.
+    // These crates are one engine: whatever runs it may notice a fault, what takes least time first.
+    Suite {
+        name: "engine",
+        packages: &["tdb-order", "tdb-snapshot", "tdb-predicate", "tdb-scan"],
+        steps: &[
+            UNITS,
+            Step { tests: &["tdb-query"], timeout: 300, ..UNITS },
+            Step { tests: &["tdb-array"], targets: &["--test=all"], timeout: 1200 },
+        ],
+        not_built: &[],
+        not_optimised: &[
+            "tdb-order",
+            "tdb-snapshot",
+            "tdb-predicate",
+            "tdb-scan",
+            "tdb-split",
+            "tdb-aggregate",
+            "tdb-query",
+            "tdb-write",
+        ],
+        bar: 85,
+        sample: Some(200),
+    },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_names_of_their_own_and_optimise_no_crate_that_they_change() {
+        for (number, suite) in SUITES.iter().enumerate() {
+            assert!(SUITES[..number].iter().all(|before| before.name != suite.name), "{}", suite.name);
+            assert!(suite.packages.iter().all(|package| suite.not_optimised.contains(package)));
+            assert!(!suite.steps.is_empty() && suite.steps.iter().all(|step| !step.targets.is_empty()));
+        }
+    }
+}

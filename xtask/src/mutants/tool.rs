@@ -5,14 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::report::Outcomes;
-use super::suites::Suite;
+use super::suites::{Step, Suite};
 use super::tree::Tree;
 
 /// How to get what is missing.
 const MISSING: &str = "cargo-mutants is missing: `cargo install --locked cargo-mutants`";
-
-/// Seconds after which the tests of a mutant count as hanging; none takes a quarter of this.
-const TIMEOUT: &str = "60";
 
 /// cargo-mutants, for one copy of the tree.
 #[derive(Debug)]
@@ -48,8 +45,20 @@ impl<'a> Tool<'a> {
         if text.trim().is_empty() { Ok(Vec::new()) } else { names(&text) }
     }
 
-    /// Runs the tests on each of these mutants.
+    /// Runs the tests on each of these mutants: those of each step on what the steps before missed.
     pub(super) fn run(&self, suite: &Suite, mutants: &[String]) -> Result<Outcomes, String> {
+        let mut outcomes = Outcomes { missed: mutants.to_vec(), ..Outcomes::default() };
+        for step in suite.steps {
+            if outcomes.missed.is_empty() {
+                break;
+            }
+            let of_step = self.run_step(suite, step, &outcomes.missed)?;
+            outcomes.replace_missed(of_step);
+        }
+        Ok(outcomes)
+    }
+
+    fn run_step(&self, suite: &Suite, step: &Step, mutants: &[String]) -> Result<Outcomes, String> {
         let config = self.tree.out.join("mutants.toml");
         fs::write(&config, configuration(mutants))
             .map_err(|error| format!("{}: {error}", config.display()))?;
@@ -57,14 +66,22 @@ impl<'a> Tool<'a> {
         command
             .arg("--config")
             .arg(&config)
-            .args(["--in-place", "--no-times", "--colors", "never", "--timeout", TIMEOUT])
-            .args(suite.tests.iter().flat_map(|package| ["--test-package", package]))
+            // cargo-mutants 27.1 also runs each mutant that leaves out a field of a struct expression,
+            // whatever the configuration chooses: a diff leaves out those in other lines.
+            .arg("--in-diff")
+            .arg(self.tree.write_lines(mutants)?)
+            .args(["--in-place", "--no-times", "--colors", "never", "--timeout"])
+            .arg(step.timeout.to_string())
+            .args(step.tests.iter().flat_map(|package| ["--test-package", package]))
             .arg("--output")
             .arg(&self.tree.out)
+            .args(step.targets.iter().map(|target| format!("--cargo-arg={target}")))
+            .arg("--cargo-arg=--locked")
             // Compiling takes most of the time, and optimising the mutated crate most of that.
-            .args(suite.targets.iter().map(|target| format!("--cargo-arg={target}")))
-            .args(["--cargo-arg=--locked", "--cargo-arg=--config"])
-            .arg(format!("--cargo-arg=profile.dev.package.{}.opt-level=0", suite.package))
+            .args(suite.not_optimised.iter().flat_map(|package| {
+                let level = format!("--cargo-arg=profile.dev.package.{package}.opt-level=0");
+                ["--cargo-arg=--config".to_owned(), level]
+            }))
             .env("CARGO_INCREMENTAL", "1")
             .env("CARGO_PROFILE_DEV_DEBUG", "false")
             .stdout(Stdio::null());
@@ -76,8 +93,6 @@ impl<'a> Tool<'a> {
         let read = |name: &str| {
             let path = self.tree.out.join("mutants.out").join(name);
             let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-            // cargo-mutants 27.1 also runs mutants that leave out a field of a struct expression,
-            // whatever the configuration chooses.
             let wanted = |name: &&str| mutants.iter().any(|mutant| mutant == name);
             Ok::<_, String>(text.lines().filter(wanted).map(str::to_owned).collect())
         };
@@ -92,7 +107,8 @@ impl<'a> Tool<'a> {
     fn command(&self, suite: &Suite) -> Command {
         let mut command = Command::new("cargo");
         command
-            .args(["mutants", "--package", suite.package])
+            .arg("mutants")
+            .args(suite.packages.iter().flat_map(|package| ["--package", package]))
             .args(suite.not_built.iter().flat_map(|file| ["--exclude", file]))
             .current_dir(&self.tree.files)
             .env("CARGO_TARGET_DIR", &self.tree.built);

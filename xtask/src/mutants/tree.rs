@@ -1,6 +1,7 @@
 //! The copy of the tree in which the mutants are made.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -44,6 +45,42 @@ impl Tree {
         fs::write(&path, diff).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(path)
     }
+
+    /// Writes a diff to a file that adds the lines of these mutants alone, and returns its path.
+    pub(super) fn write_lines(&self, mutants: &[String]) -> Result<PathBuf, String> {
+        let mut files: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
+        for mutant in mutants {
+            let (file, line) = place(mutant).ok_or_else(|| format!("{mutant}: no line"))?;
+            files.entry(file).or_default().insert(line);
+        }
+        let mut diff = String::new();
+        for (file, lines) in files {
+            let text =
+                fs::read_to_string(self.files.join(file)).map_err(|error| format!("{file}: {error}"))?;
+            diff.push_str(&added(file, &text, &lines));
+        }
+        let path = self.out.join("chosen.diff");
+        fs::write(&path, diff).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(path)
+    }
+}
+
+/// The file and the line of a mutant.
+fn place(mutant: &str) -> Option<(&str, usize)> {
+    let mut words = mutant.split(':');
+    Some((words.next()?, words.next()?.parse().ok()?))
+}
+
+/// The change that adds some lines of a file.
+fn added(file: &str, text: &str, lines: &BTreeSet<usize>) -> String {
+    let mut diff = format!("--- a/{file}\n+++ b/{file}\n");
+    let numbered = (1..).zip(text.lines()).filter(|(number, _)| lines.contains(number));
+    for (before, (number, line)) in numbered.enumerate() {
+        let old = number.saturating_sub(1).saturating_sub(before);
+        // A write to a string cannot fail.
+        let _ = writeln!(diff, "@@ -{old},0 +{number},1 @@\n+{line}");
+    }
+    diff
 }
 
 fn git(root: &Path, args: &[&str]) -> Result<String, String> {
@@ -92,6 +129,15 @@ fn remove_others(base: &Path, folder: &Path, names: &BTreeSet<&str>) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_diff_adds_the_lines_of_the_chosen_mutants() {
+        assert_eq!(place("crates/a.rs:3:14: replace f with ()"), Some(("crates/a.rs", 3)));
+        assert_eq!(place("crates/a.rs: replace f with ()"), None);
+        let diff = added("a.rs", "one\ntwo\nthree\nfour\n", &BTreeSet::from([2, 4]));
+        let expected = "--- a/a.rs\n+++ b/a.rs\n@@ -1,0 +2,1 @@\n+two\n@@ -2,0 +4,1 @@\n+four\n";
+        assert_eq!(diff, expected);
+    }
 
     #[test]
     fn a_copy_gets_what_changed_and_loses_what_is_gone() {

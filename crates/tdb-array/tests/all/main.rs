@@ -26,6 +26,7 @@ mod hostile;
 mod images;
 mod labels;
 mod least_budget;
+mod lenient;
 mod lookalikes;
 mod maintain;
 mod nan_coordinates;

@@ -32,8 +32,11 @@ enum Mode {
     Write(Arc<ArrayWriter>, MetadataChanges),
 }
 
-/// An error unless there is an array.
-pub(super) fn check_exists(place: &Place) -> Outcome {
+/// Checks that there is an array.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check_exists(place: &Place) -> Outcome {
     if place.object_type()? == ObjectType::Array {
         return Ok(());
     }
@@ -55,7 +58,7 @@ impl OpenArray {
             if let Some(end) = end.filter(|end| *end > 0) {
                 options = options.timestamp(end);
             }
-            let writer = Arc::new(options.open_storage(place.storage())?);
+            let writer = Arc::new(options.open_storage(place.storage()?)?);
             let schema = Schema::of(Origin::Writer(writer.clone()));
             let shape = Arc::new(schema.schema.clone());
             let mode = Mode::Write(writer, MetadataChanges::new());
@@ -67,7 +70,7 @@ impl OpenArray {
         } else if start > 0 {
             options = options.since(start);
         }
-        let array = options.open_storage(place.storage())?;
+        let array = options.open_storage(place.storage()?)?;
         let (schema, end) = (Schema::of(Origin::Array(array.clone())), array.window().end);
         let shape = Arc::new(schema.schema.clone());
         Ok(Self { mode: Mode::Read(array, None), schema, shape, end })

@@ -1,13 +1,14 @@
 //! Dimension labels of a schema.
 
-use tdb_array::schema::{CellValNum, DataOrder, Datatype, Dimension, DimensionLabel};
+use tdb_array::schema::{CellValNum, DataOrder, Datatype, DimensionLabel};
 
-use super::{Origin, Schema, SchemaObject, failure};
+use super::{LabelChoice, Origin, Schema, SchemaObject, failure};
 use crate::codes;
 use crate::context::Ctx;
 use crate::dimension_label::LabelObject;
 use crate::ffi::{Data, Failure, In, Out, OutHandle, Outcome, Text};
 use crate::filter_list::FilterList;
+use crate::place::Place;
 
 impl Schema {
     fn add_label(&mut self, dimension: u32, name: &str, order: DataOrder, datatype: Datatype) -> Outcome {
@@ -47,23 +48,25 @@ impl Schema {
         Ok(())
     }
 
-    /// The dimension of a label of a new schema.
-    fn labelled(&self, name: &str) -> Result<&Dimension, Failure> {
+    /// Keeps what the caller chooses for the array of a label that is not made yet, given the
+    /// datatype of the dimension that it labels.
+    fn choose(
+        &mut self,
+        name: &str,
+        what: &str,
+        choice: impl FnOnce(Datatype) -> Result<LabelChoice, Failure>,
+    ) -> Outcome {
         let label = self.schema.labels.iter().find(|label| label.name == name);
-        let index = label.and_then(|label| usize::try_from(label.dimension).ok());
-        let dimension = index.and_then(|index| self.schema.domain.dimensions.get(index));
-        dimension.ok_or_else(|| failure(format!("No dimension label with the name '{name}'.")))
-    }
-
-    fn set_label_tile(&mut self, name: &str, datatype: Datatype, extent: Data) -> Outcome {
-        let own = self.labelled(name)?.datatype;
-        if own != datatype {
-            return Err(failure(format!(
-                "Cannot set tile extent of dimension label '{name}'; it has the datatype {datatype}, the dimension {own}"
-            )));
+        let label = label.ok_or_else(|| failure(format!("No dimension label with the name '{name}'.")))?;
+        if self.origin.is_some() {
+            let why = "No dimension label schema is set.";
+            return Err(failure(format!("Cannot set {what} for dimension label '{name}'; {why}")));
         }
-        let bytes = extent.bytes(crate::number(own.size()))?.to_vec();
-        self.label_tiles.push((name.to_owned(), bytes));
+        let index = usize::try_from(label.dimension).unwrap_or(usize::MAX);
+        let dimension = self.schema.domain.dimensions.get(index);
+        let dimension = dimension.ok_or_else(|| failure("a label without its dimension"))?;
+        let choice = choice(dimension.datatype)?;
+        self.label_choices.push(choice);
         Ok(())
     }
 
@@ -71,7 +74,13 @@ impl Schema {
         let mut labels = self.schema.labels.iter().enumerate();
         let found = labels.find(|(index, label)| find(*index, label)).map(|(_, label)| label.clone())?;
         let place = match &self.origin {
-            Some(Origin::Array(array)) => array.describe(""),
+            Some(Origin::Array(array)) => {
+                let place = array.describe("");
+                place
+                    .strip_prefix("memory:")
+                    .map(|key| format!("mem://{key}"))
+                    .unwrap_or_else(|| Place::Local(place.clone()).uri())
+            }
             _ => String::new(),
         };
         Some(LabelObject { label: found, array: place })
@@ -87,14 +96,20 @@ exported! {
     fn tiledb_array_schema_set_dimension_label_filter_list(ctx: Ctx, schema: In<SchemaObject>, name: Text, filters: In<FilterList>) -> Code for ctx {
         let (name, filters) = (name.get("label_name")?, filters.get()?.0.copy());
         let mut schema = schema.get()?.0.lock();
-        schema.labelled(name)?;
-        schema.label_filters.push((name.to_owned(), filters));
-        Ok(())
+        schema.choose(name, "filter pipeline", |_| Ok(LabelChoice::Filters(name.to_owned(), filters)))
     }
 
     fn tiledb_array_schema_set_dimension_label_tile_extent(ctx: Ctx, schema: In<SchemaObject>, name: Text, datatype: u32, extent: Data) -> Code for ctx {
         let (name, datatype) = (name.get("label_name")?, codes::datatype(datatype)?);
-        schema.get()?.0.lock().set_label_tile(name, datatype, extent)
+        let mut schema = schema.get()?.0.lock();
+        schema.choose(name, "tile extent", |own| {
+            if own != datatype {
+                let (own, given) = (own.name(), datatype.name());
+                return Err(failure(format!("Cannot set tile extent for dimension label '{name}'; The dimension the label is set on has type '{own}' which does not match the provided datatype '{given}'.")));
+            }
+            let extent = extent.bytes(crate::number(datatype.size()))?;
+            Ok(LabelChoice::Extent(name.to_owned(), extent.to_vec()))
+        })
     }
 
     fn tiledb_array_schema_get_dimension_label_num(ctx: Ctx, schema: In<SchemaObject>, count: Out<u64>) -> Code for ctx {

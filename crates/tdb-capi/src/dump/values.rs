@@ -3,7 +3,7 @@
 use tdb_array::schema::{Datatype, Native, Physical, PhysicalVisitor};
 
 /// A number in six significant digits, as `%g` prints it.
-pub(super) fn general(number: f64) -> String {
+pub(crate) fn general(number: f64) -> String {
     if number.is_nan() {
         return if number.is_sign_negative() { "-nan" } else { "nan" }.to_owned();
     }

@@ -2,8 +2,8 @@
 //! compares them with the table.
 
 use super::{
-    ConstantPointer, Data, Freed, In, Memory, Object, Out, OutConstant, OutData, OutHandle, OutMemory,
-    OutSize, OutText, RangePointer, Raw, StaticText, Text,
+    ConstantPointer, Data, Freed, In, Memory, Object, Out, OutConstant, OutData, OutFile, OutHandle,
+    OutMemory, OutSize, OutText, RangePointer, Raw, StaticText, Text, Texts,
 };
 
 /// A type that an exported function may have as an argument or a result.
@@ -21,7 +21,7 @@ macro_rules! kinds {
 }
 
 kinds! {
-    "pointer": ConstantPointer, Data, Memory, OutConstant, OutData, OutMemory, OutSize, OutText, RangePointer, Raw, StaticText, Text;
+    "pointer": ConstantPointer, Data, Memory, OutConstant, OutData, OutFile, OutMemory, OutSize, OutText, RangePointer, Raw, StaticText, Text, Texts;
     "u8": u8;
     "32": u32, i32;
     "u64": u64;

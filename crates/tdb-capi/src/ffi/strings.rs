@@ -44,6 +44,34 @@ impl Text {
     }
 }
 
+/// An argument that points to the addresses of texts.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Texts(*const *const c_char);
+
+impl Texts {
+    /// Copies of the first `count` texts; `what` is the word for them in errors.
+    ///
+    /// # Errors
+    /// A pointer is null, or a text is not UTF-8.
+    pub(crate) fn get(&self, what: &str, count: u64) -> Result<Vec<String>, Failure> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if self.0.is_null() {
+            return Err(format!("argument `{what}` may not be nullptr").into());
+        }
+        let count = usize::try_from(count).map_err(|_| Failure::new(format!("too many `{what}`")))?;
+        let mut texts = Vec::new();
+        for index in 0..count {
+            // SAFETY: the caller promises as many addresses.
+            let text = Text(unsafe { self.0.add(index).read_unaligned() });
+            texts.push(text.get(what)?.to_owned());
+        }
+        Ok(texts)
+    }
+}
+
 /// An argument through which a function returns the address of a text.
 #[repr(transparent)]
 #[derive(Clone, Copy)]

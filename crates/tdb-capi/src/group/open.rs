@@ -42,7 +42,7 @@ impl OpenGroup {
         place: &Place,
         query_type: u32,
     ) -> Result<Self, Failure> {
-        let places = ContextPlaces(context.memory().clone());
+        let places = ContextPlaces(context.stores().clone());
         if place.object_type()? != ObjectType::Group {
             return Err(failure(format!("Cannot open group; Group '{}' does not exist.", place.uri())));
         }
@@ -65,7 +65,7 @@ impl OpenGroup {
                 if let Some(end) = end {
                     options = options.timestamp(end);
                 }
-                let writer = options.open_group_storage(place.storage())?;
+                let writer = options.open_group_storage(place.storage()?)?;
                 Ok(Self::Write(Box::new(Writing { writer, places, metadata: MetadataChanges::new() })))
             }
             MODIFY_EXCLUSIVE => Ok(Self::Exclusive),

@@ -68,7 +68,7 @@ fn maintain(context: &Context, uri: &str, config: In<ConfigObject>, what: &Maint
         merged.inherit(&config.0.copy());
     }
     let place = Place::of(context, uri)?;
-    let writer = place::write_options(context, &merged)?.open_group_storage(place.storage())?;
+    let writer = place::write_options(context, &merged)?.open_group_storage(place.storage()?)?;
     let plan = match what {
         Maintain::Consolidate => Consolidation::new(Stored::Metadata).plan(&writer)?,
         // As a vacuum of libtiledb does, whatever reads at earlier times saw.

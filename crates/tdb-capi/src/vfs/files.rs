@@ -1,13 +1,14 @@
-//! Files and folders, on the local file system and in memory.
+//! Files and folders, on the local file system and in stores.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::{fs, io::ErrorKind};
 
-use tdb_array::storage::{Durability, MemoryStorage, Storage, WriteStorage};
+use tdb_array::storage::Durability;
 
 use crate::ffi::Failure;
 use crate::place::Place;
+use crate::stores::Store;
 
 /// A file or folder that a walk found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,18 @@ fn failed(what: &str, uri: &str, error: &io::Error) -> Failure {
     Failure::of("VFS", format!("Cannot {what} '{uri}'; {error}"))
 }
 
-fn is_memory_file(storage: &MemoryStorage, key: &str) -> bool {
-    storage.size(key).is_ok()
+/// Whether a store has a file of this key. All keys with this one before a slash are in a folder.
+fn is_stored_file(store: &Store, key: &str) -> bool {
+    !key.is_empty() && store.files().size(key).is_ok()
+}
+
+/// Whether a store has a folder of this key: one of its own, or what is below it.
+fn is_stored_folder(store: &Store, key: &str) -> bool {
+    let files = store.files();
+    match files.list(key) {
+        Ok(found) => !found.is_empty() || files.has_folders(),
+        Err(_) => false,
+    }
 }
 
 impl Place {
@@ -33,7 +44,7 @@ impl Place {
     pub(crate) fn is_file(&self) -> bool {
         match self {
             Self::Local(path) => Path::new(path).is_file(),
-            Self::Memory(storage, key) => is_memory_file(storage, key),
+            Self::Stored(store, key) => is_stored_file(store, key),
         }
     }
 
@@ -41,7 +52,7 @@ impl Place {
     pub(crate) fn is_folder(&self) -> bool {
         match self {
             Self::Local(path) => Path::new(path).is_dir(),
-            Self::Memory(storage, key) => !is_memory_file(storage, key) && storage.list(key).is_ok(),
+            Self::Stored(store, key) => !is_stored_file(store, key) && is_stored_folder(store, key),
         }
     }
 
@@ -50,7 +61,7 @@ impl Place {
         let size = match self {
             // A folder has a size, too, as for libtiledb.
             Self::Local(path) => fs::metadata(path).map(|found| found.len()),
-            Self::Memory(storage, key) => storage.size(key),
+            Self::Stored(store, key) => store.files().size(key),
         };
         size.map_err(|error| failed("get size of", &self.uri(), &error))
     }
@@ -59,12 +70,15 @@ impl Place {
     pub(crate) fn create_folder(&self) -> Result<(), Failure> {
         let made = match self {
             Self::Local(path) => fs::create_dir_all(path),
-            Self::Memory(_, key) if is_memory_file_of(self) => {
+            Self::Stored(store, key) if is_stored_file(store, key) => {
                 return Err(failed("create directory", key, &ErrorKind::AlreadyExists.into()));
             }
-            Self::Memory(storage, key) => {
+            // Elsewhere a folder is there once something is in it.
+            Self::Stored(store, _) if !store.files().has_folders() => Ok(()),
+            Self::Stored(store, key) => {
                 let ends = key.match_indices('/').map(|(at, _)| at).chain([key.len()]);
-                ends.filter_map(|end| key.get(..end)).try_for_each(|part| storage.create_folder(part))
+                let mut parts = ends.filter_map(|end| key.get(..end));
+                parts.try_for_each(|part| store.files().create_folder(part))
             }
         };
         made.map_err(|error| failed("create directory", &self.uri(), &error))
@@ -82,7 +96,7 @@ impl Place {
     pub(crate) fn remove_file(&self) -> Result<(), Failure> {
         let removed = match self {
             Self::Local(path) => fs::remove_file(path),
-            Self::Memory(storage, key) => storage.remove_file(key),
+            Self::Stored(store, key) => store.files().remove_file(key),
         };
         removed.map_err(|error| failed("delete file", &self.uri(), &error))
     }
@@ -91,7 +105,7 @@ impl Place {
     pub(crate) fn remove_folder(&self) -> Result<(), Failure> {
         let removed = match self {
             Self::Local(path) => fs::remove_dir_all(path),
-            Self::Memory(storage, key) => storage.remove_folder(key),
+            Self::Stored(store, key) => store.files().remove_folder(key),
         };
         removed.map_err(|error| failed("delete directory", &self.uri(), &error))
     }
@@ -100,7 +114,7 @@ impl Place {
     pub(crate) fn list(&self) -> Result<Vec<Found>, Failure> {
         let listed = match self {
             Self::Local(path) => list_local(path, &self.uri()),
-            Self::Memory(storage, key) => storage.list(key).map(|entries| {
+            Self::Stored(store, key) => store.files().list(key).map(|entries| {
                 let found = entries.into_iter().map(|entry| {
                     let (size, is_folder) = (entry.size.unwrap_or(0), entry.is_folder);
                     Found { uri: self.below(&entry.name).uri(), size, is_folder }
@@ -134,7 +148,7 @@ impl Place {
                 file.seek(SeekFrom::Start(offset))?;
                 file.read_exact(out)
             }),
-            Self::Memory(storage, key) => storage.read_into(key, offset, out),
+            Self::Stored(store, key) => store.files().read_into(key, offset, out),
         };
         read.map_err(|error| failed("read from file", &self.uri(), &error))
     }
@@ -143,7 +157,7 @@ impl Place {
     pub(crate) fn read(&self) -> Result<Vec<u8>, Failure> {
         let read = match self {
             Self::Local(path) => fs::read(path),
-            Self::Memory(storage, key) => storage.read(key).map(|bytes| bytes.to_vec()),
+            Self::Stored(store, key) => store.files().read(key).map(|bytes| bytes.to_vec()),
         };
         read.map_err(|error| failed("read from file", &self.uri(), &error))
     }
@@ -152,24 +166,24 @@ impl Place {
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
         let written = match self {
             Self::Local(path) => make_parent(path).and_then(|()| fs::write(path, bytes)),
-            Self::Memory(storage, key) => storage.replace_file(key, bytes, Durability::Buffered),
+            Self::Stored(store, key) => store.files().replace_file(key, bytes, Durability::Buffered),
         };
         written.map_err(|error| failed("write to file", &self.uri(), &error))
     }
 
     /// Adds bytes to the end of a file, which is made if there is none.
     pub(crate) fn append(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let written = match self {
+        match self {
             Self::Local(path) => make_parent(path)
                 .and_then(|()| fs::OpenOptions::new().append(true).create(true).open(path))
-                .and_then(|mut file| file.write_all(bytes)),
-            Self::Memory(storage, key) => {
-                let mut whole = storage.read(key).map_or_else(|_| Vec::new(), |found| found.to_vec());
+                .and_then(|mut file| file.write_all(bytes))
+                .map_err(|error| failed("write to file", &self.uri(), &error)),
+            Self::Stored(..) => {
+                let mut whole = if self.is_file() { self.read()? } else { Vec::new() };
                 whole.extend_from_slice(bytes);
-                storage.replace_file(key, &whole, Durability::Buffered)
+                self.write(&whole)
             }
-        };
-        written.map_err(|error| failed("write to file", &self.uri(), &error))
+        }
     }
 
     /// Moves a file or a folder, on the same file system.
@@ -178,11 +192,11 @@ impl Place {
             (Self::Local(old), Self::Local(new)) => make_parent(new)
                 .and_then(|()| fs::rename(old, new))
                 .map_err(|error| failed("move", &self.uri(), &error)),
-            (Self::Memory(..), Self::Memory(..)) if self.is_file() => {
+            (Self::Stored(old, _), Self::Stored(other, _)) if old.is(other) && self.is_file() => {
                 new.write(&self.read()?)?;
                 self.remove_file()
             }
-            (Self::Memory(..), Self::Memory(..)) => {
+            (Self::Stored(old, _), Self::Stored(other, _)) if old.is(other) => {
                 self.copy_folder(new)?;
                 self.remove_folder()
             }
@@ -214,10 +228,6 @@ impl Place {
     }
 }
 
-fn is_memory_file_of(place: &Place) -> bool {
-    matches!(place, Place::Memory(storage, key) if is_memory_file(storage, key))
-}
-
 fn list_local(path: &str, uri: &str) -> io::Result<Vec<Found>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path)? {
@@ -239,12 +249,14 @@ fn make_parent(path: &str) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use tdb_array::storage::MemoryStorage;
+
     use super::*;
 
     #[test]
     fn files_in_memory_are_listed_copied_and_moved() {
         let storage = MemoryStorage::default();
-        let place = |key: &str| Place::Memory(storage.clone(), key.to_owned());
+        let place = |key: &str| Place::Stored(Store::memory(&storage), key.to_owned());
         place("a/b").create_folder().unwrap();
         assert!(place("a").is_folder() && place("a/b").is_folder() && !place("a/c").is_folder());
         place("a/b/file").append(b"12").unwrap();

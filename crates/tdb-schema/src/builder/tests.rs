@@ -490,6 +490,19 @@ fn filters_go_with_the_types_they_see() {
 }
 
 #[test]
+fn a_level_out_of_range_is_refused_for_strings_and_beside_run_lengths_of_numbers() {
+    let far = Filter::Zstd { level: 30 };
+    let text =
+        Attribute::new("s", Datatype::StringAscii, CellValNum::Var).with_filters(pipeline(far.clone()));
+    let numbers = Attribute::new("n", Datatype::Int32, CellValNum::ONE)
+        .with_filters(Pipeline::new(vec![Filter::Rle { level: -1 }, far]));
+    for (attribute, name) in [(text, "s"), (numbers, "n")] {
+        let built = sparse().attribute(attribute).build();
+        assert!(matches!(&built, Err(P::Filters { field, .. }) if field == name), "{built:?}");
+    }
+}
+
+#[test]
 fn a_dimension_without_an_extent_gets_that_of_its_whole_domain() {
     let filled = |mut dimension: Dimension| dimension.fill_extent().map(|()| dimension.tile_extent);
     assert_eq!(filled(Dimension::new("x", 1i32..=100)), Ok(Some(100i32.to_le_bytes().to_vec())));

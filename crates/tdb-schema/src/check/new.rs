@@ -19,16 +19,25 @@ impl ArraySchema {
     /// # Errors
     /// The first rule that is broken.
     pub fn check_new(&self) -> Result<(), SchemaProblem> {
+        self.check_new_but_filters()?;
+        self.fields().try_for_each(|field| self.check_filters(field))?;
+        self.check_pipeline("offsets", &self.offsets_filters, TileContext::offsets(self.version))?;
+        self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
+    }
+
+    /// Checks a new schema as [`Self::check_new`] does, but not whether its filters fit its fields,
+    /// nor the ranges of their options.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check_new_but_filters(&self) -> Result<(), SchemaProblem> {
         self.check()?;
         self.check_version(self.version)?;
         self.check_known(self.version)?;
         self.check_shared_names()?;
         self.domain.dimensions.iter().try_for_each(check_dimension)?;
         self.attributes.iter().try_for_each(check_attribute)?;
-        self.labels.iter().try_for_each(check_label)?;
-        self.fields().try_for_each(|field| self.check_filters(field))?;
-        self.check_pipeline("offsets", &self.offsets_filters, TileContext::offsets(self.version))?;
-        self.check_pipeline("validity", &self.validity_filters, TileContext::validity(self.version))
+        self.labels.iter().try_for_each(check_label)
     }
 
     /// Checks an enumeration of a new schema: it must have a name, its values must be different,

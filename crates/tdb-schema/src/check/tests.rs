@@ -116,6 +116,8 @@ fn the_last_tile_ends_at_the_largest_64_bit_number_at_most() {
     // Tiles of 10 from 5 on end at 14, 24, …, and the last one before the largest number.
     assert!(!extent(Dimension::new("x", 5u64..=u64::MAX - 11).with_tile(10u64)));
     assert!(extent(Dimension::new("x", 6u64..=u64::MAX - 1).with_tile(u64::MAX / 2)));
+    assert!(!extent(Dimension::new("x", u64::MAX - 10..=u64::MAX - 1).with_tile(5u64)));
+    assert!(extent(Dimension::new("x", u64::MAX - 10..=u64::MAX - 1).with_tile(7u64)));
     assert!(!extent(Dimension::new("x", i64::MIN + 8..=i64::MAX - 2).with_tile(8i64)));
     assert!(extent(Dimension::new("x", i64::MIN + 9..=i64::MAX - 2).with_tile(8i64)));
     assert!(!extent(Dimension::new("x", -8i64..=i64::MAX - 2).with_tile(8i64)));

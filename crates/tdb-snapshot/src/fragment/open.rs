@@ -18,7 +18,7 @@ use crate::storage::join;
 use crate::{Error, OrInternal, Result};
 
 /// The offset of a footer whose position in the fragment's own file is not known.
-const ELSEWHERE: u64 = u64::MAX;
+pub(super) const ELSEWHERE: u64 = u64::MAX;
 
 impl Fragment {
     /// Reads a fragment's footer. `schemas` loads a schema by its file's name.

@@ -246,6 +246,34 @@ fn a_walk_refuses_a_chunk_that_ends_after_the_tile_and_takes_one_that_ends_with_
 }
 
 #[test]
+fn a_chunk_that_ends_after_its_tile_is_refused_with_the_offset_of_its_header() {
+    // The metadata fits, and the data after it do not.
+    let error = TileChunks::parse(&one_chunk([3, 2, 3], 3), 1000).unwrap_err();
+    let ErrorKind::Format(error) = error.kind else { panic!() };
+    assert_eq!((error.what, error.offset), ("chunk", 1008));
+    assert_eq!(error.kind, FormatError::UnexpectedEnd { missing: 2 });
+}
+
+#[test]
+fn a_walk_skips_in_tiles_whose_length_is_that_of_chunks_like_the_first_only() {
+    let can_skip = |lens: &[u32], first_metadata: u32| {
+        let mut tile = (lens.len() as u64).to_le_bytes().to_vec();
+        for (number, &len) in lens.iter().enumerate() {
+            let metadata = if number == 0 { first_metadata } else { 0 };
+            tile.extend([len, len - metadata, metadata].map(u32::to_le_bytes).concat());
+            tile.extend(vec![7; usize::try_from(len).unwrap()]);
+        }
+        let original_len = usize::try_from(lens.iter().sum::<u32>()).unwrap();
+        let mut walk = ChunkWalk::new(0..tile.len() as u64, original_len).of_equal_chunks();
+        walk.feed(&tile[..20]).unwrap();
+        walk.can_skip()
+    };
+    assert!(can_skip(&[3, 3, 3, 1], 0));
+    assert!(!can_skip(&[3, 3, 4], 0), "ten bytes in chunks of three are four chunks");
+    assert!(!can_skip(&[3, 3, 3, 1], 1), "a filter wrote metadata for the first");
+}
+
+#[test]
 fn a_skip_that_goes_nowhere_does_not_read_a_header_twice() {
     // Chunks of 30, 10, 30 and 25 bytes, without filters.
     let mut tile = 4u64.to_le_bytes().to_vec();

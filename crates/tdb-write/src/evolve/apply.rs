@@ -23,6 +23,7 @@ impl SchemaEvolution {
         &self,
         old: &ArraySchema,
         load: &dyn Fn(&EnumerationName) -> Result<Enumeration>,
+        any_filters: bool,
     ) -> Result<(ArraySchema, Vec<Enumeration>)> {
         let mut new = old.clone();
         if self.upgrade {
@@ -42,7 +43,7 @@ impl SchemaEvolution {
             expand(old, &ranges)?;
             new.current_domain = Some(CurrentDomain::new(ranges));
         }
-        self.check(old, &new, &files, load)?;
+        self.check(old, &new, &files, load, any_filters)?;
         if new == *old && !self.where_needed {
             return refuse("it changes nothing".to_owned());
         }
@@ -126,11 +127,15 @@ impl SchemaEvolution {
         new: &ArraySchema,
         files: &[Enumeration],
         load: &dyn Fn(&EnumerationName) -> Result<Enumeration>,
+        any_filters: bool,
     ) -> Result<()> {
         let refuse = |problem: SchemaProblem| Error::refused(WHAT, problem.to_string());
         // An old array may break a rule for new ones, but must not break more of them.
-        let checked = match old.check_new() {
-            Ok(()) => new.check_new(),
+        let rules = |schema: &ArraySchema| {
+            if any_filters { schema.check_new_but_filters() } else { schema.check_new() }
+        };
+        let checked = match rules(old) {
+            Ok(()) => rules(new),
             Err(_) => new.check().and_then(|()| {
                 self.added.iter().try_for_each(|attribute| attribute.check_known(new.version))
             }),

@@ -325,6 +325,9 @@ pub(super) const LAYERS: &[Layers] = &[
             // Consolidation of other files, and removal of those that are replaced.
             "footers",
             "metadata",
+            "groups",
+            "leaving",
+            "fragment_removal",
             "vacuum",
             "removal",
             "run",
@@ -561,14 +564,16 @@ pub(super) const LAYERS: &[Layers] = &[
             "enums",
             "codes",
             "version",
+            "dump",
             "stats",
+            "json",
             // What every call has.
+            "profile",
             "config",
             "context",
             "buffer",
             "misc",
             // Schemas and their parts.
-            "dump",
             "filter",
             "filter_list",
             "attribute",
@@ -586,6 +591,10 @@ pub(super) const LAYERS: &[Layers] = &[
             "array_schema",
             "array_schema_evolution",
             "array",
+            "fragment_info",
+            "consolidation",
+            "consolidation_plan",
+            "filestore",
             "group",
             // Queries.
             "subarray",

@@ -6,6 +6,7 @@ mod evolved;
 mod fragile;
 mod hidden;
 mod model;
+mod removal;
 mod rest;
 mod stops;
 

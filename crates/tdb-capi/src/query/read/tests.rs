@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tdb_array::query::Aggregate;
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, SchemaBuilder};
-use tdb_array::storage::{Below, MemoryStorage};
+use tdb_array::storage::WriteStorage;
 use tdb_array::{ArrayWriter, Cells, Layout, OpenOptions, WriteColumn, WriteOptions};
 
 use crate::array::{self, ArrayObject};
@@ -14,6 +14,7 @@ use crate::config::{Config, ConfigObject};
 use crate::context::{self, Context};
 use crate::ffi::testing::Variable;
 use crate::ffi::{Data, Memory, Out, Text};
+use crate::place::Place;
 use crate::query::{self, QueryObject, aggregates, buffers, estimate, set, state};
 use crate::subarray::{self, SubarrayObject};
 
@@ -249,8 +250,9 @@ impl Caller {
     }
 }
 
-fn storage(context: &Variable<Context>) -> Below<Arc<MemoryStorage>> {
-    Below::new(Arc::new(context.get().get().unwrap().memory().clone()), "array")
+fn storage(context: &Variable<Context>) -> Arc<dyn WriteStorage> {
+    let place = Place::of(context.get().get().unwrap(), "mem://array").unwrap();
+    place.storage().unwrap()
 }
 
 fn got_of(cells: &Cells) -> Vec<Got> {

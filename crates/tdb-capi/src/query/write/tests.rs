@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, DimensionLabel};
-use tdb_array::storage::{Below, MemoryStorage, Storage};
+use tdb_array::storage::WriteStorage;
 use tdb_array::{Array, Cells, Layout, OpenOptions, WriteOptions};
 
 use crate::array::{self, ArrayObject};
@@ -12,6 +12,7 @@ use crate::config::{Config, ConfigObject};
 use crate::context::{self, Context};
 use crate::ffi::testing::Variable;
 use crate::ffi::{Data, Memory, Out, OutText, Text};
+use crate::place::Place;
 use crate::query::{self, QueryObject, buffers, set, state};
 use crate::query_condition;
 use crate::subarray::{self, SubarrayObject};
@@ -74,8 +75,9 @@ impl Caller {
         error.get().get().map_or_else(|_| String::new(), |text| text.0.clone())
     }
 
-    fn storage(&self, name: &str) -> Below<Arc<MemoryStorage>> {
-        Below::new(Arc::new(self.context.get().get().unwrap().memory().clone()), name)
+    fn storage(&self, name: &str) -> Arc<dyn WriteStorage> {
+        let place = Place::of(self.context.get().get().unwrap(), &format!("mem://{name}"));
+        place.unwrap().storage().unwrap()
     }
 
     fn create(&self, name: &str, schema: &ArraySchema) {

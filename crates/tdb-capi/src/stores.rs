@@ -1,0 +1,192 @@
+//! The stores behind URIs: the files in memory of a context, and object stores.
+
+mod options;
+
+use std::sync::Arc;
+
+use tdb_array::storage::{Below, MemoryStorage, WriteStorage};
+#[cfg(feature = "stores")]
+use tdb_object_store::Locations;
+
+use crate::config::Config;
+use crate::ffi::Failure;
+use crate::place::Place;
+
+/// The beginning of URIs in memory.
+pub(crate) const MEMORY: &str = "mem://";
+
+/// The stores of a context or of a virtual file system, which share the files in memory.
+#[derive(Clone, Debug)]
+pub(crate) struct Stores {
+    memory: MemoryStorage,
+    #[cfg(feature = "stores")]
+    remote: Remote,
+}
+
+/// Object stores with the options of a configuration.
+#[cfg(feature = "stores")]
+#[derive(Clone, Debug)]
+struct Remote {
+    locations: Locations,
+    /// What is set, and cannot be followed.
+    refused: Vec<&'static str>,
+}
+
+/// One of the stores, whose files have keys.
+#[derive(Clone, Debug)]
+pub(crate) struct Store {
+    /// The beginning of its URIs: `mem://`, `s3://bucket/`.
+    root: String,
+    files: Arc<dyn WriteStorage>,
+    #[cfg(feature = "stores")]
+    locations: Option<Locations>,
+}
+
+impl Stores {
+    /// The stores that a configuration describes, with these files in memory.
+    pub(crate) fn new(memory: MemoryStorage, config: &Config) -> Self {
+        #[cfg(not(feature = "stores"))]
+        let _ = config;
+        Self {
+            memory,
+            #[cfg(feature = "stores")]
+            remote: Remote { locations: options::locations(config), refused: options::refused(config) },
+        }
+    }
+
+    /// The same files in memory, and the object stores of another configuration.
+    pub(crate) fn with_config(&self, config: &Config) -> Self {
+        Self::new(self.memory.clone(), config)
+    }
+
+    /// The place of a URI.
+    ///
+    /// # Errors
+    /// The URI is empty, or of a store that this build does not have, or the configuration asks
+    /// for something that tdb does not do.
+    pub(crate) fn place(&self, uri: &str) -> Result<Place, Failure> {
+        if uri.is_empty() {
+            return Err("Invalid URI: it is empty".into());
+        }
+        if let Some(key) = uri.strip_prefix(MEMORY) {
+            return Ok(Place::Stored(Store::memory(&self.memory), key.trim_matches('/').to_owned()));
+        }
+        let path = uri.strip_prefix("file://").unwrap_or(uri);
+        if path.contains("://") {
+            return self.remote(uri);
+        }
+        Ok(Place::Local(path.to_owned()))
+    }
+
+    #[cfg(feature = "stores")]
+    fn remote(&self, uri: &str) -> Result<Place, Failure> {
+        if let (Some(key), true) = (self.remote.refused.first(), uri.starts_with("s3://")) {
+            return Err(Failure::not_supported(key));
+        }
+        let (scheme, rest) = uri.split_once("://").ok_or("Invalid URI")?;
+        if !options::SCHEMES.contains(&scheme) {
+            return Err(unsupported(uri));
+        }
+        let (bucket, key) = rest.split_once('/').unwrap_or((rest, ""));
+        let root = format!("{scheme}://{bucket}/");
+        let locations = self.remote.locations.clone();
+        let files = locations.storage(&root).map_err(|error| Failure::of("VFS", error))?;
+        let store = Store { root, files, locations: Some(locations) };
+        Ok(Place::Stored(store, key.trim_matches('/').to_owned()))
+    }
+
+    #[cfg(not(feature = "stores"))]
+    #[expect(clippy::unused_self, reason = "a build with object stores uses it")]
+    fn remote(&self, uri: &str) -> Result<Place, Failure> {
+        Err(unsupported(uri))
+    }
+}
+
+fn unsupported(uri: &str) -> Failure {
+    Failure::new(format!("Unsupported URI scheme: {uri}: not supported by tdb"))
+}
+
+impl Store {
+    /// Files in memory.
+    pub(crate) fn memory(files: &MemoryStorage) -> Self {
+        Self {
+            root: MEMORY.to_owned(),
+            files: Arc::new(files.clone()),
+            #[cfg(feature = "stores")]
+            locations: None,
+        }
+    }
+
+    /// All its files, by key.
+    pub(crate) fn files(&self) -> &dyn WriteStorage {
+        &*self.files
+    }
+
+    /// The URI of a key.
+    pub(crate) fn uri(&self, key: &str) -> String {
+        format!("{}{key}", self.root)
+    }
+
+    /// Whether it is in memory.
+    pub(crate) fn is_memory(&self) -> bool {
+        self.root == MEMORY
+    }
+
+    /// Whether both are one store.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.root == other.root
+    }
+
+    /// A folder as the storage of an array or a group.
+    ///
+    /// # Errors
+    /// The object store cannot be used.
+    pub(crate) fn folder(&self, key: &str) -> Result<Arc<dyn WriteStorage>, Failure> {
+        #[cfg(feature = "stores")]
+        if let Some(locations) = &self.locations {
+            // A storage of its own has a lease of its own.
+            return locations.storage(&self.uri(key)).map_err(|error| Failure::of("VFS", error));
+        }
+        Ok(Arc::new(Below::new(self.files.clone(), key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stores(settings: &[(&str, &str)]) -> Stores {
+        let mut config = Config::default();
+        settings.iter().for_each(|(key, value)| config.set(key, value).unwrap());
+        Stores::new(MemoryStorage::default(), &config)
+    }
+
+    #[test]
+    fn uris_lead_to_paths_files_in_memory_and_objects() {
+        let stores = stores(&[("vfs.s3.region", "eu-west-1"), ("vfs.s3.no_sign_request", "true")]);
+        assert!(matches!(stores.place("a/b").unwrap(), Place::Local(path) if path == "a/b"));
+        assert!(matches!(stores.place("file:///a").unwrap(), Place::Local(path) if path == "/a"));
+        assert_eq!(stores.place("mem://a/b/").unwrap().uri(), "mem://a/b");
+        assert!(stores.place("").is_err());
+        assert!(stores.place("hdfs://host/a").unwrap_err().text().contains("Unsupported URI scheme"));
+        #[cfg(feature = "stores")]
+        {
+            let place = stores.place("s3://bucket/path/to/array/").unwrap();
+            assert_eq!(place.uri(), "s3://bucket/path/to/array");
+            assert_eq!(place.below("x").uri(), "s3://bucket/path/to/array/x");
+            let storage = place.storage().unwrap();
+            assert_eq!(storage.describe("f"), "s3://bucket/path/to/array/f");
+        }
+        #[cfg(not(feature = "stores"))]
+        assert!(stores.place("s3://bucket/a").is_err());
+    }
+
+    #[cfg(feature = "stores")]
+    #[test]
+    fn a_setting_that_cannot_be_followed_is_refused_by_name() {
+        let stores = stores(&[("vfs.s3.ca_file", "/etc/own.pem")]);
+        let failure = stores.place("s3://bucket/a").unwrap_err();
+        assert!(failure.text().contains("vfs.s3.ca_file"), "{failure}");
+        assert!(stores.place("mem://a").is_ok());
+    }
+}

@@ -1,0 +1,279 @@
+//! `cargo xtask conform capi`: TileDB-Py's wheel with our library in the place of libtiledb.
+//!
+//! The wheel carries its own tests. They run file by file with the genuine library, and again with
+//! a copy of the package whose library is that of `tdb-capi`. What passes with the one must pass
+//! with the other, or be in `xtask/peer/capi/expected.txt`, with the reason.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::pytest::{self, EXPECTED, Expected, Outcome, PLUGIN, Runner};
+use crate::{peer, python};
+
+pub(super) const USAGE: &str = "[--only WORD] [--every N] [--library FILE] [--optional yes] [--python 3.13]";
+
+/// The folder of the list.
+pub(super) const LIST: &str = "xtask/peer/capi";
+/// The virtual environment, and the release of Python of it.
+pub(super) const ENVIRONMENT: &str = "capi";
+pub(super) const PYTHON: &str = "3.13";
+/// The wheel, which has libtiledb 2.30.0, and what its tests need.
+pub(super) const TOOLS: [&str; 9] = [
+    "tiledb==0.36.1",
+    "numpy>=2",
+    "pytest>=8",
+    "hypothesis",
+    "psutil",
+    "packaging",
+    "pandas>=2.2,<3",
+    "pyarrow>=18",
+    "dask[array]>=2024.9",
+];
+/// The folders of the wheel: the package, and its libraries.
+const PACKAGE: &str = "tiledb";
+const LIBRARIES: &str = "tiledb.libs";
+/// How the file of the library begins; the wheel adds a hash.
+const LIBRARY: &str = "libtiledb";
+/// Of the tests that pass with libtiledb, so many pass with tdb, in percent.
+const SHARE: usize = 97;
+
+#[derive(Debug, PartialEq, Eq)]
+struct Options {
+    only: Option<String>,
+    /// Takes each so-many-th file.
+    every: usize,
+    library: Option<PathBuf>,
+    optional: bool,
+    python: String,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let mut options =
+            Self { only: None, every: 1, library: None, optional: false, python: PYTHON.to_owned() };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let value = args.next().ok_or_else(|| format!("{arg} needs a value: {USAGE}"))?;
+            match arg.as_str() {
+                "--only" => options.only = Some(value.clone()),
+                "--every" => {
+                    let every = value.parse().ok().filter(|every| *every > 0);
+                    options.every =
+                        every.ok_or_else(|| format!("--every takes a number from 1 on: {USAGE}"))?;
+                }
+                "--library" => options.library = Some(PathBuf::from(value)),
+                "--optional" => options.optional = value == "yes",
+                "--python" => options.python.clone_from(value),
+                _ => return Err(format!("unknown argument {arg}: {USAGE}")),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Whether all tests run.
+    fn is_whole(&self) -> bool {
+        self.only.is_none() && self.every == 1
+    }
+}
+
+/// Entry point.
+pub(super) fn run(args: &[String]) -> Result<(), String> {
+    let options = Options::parse(args)?;
+    let root = peer::repository_root()?;
+    let folder = python::folder(&root);
+    let environment = match python::environment(&folder, ENVIRONMENT, &options.python, &TOOLS, &[]) {
+        Ok(environment) => environment,
+        Err(why) if options.optional => {
+            println!("skipped: TileDB-Py cannot be installed: {why}");
+            return Ok(());
+        }
+        Err(why) => return Err(why),
+    };
+    let library = match &options.library {
+        Some(library) => library.clone(),
+        None => built(&root)?,
+    };
+    let work = folder.join("capi-tests");
+    let (genuine_work, own_work) = (work.join("genuine"), work.join("tdb"));
+    [&work, &genuine_work, &own_work].into_iter().try_for_each(|folder| pytest::empty_folder(folder))?;
+    let modules = modules(&environment)?;
+    let own_modules = work.join("modules");
+    with_library(&modules, &own_modules, &library)?;
+    let runner = |modules: PathBuf, work: PathBuf| Runner {
+        python: python::program(&environment, "python"),
+        root: modules.join(PACKAGE),
+        work,
+        modules: vec![root.join(PLUGIN), modules],
+    };
+    let genuine = runner(modules, genuine_work);
+    let own = runner(own_modules, own_work);
+    let expected = Expected::read(&root.join(LIST).join(EXPECTED))?;
+    let mut table = Table::default();
+    let files = pytest::files(&genuine.root, options.only.as_deref())?;
+    for file in files.iter().step_by(options.every) {
+        table.add(file, &genuine.run_file(file)?, &own.run_file(file)?, &expected);
+    }
+    table.finish(options.is_whole())
+}
+
+/// Builds the library with optimisation, and returns its path.
+pub(crate) fn built(root: &Path) -> Result<PathBuf, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--locked", "--release", "--package", "tdb-capi"]).current_dir(root);
+    let status = cargo.status().map_err(|error| format!("cargo: {error}"))?;
+    if !status.success() {
+        return Err(format!("cargo build ended with {status}"));
+    }
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |dir| root.join(dir));
+    Ok(target.join("release/libtiledb.so"))
+}
+
+/// The folder that has the packages of an environment.
+pub(crate) fn modules(environment: &Path) -> Result<PathBuf, String> {
+    let ask = "import sysconfig; print(sysconfig.get_path('platlib'))";
+    let mut program = Command::new(python::program(environment, "python"));
+    let output = program.args(["-c", ask]).output().map_err(|error| format!("python: {error}"))?;
+    Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+}
+
+/// Copies the package with a library in the place of its own. Its modules look for the library
+/// beside the folder that they are in.
+pub(crate) fn with_library(modules: &Path, own: &Path, library: &Path) -> Result<(), String> {
+    for folder in [PACKAGE, LIBRARIES] {
+        pytest::copy(&modules.join(folder), &own.join(folder))?;
+    }
+    let place = library_of(own)?;
+    fs::copy(library, &place).map_err(|error| format!("{}: {error}", library.display()))?;
+    Ok(())
+}
+
+/// The library of the package, in a folder with modules.
+pub(super) fn library_of(modules: &Path) -> Result<PathBuf, String> {
+    let folder = modules.join(LIBRARIES);
+    let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let is_it =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(LIBRARY));
+    let found = entries.flatten().map(|entry| entry.path()).find(is_it);
+    found.ok_or_else(|| format!("{} has no {LIBRARY}", folder.display()))
+}
+
+/// The counts of a file: passed with libtiledb; of these, passed with tdb, failed as expected, and
+/// failed.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Table {
+    rows: Vec<(String, [usize; 4])>,
+    wrong: Vec<String>,
+}
+
+impl Table {
+    fn add(
+        &mut self,
+        file: &str,
+        genuine: &BTreeMap<String, Outcome>,
+        own: &BTreeMap<String, Outcome>,
+        expected: &Expected,
+    ) {
+        let name = file.strip_prefix("tests/").unwrap_or(file);
+        let mut counts = [0; 4];
+        let [with_genuine, with_own, as_expected, failed] = &mut counts;
+        for test in genuine.iter().filter(|(_, outcome)| **outcome == Outcome::Passed).map(|(test, _)| test) {
+            *with_genuine += 1;
+            let passes = own.get(test) == Some(&Outcome::Passed);
+            match (passes, expected.is_expected(test)) {
+                (true, listed) => {
+                    *with_own += 1;
+                    if listed {
+                        self.wrong.push(format!("passes, but is listed: {test}"));
+                    }
+                }
+                (false, true) => *as_expected += 1,
+                (false, false) => {
+                    *failed += 1;
+                    self.wrong.push(format!("passes with libtiledb alone: {test}"));
+                }
+            }
+        }
+        for entry in expected.unused(name, genuine) {
+            self.wrong.push(format!("is listed, but does not exist: {entry}"));
+        }
+        println!("{}", row(name, &counts));
+        self.rows.push((name.to_owned(), counts));
+    }
+
+    /// Prints the table, and fails if anything is not as expected.
+    fn finish(mut self, whole: bool) -> Result<(), String> {
+        println!("\n{:<36} {:>9} {:>7} {:>9} {:>7}", "file", "libtiledb", "tdb", "expected", "failed");
+        let mut sum = [0; 4];
+        for (name, counts) in &self.rows {
+            println!("{}", row(name, counts));
+            sum.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+        println!("{}", row("all", &sum));
+        let [with_genuine, with_own, ..] = sum;
+        if whole && with_own * 100 < with_genuine * SHARE {
+            let why = format!("{with_own} of {with_genuine} tests pass: less than {SHARE} %");
+            self.wrong.push(why);
+        }
+        if self.wrong.is_empty() { Ok(()) } else { Err(self.wrong.join("\n")) }
+    }
+}
+
+fn row(name: &str, [with_genuine, with_own, as_expected, failed]: &[usize; 4]) -> String {
+    format!("{name:<36} {with_genuine:>9} {with_own:>7} {as_expected:>9} {failed:>7}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_choose_files_and_a_library() {
+        let options = Options::parse(&super::super::words("--every 4 --library x.so --optional yes"));
+        let expected = Options {
+            only: None,
+            every: 4,
+            library: Some("x.so".into()),
+            optional: true,
+            python: "3.13".to_owned(),
+        };
+        assert_eq!(options, Ok(expected));
+        for wrong in ["--every 0", "--every x", "--library", "--tests x"] {
+            assert!(Options::parse(&super::super::words(wrong)).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_test_that_passes_with_libtiledb_must_pass_or_be_listed() {
+        let report = |text: &str| pytest::outcomes(text);
+        let genuine = report(
+            "passed\ttests/test_a.py::one\npassed\ttests/test_a.py::two\nfailed\ttests/test_a.py::three",
+        );
+        let own = report(
+            "passed\ttests/test_a.py::one\nstarted\ttests/test_a.py::two\npassed\ttests/test_a.py::three",
+        );
+        let listed = |text: &str| {
+            let mut table = Table::default();
+            table.add("tests/test_a.py", &genuine, &own, &Expected::parse(text).unwrap());
+            (table.rows.pop().unwrap().1, table.wrong)
+        };
+        let fails = vec!["passes with libtiledb alone: test_a.py::two".to_owned()];
+        assert_eq!(listed(""), ([2, 1, 0, 1], fails));
+        assert_eq!(listed("== why\ntest_a.py::two"), ([2, 1, 1, 0], Vec::new()));
+        let (counts, wrong) = listed("== why\ntest_a.py::*\ntest_a.py::four");
+        assert_eq!(counts, [2, 1, 1, 0]);
+        assert_eq!(
+            wrong,
+            ["passes, but is listed: test_a.py::one", "is listed, but does not exist: test_a.py::four"]
+        );
+    }
+
+    #[test]
+    fn too_small_a_share_fails_a_whole_run() {
+        let table = || Table { rows: vec![("test_a.py".to_owned(), [100, 96, 4, 0])], wrong: Vec::new() };
+        assert!(table().finish(true).unwrap_err().contains("96 of 100"));
+        assert_eq!(table().finish(false), Ok(()));
+    }
+}
