@@ -11,6 +11,7 @@ mod buffers;
 mod callbacks;
 mod constants;
 mod file;
+mod guard;
 mod handles;
 #[cfg(test)]
 mod kinds;
@@ -31,5 +32,5 @@ pub(crate) use kinds::Signature;
 pub(crate) use memory::{Loan, Memory, OutMemory, OutSize, UserBuffer};
 pub(crate) use out::Out;
 pub(crate) use ranges::RangePointer;
-pub(crate) use shell::{Failure, INVALID_CONTEXT, Outcome, Reporter, run, run_or};
+pub(crate) use shell::{Failure, INVALID_CONTEXT, INVALID_ERROR, Outcome, Reporter, run, run_or};
 pub(crate) use strings::{OutText, StaticText, Text, Texts};

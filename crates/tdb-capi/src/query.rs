@@ -21,9 +21,10 @@ use crate::array::{self, ArrayObject};
 use crate::config::Config;
 use crate::context::{Context, Ctx};
 use crate::enums::QUERY_TYPES;
-use crate::ffi::{Failure, Freed, In, Object, OutHandle, Outcome};
+use crate::ffi::{Failure, Freed, In, Object, OutHandle, OutText, Outcome};
 use crate::query_condition::Condition;
 use crate::shared::Shared;
+use crate::stats::Stats;
 use crate::subarray::Subarray;
 use aggregates::Wanted;
 use buffers::Buffers;
@@ -94,6 +95,8 @@ pub(crate) struct Query {
     pub(crate) running: Running,
     /// The fragments that it wrote.
     pub(crate) written: Vec<write::WrittenFragment>,
+    /// What it took.
+    pub(crate) stats: Stats,
 }
 
 /// A query behind a pointer. Its functions follow each other, whichever threads call them.
@@ -184,6 +187,7 @@ impl Query {
             status: Status::Uninitialized,
             running: Running::Nothing,
             written: Vec::new(),
+            stats: context.stats().of_query(),
         })
     }
 
@@ -192,6 +196,12 @@ impl Query {
         // As for libtiledb, a read that is over does nothing more.
         if self.kind == Kind::Read && self.status == Status::Completed {
             return Ok(());
+        }
+        let stats = self.stats.clone();
+        let _clock =
+            stats.time(if self.kind == Kind::Read { "Query.Reader.dowork" } else { "Query.Writer.dowork" });
+        if self.kind == Kind::Read {
+            stats.count("Query.Reader.loop_num", 1);
         }
         self.check_array()?;
         match self.kind {
@@ -255,6 +265,10 @@ exported! {
 
     fn tiledb_query_free(query: Freed<QueryObject>) {
         query.free();
+    }
+
+    fn tiledb_query_get_stats(ctx: Ctx, query: In<QueryObject>, text: OutText) -> Code for ctx {
+        text.give(&query.get()?.0.lock().stats.dump())
     }
 
     fn tiledb_query_submit(ctx: Ctx, query: In<QueryObject>) -> Code for ctx {

@@ -74,13 +74,11 @@ impl Stats {
     }
 
     /// Those of a query, or of something else of a context that tells its own.
-    #[expect(dead_code, reason = "queries are not there yet")]
     pub(crate) fn of_query(&self) -> Self {
         Self { numbers: Arc::default(), parent: Some(self.numbers.clone()) }
     }
 
     /// Adds to a counter. Its name is that of libtiledb without `Context.`.
-    #[expect(dead_code, reason = "queries are not there yet")]
     pub(crate) fn count(&self, name: &str, count: u64) {
         self.change(|numbers| {
             let counter = numbers.counters.entry(name.to_owned()).or_default();

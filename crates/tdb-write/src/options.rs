@@ -164,8 +164,8 @@ impl WriteOptions {
         self
     }
 
-    /// Does not check whether the filters of a schema fit its fields, nor the ranges of their levels,
-    /// as libtiledb does not. A write of cells fails where a filter cannot do its work.
+    /// Does not check whether the filters of a schema fit its fields, nor the ranges of their
+    /// levels, as libtiledb does not. A write of cells fails where a filter cannot do its work.
     pub const fn any_filters(mut self) -> Self {
         self.any_filters = true;
         self

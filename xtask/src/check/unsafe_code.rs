@@ -13,6 +13,7 @@ const EXCEPTIONS: [(&str, &str); 11] = [
     ("crates/tdb-capi/src/ffi/buffers.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/constants.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/file.rs", "crates/tdb-capi/src/lib.rs"),
+    ("crates/tdb-capi/src/ffi/guard.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/handles.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/memory.rs", "crates/tdb-capi/src/lib.rs"),
     ("crates/tdb-capi/src/ffi/out.rs", "crates/tdb-capi/src/lib.rs"),

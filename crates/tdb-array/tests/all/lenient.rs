@@ -34,7 +34,7 @@ fn an_array_may_have_filters_out_of_range_if_that_is_allowed() {
         let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
         assert_eq!(array.schema().attributes[0].filters.filters, [filter.clone()]);
         let evolution = SchemaEvolution::new().add_attribute(Attribute::of::<u8>("b"));
-        WriteOptions::new().any_filters().evolve_storage(storage, &evolution).unwrap();
+        WriteOptions::new().timestamp(2).any_filters().evolve_storage(storage, &evolution).unwrap();
     }
 }
 

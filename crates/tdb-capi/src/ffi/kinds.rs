@@ -43,19 +43,19 @@ impl<T> Kind for Out<T> {
 }
 
 /// The functions that callers pass.
-impl<A, B, C, D, E, R> Kind for Option<extern "C" fn(A, B, C, D, E) -> R> {
+impl<A, B, C, D, E, R> Kind for Option<extern "C-unwind" fn(A, B, C, D, E) -> R> {
     const KIND: &'static str = "pointer";
 }
 
-impl<A, B, R> Kind for Option<extern "C" fn(A, B) -> R> {
+impl<A, B, R> Kind for Option<extern "C-unwind" fn(A, B) -> R> {
     const KIND: &'static str = "pointer";
 }
 
-impl<A, B, C, R> Kind for Option<extern "C" fn(A, B, C) -> R> {
+impl<A, B, C, R> Kind for Option<extern "C-unwind" fn(A, B, C) -> R> {
     const KIND: &'static str = "pointer";
 }
 
-impl<A, B, C, D, R> Kind for Option<extern "C" fn(A, B, C, D) -> R> {
+impl<A, B, C, D, R> Kind for Option<extern "C-unwind" fn(A, B, C, D) -> R> {
     const KIND: &'static str = "pointer";
 }
 

@@ -1,7 +1,6 @@
 //! How a query is going to be run, as words.
 
-use std::fmt::Write as _;
-
+use serde_json::json;
 use tdb_array::Layout;
 use tdb_array::query::Outcome;
 use tdb_array::schema::ArrayType;
@@ -32,7 +31,10 @@ impl Query {
     }
 
     /// The plan as JSON.
-    fn plan(&self) -> String {
+    fn plan(&self) -> Result<String, Failure> {
+        if self.kind != Kind::Delete && self.buffers.is_empty() {
+            return Err(failure("Cannot initialize query; Buffers not set"));
+        }
         let names = |wanted: Origin| {
             let own = self
                 .buffers
@@ -47,19 +49,24 @@ impl Query {
         };
         dimensions.sort_unstable();
         let uri = self.array.place().uri();
-        let layout = LAYOUTS.word(u32::from(self.layout.code())).unwrap_or("");
-        let lines = [
-            ("Array.Type", quoted(if is_dense { "dense" } else { "sparse" })),
-            ("Array.URI", quoted(&uri)),
-            ("Query.Attributes", list(names(Origin::Attribute))),
-            ("Query.Dimensions", list(dimensions.into_iter())),
-            ("Query.Layout", quoted(layout)),
-            ("Query.Strategy.Name", quoted(self.strategy())),
-            ("VFS.Backend", quoted(uri.split(':').next().unwrap_or(""))),
-        ];
-        let lines: Vec<String> =
-            lines.iter().map(|(key, value)| format!("        \"{key}\": {value}")).collect();
-        format!("{{\n    \"TileDB Query Plan\": {{\n{}\n    }}\n}}", lines.join(",\n"))
+        let plan = json!({
+            "TileDB Query Plan": {
+                "Array.Type": if is_dense { "dense" } else { "sparse" },
+                "Array.URI": uri,
+                "Query.Attributes": names(Origin::Attribute).collect::<Vec<_>>(),
+                "Query.Dimensions": dimensions,
+                "Query.Layout": LAYOUTS.word(u32::from(self.layout.code())).unwrap_or(""),
+                "Query.Strategy.Name": self.strategy(),
+                "VFS.Backend": uri.split(':').next().unwrap_or(""),
+            },
+        });
+        let text = serde_json::to_string_pretty(&plan).map_err(failure)?;
+        // libtiledb has four spaces for each level, not two.
+        let indented = text.lines().map(|line| {
+            let spaces = line.len().saturating_sub(line.trim_start().len());
+            format!("{}{line}", " ".repeat(spaces))
+        });
+        Ok(indented.collect::<Vec<_>>().join("\n"))
     }
 
     /// The number of fragments that may have cells in the ranges.
@@ -78,47 +85,14 @@ impl Query {
     }
 }
 
-/// A text of JSON.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => quoted.extend(['\\', letter]),
-            // Writing to a text cannot fail.
-            _ if letter.is_ascii_control() => drop(write!(quoted, "\\u{:04x}", u32::from(letter))),
-            _ => quoted.push(letter),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// A list of texts of JSON.
-fn list<'a>(texts: impl Iterator<Item = &'a str>) -> String {
-    let lines: Vec<String> = texts.map(|text| format!("            {}", quoted(text))).collect();
-    if lines.is_empty() { "[]".to_owned() } else { format!("[\n{}\n        ]", lines.join(",\n")) }
-}
-
 exported! {
     fn tiledb_query_get_plan(ctx: Ctx, query: In<QueryObject>, plan: OutHandle<StringObject>) -> Code for ctx {
-        let text = query.get()?.0.lock().plan();
+        let text = query.get()?.0.lock().plan()?;
         plan.put(StringObject(text))
     }
 
     fn tiledb_query_get_relevant_fragment_num(ctx: Ctx, query: In<QueryObject>, count: Out<u64>) -> Code for ctx {
         let found = query.get()?.0.lock().relevant_fragments()?;
         count.set(found)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn texts_of_json_have_no_quotes_and_no_controls_of_their_own() {
-        assert_eq!(quoted("a\"b\\c\nd\u{e9}"), "\"a\\\"b\\\\c\\u000ad\u{e9}\"");
-        assert_eq!(list(["a", "b"].into_iter()), "[\n            \"a\",\n            \"b\"\n        ]");
-        assert_eq!(list([].into_iter()), "[]");
     }
 }

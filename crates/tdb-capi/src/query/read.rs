@@ -53,6 +53,9 @@ impl Query {
     fn begin_read(&mut self) -> Result<Reading, Failure> {
         let what = "Cannot init query";
         let array = self.array.with_open(what, |open| Ok(open.reading(what)?.clone()))?;
+        if self.schema.array_type == ArrayType::Dense && !self.subarray.is_set() {
+            return Err(failure("Cannot initialize reader; Dense reads must have a subarray set"));
+        }
         self.check_current_domain(&array)?;
         let fields = self.buffers.keys().map(|name| Ok((name.clone(), self.field(name)?)));
         let mut fields = fields.collect::<Result<Vec<_>, Failure>>()?;

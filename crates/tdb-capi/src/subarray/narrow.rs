@@ -15,8 +15,14 @@ impl Subarray {
             match ranges {
                 DimensionRanges::All => {}
                 DimensionRanges::Own(list) => {
+                    // Between texts that descend there is nothing, which is no error for libtiledb.
+                    let is_empty = |range: &&Range| dimension.is_var() && range.low > range.high;
+                    let ranges: Vec<&Range> = list.ranges().iter().filter(|range| !is_empty(range)).collect();
+                    if ranges.is_empty() {
+                        read = read.nothing();
+                    }
                     let ends = |range: &Range| (Some(range.low.clone()), Some(range.high.clone()));
-                    read = read.ranges_bytes(&dimension.name, list.ranges().iter().map(ends));
+                    read = read.ranges_bytes(&dimension.name, ranges.into_iter().map(ends));
                 }
                 DimensionRanges::Label(number, list) => {
                     let Some(label) = self.schema.labels.get(*number) else { continue };

@@ -96,7 +96,7 @@ def show(uri, sizes=False):
     info = tiledb.FragmentInfoList(uri)
     print("--", uri, len(info))
     for name in ["cell_num", "has_consolidated_metadata", "nonempty_domain", "sparse", "timestamp_range", "version"]:
-        print(name, getattr(info, name))
+        print(name, plain(getattr(info, name)))
     print(plain(info.uri), plain(info.array_schema_name), [plain(one) for one in info.to_vacuum])
     print(info.unconsolidated_metadata_num)
     with_mbrs = tiledb.FragmentInfoList(uri, include_mbrs=True)
@@ -133,7 +133,7 @@ if "write" in what:
 if "show" in what:
     attempt(lambda: tiledb.FragmentInfoList("none"))
     for uri in ["dense", "sparse", "strings", "dates", "evolved", "deletes", "many"]:
-        show(uri, sizes=True)
+        show(uri, sizes="write" not in what)
     for size in [1, 1000, 100000, 10**9]:
         with tiledb.open("plan") as array:
             plan = tiledb.ConsolidationPlan(tiledb.default_ctx(), array, size)

@@ -566,10 +566,10 @@ pub(super) const LAYERS: &[Layers] = &[
             "version",
             "dump",
             "stats",
-            "json",
             // What every call has.
             "profile",
             "config",
+            "stores",
             "context",
             "buffer",
             "misc",

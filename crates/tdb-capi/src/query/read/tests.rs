@@ -251,8 +251,8 @@ impl Caller {
 }
 
 fn storage(context: &Variable<Context>) -> Arc<dyn WriteStorage> {
-    let place = Place::of(context.get().get().unwrap(), "mem://array").unwrap();
-    place.storage().unwrap()
+    let place = Place::of(context.get().get().unwrap(), "mem://array");
+    place.unwrap().storage().unwrap()
 }
 
 fn got_of(cells: &Cells) -> Vec<Got> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use tdb_array::WriteColumn;
-use tdb_array::schema::ArraySchema;
+use tdb_array::schema::{ArraySchema, ArrayType};
 
 use super::{Buffers, OffsetsFormat, Origin};
 use crate::ffi::Failure;
@@ -106,6 +106,27 @@ impl<'a> Column<'a> {
         }
     }
 
+    /// The first cells. libtiledb takes as many cells of an attribute as there are coordinates.
+    fn cut(self, cells: usize, field: &FieldType) -> Self {
+        if self.cells(field) <= cells {
+            return self;
+        }
+        let first = |bytes: &'a [u8], count: usize| bytes.get(..count).unwrap_or(bytes);
+        let (bytes, offsets) = match &self.offsets {
+            Some(offsets) => {
+                let kept = offsets.get(..=cells).unwrap_or(offsets);
+                let end = kept.last().and_then(|end| usize::try_from(*end).ok());
+                (end.unwrap_or(self.values.len()), Some(Cow::Owned(kept.to_vec())))
+            }
+            None => {
+                let each = self.values.len().checked_div(self.cells(field)).unwrap_or(0);
+                (each.saturating_mul(cells), None)
+            }
+        };
+        let validity = self.validity.map(|validity| first(validity, cells));
+        Self { name: self.name, values: first(self.values, bytes), offsets, validity }
+    }
+
     /// The column as the engine takes it.
     pub(super) fn written(&self) -> WriteColumn<'_> {
         let column = match &self.offsets {
@@ -126,13 +147,22 @@ pub(super) fn of<'a>(
     format: OffsetsFormat,
 ) -> Result<Vec<Column<'a>>, Failure> {
     let mut columns = Vec::new();
+    let mut coordinates = None;
     for (name, own) in buffers {
         match FieldType::of(schema, name) {
             Some(field) if field.origin != Origin::Label => {
-                columns.push(Column::new(name, &field, own, format)?);
+                let column = Column::new(name, &field, own, format)?;
+                if field.origin == Origin::Dimension && schema.array_type == ArrayType::Sparse {
+                    coordinates.get_or_insert_with(|| column.cells(&field));
+                }
+                columns.push((column, field));
             }
             _ => {}
         }
     }
-    Ok(columns)
+    let cut = |(column, field): (Column<'a>, FieldType)| match coordinates {
+        Some(cells) if field.origin == Origin::Attribute => column.cut(cells, &field),
+        _ => column,
+    };
+    Ok(columns.into_iter().map(cut).collect())
 }
