@@ -131,11 +131,13 @@ exported! {
     fn tiledb_array_reopen(ctx: Ctx, array: In<ArrayObject>) -> Code for ctx {
         let array = array.get()?;
         let query_type = array.state.lock().query_type;
-        array.with_open("Cannot reopen array", |_| Ok(()))?;
+        let end = array.with_open("Cannot reopen array", |open| Ok(open.end()))?;
         if query_type != READ {
             return Err(failure("Cannot reopen array; Array was not opened in read mode"));
         }
         array.close()?;
+        // Without another time than before, it is opened as of now.
+        array.state.lock().end.take_if(|chosen| *chosen == end);
         array.open(ctx.get()?, query_type)
     }
 

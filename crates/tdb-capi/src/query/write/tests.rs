@@ -508,6 +508,40 @@ fn each_submit_is_a_fragment_at_the_time_of_the_array() {
 }
 
 #[test]
+fn an_array_is_reopened_as_of_now_unless_another_time_was_chosen() {
+    let caller = Caller::new();
+    caller.create("array", &dense());
+    for (time, low) in [(10, 2), (20, 4), (30, 6)] {
+        let array = caller.open("array", array::WRITE, time);
+        let mut call = caller.query(&array, array::WRITE);
+        call.range(&array, low, low + 1);
+        call.set(&dense_cells(&[low, low]));
+        assert_eq!(call.submit(), 0, "{}", caller.last_error());
+    }
+    let context = caller.context.get();
+    let array = caller.open("array", array::READ, 10);
+    let domain = || {
+        let (mut ends, mut is_empty) = ([0u8; 8], 0);
+        let out = (Out::to(&mut ends[0]), Out::to(&mut is_empty));
+        let code = array::domain::tiledb_array_get_non_empty_domain_from_index(
+            context,
+            array.get(),
+            0,
+            out.0,
+            out.1,
+        );
+        assert_eq!((code, is_empty), (0, 0), "{}", caller.last_error());
+        ends.chunks(4).map(|end| i32::from_le_bytes(end.try_into().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(domain(), [2, 3]);
+    assert_eq!(array::tiledb_array_set_open_timestamp_end(context, array.get(), 20), 0);
+    assert_eq!(array::tiledb_array_reopen(context, array.get()), 0);
+    assert_eq!(domain(), [2, 5]);
+    assert_eq!(array::tiledb_array_reopen(context, array.get()), 0);
+    assert_eq!(domain(), [2, 7]);
+}
+
+#[test]
 fn equal_coordinates_are_dropped_where_the_caller_asks_for_it() {
     let caller = Caller::new();
     caller.create("array", &sparse());
