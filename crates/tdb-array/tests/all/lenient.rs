@@ -32,7 +32,7 @@ fn an_array_may_have_filters_out_of_range_if_that_is_allowed() {
         assert!(options.clone().create_storage(&storage, &schema).is_err(), "{filter:?}");
         options.any_filters().create_storage(&storage, &schema).unwrap();
         let array = OpenOptions::new().open_storage(storage.clone()).unwrap();
-        assert_eq!(array.schema().attributes[0].filters.filters, [filter.clone()]);
+        assert_eq!(array.schema().attributes[0].filters.filters, std::slice::from_ref(&filter));
         let evolution = SchemaEvolution::new().add_attribute(Attribute::of::<u8>("b"));
         WriteOptions::new().timestamp(2).any_filters().evolve_storage(storage, &evolution).unwrap();
     }
