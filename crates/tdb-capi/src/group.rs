@@ -4,6 +4,7 @@ mod open;
 pub(crate) mod read;
 pub(crate) mod write;
 
+use tdb_array::group::ObjectType;
 use tdb_array::schema::MetadataValue;
 
 use crate::config::{Config, ConfigObject};
@@ -73,6 +74,9 @@ exported! {
     fn tiledb_group_create(ctx: Ctx, uri: Text) -> Code for ctx {
         let context = ctx.get()?;
         let place = Place::of(context, uri.get("group_uri")?)?;
+        if place.object_type()? == ObjectType::Group {
+            return Err(failure(format!("Cannot create group; Group '{}' already exists", place.uri())));
+        }
         place::write_options(context, context.config())?.create_group_storage(&*place.storage()?)?;
         Ok(())
     }
