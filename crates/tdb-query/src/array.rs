@@ -148,8 +148,8 @@ impl Array {
         self.0.fragments()
     }
 
-    /// Keys of the fragments that visible ones replace, as long as a vacuum has not removed them, in
-    /// the order of their names.
+    /// Keys of the fragments that visible ones replace, as long as a vacuum has not removed them,
+    /// in the order of their names.
     ///
     /// # Errors
     /// The fragments of the array cannot be listed.

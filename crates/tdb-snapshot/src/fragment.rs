@@ -159,8 +159,8 @@ impl Fragment {
         self.footer.data_bytes().saturating_add(self.own.get().map_or(0, |own| own.size))
     }
 
-    /// Whether its footer was read from consolidated metadata. The only visible fragment of an array
-    /// is always read from its own file.
+    /// Whether its footer was read from consolidated metadata. The only visible fragment of an
+    /// array is always read from its own file.
     #[must_use]
     pub const fn is_in_consolidated_metadata(&self) -> bool {
         self.footer.offset == open::ELSEWHERE
