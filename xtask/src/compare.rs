@@ -3,12 +3,12 @@
 //! Two processes run for the whole comparison: [`workers::tdb`], built with the release profile,
 //! and [`workers::peer`], Python that calls libtiledb's C API. Both read each case once to warm up,
 //! and then in turns: tdb, libtiledb, tdb, … Every read opens the array again; both use the same
-//! number of threads. The results are compared, and the case is WRONG if they differ.
-//! `cargo xtask compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`],
-//! `cargo xtask compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`],
-//! `cargo xtask compare python` in [`python`], `cargo xtask compare capi` in [`capi`], `cargo xtask compare random` in [`random`],
-//! `cargo xtask compare tables` in [`random::tables`], `cargo xtask compare sql` in [`sql`],
-//! `cargo xtask compare growth` in [`growth`], `cargo xtask compare --against COMMIT` in
+//! number of threads. The results are compared, and the case is WRONG if they differ. `cargo xtask
+//! compare filters` is in [`filters`], `cargo xtask compare writes` in [`writes`], `cargo xtask
+//! compare stores` in [`stores`], `cargo xtask compare peers` in [`peers`], `cargo xtask compare
+//! python` in [`python`], `cargo xtask compare capi` in [`capi`], `cargo xtask compare random` in
+//! [`random`], `cargo xtask compare tables` in [`random::tables`], `cargo xtask compare sql` in
+//! [`sql`], `cargo xtask compare growth` in [`growth`], `cargo xtask compare --against COMMIT` in
 //! [`against`].
 
 mod against;

@@ -1,9 +1,9 @@
 //! `cargo xtask mutants`: whether the tests of a crate notice a fault in it.
 //!
 //! cargo-mutants makes the faults: it replaces an operator, or the body of a function, and runs the
-//! tests. A mutant that no test notices is *missed*. [`suites`] says which tests run for the mutants
-//! of a crate, or of several, and how many of them they must notice; `xtask/mutants.txt` names the
-//! mutants that no test can notice, because they do the same ([`equivalent`]).
+//! tests. A mutant that no test notices is *missed*. [`suites`] says which tests run for the
+//! mutants of a crate, or of several, and how many of them they must notice; `xtask/mutants.txt`
+//! names the mutants that no test can notice, because they do the same ([`equivalent`]).
 //!
 //! The mutants are made in a copy of the tree below the target folder, which is kept: the next run
 //! builds only what changed, and a run that is cut off leaves no mutant in the sources.

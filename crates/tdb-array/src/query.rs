@@ -31,7 +31,7 @@ pub use tdb_cells::{
     retain_buffers,
 };
 #[doc(inline)]
-pub use tdb_codec::Buffer;
+pub use tdb_codec::{Buffer, Memory};
 #[doc(inline)]
 pub use tdb_query::{
     AggregateValue, AsyncBatches, BackgroundBatches, Batches, DeleteCounts, Explain, FieldPlan, FragmentPlan,

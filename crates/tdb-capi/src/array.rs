@@ -207,7 +207,7 @@ exported! {
     fn tiledb_array_get_enumeration(ctx: Ctx, array: In<ArrayObject>, name: Text, enumeration: OutHandle<EnumerationObject>) -> Code for ctx {
         let name = name.optional("name")?.ok_or("'attr_name' must not be null")?;
         array.get()?.with_open("Unable to load enumerations", |open| {
-            enumeration.put(EnumerationObject(open.schema_mut().enumeration(name)?))
+            enumeration.put_part(array, EnumerationObject(open.schema_mut().enumeration(name)?))
         })
     }
 

@@ -6,7 +6,7 @@ pub(crate) mod set;
 
 use std::sync::Arc;
 
-use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Pipeline};
+use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Gate, Pipeline};
 use tdb_array::{Array, ArrayWriter};
 
 use crate::codes;
@@ -110,12 +110,14 @@ pub(crate) fn times_of(key: &str) -> Option<(u64, u64)> {
 }
 
 impl Schema {
-    /// The schema of an open array. Dimensions without filters have those of coordinates, as
-    /// schemas that libtiledb loads do.
+    /// The schema of an open array. Dimensions without filters have those of coordinates, as in
+    /// schemas that libtiledb loads, from the version on in which dimensions have filters.
     pub(crate) fn of(origin: Origin) -> Self {
         let mut schema = origin.schema().clone();
         let inherited = schema.coords_filters.clone();
-        let bare = schema.domain.dimensions.iter_mut().filter(|one| one.filters.filters.is_empty());
+        let has_filters = schema.version.has(Gate::DimensionFiles);
+        let dimensions = schema.domain.dimensions.iter_mut().filter(|_| has_filters);
+        let bare = dimensions.filter(|one| one.filters.filters.is_empty());
         bare.for_each(|dimension| dimension.filters = inherited.clone());
         let times = origin.times();
         let (enumerations, label_choices, origin) = (Vec::new(), Vec::new(), Some(origin));

@@ -1,7 +1,7 @@
 //! Changes of the schema of an array that exists.
 
 use tdb_array::ArrayWriter;
-use tdb_array::schema::{Attribute, Enumeration, Range};
+use tdb_array::schema::{Attribute, Enumeration, FormatVersion, Range};
 use tdb_array::write::SchemaEvolution;
 
 use crate::attribute::AttributeObject;
@@ -113,12 +113,15 @@ impl Changes {
             }
             made = made.drop_enumeration(name.as_str());
         }
-        if let Some(ranges) = &self.current_domain {
+        // One that the array has already is no change.
+        let own = schema.current_domain.as_ref().map(|own| &own.ranges);
+        let current_domain = self.current_domain.as_ref().filter(|ranges| Some(*ranges) != own);
+        if let Some(ranges) = current_domain {
             made = made.expand_current_domain(ranges.clone());
         }
         let is_empty = self.added.is_empty() && self.dropped.is_empty() && self.enumerations.is_empty();
         let is_empty = is_empty && self.extended.is_empty() && dropped.is_empty();
-        Ok(Some(made).filter(|_| !is_empty || self.current_domain.is_some()))
+        Ok(Some(made).filter(|_| !is_empty || current_domain.is_some()))
     }
 }
 
@@ -205,7 +208,12 @@ exported! {
         if let Some(config) = config.optional()? {
             merged.inherit(&config.0.copy());
         }
-        place::write_options(context, &merged)?.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
+        let options = place::write_options(context, &merged)?;
+        // An array that has the version already stays as it is.
+        let version = options.clone().open_storage(place.storage()?)?.schema().version;
+        if ![FormatVersion::CURRENT, FormatVersion::NEWEST].contains(&version) {
+            options.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
+        }
         Ok(())
     }
 }

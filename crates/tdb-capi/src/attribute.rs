@@ -29,10 +29,10 @@ fn failure(text: &str) -> Failure {
     Failure::of("Attribute", text)
 }
 
-/// The bytes of a cell; the number of cells of variable length.
+/// The bytes of a cell; the greatest number for cells of variable length.
 fn cell_size(attribute: &Attribute) -> u64 {
     match attribute.cell_val_num {
-        CellValNum::Var => u64::from(CellValNum::VAR_CODE),
+        CellValNum::Var => u64::MAX,
         CellValNum::Fixed(count) => {
             u64::from(count.get()).saturating_mul(crate::number(attribute.datatype.size()))
         }

@@ -71,7 +71,7 @@ exported! {
             let last = count.saturating_sub(1);
             Failure::new(format!("Dimension index {index} is out of bounds; valid indices are 0 to {last}"))
         })?;
-        dimension.put(DimensionObject(found))
+        dimension.put_part(domain, DimensionObject(found))
     }
 
     fn tiledb_domain_get_dimension_from_name(ctx: Ctx, domain: In<DomainObject>, name: Text, dimension: OutHandle<DimensionObject>) -> Code for ctx {
@@ -82,7 +82,7 @@ exported! {
         let name = name.get("name")?;
         let found = dimensions.into_iter().find(|dimension| dimension.lock().name == name);
         let found = found.ok_or_else(|| Failure::new(format!("Dimension '{name}' does not exist")))?;
-        dimension.put(DimensionObject(found))
+        dimension.put_part(domain, DimensionObject(found))
     }
 
     fn tiledb_domain_has_dimension(ctx: Ctx, domain: In<DomainObject>, name: Text, has: Out<i32>) -> Code for ctx {

@@ -1,6 +1,6 @@
 //! Errors as objects: the text of a failure, for the caller to read and free.
 
-use crate::ffi::{Failure, Freed, In, Object, OutHandle, OutText, Reporter};
+use crate::ffi::{Failure, Freed, INVALID_ERROR, In, Object, OutHandle, OutText, Reporter};
 
 /// The text of a failure.
 pub(crate) struct ErrorText(pub(crate) String);
@@ -14,11 +14,8 @@ pub(crate) type OutError = OutHandle<ErrorText>;
 
 impl Reporter for OutError {
     fn begin(&self) -> Result<(), i32> {
-        if self.is_wanted() {
-            // It is wanted, so this cannot fail.
-            let _ = self.put_null();
-        }
-        Ok(())
+        // Without a place for the error there is none that could be told.
+        self.put_null().map_err(|_| INVALID_ERROR)
     }
 
     fn keep(&self, failure: &Failure) {

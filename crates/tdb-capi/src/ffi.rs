@@ -29,8 +29,8 @@ pub(crate) use handles::testing;
 pub(crate) use handles::{Freed, In, Object, OutHandle};
 #[cfg(test)]
 pub(crate) use kinds::Signature;
-pub(crate) use memory::{Memory, OutMemory, OutSize, UserBuffer};
+pub(crate) use memory::{Loan, Memory, OutMemory, OutSize, UserBuffer};
 pub(crate) use out::Out;
 pub(crate) use ranges::RangePointer;
-pub(crate) use shell::{Failure, INVALID_CONTEXT, Outcome, Reporter, run, run_or};
+pub(crate) use shell::{Failure, INVALID_CONTEXT, INVALID_ERROR, Outcome, Reporter, run, run_or};
 pub(crate) use strings::{OutText, StaticText, Text, Texts};

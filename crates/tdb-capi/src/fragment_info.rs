@@ -158,7 +158,7 @@ impl Loaded {
             ("Size", self.size(fragment)?.to_string()),
             ("Cell num", fragment.stored_cell_count()?.to_string()),
             ("Timestamp range", format!("[{first}, {last}]")),
-            ("Format version", fragment.version().number().to_string()),
+            ("Format version", fragment.version().to_string()),
             (
                 "Has consolidated metadata",
                 if fragment.is_in_consolidated_metadata() { "yes" } else { "no" }.to_owned(),

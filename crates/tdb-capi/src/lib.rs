@@ -39,7 +39,6 @@ mod filter;
 mod filter_list;
 mod fragment_info;
 mod group;
-mod json;
 mod metadata;
 mod misc;
 mod ndrectangle;

@@ -53,7 +53,17 @@ exported! {
     }
 
     fn tiledb_as_built_dump(out: OutHandle<StringObject>) -> Code for nobody {
-        let version = env!("CARGO_PKG_VERSION");
-        out.put(StringObject(format!("{{\"as_built\":{{\"implementation\":\"tdb {version}\"}}}}")))
+        let enabled = |is: bool| serde_json::json!({ "enabled": is });
+        let stores = cfg!(feature = "stores");
+        let backends = ["azure", "gcs", "s3"].map(|name| (name.to_owned(), enabled(stores)));
+        let built = serde_json::json!({
+            "as_built": {
+                "parameters": {
+                    "storage_backends": backends.into_iter().collect::<serde_json::Map<_, _>>(),
+                    "support": { "serialization": enabled(false) },
+                },
+            },
+        });
+        out.put(StringObject(serde_json::to_string_pretty(&built).map_err(|error| error.to_string())?))
     }
 }

@@ -57,6 +57,9 @@ impl Rectangle {
         if !dimension.is_var() && low.len() != dimension.datatype.size() {
             return Err(failure("The range size does not match the size of the type of the dimension"));
         }
+        if !dimension.is_var() && Range::compare(dimension.datatype, &low, &high).is_gt() {
+            return Err(failure("The lower range bound is larger than the higher bound"));
+        }
         if let Some(place) = self.ranges.get_mut(index) {
             *place = Some(Range::new(low, high));
         }

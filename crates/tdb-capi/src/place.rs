@@ -9,7 +9,7 @@ use tdb_array::{OpenOptions, WriteOptions};
 use crate::config::Config;
 use crate::context::Context;
 use crate::ffi::Failure;
-use crate::stores::{Store, Stores};
+use crate::stores::{FILE, Store, Stores};
 
 /// A URI, and the storage that it leads to.
 #[derive(Clone, Debug)]
@@ -24,9 +24,20 @@ impl Place {
     /// The place of a URI, in the stores of a context.
     ///
     /// # Errors
-    /// As [`Stores::place`].
+    /// As [`Stores::find`].
     pub(crate) fn of(context: &Context, uri: &str) -> Result<Self, Failure> {
-        context.stores().place(uri)
+        Self::in_stores(context.stores(), uri)
+    }
+
+    /// The place of a URI.
+    ///
+    /// # Errors
+    /// As [`Stores::find`].
+    pub(crate) fn in_stores(stores: &Stores, uri: &str) -> Result<Self, Failure> {
+        Ok(match stores.find(uri)? {
+            Some((store, key)) => Self::Stored(store, key),
+            None => Self::Local(uri.strip_prefix(FILE).unwrap_or(uri).to_owned()),
+        })
     }
 
     /// The URI as libtiledb shows it: absolute, with its scheme.
@@ -67,11 +78,11 @@ pub(crate) struct ContextPlaces(pub(crate) Stores);
 
 impl Places for ContextPlaces {
     fn storage(&self, location: &str) -> Option<Box<dyn Storage>> {
-        Some(Box::new(self.0.place(location).ok()?.storage().ok()?))
+        Some(Box::new(Place::in_stores(&self.0, location).ok()?.storage().ok()?))
     }
 
     fn identity(&self, location: &str) -> String {
-        match self.0.place(location) {
+        match Place::in_stores(&self.0, location) {
             Ok(Place::Local(path)) => LocalPlaces.identity(&path),
             Ok(place) => place.uri(),
             Err(_) => location.to_owned(),

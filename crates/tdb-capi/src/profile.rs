@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::{env, fs};
 
+use serde_json::Value;
+
 use crate::error::OutError;
 use crate::ffi::{Failure, Freed, In, Object, OutHandle, Outcome, Text};
-use crate::json::Json;
 use crate::shared::Shared;
 use crate::string::StringObject;
 
@@ -62,22 +63,24 @@ fn name_of(given: Option<&str>) -> String {
     given.filter(|given| !given.is_empty()).unwrap_or(DEFAULT_NAME).to_owned()
 }
 
-/// The profiles of a file, and its version.
-fn read(path: &str) -> Result<BTreeMap<String, Json>, Failure> {
+/// The profiles of a file and its version, by name.
+type Profiles = BTreeMap<String, Value>;
+
+fn read(path: &str) -> Result<Profiles, Failure> {
     let broken = || failure(format!("Error parsing file '{path}'."));
     let text = fs::read_to_string(path).map_err(|_| broken())?;
-    match Json::parse(&text) {
-        Some(Json::Object(profiles)) => Ok(profiles),
-        Some(Json::Null) => Ok(BTreeMap::new()),
-        _ => Err(broken()),
-    }
+    let found: Option<Profiles> = serde_json::from_str(&text).map_err(|_| broken())?;
+    Ok(found.unwrap_or_default())
+}
+
+fn pretty(profiles: &Profiles) -> Result<String, Failure> {
+    serde_json::to_string_pretty(profiles).map_err(failure)
 }
 
 /// Replaces the file at once.
-fn write(path: &str, profiles: BTreeMap<String, Json>) -> Outcome {
-    let temporary = format!("{path}.{}", std::process::id());
-    let done =
-        fs::write(&temporary, Json::Object(profiles).pretty(2)).and_then(|()| fs::rename(&temporary, path));
+fn write(path: &str, profiles: &Profiles) -> Outcome {
+    let (temporary, text) = (format!("{path}.{}", std::process::id()), pretty(profiles)?);
+    let done = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
     done.map_err(|error| failure(format!("Failed to write file '{path}' due to an error: {error}")))
 }
 
@@ -117,12 +120,12 @@ impl ProfileObject {
     }
 
     /// The parameters as they are stored: null if there are none.
-    fn json(&self) -> Json {
+    fn json(&self) -> Value {
         let parameters = self.parameters.copy();
         if parameters.is_empty() {
-            return Json::Null;
+            return Value::Null;
         }
-        Json::Object(parameters.into_iter().map(|(key, value)| (key, Json::Text(value))).collect())
+        Value::Object(parameters.into_iter().map(|(key, value)| (key, Value::String(value))).collect())
     }
 
     fn load(&self) -> Outcome {
@@ -135,10 +138,10 @@ impl ProfileObject {
         let found = profiles.remove(name);
         let found = found
             .ok_or_else(|| failure(format!("Failed to load profile; profile '{name}' does not exist.")))?;
-        let Json::Object(values) = found else { return Ok(()) };
+        let Value::Object(values) = found else { return Ok(()) };
         let mut parameters = self.parameters.lock();
         for (key, value) in values {
-            let Json::Text(value) = value else {
+            let Value::String(value) = value else {
                 return Err(failure(format!("Failed to load profile; parameter '{key}' is no string.")));
             };
             parameters.insert(key, value);
@@ -162,12 +165,9 @@ impl ProfileObject {
         let mut profiles = if size == 0 { BTreeMap::new() } else { read(&path)? };
         let (key, newest) = VERSION;
         if profiles.is_empty() {
-            profiles.insert(key.to_owned(), Json::Number(newest.to_string()));
+            profiles.insert(key.to_owned(), Value::from(newest));
         } else {
-            let version = match profiles.get(key) {
-                Some(Json::Number(version)) => version.parse::<u64>().ok(),
-                _ => None,
-            };
+            let version = profiles.get(key).and_then(Value::as_u64);
             if version.is_none_or(|version| version < newest) {
                 return Err(failure("The version of your local profile.json file is out of date."));
             }
@@ -178,7 +178,7 @@ impl ProfileObject {
             }
         }
         profiles.insert(name.clone(), self.json());
-        write(&path, profiles)
+        write(&path, &profiles)
     }
 }
 
@@ -195,7 +195,7 @@ fn remove(name: &str, folder: Option<&str>) -> Outcome {
     if profiles.remove(name).is_none() {
         return Err(failure("Failed to remove profile; profile does not exist."));
     }
-    write(&path, profiles)
+    write(&path, &profiles)
 }
 
 exported! {
@@ -249,6 +249,6 @@ exported! {
     fn tiledb_profile_dump_str(profile: In<ProfileObject>, text: OutHandle<StringObject>, error: OutError) -> Code for error {
         let profile = profile.get()?;
         let all = BTreeMap::from([(profile.name.clone(), profile.json())]);
-        text.put(StringObject(Json::Object(all).pretty(2)))
+        text.put(StringObject(pretty(&all)?))
     }
 }

@@ -65,6 +65,8 @@ pub(crate) enum Running {
     Read(Box<read::Reading>),
     /// A write in global order, which `finalize` ends.
     Write(Box<write::Writing>),
+    /// A write whose fields come apart, and those that came.
+    Apart(Vec<write::KeptColumn>),
 }
 
 /// A query.

@@ -10,10 +10,11 @@ use tdb_object_store::Locations;
 
 use crate::config::Config;
 use crate::ffi::Failure;
-use crate::place::Place;
 
 /// The beginning of URIs in memory.
-pub(crate) const MEMORY: &str = "mem://";
+const MEMORY: &str = "mem://";
+/// The beginning of URIs of the local file system.
+pub(crate) const FILE: &str = "file://";
 
 /// The stores of a context or of a virtual file system, which share the files in memory.
 #[derive(Clone, Debug)]
@@ -59,27 +60,26 @@ impl Stores {
         Self::new(self.memory.clone(), config)
     }
 
-    /// The place of a URI.
+    /// The store of a URI, and the key there; nothing for a path of the local file system.
     ///
     /// # Errors
     /// The URI is empty, or of a store that this build does not have, or the configuration asks
     /// for something that tdb does not do.
-    pub(crate) fn place(&self, uri: &str) -> Result<Place, Failure> {
+    pub(crate) fn find(&self, uri: &str) -> Result<Option<(Store, String)>, Failure> {
         if uri.is_empty() {
             return Err("Invalid URI: it is empty".into());
         }
         if let Some(key) = uri.strip_prefix(MEMORY) {
-            return Ok(Place::Stored(Store::memory(&self.memory), key.trim_matches('/').to_owned()));
+            return Ok(Some((Store::memory(&self.memory), key.trim_matches('/').to_owned())));
         }
-        let path = uri.strip_prefix("file://").unwrap_or(uri);
-        if path.contains("://") {
-            return self.remote(uri);
+        if uri.strip_prefix(FILE).unwrap_or(uri).contains("://") {
+            return self.remote(uri).map(Some);
         }
-        Ok(Place::Local(path.to_owned()))
+        Ok(None)
     }
 
     #[cfg(feature = "stores")]
-    fn remote(&self, uri: &str) -> Result<Place, Failure> {
+    fn remote(&self, uri: &str) -> Result<(Store, String), Failure> {
         if let (Some(key), true) = (self.remote.refused.first(), uri.starts_with("s3://")) {
             return Err(Failure::not_supported(key));
         }
@@ -92,12 +92,12 @@ impl Stores {
         let locations = self.remote.locations.clone();
         let files = locations.storage(&root).map_err(|error| Failure::of("VFS", error))?;
         let store = Store { root, files, locations: Some(locations) };
-        Ok(Place::Stored(store, key.trim_matches('/').to_owned()))
+        Ok((store, key.trim_matches('/').to_owned()))
     }
 
     #[cfg(not(feature = "stores"))]
     #[expect(clippy::unused_self, reason = "a build with object stores uses it")]
-    fn remote(&self, uri: &str) -> Result<Place, Failure> {
+    fn remote(&self, uri: &str) -> Result<(Store, String), Failure> {
         Err(unsupported(uri))
     }
 }
@@ -164,29 +164,28 @@ mod tests {
     #[test]
     fn uris_lead_to_paths_files_in_memory_and_objects() {
         let stores = stores(&[("vfs.s3.region", "eu-west-1"), ("vfs.s3.no_sign_request", "true")]);
-        assert!(matches!(stores.place("a/b").unwrap(), Place::Local(path) if path == "a/b"));
-        assert!(matches!(stores.place("file:///a").unwrap(), Place::Local(path) if path == "/a"));
-        assert_eq!(stores.place("mem://a/b/").unwrap().uri(), "mem://a/b");
-        assert!(stores.place("").is_err());
-        assert!(stores.place("hdfs://host/a").unwrap_err().text().contains("Unsupported URI scheme"));
+        assert!(stores.find("a/b").unwrap().is_none());
+        assert!(stores.find("file:///a").unwrap().is_none());
+        let (store, key) = stores.find("mem://a/b/").unwrap().unwrap();
+        assert_eq!((store.uri(&key), store.is_memory()), ("mem://a/b".to_owned(), true));
+        assert!(stores.find("").is_err());
+        assert!(stores.find("hdfs://host/a").unwrap_err().text().contains("Unsupported URI scheme"));
         #[cfg(feature = "stores")]
         {
-            let place = stores.place("s3://bucket/path/to/array/").unwrap();
-            assert_eq!(place.uri(), "s3://bucket/path/to/array");
-            assert_eq!(place.below("x").uri(), "s3://bucket/path/to/array/x");
-            let storage = place.storage().unwrap();
-            assert_eq!(storage.describe("f"), "s3://bucket/path/to/array/f");
+            let (store, key) = stores.find("s3://bucket/path/to/array/").unwrap().unwrap();
+            assert_eq!(store.uri(&key), "s3://bucket/path/to/array");
+            assert_eq!(store.folder(&key).unwrap().describe("f"), "s3://bucket/path/to/array/f");
         }
         #[cfg(not(feature = "stores"))]
-        assert!(stores.place("s3://bucket/a").is_err());
+        assert!(stores.find("s3://bucket/a").is_err());
     }
 
     #[cfg(feature = "stores")]
     #[test]
     fn a_setting_that_cannot_be_followed_is_refused_by_name() {
         let stores = stores(&[("vfs.s3.ca_file", "/etc/own.pem")]);
-        let failure = stores.place("s3://bucket/a").unwrap_err();
+        let failure = stores.find("s3://bucket/a").unwrap_err();
         assert!(failure.text().contains("vfs.s3.ca_file"), "{failure}");
-        assert!(stores.place("mem://a").is_ok());
+        assert!(stores.find("mem://a").is_ok());
     }
 }

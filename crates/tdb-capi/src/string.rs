@@ -17,7 +17,6 @@ exported! {
     }
 
     fn tiledb_string_free(string: Freed<StringObject>) -> Code for nobody {
-        string.free();
-        Ok(())
+        if string.free() { Ok(()) } else { Err("Invalid TileDB string".into()) }
     }
 }

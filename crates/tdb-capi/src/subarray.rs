@@ -51,10 +51,11 @@ pub(crate) fn failure(text: impl core::fmt::Display) -> Failure {
 }
 
 impl Subarray {
-    /// The whole array.
+    /// The whole array. Ranges outside of the domain are refused until a configuration says
+    /// something else.
     pub(crate) fn new(schema: Arc<ArraySchema>) -> Self {
         let dimensions = vec![DimensionRanges::All; schema.domain.dimensions.len()];
-        Self { schema, dimensions, coalesces: true, refuses_outside: false }
+        Self { schema, dimensions, coalesces: true, refuses_outside: true }
     }
 
     /// Takes what a configuration says of ranges.

@@ -33,7 +33,7 @@ pub(crate) struct FileHandle {
     place: Place,
     mode: u32,
     closed: Shared<bool>,
-    /// What is written into a store when the file is closed: objects are written whole.
+    /// What is written when the file is closed, where files are written whole.
     pending: Shared<Vec<u8>>,
 }
 
@@ -57,14 +57,14 @@ impl FileHandle {
             _ => return Err(failure(format!("Cannot open file '{uri}'; unknown mode"))),
         }
         let mut pending = Vec::new();
-        if matches!(place, Place::Stored(..)) && mode == APPEND && place.is_file() {
+        if is_written_whole(&place) && mode == APPEND && place.is_file() {
             pending = place.read()?;
         }
         Ok(Self { place, mode, closed: Shared::new(false), pending: Shared::new(pending) })
     }
 
     fn write(&self, bytes: &[u8]) -> Outcome {
-        if matches!(self.place, Place::Local(_)) {
+        if !is_written_whole(&self.place) {
             return self.place.append(bytes);
         }
         self.pending.lock().extend_from_slice(bytes);
@@ -73,10 +73,10 @@ impl FileHandle {
 
     /// Makes what was written so far a file that others see.
     fn flush(&self) -> Outcome {
-        match (&self.place, self.mode) {
+        match (is_written_whole(&self.place), self.mode) {
             (_, READ) => Ok(()),
-            (Place::Local(_), _) => self.place.touch(),
-            (Place::Stored(..), _) => self.place.write(&self.pending.lock()),
+            (false, _) => self.place.touch(),
+            (true, _) => self.place.write(&self.pending.lock()),
         }
     }
 
@@ -93,9 +93,14 @@ impl FileHandle {
     }
 }
 
+/// Whether files of a place cannot grow: objects are written whole.
+fn is_written_whole(place: &Place) -> bool {
+    matches!(place, Place::Stored(store, _) if !store.is_memory())
+}
+
 /// The place of a URI of the caller.
 fn place(vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
-    vfs.get()?.stores.place(uri.get("uri")?)
+    Place::in_stores(&vfs.get()?.stores, uri.get("uri")?)
 }
 
 /// The place of a bucket, which is all that its URI names.

@@ -1,4 +1,4 @@
-"""The C functions for ctypes: their names and the kinds of their arguments, from `signatures.tsv`."""
+"""The C functions for ctypes, from `signatures.tsv`: names, and the kinds of arguments."""
 
 import ctypes
 import pathlib

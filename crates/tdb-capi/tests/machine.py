@@ -1,7 +1,7 @@
-"""Makes calls of the C API with arguments that fit their types, more or less: handles from pools that
-earlier calls filled (some of them null, freed, or of another type), numbers of any size, names that
-exist and names that do not. Memory is always large enough for what a call may read or write; a crash
-is a fault of the library."""
+"""Makes calls of the C API with arguments that fit their types, more or less: handles from pools
+that earlier calls filled (some of them null, freed, or of another type), numbers of any size, names
+that exist and names that do not. Memory is always large enough for what a call may read or write; a
+crash is a fault of the library."""
 
 import ctypes
 import random
@@ -61,6 +61,7 @@ class Pools:
         self.freed = freed and threads == 1
         # Texts that the library returned, and the places of fragments among them.
         self.words, self.fragments = ["INT32"], ["array0/__fragments/__1_1_0"]
+        self.lent = []
         self.kept, self.arrays, self.counts, self.good = [], {}, dict.fromkeys(self.names, 0), set()
         self.number = 0
         self.input = ctypes.create_string_buffer(INPUT)
@@ -85,6 +86,23 @@ class Pools:
                 # Old ones are forgotten, but for the first context; whoever uses them goes on.
                 pool.pop(1 if type == "tiledb_ctx_t" else 0)
             return entry
+
+    def lend(self, data, size):
+        """Keeps a buffer of the caller as long as the program runs, and what is behind its end."""
+        address = ctypes.addressof(data)
+        behind = ctypes.string_at(address + size.value, ctypes.sizeof(data) - size.value)
+        self.kept.append((data, size))
+        with self.lock:
+            self.lent.append((address + size.value, behind, size, size.value))
+            del self.lent[:-60]
+        return address
+
+    def check(self):
+        """Nothing may be behind the end of a buffer."""
+        with self.lock:
+            for address, behind, size, told in self.lent:
+                assert ctypes.string_at(address, len(behind)) == behind, "a call wrote behind a buffer"
+                assert size.value <= told, "a call returned a size that is greater than the buffer"
 
     def take(self, entry):
         with self.lock:
@@ -184,7 +202,7 @@ class Machine:
         """A buffer of the caller, and its size, which last as long as the program."""
         size = ctypes.c_uint64(self.random.choice([0, 1, 2, 4, 8, 32, 64, 100, 400, 1024, 1024, 1024]))
         data = ctypes.create_string_buffer(self.pools.input[0:1024], 1032)
-        self.pools.kept.append((size, data))
+        self.pools.lend(data, size)
         field, word = self.text(name, 2)
         arguments = [(field, word), (ctypes.addressof(data), f"buffer[{size.value}]"), (ctypes.addressof(size), "size")]
         return [(None, "null") if self.random.random() < 0.02 else argument for argument in arguments]
@@ -304,13 +322,16 @@ class Machine:
         self.run(name, *self.arguments(name, self.pools.functions[name][1]))
 
     def call(self, name, *arguments):
-        """Calls a function with these arguments: `Entry`s, numbers, texts, `None`, ctypes' variables. Those
-        that are `...` are drawn. Now and then one of the others is drawn, too."""
+        """Calls a function with these arguments: `Entry`s, numbers, texts, `None`, variables of
+        ctypes. Those that are `...` are drawn. Now and then one of the others is drawn, too."""
         types = self.pools.functions[name][1]
         values, words, outs = self.arguments(name, types)
         for index, argument in enumerate(arguments):
             keep = isinstance(argument, ctypes._SimpleCData) or self.random.random() < 0.995
             if argument is ... or not (keep or name in BUFFERS):
+                continue
+            # A number that stands where the function has a pointer is none of its arguments.
+            if isinstance(argument, int) and argument < MOST and capi.is_pointer(types[index]):
                 continue
             if isinstance(argument, Entry):
                 values[index], words[index] = self.use(argument)
@@ -333,6 +354,8 @@ class Machine:
         if ok:
             pools.good.add(name)
             made = self.collect(name, outs)
+        if name.startswith(("tiledb_query_submit", "tiledb_query_finalize")):
+            pools.check()
         for entry in self.used:
             pools.give(entry)
         self.used.clear()

@@ -5,7 +5,8 @@
 
 A seed decides on the calls and their arguments: with one thread, the same seed makes the same calls.
 Each call is written to a log before it is made; where the process dies or hangs, its last calls are
-shown, and the exit code is 1. `--runs` goes through seeds, each in a process and a folder of its own."""
+shown, and the exit code is 1. `--runs` goes through seeds, each in a process and a folder of its
+own."""
 
 import argparse
 import faulthandler

@@ -1,4 +1,4 @@
-"""Runs of calls that ask, maintain and damage what there is: the rest of what sequences consist of."""
+"""Runs of calls that ask, maintain and damage what there is: the rest of a sequence."""
 
 import ctypes
 import pathlib
@@ -120,8 +120,11 @@ class Steps(Arrays):
         if not info or not self.call("tiledb_fragment_info_load", context, info):
             return
         names = [name for name in self.pools.names if name.startswith("tiledb_fragment_info_get_")]
-        for name in self.random.sample(names, 8):
-            self.call(name, context, info)
+        for name in self.random.sample(names, 12):
+            # A fragment, a rectangle and a dimension that exist, most often.
+            indices = [self.random.choice([0, 0, 0, 1])] * (2 if "_mbr_" in name else 1)
+            last = ["d1"] if name.endswith("from_name") else [0]
+            self.call(name, context, info, *(indices + last)[: len(self.pools.functions[name][1]) - 2])
         if uri and self.random.random() < 0.3 and (array := self.open(uri, READ, context)):
             if plan := self.call("tiledb_consolidation_plan_create_with_mbr", context, array, ...):
                 self.call("tiledb_consolidation_plan_dump_json_str", context, plan, ...)
@@ -162,6 +165,12 @@ class Steps(Arrays):
                 if self.pools.functions[name][1][1:2] == ["tiledb_group_t*"]:
                     self.call(name, context, group)
             self.call("tiledb_group_close", context, group)
+        if group and self.call("tiledb_group_open", context, group, READ):
+            for name in ("member_by_name_v2", "is_relative_uri_by_name", "metadata"):
+                self.call(f"tiledb_group_get_{name}", context, group, "a")
+            for name in ("member_by_index_v2", "metadata_from_index"):
+                self.call(f"tiledb_group_get_{name}", context, group, 0)
+            self.call("tiledb_group_dump_str_v2", context, group, ..., 1)
 
     def damage(self):
         """Copies an array, changes bytes of one of its files, and opens it from then on."""
@@ -176,6 +185,9 @@ class Steps(Arrays):
             # Other calls may have moved something there.
             return
         files = sorted(path for path in pathlib.Path(target).rglob("*") if path.is_file() and path.stat().st_size)
+        if self.random.random() < 0.8:
+            # An array whose schema is damaged shows nothing else.
+            files = [path for path in files if "__schema" not in path.parts]
         for path in self.random.sample(files, min(len(files), self.random.choice([1, 1, 2]))):
             data = bytearray(path.read_bytes())
             for _ in range(self.random.choice([1, 1, 3, 10])):
@@ -194,6 +206,10 @@ class Steps(Arrays):
             for name in self.pools.names:
                 if name.startswith(("tiledb_array_schema_get_", "tiledb_array_schema_dump")) and self.random.random() < 0.3:
                     self.call(name, context, schema)
+            if label := self.call("tiledb_array_schema_get_dimension_label_from_name", context, schema, "x", ...):
+                for name in self.pools.names:
+                    if name.startswith("tiledb_dimension_label_get_"):
+                        self.call(name, context, label)
         if uri and (array := self.open(uri, READ, context)):
             for name in self.pools.names:
                 if name.startswith("tiledb_array_get_") and self.random.random() < 0.3:

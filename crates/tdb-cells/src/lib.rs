@@ -4,6 +4,7 @@
 //! | Module | Contents |
 //! |---|---|
 //! | [`cells`], [`buffers`], [`spec`] | columns of a result, the buffers in them, and what a column must contain |
+//! | [`column_memory`] | memory of callers for these columns |
 //! | [`coordinate`], [`requested`], [`ranges`] | values and ranges as a query requests them, and the intervals of a dimension that they become |
 //! | [`expression`], [`operands`] | conditions and aggregates as callers write them, and checked against a schema |
 //! | [`gather`], [`grid`] | moving cells into an order, and copying boxes of cells from one order to another |
@@ -37,6 +38,7 @@ pub mod budget;
 pub mod buffers;
 pub mod cells;
 pub mod clock;
+pub mod column_memory;
 pub mod coordinate;
 pub mod error;
 pub mod expression;
@@ -56,6 +58,7 @@ pub mod window;
 
 pub use budget::{MemoryBudget, MemoryBudgetError};
 pub use cells::{Cells, Column};
+pub use column_memory::ColumnMemory;
 pub use coordinate::Coordinate;
 pub use error::{Cause, DescriptionError, Error, OrInternal, QueryError, Result, WriteError};
 pub use expression::{

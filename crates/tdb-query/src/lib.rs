@@ -35,8 +35,9 @@ mod tests;
 
 use tdb_aggregate as aggregate;
 use tdb_cells::{
-    Aggregate, Cells, Column, ConditionTarget, DescriptionError, Error, OrInternal, QueryCondition,
-    QueryError, Result, TimeWindow, budget, buffers, coordinate, expression, ranges, requested,
+    Aggregate, Cells, Column, ColumnMemory, ConditionTarget, DescriptionError, Error, OrInternal,
+    QueryCondition, QueryError, Result, TimeWindow, budget, buffers, coordinate, expression, ranges,
+    requested,
 };
 use tdb_codec::Layout;
 use tdb_scan::{awaited, plan, prefetch, reads, sparse};

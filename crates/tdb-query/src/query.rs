@@ -13,7 +13,7 @@ mod tiles;
 
 use std::sync::Arc;
 
-use tdb_codec::Layout;
+use tdb_codec::{Buffer, Layout};
 use tdb_scan::run;
 
 pub use self::asynchronous::AsyncBatches;
@@ -27,7 +27,7 @@ use crate::partition::Ranges;
 use crate::requested::RangeRequest;
 use crate::stats::QueryStats;
 use crate::stream::{self, Allowance, BatchSizes, Batches, OnProgress, Progress};
-use crate::{Aggregate, AggregateValue, Array, Cells, QueryCondition, Result};
+use crate::{Aggregate, AggregateValue, Array, Cells, ColumnMemory, QueryCondition, Result};
 
 /// A query: which fields of which cells, in which order.
 ///
@@ -62,6 +62,7 @@ pub struct Read {
     selection: bool,
     dictionary_codes: bool,
     memory: Option<MemoryBudget>,
+    column_memory: Option<ColumnMemory>,
     batch_memory: Option<MemoryBudget>,
     initial_batch_memory: Option<MemoryBudget>,
     pub(crate) on_progress: Option<OnProgress>,
@@ -89,6 +90,7 @@ impl Read {
             selection: false,
             dictionary_codes: false,
             memory: None,
+            column_memory: None,
             batch_memory: None,
             initial_batch_memory: None,
             on_progress: None,
@@ -262,6 +264,33 @@ impl Read {
     /// ```
     pub const fn dictionary_codes(mut self, wanted: bool) -> Self {
         self.dictionary_codes = wanted;
+        self
+    }
+
+    /// Puts the values of columns whose cells have a fixed size into memory of the caller. The
+    /// function is asked with the name of a field and a number of bytes, when the column of a
+    /// result or of a batch is about to be made; it returns memory for at least as many bytes, or
+    /// `None`. The column's [buffer](Column::into_parts) is this memory. Where values are put in
+    /// order in a later step, and for fields that a condition has looked at before, it may be other
+    /// memory.
+    ///
+    /// ```
+    /// use tdb_array::Array;
+    /// use tdb_array::query::Buffer;
+    ///
+    /// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../xtask/fixtures/arrays/2.30.0/quickstart");
+    /// let array = Array::open(path)?;
+    /// let lend = |field: &str, len| (field == "a").then(|| Buffer::zeroed(len + 100));
+    /// let cells = array.read().column_memory(lend).collect()?;
+    /// let (values, ..) = cells.into_columns().remove(0).into_parts();
+    /// assert!(values.len() == 64 && values.capacity() > 160);
+    /// # Ok::<(), tdb_array::Error>(())
+    /// ```
+    pub fn column_memory(
+        mut self,
+        lend: impl Fn(&str, usize) -> Option<Buffer> + Send + Sync + 'static,
+    ) -> Self {
+        self.column_memory = Some(ColumnMemory::new(lend));
         self
     }
 

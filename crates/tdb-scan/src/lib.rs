@@ -54,8 +54,8 @@ mod thresholds;
 pub mod visible_cells;
 
 use tdb_cells::{
-    Cells, Column, Error, OrInternal, QueryError, Result, TimeWindow, budget, buffers, facts, gather, grid,
-    parallel, ranges, requested, spec,
+    Cells, Column, ColumnMemory, Error, OrInternal, QueryError, Result, TimeWindow, budget, buffers, facts,
+    gather, grid, parallel, ranges, requested, spec,
 };
 use tdb_snapshot::{
     Snapshot, SnapshotOptions, context, decode_buffers, deletes, fragment, statistics, tiles,

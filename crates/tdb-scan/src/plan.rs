@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tdb_codec::{ArrayType, Layout};
+use tdb_codec::{ArrayType, Buffer, Layout};
 use tdb_predicate::Program;
 use tdb_schema::{Dimension, FieldKind, Range};
 
@@ -15,7 +15,7 @@ use crate::ranges::RangeSet;
 use crate::requested::{Bounds, RangeRequest};
 use crate::storage::{PrefetchedStorage, ReadSet};
 use crate::visible_cells::Visibility;
-use crate::{OrInternal, QueryError, Result, Snapshot};
+use crate::{ColumnMemory, OrInternal, QueryError, Result, Snapshot};
 
 /// A read without a memory budget keeps at most this much of what it has decoded and may need
 /// again.
@@ -45,6 +45,8 @@ pub struct Plan {
     pub condition: Option<Program>,
     /// Whether a dense result says which of its cells are selected.
     pub marks: bool,
+    /// The caller's memory for columns of fixed size.
+    pub memory: Option<ColumnMemory>,
     /// Whether strings that are stored as codes may stay so.
     pub dictionary_codes: bool,
     /// Fields that aggregates look at, tile by tile.
@@ -69,6 +71,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// A buffer for a finished column of a field, of so many bytes.
+    pub(crate) fn column_buffer(&self, field: &str, len: usize) -> Result<Buffer> {
+        ColumnMemory::buffer(self.memory.as_ref(), field, len)
+    }
+
     /// A fragment of the array by its number.
     pub fn fragment(&self, number: usize) -> Result<&Arc<Fragment>> {
         fragment_of(self.array.fragments(), number)
@@ -207,6 +214,7 @@ impl Plan {
             order,
             condition: None,
             marks: false,
+            memory: None,
             dictionary_codes: false,
             scanned: Vec::new(),
             timestamps: None,

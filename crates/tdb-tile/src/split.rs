@@ -58,7 +58,8 @@ pub const TARGET_CHUNK_LEN: u64 = 65536;
 /// ```
 ///
 /// # Errors
-/// If a tile of cells of any length is longer than a chunk, and offsets decrease or are past its end.
+/// If a tile of cells of any length is longer than a chunk, and offsets decrease or are past its
+/// end.
 pub fn chunk_lengths(tile_len: usize, cells: Cells<'_>) -> Result<Vec<usize>> {
     match cells {
         Cells::Whole => Ok(vec![tile_len]),

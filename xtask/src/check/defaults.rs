@@ -23,14 +23,14 @@ pub(super) struct Counts {
 pub(super) const MOST: &[(&str, Counts)] = &[
     ("tdb-cells", Counts { defaults: 15, arms: 0, saturating: 29 }),
     ("tdb-order", Counts { defaults: 7, arms: 0, saturating: 13 }),
-    ("tdb-snapshot", Counts { defaults: 8, arms: 0, saturating: 52 }),
+    ("tdb-snapshot", Counts { defaults: 8, arms: 0, saturating: 54 }),
     ("tdb-predicate", Counts { defaults: 5, arms: 2, saturating: 2 }),
     ("tdb-scan", Counts { defaults: 11, arms: 1, saturating: 265 }),
     ("tdb-split", Counts { defaults: 11, arms: 1, saturating: 189 }),
     ("tdb-aggregate", Counts { defaults: 1, arms: 0, saturating: 87 }),
     ("tdb-query", Counts { defaults: 1, arms: 0, saturating: 17 }),
     ("tdb-write", Counts { defaults: 20, arms: 1, saturating: 116 }),
-    ("tdb-maintain", Counts { defaults: 29, arms: 4, saturating: 104 }),
+    ("tdb-maintain", Counts { defaults: 31, arms: 4, saturating: 116 }),
     ("tdb-datafusion", Counts { defaults: 0, arms: 0, saturating: 22 }),
     ("tdb-ballista", Counts { defaults: 1, arms: 1, saturating: 1 }),
 ];

@@ -148,7 +148,7 @@ const MAY_USE: [(&str, &[&str]); 22] = [
     ("tdb-datafusion", &[FACADE, "tdb-arrow"]),
     ("tdb-ballista", &[FACADE, "tdb-arrow", "tdb-datafusion"]),
     ("tdb-python", &[FACADE, "tdb-object-store", "tdb-text", "tdb-arrow", "tdb-datafusion"]),
-    ("tdb-capi", &[FACADE]),
+    ("tdb-capi", &[FACADE, "tdb-object-store"]),
     // It draws plain numbers.
     ("tdb-draw", &[]),
 ];

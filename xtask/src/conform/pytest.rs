@@ -1,8 +1,8 @@
 //! TileDB-Py's tests, run by pytest, one file after the other: what became of each, and the list of
 //! those that are known to fail.
 //!
-//! The plugin `xtask/peer/tiledb_py/tdb_conform.py` reports outcomes, and ends a test that takes too
-//! long.
+//! The plugin `xtask/peer/tiledb_py/tdb_conform.py` reports outcomes, and ends a test that takes
+//! too long.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -23,7 +23,8 @@ pub(super) struct Suite {
 /// Tests that run together.
 #[derive(Debug)]
 pub(super) struct Step {
-    /// The packages whose tests run for each mutant; none for the tests of the mutant's own package.
+    /// The packages whose tests run for each mutant; none for the tests of the mutant's own
+    /// package.
     pub(super) tests: &'static [&'static str],
     /// Which tests of these packages, in the words of `cargo test`. Examples of the documentation
     /// are left out: they show how something is used, and take long to build.
@@ -66,7 +67,8 @@ pub(super) const SUITES: &[Suite] = &[
     lower(&["tdb-schema"]),
     lower(&["tdb-fragment"]),
     // What an array is at a time, what a query need not read, conditions, duplicates and orders.
-    // These crates are one engine: whatever runs it may notice a fault, what takes least time first.
+    // These crates are one engine: whatever runs it may notice a fault, what takes least time
+    // first.
     Suite {
         name: "engine",
         packages: &["tdb-order", "tdb-snapshot", "tdb-predicate", "tdb-scan"],

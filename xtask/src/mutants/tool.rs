@@ -66,8 +66,9 @@ impl<'a> Tool<'a> {
         command
             .arg("--config")
             .arg(&config)
-            // cargo-mutants 27.1 also runs each mutant that leaves out a field of a struct expression,
-            // whatever the configuration chooses: a diff leaves out those in other lines.
+            // cargo-mutants 27.1 also runs each mutant that leaves out a field of a struct
+            // expression, whatever the configuration chooses: a diff leaves out those in other
+            // lines.
             .arg("--in-diff")
             .arg(self.tree.write_lines(mutants)?)
             .args(["--in-place", "--no-times", "--colors", "never", "--timeout"])

@@ -57,7 +57,7 @@ exported! {
 
     fn tiledb_array_schema_get_domain(ctx: Ctx, schema: In<SchemaObject>, domain: OutHandle<DomainObject>) -> Code for ctx {
         let found = schema.get()?.0.lock().schema.domain.clone();
-        domain.put(DomainObject::of(found))
+        domain.put_part(schema, DomainObject::of(found))
     }
 
     fn tiledb_array_schema_get_attribute_num(ctx: Ctx, schema: In<SchemaObject>, count: Out<u32>) -> Code for ctx {
@@ -75,17 +75,17 @@ exported! {
         let found = found.ok_or_else(|| {
             Failure::new(format!("Attribute index: {index} out of bounds given {count} attributes in array "))
         })?;
-        attribute.put(AttributeObject::of(found))
+        attribute.put_part(schema, AttributeObject::of(found))
     }
 
     fn tiledb_array_schema_get_attribute_from_name(ctx: Ctx, schema: In<SchemaObject>, name: Text, attribute: OutHandle<AttributeObject>) -> Code for ctx {
         let name = name.optional("name")?.ok_or("'attribute_name' must not be null")?;
-        let schema = schema.get()?.0.lock();
-        if schema.schema.attributes.is_empty() {
+        let found = schema.get()?.0.lock();
+        if found.schema.attributes.is_empty() {
             return attribute.put_null();
         }
-        let found = schema.schema.attribute(name).ok_or_else(|| no_attribute(name))?;
-        attribute.put(AttributeObject::of(found.clone()))
+        let found = found.schema.attribute(name).ok_or_else(|| no_attribute(name))?;
+        attribute.put_part(schema, AttributeObject::of(found.clone()))
     }
 
     fn tiledb_array_schema_has_attribute(ctx: Ctx, schema: In<SchemaObject>, name: Text, has: Out<i32>) -> Code for ctx {
@@ -96,15 +96,15 @@ exported! {
     fn tiledb_array_schema_get_enumeration_from_name(ctx: Ctx, schema: In<SchemaObject>, name: Text, enumeration: OutHandle<EnumerationObject>) -> Code for ctx {
         let name = name.optional("name")?.ok_or("'enumeration_name' must not be null")?;
         let found = schema.get()?.0.lock().enumeration(name)?;
-        enumeration.put(EnumerationObject(found))
+        enumeration.put_part(schema, EnumerationObject(found))
     }
 
     fn tiledb_array_schema_get_enumeration_from_attribute_name(ctx: Ctx, schema: In<SchemaObject>, name: Text, enumeration: OutHandle<EnumerationObject>) -> Code for ctx {
         let name = name.optional("name")?.ok_or("'attribute_name' must not be null")?;
-        let mut schema = schema.get()?.0.lock();
-        let attribute = schema.schema.attribute(name).ok_or_else(|| no_attribute(name))?;
+        let mut own = schema.get()?.0.lock();
+        let attribute = own.schema.attribute(name).ok_or_else(|| no_attribute(name))?;
         match attribute.enumeration.clone() {
-            Some(found) => enumeration.put(EnumerationObject(schema.enumeration(&found)?)),
+            Some(found) => enumeration.put_part(schema, EnumerationObject(own.enumeration(&found)?)),
             None => enumeration.put_null(),
         }
     }

@@ -28,6 +28,19 @@ impl ConstantPointer {
     }
 }
 
+#[cfg(test)]
+impl ConstantPointer {
+    /// A pointer variable of a caller in C, whose part a test plays.
+    pub(crate) const fn null() -> Self {
+        Self(core::ptr::null())
+    }
+
+    /// A pointer to the variable.
+    pub(crate) fn out(&mut self) -> OutConstant {
+        OutConstant(&raw mut self.0)
+    }
+}
+
 impl<T: Object> In<T> {
     /// Whether the pointer is not to a handle, but to this constant.
     pub(crate) fn is_constant(self, constant: &'static Constant) -> bool {

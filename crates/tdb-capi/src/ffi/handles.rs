@@ -4,7 +4,8 @@
 use core::any::TypeId;
 use core::ptr;
 use core::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Failure;
 
@@ -23,19 +24,21 @@ pub(crate) trait Object: Send + Sync + 'static {
 pub(crate) struct Handle<T> {
     live: AtomicU64,
     kind: TypeId,
-    /// Texts and values whose addresses the caller was given: they last as long as the handle.
-    kept: Mutex<Vec<Box<[u64]>>>,
+    kept: Kept,
     value: T,
 }
 
+/// Texts and values whose addresses the caller was given. They last as long as the handle, and as
+/// the one that it was got from.
+type Kept = Arc<Mutex<BTreeSet<Box<[u64]>>>>;
+
 impl<T: Object> Handle<T> {
     fn new(value: T) -> Box<Self> {
-        Box::new(Self {
-            live: AtomicU64::new(LIVE),
-            kind: TypeId::of::<T>(),
-            kept: Mutex::new(Vec::new()),
-            value,
-        })
+        Self::sharing(value, Kept::default())
+    }
+
+    fn sharing(value: T, kept: Kept) -> Box<Self> {
+        Box::new(Self { live: AtomicU64::new(LIVE), kind: TypeId::of::<T>(), kept, value })
     }
 }
 
@@ -89,12 +92,12 @@ impl<T: Object> In<T> {
         // Even no bytes have an address.
         words.push(0);
         let mut kept = self.handle()?.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.iter().find(|known| ***known == *words) {
+        if let Some(known) = kept.get(words.as_slice()) {
             return Ok(known.as_ptr().cast());
         }
         let words = words.into_boxed_slice();
         let address = words.as_ptr().cast();
-        kept.push(words);
+        kept.insert(words);
         Ok(address)
     }
 
@@ -140,6 +143,16 @@ impl<T: Object> OutHandle<T> {
         self.write(|| Box::into_raw(Handle::new(value)))
     }
 
+    /// Boxes the object, which is a part of another one: what the caller is given addresses of
+    /// lasts as long as the other one, too, because callers free parts while they use these.
+    ///
+    /// # Errors
+    /// The pointer is null, or `whole` is.
+    pub(crate) fn put_part<U: Object>(&self, whole: In<U>, value: T) -> Result<(), Failure> {
+        let kept = whole.handle()?.kept.clone();
+        self.write(|| Box::into_raw(Handle::sharing(value, kept)))
+    }
+
     /// Gives null to the caller.
     ///
     /// # Errors
@@ -165,23 +178,26 @@ pub(crate) struct Freed<T: Object>(*mut *mut Handle<T>);
 
 impl<T: Object> Freed<T> {
     /// Frees the handle, and makes the caller's pointer null. Nothing happens for null, a handle of
-    /// another type, and one that was freed.
-    pub(crate) fn free(&self) {
+    /// another type, and one that was freed; the result says whether there was one.
+    pub(crate) fn free(&self) -> bool {
         if self.0.is_null() {
-            return;
+            return false;
         }
+        let mut was_live = false;
         // SAFETY: the caller promises a pointer to its pointer.
         let handle = In(unsafe { self.0.read_unaligned() }.cast_const());
         if let Ok(found) = handle.handle() {
             let live = &found.live;
             // Of two threads that free a handle, one does.
-            if live.compare_exchange(LIVE, 0, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+            was_live = live.compare_exchange(LIVE, 0, Ordering::AcqRel, Ordering::Acquire).is_ok();
+            if was_live {
                 // SAFETY: `OutHandle::put` boxed it, and nobody else frees it.
                 drop(unsafe { Box::from_raw(handle.0.cast_mut()) });
             }
         }
         // SAFETY: as above.
         unsafe { self.0.write_unaligned(ptr::null_mut()) };
+        was_live
     }
 }
 

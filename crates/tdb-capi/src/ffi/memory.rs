@@ -2,7 +2,10 @@
 #![expect(unsafe_code, reason = "the pointers of the caller are followed here")]
 
 use core::ffi::c_void;
+use core::ops::Range;
 use core::slice;
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use super::{Failure, Out};
 
@@ -107,12 +110,71 @@ impl UserBuffer {
         Ok(unsafe { slice::from_raw_parts_mut(self.memory.0.cast(), size) })
     }
 
+    /// The addresses of its memory.
+    pub(crate) fn addresses(&self) -> Range<usize> {
+        let start = self.memory.0.addr();
+        start..start.saturating_add(usize::try_from(self.capacity).unwrap_or(usize::MAX))
+    }
+
+    /// Lends the memory behind the first `at` bytes, as long as `is_valid` stays so. Meanwhile, no
+    /// one else may use it, nor other buffers with the same memory.
+    pub(crate) fn lend(&mut self, at: usize, is_valid: &Arc<AtomicBool>) -> Option<Loan> {
+        let memory = self.bytes_mut().ok()?.get_mut(at..)?;
+        let (address, len) = (memory.as_mut_ptr(), memory.len());
+        Some(Loan { address, len, is_valid: is_valid.clone() })
+    }
+
     fn checked(&self, size: u64) -> Result<usize, Failure> {
         if self.memory.is_null() {
             return Err("Invalid buffer: it is null".into());
         }
         let size = usize::try_from(size).ok().filter(|size| isize::try_from(*size).is_ok());
         size.ok_or_else(|| "Invalid size of a buffer".into())
+    }
+}
+
+/// Memory of the caller that is lent to the engine until the function returns. Afterwards it has no
+/// bytes for whoever still holds it.
+#[derive(Debug)]
+pub(crate) struct Loan {
+    address: *mut u8,
+    len: usize,
+    is_valid: Arc<AtomicBool>,
+}
+
+// SAFETY: the memory is the caller's, as that of the buffer, and only the loan uses it.
+unsafe impl Send for Loan {}
+
+// SAFETY: as above; shared references give shared slices only.
+unsafe impl Sync for Loan {}
+
+impl Loan {
+    /// The number of bytes.
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
+    fn is_valid(&self) -> bool {
+        self.is_valid.load(Ordering::Acquire)
+    }
+}
+
+impl tdb_array::query::Memory for Loan {
+    fn bytes(&self) -> &[u8] {
+        if !self.is_valid() {
+            return &[];
+        }
+        // SAFETY: the caller promises this memory while the function runs, until whose end the loan
+        // is valid; `UserBuffer::lend` says that nobody else uses it.
+        unsafe { slice::from_raw_parts(self.address, self.len) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        if !self.is_valid() {
+            return &mut [];
+        }
+        // SAFETY: as above, and this is the only loan of the memory.
+        unsafe { slice::from_raw_parts_mut(self.address, self.len) }
     }
 }
 

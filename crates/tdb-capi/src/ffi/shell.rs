@@ -13,6 +13,8 @@ pub(crate) const ERR: i32 = -1;
 pub(crate) const OOM: i32 = -2;
 /// There is no context, so no text is kept.
 pub(crate) const INVALID_CONTEXT: i32 = -3;
+/// There is no place for an error.
+pub(crate) const INVALID_ERROR: i32 = -4;
 
 /// Why a function failed.
 #[derive(Clone, Debug, PartialEq, Eq)]

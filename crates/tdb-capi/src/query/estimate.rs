@@ -1,7 +1,7 @@
 //! How large the result of a query will be.
 
 use tdb_array::query::Explain;
-use tdb_array::schema::CellValNum;
+use tdb_array::schema::{ArrayType, CellValNum};
 
 use super::buffers::Origin;
 use super::{Kind, Query, QueryObject, failure};
@@ -50,7 +50,11 @@ impl Query {
             CellValNum::Var => {
                 let offsets = found.cells.saturating_mul(OFFSET_BYTES);
                 let others = offsets.saturating_add(validity);
-                let data = found.result_bytes.saturating_sub(others);
+                // Cells of dense arrays that were never written have the fill value.
+                let fill = self.schema.attribute(name).map_or(0, |attribute| attribute.fill_value.len());
+                let is_dense = self.schema.array_type == ArrayType::Dense;
+                let fill = if is_dense { found.cells.saturating_mul(crate::number(fill)) } else { 0 };
+                let data = found.result_bytes.saturating_sub(others).saturating_add(fill);
                 // Cells may be empty, and there is room for one that is not.
                 let data = if found.cells > 0 { data.max(value) } else { 0 };
                 Sizes { data, offsets, validity }

@@ -7,6 +7,9 @@ mod cells;
 mod fill;
 mod format;
 mod labels;
+mod loans;
+#[cfg(test)]
+mod tests;
 
 use tdb_array::schema::ArrayType;
 use tdb_array::{Array, Layout, MemoryBudget, Read};
@@ -18,6 +21,7 @@ use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
 pub(crate) use cells::Reading;
 use cells::Stream;
+use loans::Loans;
 
 /// The least memory of a batch, in bytes: enough for the tiles that most arrays have.
 const MIN_BATCH_BYTES: u64 = 64 << 20;
@@ -46,18 +50,25 @@ impl Query {
         Ok(())
     }
 
-    fn begin_read(&self) -> Result<Reading, Failure> {
+    fn begin_read(&mut self) -> Result<Reading, Failure> {
         let what = "Cannot init query";
         let array = self.array.with_open(what, |open| Ok(open.reading(what)?.clone()))?;
+        if self.schema.array_type == ArrayType::Dense && !self.subarray.is_set() {
+            return Err(failure("Cannot initialize reader; Dense reads must have a subarray set"));
+        }
         self.check_current_domain(&array)?;
         let fields = self.buffers.keys().map(|name| Ok((name.clone(), self.field(name)?)));
         let mut fields = fields.collect::<Result<Vec<_>, Failure>>()?;
         fields.retain(|(_, field)| field.origin != Origin::Aggregate);
-        let mut streams = self.label_streams(&array, &mut fields)?;
+        let has_labels = self.subarray.has_labels();
+        self.subarray.find_labels(&array)?;
+        let mut streams = self.label_streams(&array, &mut fields, has_labels)?;
         if !fields.is_empty() {
             let names = fields.iter().map(|(name, _)| name.as_str());
             let read = self.read(&array)?.fields(names).batch_memory(self.batch_memory());
-            streams.push(Stream::new(fields, read.batches()?));
+            let loans = Loans::default();
+            let batches = read.column_memory(loans.lender()).batches()?;
+            streams.push(Stream::new(fields, batches).lending(loans));
         }
         Ok(Reading::new(array, streams))
     }

@@ -20,6 +20,7 @@ use super::{Query, Running, Status, failure};
 use crate::ffi::{Failure, Outcome};
 use crate::subarray::DimensionRanges;
 use columns::Column;
+pub(crate) use columns::KeptColumn;
 pub(crate) use fragments::WrittenFragment;
 pub(crate) use global::Writing;
 
@@ -62,22 +63,28 @@ impl Query {
         if !self.writes_labels_only() {
             if self.layout == Layout::GlobalOrder {
                 self.append(writer)?;
+            } else if self.writes_fields_apart() {
+                self.write_apart(&writer)?;
             } else {
-                self.write(&writer)?;
+                let name = self.write(&writer, &self.columns()?)?;
+                self.note_fragments(name);
             }
         }
         self.status = Status::Completed;
         Ok(())
     }
 
-    /// Ends a write in global order; nothing for others.
+    /// Ends a write in global order; nothing for others, unless one of its fields is missing.
     pub(super) fn finalize_write(&mut self) -> Outcome {
-        if let Running::Write(writing) = core::mem::take(&mut self.running) {
-            for name in writing.commit()? {
-                self.note_fragment(&name);
+        match core::mem::take(&mut self.running) {
+            Running::Write(writing) => {
+                let names = writing.commit()?;
+                self.note_fragments(names);
+                Ok(())
             }
+            Running::Apart(_) => Err(failure("Cannot finalize query; Not all buffers already written")),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// The array, to write to it.
@@ -86,25 +93,41 @@ impl Query {
         self.array.with_open(what, |open| open.writing(what).cloned())
     }
 
-    /// Writes all cells as a fragment.
-    fn write(&mut self, writer: &ArrayWriter) -> Outcome {
-        let name = {
-            let columns = self.columns()?;
-            let is_dense = self.schema.array_type == ArrayType::Dense;
-            if !is_dense && columns.iter().all(Column::is_empty) {
-                return Ok(());
-            }
-            let mut write = writer.write().duplicates(self.duplicates());
-            if is_dense {
-                write = write.order(self.layout);
-            }
-            for (dimension, low, high) in self.ranges()? {
-                write = write.range_bytes(dimension, Some(low), Some(high));
-            }
-            let write = columns.iter().map(Column::written).fold(write, tdb_array::Write::column);
-            write.commit().map_err(explained)?
+    /// Writes all cells as a fragment; returns its name, unless there are no cells.
+    fn write(&self, writer: &ArrayWriter, columns: &[Column<'_>]) -> Result<Option<String>, Failure> {
+        let is_dense = self.schema.array_type == ArrayType::Dense;
+        if !is_dense && columns.iter().all(Column::is_empty) {
+            return Ok(None);
+        }
+        let mut write = writer.write().duplicates(self.duplicates());
+        if is_dense {
+            write = write.order(self.layout);
+        }
+        for (dimension, low, high) in self.ranges()? {
+            write = write.range_bytes(dimension, Some(low), Some(high));
+        }
+        let write = columns.iter().map(Column::written).fold(write, tdb_array::Write::column);
+        Ok(Some(write.commit().map_err(explained)?))
+    }
+
+    /// Keeps the fields that are new, and writes all of them once none is missing.
+    fn write_apart(&mut self, writer: &ArrayWriter) -> Outcome {
+        let mut kept = match core::mem::take(&mut self.running) {
+            Running::Apart(kept) => kept,
+            _ => Vec::new(),
         };
-        self.note_fragment(&name);
+        for column in self.columns()? {
+            if !kept.iter().any(|known| known.name() == column.name()) {
+                kept.push(KeptColumn::of(&column));
+            }
+        }
+        if self.schema.fields().any(|field| !kept.iter().any(|known| known.name() == field.name)) {
+            self.running = Running::Apart(kept);
+            return Ok(());
+        }
+        let columns: Vec<Column<'_>> = kept.iter().map(KeptColumn::column).collect();
+        let name = self.write(writer, &columns)?;
+        self.note_fragments(name);
         Ok(())
     }
 

@@ -73,7 +73,6 @@ int main(void) {
   OK(tiledb_array_alloc(ctx, "array", &array));
   opened("allocated", array);
   CODE("schema of a closed array", tiledb_array_get_schema(ctx, array, NULL));
-  CODE("query type of a closed array", tiledb_array_get_query_type(ctx, array, &type));
   CODE("reopen of a closed array", tiledb_array_reopen(ctx, array));
   CODE("close of a closed array", tiledb_array_close(ctx, array));
   OK(tiledb_array_set_open_timestamp_start(ctx, array, 11));
@@ -90,6 +89,14 @@ int main(void) {
   OK(tiledb_array_get_non_empty_domain(ctx, array, box, &empty));
   print_i32("from 11 to 30", box, 2);
   CODE("opened twice", tiledb_array_open(ctx, array, TILEDB_READ));
+  tiledb_config_t *config = NULL;
+  tiledb_error_t *error = NULL;
+  const char *value = NULL;
+  OK(tiledb_array_get_config(ctx, array, &config));
+  OK(tiledb_config_get(config, "sm.consolidation.mode", &value, &error));
+  printf("configuration: %s\n", value);
+  CODE("a configuration for an open array", tiledb_array_set_config(ctx, array, config));
+  tiledb_config_free(&config);
   OK(tiledb_array_get_uri(ctx, array, &uri));
   printf("ends with its name: %d\n", strcmp(uri + strlen(uri) - 5, "array") == 0);
   OK(tiledb_array_set_open_timestamp_start(ctx, array, 0));

@@ -1,7 +1,7 @@
 /* Help for the programs of this folder: calls that must succeed are checked, codes and values are
  * printed, and the parts of a schema are made in a line each.
  *
- * Standard output is what two libraries are compared by. It has no times, addresses, random names or
+ * Two libraries are compared by standard output. It has no times, addresses, random names or
  * absolute paths, and of errors the code alone. */
 #ifndef TDB_CHECK_H
 #define TDB_CHECK_H

@@ -1,5 +1,5 @@
-/* Help for the programs in C++: values in a line, and calls that are refused. Upstream's C++ headers
- * throw where a C function returns an error; an exception that nobody expects ends the program. */
+/* Help for the programs in C++: values in a line, and calls that are refused. Upstream's headers
+ * for C++ throw where a C function fails; an exception that nobody expects ends the program. */
 #ifndef TDB_CHECK_HH
 #define TDB_CHECK_HH
 

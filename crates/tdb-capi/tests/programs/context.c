@@ -44,6 +44,14 @@ int main(void) {
   OK(tiledb_ctx_is_supported_fs(ctx, (tiledb_filesystem_t)77, &supported));
   printf("no file system: %d\n", supported);
 
+  tiledb_data_protocol_t protocol = (tiledb_data_protocol_t)9;
+  CODE("protocol", tiledb_ctx_get_data_protocol(ctx, "array", &protocol));
+  printf("third protocol: %d\n", protocol == TILEDB_DATA_PROTOCOL_v3);
+  CODE("nowhere for a protocol", tiledb_ctx_get_data_protocol(ctx, "array", NULL));
+  CODE("a warning", tiledb_log_warn(ctx, "a warning of a program"));
+  CODE("no warning", tiledb_log_warn(ctx, NULL));
+  printf("status of codes: %d, %d\n", (int)tiledb_status_code(TILEDB_OK), (int)tiledb_status_code(TILEDB_ERR));
+
   OK(tiledb_ctx_set_tag(ctx, "a", "b"));
   OK(tiledb_ctx_set_tag(ctx, "a", "c"));
   CODE("a tag without a key", tiledb_ctx_set_tag(ctx, NULL, "b"));

@@ -83,6 +83,16 @@ int main(void) {
   OK(tiledb_array_schema_add_dimension_label(ctx, schema, 0, "t", TILEDB_DECREASING_DATA, TILEDB_STRING_ASCII));
   CODE("a name twice", tiledb_array_schema_add_dimension_label(ctx, schema, 0, "x", TILEDB_INCREASING_DATA, TILEDB_INT32));
   CODE("a dimension too many", tiledb_array_schema_add_dimension_label(ctx, schema, 1, "y", TILEDB_INCREASING_DATA, TILEDB_INT32));
+  double extent = 4;
+  int32_t whole = 3;
+  CODE("extent of labels", tiledb_array_schema_set_dimension_label_tile_extent(ctx, schema, "x", TILEDB_INT32, &whole));
+  CODE("extent of another type", tiledb_array_schema_set_dimension_label_tile_extent(ctx, schema, "x", TILEDB_FLOAT64, &extent));
+  CODE("extent of an unknown label", tiledb_array_schema_set_dimension_label_tile_extent(ctx, schema, "y", TILEDB_INT32, &whole));
+  tiledb_filter_list_t *filters = NULL;
+  OK(tiledb_filter_list_alloc(ctx, &filters));
+  CODE("filters of labels", tiledb_array_schema_set_dimension_label_filter_list(ctx, schema, "x", filters));
+  CODE("filters of an unknown label", tiledb_array_schema_set_dimension_label_filter_list(ctx, schema, "y", filters));
+  tiledb_filter_list_free(&filters);
   OK(tiledb_array_schema_get_dimension_label_num(ctx, schema, &count));
   OK(tiledb_array_schema_has_dimension_label(ctx, schema, "x", &has));
   printf("%" PRIu64 " labels, x %d", count, has);

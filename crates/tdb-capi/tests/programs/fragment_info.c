@@ -128,6 +128,20 @@ int main(void) {
   tiledb_config_t *config = NULL;
   OK(tiledb_fragment_info_get_config(ctx, info, &config));
   printf("configuration: %d\n", config != NULL);
+  CODE("a configuration after a load", tiledb_fragment_info_set_config(ctx, info, config));
+  tiledb_string_t *dump = NULL;
+  const char *view = NULL;
+  size_t length = 0;
+  OK(tiledb_fragment_info_dump_str(ctx, info, &dump));
+  OK(tiledb_string_view(dump, &view, &length));
+  char *text = strndup(view, length);
+  printf("dump: number %d, fragment %d\n", strstr(text, "Fragment num: 1") != NULL, strstr(text, "Fragment #1") != NULL);
+  free(text);
+  OK(tiledb_string_free(&dump));
+  FILE *file = fopen("dump.txt", "w");
+  OK(tiledb_fragment_info_dump(ctx, info, file));
+  printf("dumped: %d\n", ftell(file) > 0);
+  fclose(file);
   tiledb_config_free(&config);
   tiledb_fragment_info_free(&info);
 

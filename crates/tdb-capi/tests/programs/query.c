@@ -52,6 +52,16 @@ int main(void) {
   OK(tiledb_query_get_relevant_fragment_num(ctx, query, &relevant));
   printf("fragments to read: %" PRIu64 "\n", relevant);
 
+  tiledb_string_t *plan = NULL;
+  OK(tiledb_query_get_plan(ctx, query, &plan));
+  const char *view = NULL;
+  size_t length = 0;
+  OK(tiledb_string_view(plan, &view, &length));
+  char *text = strndup(view, length);
+  printf("plan: %d, %d, %d\n", strstr(text, "\"TileDB Query Plan\"") != NULL,
+         strstr(text, "\"Array.Type\"") != NULL, strstr(text, "\"row-major\"") != NULL);
+  free(text);
+  OK(tiledb_string_free(&plan));
   OK(tiledb_query_submit(ctx, query));
   show("submitted", query);
   print_i32("d1", d1, sizes[0] / 4);

@@ -138,7 +138,7 @@ int main(void) {
   evolution = new_evolution();
   add(evolution, "b", 1, NULL);
   evolve("a known attribute is added", 10, evolution);
-  /* The last attribute is left: libtiledb 2.30 accepts that all are dropped, and changes nothing. */
+  /* All are never dropped: libtiledb 2.30 accepts that, and changes nothing. */
   show("in the end", 0);
   evolution = new_evolution();
   CODE("no attribute", tiledb_array_schema_evolution_add_attribute(ctx, evolution, NULL));

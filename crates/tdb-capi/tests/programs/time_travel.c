@@ -1,4 +1,4 @@
-/* Time: what is seen at each moment, of sparse and dense arrays, from a start, and after a reopen. */
+/* Time: cells of sparse and dense arrays at each moment, from a start, and after a reopen. */
 #include "check.h"
 
 static void from(const char *words, uint64_t start, uint64_t stop) {

@@ -56,6 +56,7 @@ static void write_file(tiledb_vfs_t *vfs, const char *path, tiledb_vfs_mode_t mo
   int32_t closed = 9;
   OK(tiledb_vfs_open(ctx, vfs, path, mode, &file));
   OK(tiledb_vfs_write(ctx, file, text, strlen(text)));
+  OK(tiledb_vfs_sync(ctx, file));
   OK(tiledb_vfs_fh_is_closed(ctx, file, &closed));
   printf("  closed %d", closed);
   OK(tiledb_vfs_close(ctx, file));
@@ -159,6 +160,12 @@ int main(void) {
   tiledb_config_free(&config);
   tiledb_vfs_fh_t *file = NULL;
   CODE("open no file", tiledb_vfs_open(ctx, vfs, "missing", TILEDB_VFS_READ, &file));
+  int32_t bucket = 9;
+  CODE("a bucket on disk", tiledb_vfs_create_bucket(ctx, vfs, "bucket"));
+  CODE("is it one", tiledb_vfs_is_bucket(ctx, vfs, "bucket", &bucket));
+  CODE("is it empty", tiledb_vfs_is_empty_bucket(ctx, vfs, "bucket", &bucket));
+  CODE("empty it", tiledb_vfs_empty_bucket(ctx, vfs, "bucket"));
+  CODE("remove it", tiledb_vfs_remove_bucket(ctx, vfs, "bucket"));
   CODE("no path", tiledb_vfs_create_dir(ctx, vfs, NULL));
   CODE("no file system", tiledb_vfs_create_dir(ctx, NULL, "a"));
   CODE("no such scheme", tiledb_vfs_create_dir(ctx, vfs, "nothing://a"));

@@ -87,6 +87,9 @@ int main(void) {
   OK(tiledb_query_set_offsets_buffer(ctx, query, "s", s_offsets, &sizes[2]));
   OK(tiledb_query_set_data_buffer(ctx, query, "n", numbers, &sizes[3]));
   OK(tiledb_query_set_offsets_buffer(ctx, query, "n", n_offsets, &sizes[4]));
+  uint64_t *found = NULL, *found_size = NULL;
+  OK(tiledb_query_get_offsets_buffer(ctx, query, "s", &found, &found_size));
+  printf("ours: %d, %d\n", found == s_offsets, found_size == &sizes[2]);
   finish_write(query, array);
   const char *modes[] = {"bytes", "elements"}, *bits[] = {"64", "32"}, *extra[] = {"false", "true"};
   for (int i = 0; i < 8; i++) read_as(modes[i / 4], bits[i / 2 % 2], extra[i % 2]);

@@ -49,7 +49,7 @@ impl Read {
         let condition = condition.map(|condition| Program::of_query(&condition, self.array.snapshot()));
         let mut plan = plan.with_condition(condition.transpose()?)?;
         plan.scope.tiles = self.tiles.map(TilePart::into_tiles);
-        Ok(Plan { marks: self.selection, timestamps, labels, ..plan })
+        Ok(Plan { marks: self.selection, memory: self.column_memory, timestamps, labels, ..plan })
     }
 
     /// Takes the ranges of each dimension, as they were asked for; `None` for dimensions without

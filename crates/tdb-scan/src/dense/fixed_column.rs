@@ -29,7 +29,13 @@ pub(super) fn fixed_column(
         Some(PartialColumn { cells: PartialCells::Fixed { values, validity, .. }, tiles_done, .. }) => {
             (values, validity, tiles_done)
         }
-        _ => (unfilled(space.bytes(size)?)?, spec.nullable.then(|| vec![0; space.cells()]), Vec::new()),
+        _ => {
+            let len = space.bytes(size)?;
+            // What will be put in order is not the finished column.
+            let is_finished = space.arrangement().is_none();
+            let values = if is_finished { plan.column_buffer(&spec.name, len)? } else { unfilled(len)? };
+            (values, spec.nullable.then(|| vec![0; space.cells()]), Vec::new())
+        }
     };
     let pieces = split_exactly(data.as_mut_slice(), regions.iter().map(|r| r.cells().saturating_mul(size)))?;
     let validities = split_validity(&mut validity, regions)?;

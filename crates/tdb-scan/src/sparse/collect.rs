@@ -91,7 +91,9 @@ pub(super) fn collect(
     let missing = places.iter().filter_map(|at| Some((*at, *fields.get(*at)?, columns.get(*at)?)));
     let missing =
         missing.filter(|(_, _, column)| column.is_none()).map(|(at, field, _)| (at, field)).collect();
-    for (at, column) in stage_all(plan, selections, missing, cells, cache)? {
+    // Cells that only close gaps stay where they are.
+    let stays = order.is_none() || !ordered;
+    for (at, column) in stage_all(plan, selections, missing, (cells, stays), cache)? {
         *columns.get_mut(at).or_internal(NO_FIELD)? = Some(column);
     }
     for at in places {
@@ -105,7 +107,7 @@ pub(super) fn collect(
                     plan,
                     selections,
                     (field.kind, spec, plan.dictionary_codes),
-                    (cells, threads),
+                    (cells, threads, stays),
                     cache,
                     &mut spare,
                 )?
@@ -137,7 +139,7 @@ fn stage_all(
     plan: &Plan,
     selections: &[TileSelection],
     fields: Vec<(usize, Field<'_>)>,
-    cells: usize,
+    (cells, stays): (usize, bool),
     cache: &DecodeCache,
 ) -> Result<Vec<(usize, Column)>> {
     let threads = plan.array.context().threads.checked_div(selections.len()).unwrap_or(0);
@@ -152,7 +154,14 @@ fn stage_all(
         let spec = ColumnSpec::new(plan.array.schema(), &field);
         Ok((
             at,
-            stage(plan, selections, (field.kind, spec, plan.dictionary_codes), (cells, own), cache, spare)?,
+            stage(
+                plan,
+                selections,
+                (field.kind, spec, plan.dictionary_codes),
+                (cells, own, stays),
+                cache,
+                spare,
+            )?,
         ))
     })
 }

@@ -83,7 +83,11 @@ pub(super) fn reorder(
             let bytes = column.bytes().len();
             let size = column.cell_size().filter(|size| bytes.is_multiple_of(*size));
             let size = size.or_internal("a column has a part of a cell")?;
-            let mut data = spare.take(order.len().saturating_mul(size))?;
+            let len = order.len().saturating_mul(size);
+            let mut data = match &plan.memory {
+                Some(_) => plan.column_buffer(&column.name, len)?,
+                None => spare.take(len)?,
+            };
             gather_fixed(context.threads, column.bytes(), size, order, data.as_mut_slice())?;
             (data, None)
         }

@@ -43,7 +43,7 @@ pub(super) fn stage_coordinates(
             plan,
             selections,
             (field.kind, spec, coded),
-            (cells, threads),
+            (cells, threads, false),
             &cache,
             &mut SpareBuffers::default(),
         )
@@ -67,13 +67,14 @@ pub(super) struct Stage<'s> {
     tiles: Vec<(usize, FieldTiles)>,
 }
 
-/// A column of the selected cells, in the order of the selections, in spare memory if there is any,
-/// made by so many threads. If `coded`, strings may stay as they are stored.
+/// A column of the selected cells, in the order of the selections, made by so many threads: in the
+/// caller's memory if it `stays` in this order, or else in spare memory if there is any. If
+/// `coded`, strings may stay as they are stored.
 pub(super) fn stage(
     plan: &Plan,
     selections: &[TileSelection],
     (kind, spec, coded): (FieldKind, ColumnSpec, bool),
-    (cells, threads): (usize, usize),
+    (cells, threads, stays): (usize, usize, bool),
     cache: &DecodeCache,
     spare: &mut SpareBuffers,
 ) -> Result<Column> {
@@ -125,7 +126,7 @@ pub(super) fn stage(
     };
     let bytes = cells.checked_mul(size).filter(|bytes| *bytes < isize::MAX.unsigned_abs());
     let bytes = bytes.ok_or(QueryError::TooLarge { cells: u128::from(to_u64(cells)) })?;
-    let mut data = spare.take(bytes)?;
+    let mut data = if stays { plan.column_buffer(&spec.name, bytes)? } else { spare.take(bytes)? };
     let slots = split_exactly(data.as_mut_slice(), lengths().map(|len| len.saturating_mul(size)))?;
     let jobs: Vec<_> = selections.iter().zip(slots.into_iter().zip(validities)).collect();
     parallel::run(

@@ -4,6 +4,7 @@ use tdb_array::query::Batches;
 use tdb_array::{Array, Cells, Column};
 
 use super::fill::Filled;
+use super::loans::Loans;
 use crate::ffi::Failure;
 use crate::query::buffers::{Buffers, FieldType};
 use crate::query::offsets::OffsetsFormat;
@@ -22,6 +23,8 @@ pub(super) struct Stream {
     /// The present batch, the number of its cells, and of those that the caller has.
     batch: Option<(Vec<Column>, usize, usize)>,
     is_over: bool,
+    /// The caller's memory for columns of the next batch.
+    loans: Loans,
 }
 
 impl Reading {
@@ -51,26 +54,39 @@ impl Reading {
 
 impl Stream {
     /// The cells of these fields, in the order of their names.
-    pub(super) const fn new(fields: Vec<(String, FieldType)>, batches: Batches) -> Self {
-        Self { fields, batches, batch: None, is_over: false }
+    pub(super) fn new(fields: Vec<(String, FieldType)>, batches: Batches) -> Self {
+        Self { fields, batches, batch: None, is_over: false, loans: Loans::default() }
+    }
+
+    /// The same cells; the batches ask these loans for memory.
+    pub(super) fn lending(self, loans: Loans) -> Self {
+        Self { loans, ..self }
     }
 
     fn fill(&mut self, buffers: &mut Buffers, format: OffsetsFormat) -> Result<(), Failure> {
         let mut filled = Filled::new(&self.fields, buffers, format)?;
+        let round = self.loans.begin();
         while !self.is_over {
-            let (columns, len, done) = match self.batch.take() {
+            let (mut columns, len, done) = match self.batch.take() {
                 Some(batch) => batch,
-                None => match self.batches.next() {
-                    Some(batch) => columns_of(batch?),
-                    None => {
-                        self.is_over = true;
-                        break;
+                None => {
+                    filled.offer(&self.fields, &round);
+                    let next = self.batches.next();
+                    round.take_back();
+                    match next {
+                        Some(batch) => columns_of(batch?),
+                        None => {
+                            self.is_over = true;
+                            break;
+                        }
                     }
-                },
+                }
             };
             let taken = filled.take(&columns, done..len)?;
             let done = done.saturating_add(taken);
             if done < len {
+                // What is kept for the next submit may not stay in the caller's memory.
+                filled.detach(&mut columns);
                 self.batch = Some((columns, len, done));
                 break;
             }

@@ -3,8 +3,10 @@
 use core::ops::Range;
 
 use tdb_array::Column;
+use tdb_array::query::Buffer;
 use tdb_array::schema::CellValNum;
 
+use super::loans::Round;
 use crate::ffi::{Failure, Outcome, UserBuffer};
 use crate::query::buffers::{Buffers, FieldBuffers, FieldType};
 use crate::query::failure;
@@ -23,6 +25,8 @@ pub(super) struct Filled<'b> {
 /// The buffers of one field.
 struct FilledField<'b> {
     buffers: &'b mut FieldBuffers,
+    /// Whether no other buffer of the query has some of the memory of the values.
+    is_apart: bool,
     cells: CellSize,
     /// Bytes of a value.
     value: u64,
@@ -36,6 +40,17 @@ struct FilledField<'b> {
 enum CellSize {
     Fixed(usize),
     Var,
+}
+
+/// The addresses of all buffers of a field.
+fn addresses(buffers: &FieldBuffers) -> impl Iterator<Item = Range<usize>> {
+    let all = [&buffers.data, &buffers.offsets, &buffers.validity];
+    all.into_iter().flatten().map(UserBuffer::addresses)
+}
+
+/// Whether only one of the ranges, which is this one, has some of its addresses.
+fn is_apart(own: &Range<usize>, all: &[Range<usize>]) -> bool {
+    all.iter().filter(|other| other.start < own.end && own.start < other.end).count() <= 1
 }
 
 fn capacity(buffer: Option<&UserBuffer>) -> usize {
@@ -59,6 +74,7 @@ impl<'b> Filled<'b> {
         buffers: &'b mut Buffers,
         format: OffsetsFormat,
     ) -> Result<Self, Failure> {
+        let all: Vec<Range<usize>> = buffers.values().flat_map(addresses).collect();
         // Both are in the order of names.
         let mut found = Vec::with_capacity(fields.len());
         let mut rest = buffers.iter_mut();
@@ -74,9 +90,33 @@ impl<'b> Filled<'b> {
                 CellValNum::Var => CellSize::Var,
             };
             let (value, nullable) = (crate::number(value), field.nullable);
-            found.push(FilledField { buffers, cells, value, nullable, bytes: 0 });
+            let is_apart = buffers.data.as_ref().is_some_and(|data| is_apart(&data.addresses(), &all));
+            found.push(FilledField { buffers, is_apart, cells, value, nullable, bytes: 0 });
         }
         Ok(Self { fields: found, format, cells: 0 })
+    }
+
+    /// Offers the engine the memory behind the values that are there.
+    pub(super) fn offer(&mut self, fields: &[(String, FieldType)], round: &Round) {
+        for (field, (name, _)) in self.fields.iter_mut().zip(fields) {
+            if !field.is_apart || matches!(field.cells, CellSize::Var) {
+                continue;
+            }
+            let at = field.bytes;
+            if let Some(loan) = field.buffers.data.as_mut().and_then(|data| data.lend(at, round.is_valid())) {
+                round.offer(name, loan);
+            }
+        }
+    }
+
+    /// Moves columns that are in the caller's memory to memory of their own.
+    pub(super) fn detach(&self, columns: &mut [Column]) {
+        for (field, column) in self.fields.iter().zip(columns) {
+            let addresses = field.buffers.data.as_ref().map(UserBuffer::addresses).unwrap_or_default();
+            if addresses.contains(&column.bytes().as_ptr().addr()) {
+                column.data = Buffer::from(column.bytes());
+            }
+        }
     }
 
     /// Takes as many of these cells as fit, and returns their number.
@@ -157,7 +197,11 @@ impl FilledField<'_> {
             }
         };
         let values = column.bytes().get(from).ok_or_else(wrong)?;
-        part(self.buffers.data.as_mut(), self.bytes, values.len())?.copy_from_slice(values);
+        let data = self.buffers.data.as_mut();
+        let there = data.as_ref().map(|data| data.addresses().start.saturating_add(self.bytes));
+        if there != Some(values.as_ptr().addr()) {
+            part(data, self.bytes, values.len())?.copy_from_slice(values);
+        }
         self.bytes = self.bytes.saturating_add(values.len());
         if self.nullable {
             let to = part(self.buffers.validity.as_mut(), before, cells.len())?;

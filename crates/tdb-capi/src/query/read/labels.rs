@@ -16,6 +16,7 @@ impl Query {
         &self,
         array: &Array,
         fields: &mut Vec<(String, FieldType)>,
+        has_label_ranges: bool,
     ) -> Result<Vec<Stream>, Failure> {
         let (labels, others): (Vec<_>, Vec<_>) =
             core::mem::take(fields).into_iter().partition(|(_, field)| field.origin == Origin::Label);
@@ -28,7 +29,7 @@ impl Query {
         }
         // Without other fields, the one dimension goes along the label, too.
         let is_alone = matches!(fields.as_slice(), [(_, field)] if field.origin == Origin::Dimension);
-        if is_alone && (!streams.is_empty() || self.subarray.has_labels()) {
+        if is_alone && (!streams.is_empty() || has_label_ranges) {
             let index = fields.first().and_then(|(name, _)| self.schema.dimension_index(name));
             let of_it = |label: &&DimensionLabel| usize::try_from(label.dimension).ok() == index;
             if let Some(label) = self.schema.labels.iter().find(of_it)
@@ -52,30 +53,11 @@ impl Query {
         let position = values.schema().domain.dimensions.first().ok_or_else(missing)?.name.clone();
         let wanted = if field.origin == Origin::Label { label.attribute.clone() } else { position.clone() };
         let mut read = values.read().fields([wanted]).memory(self.memory());
-        if let Some(ranges) = self.positions(array, label.dimension)? {
-            let ends = |range: Range| (Some(range.low), Some(range.high));
-            read = read.ranges_bytes(position, ranges.into_iter().map(ends));
+        let index = usize::try_from(label.dimension).unwrap_or(usize::MAX);
+        if let Some(DimensionRanges::Own(list)) = self.subarray.dimensions().get(index) {
+            let ends = |range: &Range| (Some(range.low.clone()), Some(range.high.clone()));
+            read = read.ranges_bytes(position, list.ranges().iter().map(ends));
         }
         Ok(Stream::new(vec![(name, field)], read.batch_memory(self.batch_memory()).batches()?))
-    }
-
-    /// The ranges of a dimension, of which those of labels are looked up; `None` is the whole
-    /// domain.
-    fn positions(&self, array: &Array, dimension: u32) -> Result<Option<Vec<Range>>, Failure> {
-        let index = usize::try_from(dimension).unwrap_or(usize::MAX);
-        match self.subarray.dimensions().get(index) {
-            None | Some(DimensionRanges::All) => Ok(None),
-            Some(DimensionRanges::Own(list)) => Ok(Some(list.ranges().to_vec())),
-            Some(DimensionRanges::Label(number, list)) => {
-                let label =
-                    self.schema.labels.get(*number).ok_or_else(|| failure("There is no such label"))?;
-                let mut found = Vec::with_capacity(list.ranges().len());
-                for range in list.ranges() {
-                    let (low, high) = (range.low.clone(), range.high.clone());
-                    found.extend(array.label_positions(&label.name, Some(low), Some(high))?);
-                }
-                Ok(Some(found))
-            }
-        }
     }
 }

@@ -16,12 +16,15 @@ pub(crate) struct WrittenFragment {
 }
 
 impl Query {
-    /// Notes that a fragment was written.
-    pub(super) fn note_fragment(&mut self, name: &str) {
-        let place = self.array.place();
-        let in_folder = self.schema.version.has(Gate::FragmentFolders);
-        let uri = if in_folder { place.below("__fragments").below(name) } else { place.below(name) }.uri();
-        self.written.push(WrittenFragment { uri, times: times_of(name).unwrap_or((0, 0)) });
+    /// Notes that fragments of these names were written.
+    pub(super) fn note_fragments(&mut self, names: impl IntoIterator<Item = String>) {
+        for name in names {
+            let place = self.array.place();
+            let in_folder = self.schema.version.has(Gate::FragmentFolders);
+            let folder = if in_folder { place.below("__fragments") } else { place.clone() };
+            let (uri, times) = (folder.below(&name).uri(), times_of(&name).unwrap_or((0, 0)));
+            self.written.push(WrittenFragment { uri, times });
+        }
     }
 
     fn written(&self, what: &str) -> Result<&[WrittenFragment], Failure> {
