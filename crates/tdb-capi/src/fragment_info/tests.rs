@@ -35,9 +35,10 @@ impl Caller {
         for time in [10, 20, 30i32] {
             let options = WriteOptions::new().timestamp(u64::try_from(time).unwrap());
             let writer = options.open_storage(storage.clone()).unwrap();
-            let write = writer.write().column(WriteColumn::fixed("x", &[time]));
+            let cell = [time];
+            let write = writer.write().column(WriteColumn::fixed("x", &cell));
             let write = write.column(WriteColumn::var("s", b"text", &[0, 4]));
-            write.column(WriteColumn::fixed("a", &[time])).commit().unwrap();
+            write.column(WriteColumn::fixed("a", &cell)).commit().unwrap();
         }
         caller
     }
