@@ -82,9 +82,9 @@ impl Caller {
     fn config(&self, values: &[(&CStr, &CStr)]) -> Variable<ConfigObject> {
         let config = Variable::of(ConfigObject::of(Config::default()));
         for (key, value) in values {
-            let error = Variable::null().out();
+            let mut error = Variable::null();
             let (key, value) = (Text::of(key), Text::of(value));
-            assert_eq!(config::tiledb_config_set(config.get(), key, value, error), 0);
+            assert_eq!(config::tiledb_config_set(config.get(), key, value, error.out()), 0);
         }
         config
     }
