@@ -1,7 +1,8 @@
 //! Many files made into few, replaced files removed, and everything checked.
 //!
 //! [`Consolidation`], [`Vacuum`] and [`FragmentRemoval`] first make a [`MaintenancePlan`];
-//! [`verify`] decodes every chunk of an array and returns the [`Problem`]s.
+//! [`consolidation_groups`] says which fragments should become one; [`verify`] decodes every chunk
+//! of an array and returns the [`Problem`]s.
 
 #[doc(inline)]
 pub use tdb_maintain::{

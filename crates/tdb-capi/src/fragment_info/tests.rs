@@ -35,10 +35,10 @@ impl Caller {
         for time in [10, 20, 30i32] {
             let options = WriteOptions::new().timestamp(u64::try_from(time).unwrap());
             let writer = options.open_storage(storage.clone()).unwrap();
-            let coordinates = [time];
-            let write = writer.write().column(WriteColumn::fixed("x", &coordinates));
+            let cell = [time];
+            let write = writer.write().column(WriteColumn::fixed("x", &cell));
             let write = write.column(WriteColumn::var("s", b"text", &[0, 4]));
-            write.column(WriteColumn::fixed("a", &[time])).commit().unwrap();
+            write.column(WriteColumn::fixed("a", &cell)).commit().unwrap();
         }
         caller
     }
@@ -82,9 +82,9 @@ impl Caller {
     fn config(&self, values: &[(&CStr, &CStr)]) -> Variable<ConfigObject> {
         let config = Variable::of(ConfigObject::of(Config::default()));
         for (key, value) in values {
-            let error = Variable::null().out();
+            let mut error = Variable::null();
             let (key, value) = (Text::of(key), Text::of(value));
-            assert_eq!(config::tiledb_config_set(config.get(), key, value, error), 0);
+            assert_eq!(config::tiledb_config_set(config.get(), key, value, error.out()), 0);
         }
         config
     }
