@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use tdb_array::query::Aggregate;
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, SchemaBuilder};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, SchemaBuilder};
 use tdb_array::storage::WriteStorage;
 use tdb_array::{ArrayWriter, Cells, Layout, OpenOptions, WriteColumn, WriteOptions};
 
@@ -25,6 +25,8 @@ const INCOMPLETE: u32 = 3;
 struct Caller {
     context: Variable<Context>,
     array: Variable<ArrayObject>,
+    /// The domain of a dense array.
+    whole: Option<(i32, i32)>,
 }
 
 /// The cells of a field that a program has got: values, lengths in bytes, validity.
@@ -96,7 +98,8 @@ impl Caller {
         let ctx = context.get();
         assert_eq!(array::tiledb_array_alloc(ctx, Text::of(c"mem://array"), array.out()), 0);
         assert_eq!(array::tiledb_array_open(ctx, array.get(), array::READ), 0);
-        Self { context, array }
+        let whole = (schema.array_type == ArrayType::Dense).then_some((0, 39));
+        Self { context, array, whole }
     }
 
     /// A dense array of 40 cells, of which some were never written.
@@ -123,6 +126,10 @@ impl Caller {
         let mut query = Variable::null();
         let code = query::tiledb_query_alloc(self.context.get(), self.array.get(), array::READ, query.out());
         assert_eq!(code, 0, "{}", self.last_error());
+        // A dense read needs a range.
+        if let Some(whole) = self.whole {
+            self.range(&query, &[whole]);
+        }
         query
     }
 
@@ -297,6 +304,15 @@ fn a_buffer_without_room_for_a_cell_gets_none_and_a_larger_one_goes_on() {
         let got = caller.read_in_pieces(&query, kinds, (3, 1));
         assert_eq!(got, caller.expected(kinds, Layout::RowMajor, &[]));
     }
+}
+
+#[test]
+fn a_dense_read_without_a_range_is_refused() {
+    let caller = Caller::dense();
+    let query = caller.query();
+    caller.range(&query, &[]);
+    assert_eq!(query::tiledb_query_submit(caller.context.get(), query.get()), -1);
+    assert!(caller.last_error().contains("must have a subarray set"), "{}", caller.last_error());
 }
 
 #[test]
