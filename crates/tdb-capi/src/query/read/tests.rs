@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use tdb_array::query::Aggregate;
-use tdb_array::schema::{ArraySchema, Attribute, CellValNum, Datatype, Dimension, SchemaBuilder};
+use tdb_array::schema::{ArraySchema, ArrayType, Attribute, CellValNum, Datatype, Dimension, SchemaBuilder};
 use tdb_array::storage::WriteStorage;
 use tdb_array::{ArrayWriter, Cells, Layout, OpenOptions, WriteColumn, WriteOptions};
 
@@ -123,6 +123,10 @@ impl Caller {
         let mut query = Variable::null();
         let code = query::tiledb_query_alloc(self.context.get(), self.array.get(), array::READ, query.out());
         assert_eq!(code, 0, "{}", self.last_error());
+        if query.get().get().unwrap().0.lock().schema.array_type == ArrayType::Dense {
+            // Reads of dense arrays are refused without.
+            self.range(&query, &[(0, 39)]);
+        }
         query
     }
 
