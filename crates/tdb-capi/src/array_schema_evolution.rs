@@ -210,8 +210,9 @@ exported! {
         }
         let options = place::write_options(context, &merged)?;
         // An array that has the version already stays as it is.
-        let version = options.clone().open_storage(place.storage()?)?.schema().version;
-        if ![FormatVersion::CURRENT, FormatVersion::NEWEST].contains(&version) {
+        let writer = options.clone().open_storage(place.storage()?)?;
+        let has_it = |known: FormatVersion| writer.schema().version == known;
+        if !has_it(FormatVersion::CURRENT) && !has_it(FormatVersion::NEWEST) {
             options.evolve_storage(place.storage()?, &SchemaEvolution::new().upgrade())?;
         }
         Ok(())

@@ -298,3 +298,6 @@ exported! {
         text.put(StringObject(info.get()?.loaded()?.dump()?))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -165,7 +165,9 @@ impl WriteOptions {
     }
 
     /// Does not check whether the filters of a schema fit its fields, nor the ranges of their
-    /// levels, as libtiledb does not. A write of cells fails where a filter cannot do its work.
+    /// levels, as libtiledb does not. A write of cells fails where a filter cannot do its work; but
+    /// integers that are scaled as if they were floats are other integers afterwards, as for
+    /// libtiledb.
     pub const fn any_filters(mut self) -> Self {
         self.any_filters = true;
         self

@@ -172,7 +172,8 @@ impl Work {
         if !is_c {
             compiler.arg("-std=c++20");
         }
-        // Without it, a program has copies of the library's constants, in memory as ours are: read-only.
+        // Without it, a program has copies of the library's constants, in memory as ours are:
+        // read-only.
         compiler.arg("-fPIC");
         compiler.arg("-w").arg(source).arg("-o").arg(program);
         compiler.arg("-I").arg(&self.include).arg("-I").arg(self.include.join("tiledb"));

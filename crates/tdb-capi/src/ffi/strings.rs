@@ -49,6 +49,14 @@ impl Text {
 #[derive(Clone, Copy)]
 pub(crate) struct Texts(*const *const c_char);
 
+#[cfg(test)]
+impl Texts {
+    /// Texts of a caller in C, whose part a test plays.
+    pub(crate) const fn of(texts: &[*const c_char]) -> Self {
+        Self(texts.as_ptr())
+    }
+}
+
 impl Texts {
     /// Copies of the first `count` texts; `what` is the word for them in errors.
     ///
