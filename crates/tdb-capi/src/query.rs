@@ -211,7 +211,7 @@ impl Query {
         }
         let done = match self.kind {
             Kind::Read => self.submit_read(context),
-            Kind::Write | Kind::ModifyExclusive => self.submit_write(),
+            Kind::Write | Kind::ModifyExclusive => self.submit_write(context),
             Kind::Delete => self.submit_delete(),
         };
         if done.is_err() {

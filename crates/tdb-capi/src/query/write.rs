@@ -17,7 +17,9 @@ use tdb_array::{ArrayWriter, Error, Layout};
 use super::buffers::{Buffers, Origin};
 use super::offsets::OffsetsFormat;
 use super::{Query, Running, Status, failure};
+use crate::context::Context;
 use crate::ffi::{Failure, Outcome};
+use crate::place;
 use crate::subarray::DimensionRanges;
 use columns::Column;
 pub(crate) use columns::KeptColumn;
@@ -53,13 +55,17 @@ impl Query {
                 "Writes expect all attributes (and coordinates in the sparse/unordered case) to be set";
             return Err(failure(format!("{what}: '{missing}' is not")));
         }
-        self.ranges().map(drop)
+        if self.subarray.has_labels() { Ok(()) } else { self.ranges().map(drop) }
     }
 
     /// Writes the cells of the buffers: as a fragment, or as more cells of one in global order.
-    pub(super) fn submit_write(&mut self) -> Outcome {
+    pub(super) fn submit_write(&mut self, context: &Context) -> Outcome {
         let writer = self.writer()?;
         self.write_labels(&writer)?;
+        if self.subarray.has_labels() {
+            let options = place::open_options(context, &self.config)?;
+            self.subarray.find_labels(&options.open_storage(self.array.place().storage()?)?)?;
+        }
         if !self.writes_labels_only() {
             if self.layout == Layout::GlobalOrder {
                 self.append(writer)?;
@@ -162,9 +168,8 @@ impl Query {
                     };
                     found.push((dimension.name.clone(), range.low.clone(), range.high.clone()));
                 }
-                DimensionRanges::Label(..) => {
-                    return Err(Failure::not_supported("a write to ranges of labels"));
-                }
+                // They were replaced by those of the dimension.
+                DimensionRanges::Label(..) => return Err(failure("a range of a label is not known")),
             }
         }
         Ok(found)

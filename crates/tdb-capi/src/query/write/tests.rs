@@ -638,6 +638,27 @@ fn values_of_a_label_go_into_its_array() {
     let label = caller.read("array/__labels/l0").read().range("index", 2..=4).collect().unwrap();
     assert_eq!(label.field("label").unwrap().values::<i32>().unwrap(), [10, 20, 30]);
     assert_eq!(call.fragments().len(), 1);
+    // Cells in a range of the label.
+    let context = caller.context.get();
+    let mut call = caller.query(&array, array::WRITE);
+    let mut subarray: Variable<SubarrayObject> = Variable::null();
+    assert_eq!(subarray::tiledb_subarray_alloc(context, array.get(), subarray.out()), 0);
+    let (name, low, high) = (CString::new("l").unwrap(), 15i32.to_le_bytes(), 30i32.to_le_bytes());
+    let (name, low, high) = (Text::of(&name), Data::of(&low), Data::of(&high));
+    let code = subarray::labels::tiledb_subarray_add_label_range(
+        context,
+        subarray.get(),
+        name,
+        low,
+        high,
+        Data::null(),
+    );
+    assert_eq!(code, 0, "{}", caller.last_error());
+    assert_eq!(set::tiledb_query_set_subarray_t(context, call.query.get(), subarray.get()), 0);
+    call.set(&[Field::numbers("a", &[77, 88])]);
+    assert_eq!(call.submit(), 0, "{}", caller.last_error());
+    let cells = caller.read("array").read().range("x", 2..=4).collect().unwrap();
+    assert_eq!(cells.field("a").unwrap().values::<i32>().unwrap(), [1, 77, 88]);
     // Values that do not increase, and a label alone.
     let mut call = caller.query(&array, array::WRITE);
     call.range(&array, 2, 4);
