@@ -208,3 +208,83 @@ impl PhysicalVisitor for CompareEnds<'_> {
         Some((T::from_le(self.low)?.partial_cmp(&operand)?, T::from_le(self.high)?.partial_cmp(&operand)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tdb_codec::Physical;
+
+    use super::*;
+
+    fn number(comparison: Comparison, operand: i32) -> Test {
+        Test::Number { comparison, operand: operand.to_le_bytes().to_vec(), physical: Physical::I32 }
+    }
+
+    fn within(low: i32, high: i32, nulls: Nulls) -> Facts<'static> {
+        let [low, high] = [low, high].map(|end| end.to_le_bytes().to_vec().into());
+        Facts { extremes: Extremes::Within(low, high), nulls }
+    }
+
+    #[test]
+    fn a_comparison_with_a_number_is_judged_by_both_ends() {
+        for (comparison, operand, expected) in [
+            (Comparison::Less, 10, Verdict::None),
+            (Comparison::Less, 11, Verdict::Some),
+            (Comparison::Less, 21, Verdict::All),
+            (Comparison::LessOrEqual, 9, Verdict::None),
+            (Comparison::LessOrEqual, 20, Verdict::All),
+            (Comparison::Greater, 20, Verdict::None),
+            (Comparison::Greater, 9, Verdict::All),
+            (Comparison::GreaterOrEqual, 21, Verdict::None),
+            (Comparison::GreaterOrEqual, 10, Verdict::All),
+            (Comparison::Equal, 9, Verdict::None),
+            (Comparison::Equal, 15, Verdict::Some),
+            (Comparison::Equal, 21, Verdict::None),
+            (Comparison::NotEqual, 9, Verdict::All),
+            (Comparison::NotEqual, 15, Verdict::Some),
+            (Comparison::NotEqual, 21, Verdict::All),
+        ] {
+            let test = number(comparison, operand);
+            assert_eq!(test.verdict(&within(10, 20, Nulls::None)), expected, "{comparison:?} {operand}");
+        }
+        let one = within(10, 10, Nulls::None);
+        assert_eq!(number(Comparison::Equal, 10).verdict(&one), Verdict::All);
+        assert_eq!(number(Comparison::NotEqual, 10).verdict(&one), Verdict::None);
+        let perhaps_null = number(Comparison::Greater, 9).verdict(&within(10, 20, Nulls::Some));
+        assert_eq!(perhaps_null, Verdict::Some, "null cells satisfy no comparison");
+    }
+
+    #[test]
+    fn where_no_cell_has_a_value_only_a_test_for_null_holds() {
+        let all_null = Facts { extremes: Extremes::Unknown, nulls: Nulls::All };
+        let no_value = Facts { extremes: Extremes::Nothing, nulls: Nulls::Unknown };
+        let text = Test::Bytes { comparison: Comparison::NotEqual, operand: b"a".to_vec(), string: true };
+        for facts in [&all_null, &no_value] {
+            assert_eq!(number(Comparison::NotEqual, 1).verdict(facts), Verdict::None);
+            assert_eq!(text.verdict(facts), Verdict::None);
+        }
+        assert_eq!(Test::Null(true).verdict(&all_null), Verdict::All);
+        assert_eq!(Test::Null(false).verdict(&all_null), Verdict::None);
+    }
+
+    #[test]
+    fn a_list_matches_nothing_if_each_member_is_outside_the_ends() {
+        let facts = Facts {
+            extremes: Extremes::Within(b"bb".to_vec().into(), b"dd".to_vec().into()),
+            nulls: Nulls::None,
+        };
+        let list = |is_in, members: &[&str]| {
+            let operands = members.iter().map(|member| member.as_bytes().to_vec()).collect();
+            Test::List { is_in, operands, physical: None }.verdict(&facts)
+        };
+        assert_eq!((list(true, &["a", "e"]), list(false, &["a", "e"])), (Verdict::None, Verdict::All));
+        for member in ["bb", "c", "dd"] {
+            assert_eq!((list(true, &[member, "e"]), list(false, &[member])), (Verdict::Some, Verdict::Some));
+        }
+        let numbers = |members: [i32; 2]| {
+            let operands = members.map(|member| member.to_le_bytes().to_vec()).to_vec();
+            let test = Test::List { is_in: true, operands, physical: Some(Physical::I32) };
+            test.verdict(&within(10, 20, Nulls::None))
+        };
+        assert_eq!((numbers([9, 21]), numbers([9, 20])), (Verdict::None, Verdict::Some));
+    }
+}

@@ -164,6 +164,32 @@ mod tests {
     }
 
     #[test]
+    fn shares_of_tests_are_combined_as_if_none_depended_on_another() {
+        let below = |operand| Node::Test { field: 0, test: number(Comparison::Less, operand) };
+        let roots = vec![
+            Node::All(vec![below(500), below(200)]),
+            Node::Any(vec![below(500), below(200)]),
+            Node::Not(Box::new(below(200))),
+        ];
+        let program = Program { fields: Vec::new(), roots };
+        let check = |root, facts: FieldFacts<'static>, (expected, known): (f64, bool)| {
+            let found = program.share(root, &|_| facts.clone());
+            assert!((found.0 - expected).abs() < 1e-9 && found.1 == known, "{found:?} {expected}");
+        };
+        let facts = |nulls| {
+            let [low, high] = [0i32, 999].map(|end| end.to_le_bytes().to_vec().into());
+            FieldFacts::Known(Facts { extremes: Extremes::Within(low, high), nulls })
+        };
+        check(0, facts(Nulls::None), (0.1, true));
+        check(1, facts(Nulls::None), (0.6, true));
+        check(2, facts(Nulls::None), (0.8, true));
+        check(0, facts(Nulls::Some), (0.1 * (1.0 - UNKNOWN) * (1.0 - UNKNOWN), true));
+        check(2, FieldFacts::Perhaps, (1.0 - UNKNOWN, false));
+        check(0, FieldFacts::Missing, (0.0, true));
+        check(3, facts(Nulls::None), (1.0, false));
+    }
+
+    #[test]
     fn of_values_without_ends_nothing_is_said() {
         assert_eq!(number(Comparison::Less, 10).share(&Facts::UNKNOWN), None);
         let real = |low: f64, high: f64| {

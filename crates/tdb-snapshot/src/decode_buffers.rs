@@ -177,6 +177,18 @@ mod tests {
     }
 
     #[test]
+    fn buffers_that_are_not_in_use_are_lent_again() {
+        // Tests on other threads take and give back some of the few that are kept.
+        let lent_again = (0..10_000).any(|_| {
+            let mut buffers = PooledBuffers::default();
+            let is_used = buffers.tile.capacity() >= 1000;
+            buffers.tile.reset(1000);
+            is_used
+        });
+        assert!(lent_again);
+    }
+
+    #[test]
     fn room_that_was_given_back_is_lent_again_if_it_is_large_enough() {
         let mut buffers = DecodeBuffers::default();
         let buffer = buffers.take_buffer(1000).unwrap();

@@ -66,3 +66,52 @@ pub(super) fn fetch(context: &Context, location: &TileLocation, raw: &mut Buffer
         .read_into(&location.key, location.range.start, raw.as_mut_slice())
         .map_err(|error| Error::short_read(context.describe(&location.key), &location.range, error))
 }
+
+#[cfg(test)]
+#[expect(clippy::single_range_in_vec_init, reason = "lists of one range are meant")]
+mod tests {
+    use std::cell::RefCell;
+    use std::io;
+
+    use super::*;
+
+    /// A file that reads ahead what it is told.
+    #[derive(Debug, Default)]
+    struct Told(RefCell<Vec<Range<u64>>>);
+
+    impl StoredFile for Told {
+        fn read_into(&self, _: u64, _: &mut [u8]) -> io::Result<()> {
+            Err(io::ErrorKind::Unsupported.into())
+        }
+
+        fn will_need(&self, range: &Range<u64>) -> bool {
+            self.0.borrow_mut().push(range.clone());
+            false
+        }
+    }
+
+    /// What a file is told of some ranges of a tile that is at 1000..1_001_000 of it.
+    fn told(ranges: &[Range<usize>], else_whole: bool) -> (bool, Vec<Range<u64>>) {
+        let location = TileLocation { key: "a".into(), range: 1000..1_001_000 };
+        let file = Told::default();
+        let extent = ReadExtent::Pieces { ranges: ranges.to_vec(), else_whole };
+        let is_fast = announce(&extent, &location, &file);
+        (is_fast, file.0.into_inner())
+    }
+
+    #[test]
+    fn ranges_that_are_near_to_each_other_are_announced_as_one() {
+        assert_eq!(told(&[10..20, 100_000..100_010], false), (true, vec![1010..1000 + 100_010 + 65_536]));
+        assert_eq!(told(&[10..20, 990_000..990_010], false), (true, vec![]), "they are far apart");
+        assert_eq!(told(&[10..20], false), (true, vec![]), "one read needs no announcement");
+        let end = 2 * USUAL_CHUNK + 800_000;
+        assert_eq!(told(&[800_000..800_010, end - 1..end], false), (true, vec![801_000..997_608]));
+        assert_eq!(told(&[800_000..800_010, end..end + 1], false), (true, vec![]));
+    }
+
+    #[test]
+    fn a_tile_that_would_be_read_as_a_whole_is_announced_if_several_ranges_of_it_are_read() {
+        assert_eq!(told(&[10..20, 990_000..990_010], true), (false, vec![1000..1_001_000]));
+        assert_eq!(told(&[10..20], true), (false, vec![1000..1000]));
+    }
+}
