@@ -270,9 +270,9 @@ impl Read {
     /// Puts the values of columns whose cells have a fixed size into memory of the caller. The
     /// function is asked with the name of a field and a number of bytes, when the column of a
     /// result or of a batch is about to be made; it returns memory for at least as many bytes, or
-    /// `None`. The column's [buffer](Column::into_parts) is this memory. Where values are put in
-    /// order in a later step, and for fields that a condition has looked at before, it may be other
-    /// memory.
+    /// `None`. The column's [buffer](tdb_cells::Column::into_parts) is this memory. Where values
+    /// are put in order in a later step, and for fields that a condition has looked at before, it
+    /// may be other memory.
     ///
     /// ```
     /// use tdb_array::Array;
