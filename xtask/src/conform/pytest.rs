@@ -95,7 +95,8 @@ impl Runner {
     fn pytest(&self, file: &str, report: &Path, modules: &OsStr) -> Result<std::process::Output, String> {
         Command::new(&self.python)
             .args(["-m", "pytest", "-q", "-p", "tdb_conform", "-p", "no:cacheprovider", "--tb=short"])
-            .args(["-W", "ignore", "-o", "python_classes=*Test*", "--rootdir"])
+            // Both libraries get the same random inputs.
+            .args(["-W", "ignore", "-o", "python_classes=*Test*", "--hypothesis-seed=47", "--rootdir"])
             .arg(&self.root)
             .arg(self.root.join(file))
             .current_dir(&self.work)
