@@ -224,10 +224,7 @@ exported! {
 
     fn tiledb_array_schema_load_with_config(ctx: Ctx, config: In<ConfigObject>, uri: Text, schema: OutHandle<SchemaObject>) -> Code for ctx {
         let context = ctx.get()?;
-        let mut merged = context.config().clone();
-        if let Some(config) = config.optional()? {
-            merged.inherit(&config.0.copy());
-        }
+        let merged = context.config().with(config)?;
         schema.put(load(context, &merged, uri.get("array_uri")?)?)
     }
 

@@ -204,10 +204,7 @@ exported! {
     fn tiledb_array_upgrade_version(ctx: Ctx, uri: Text, config: In<ConfigObject>) -> Code for ctx {
         let context = ctx.get()?;
         let place = Place::of(context, uri.get("array_uri")?)?;
-        let mut merged = context.config().clone();
-        if let Some(config) = config.optional()? {
-            merged.inherit(&config.0.copy());
-        }
+        let merged = context.config().with(config)?;
         let options = place::write_options(context, &merged)?;
         // An array that has the version already stays as it is.
         let writer = options.clone().open_storage(place.storage()?)?;

@@ -36,3 +36,11 @@ codes! {
 pub(crate) fn cell_val_num(number: u32) -> Result<CellValNum, Failure> {
     CellValNum::from_code(number).ok_or_else(|| Failure::new("Cannot set zero values per cell"))
 }
+
+/// The number that the bytes of a value of integers, dates or times are.
+pub(crate) fn integer_of(datatype: Datatype, bytes: &[u8]) -> i128 {
+    let is_signed = datatype.physical().is_signed_integer();
+    let is_negative = is_signed && bytes.last().is_some_and(|byte| *byte >= 0x80);
+    let start: i128 = if is_negative { -1 } else { 0 };
+    bytes.iter().rev().fold(start, |number, byte| (number << 8) | i128::from(*byte))
+}

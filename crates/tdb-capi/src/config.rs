@@ -124,6 +124,18 @@ impl Config {
         }
     }
 
+    /// The same keys with what the configuration of a call has set, if it has one.
+    ///
+    /// # Errors
+    /// The pointer is no configuration.
+    pub(crate) fn with(&self, other: In<ConfigObject>) -> Result<Self, Failure> {
+        let mut merged = self.clone();
+        if let Some(other) = other.optional()? {
+            merged.inherit(&other.0.copy());
+        }
+        Ok(merged)
+    }
+
     /// The name of the environment variable for a key.
     fn variable(&self, key: &str) -> String {
         let prefix = self.values.get(ENV_PREFIX).map_or("", String::as_str);

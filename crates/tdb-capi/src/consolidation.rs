@@ -22,15 +22,6 @@ fn failure(text: impl core::fmt::Display) -> Failure {
     Failure::of("Consolidator", text)
 }
 
-/// The configuration of a call: that of the context, with what the call's own one has set.
-fn merged(context: &Context, config: In<ConfigObject>) -> Result<Config, Failure> {
-    let mut merged = context.config().clone();
-    if let Some(config) = config.optional()? {
-        merged.inherit(&config.0.copy());
-    }
-    Ok(merged)
-}
-
 /// The kind of files that a key of the configuration names.
 fn stored(config: &Config, key: &str) -> Result<Stored, Failure> {
     match config.get(key).as_deref() {
@@ -93,14 +84,12 @@ impl Settings {
         );
         let memory = value::<u64>(config, "sm.mem.total_budget")?.clamp(MIN_MEMORY, MAX_MEMORY);
         let purge = config.get("sm.consolidation.purge_deleted_cells");
-        // As for libtiledb, the result is not read again before it takes effect.
         let options = Consolidation::new(Stored::Fragments)
             .size_ratio(ratio)
             .amplification(amplification)
             .purge(purge.is_some_and(|purge| purge.eq_ignore_ascii_case("true")))
             .fragment_bytes(value(config, "sm.consolidation.max_fragment_size")?)
             .memory(memory)
-            .verify(false)
             .between(times.0, times.1);
         Ok(Self { fewest, most, steps: value(config, "sm.consolidation.steps")?, times, options })
     }
@@ -171,7 +160,7 @@ fn remove(context: &Context, place: &Place, removal: &FragmentRemoval) -> Outcom
 exported! {
     fn tiledb_array_consolidate(ctx: Ctx, uri: Text, config: In<ConfigObject>) -> Code for ctx {
         let context = ctx.get()?;
-        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, merged(context, config)?);
+        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, context.config().with(config)?);
         match stored(&config, "sm.consolidation.mode")? {
             Stored::Fragments => {
                 let settings = Settings::of(&config)?;
@@ -187,7 +176,7 @@ exported! {
 
     fn tiledb_array_consolidate_fragments(ctx: Ctx, uri: Text, fragments: Texts, count: u64, config: In<ConfigObject>) -> Code for ctx {
         let context = ctx.get()?;
-        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, merged(context, config)?);
+        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, context.config().with(config)?);
         let settings = Settings::of(&config)?;
         let writer = open(context, &config, &place)?;
         let given = fragments.get("fragment_uris", count)?;
@@ -209,7 +198,7 @@ exported! {
 
     fn tiledb_array_vacuum(ctx: Ctx, uri: Text, config: In<ConfigObject>) -> Code for ctx {
         let context = ctx.get()?;
-        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, merged(context, config)?);
+        let (place, config) = (Place::of(context, uri.get("array_uri")?)?, context.config().with(config)?);
         let stored = stored(&config, "sm.vacuum.mode")?;
         let writer = place::write_options(context, &config)?.open_storage(place.storage()?)?;
         // As a vacuum of libtiledb does, whatever reads at earlier times saw.

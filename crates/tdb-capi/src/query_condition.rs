@@ -1,12 +1,12 @@
 //! Conditions of queries: which cells a query reads or deletes.
 
-mod test;
+mod comparison;
 mod tree;
 
 use crate::context::Ctx;
 use crate::ffi::{Data, Failure, Freed, In, Object, OutHandle, Outcome, Text};
 use crate::shared::Shared;
-use test::{Operator, Value};
+use comparison::Value;
 pub(crate) use tree::Condition;
 use tree::Junction;
 
@@ -69,14 +69,14 @@ exported! {
     fn tiledb_query_condition_alloc_set_membership(ctx: Ctx, field: Text, data: Data, data_size: u64, offsets: Data, offsets_size: u64, operator: u32, condition: OutHandle<QueryConditionObject>) -> Code for ctx {
         condition.put_null()?;
         let field = field.optional("field_name")?.ok_or("QueryCondition field name must not be nullptr")?;
-        let operator = Operator::of_set(operator)?;
+        let operator = comparison::of_set(operator)?;
         if data.is_null() != (data_size == 0) {
             return Err(failure("the data of set members must be there if their size is not zero, and not otherwise"));
         }
         if offsets.is_null() || offsets_size == 0 {
             return Err(failure("set membership offsets must not be nullptr"));
         }
-        let members = test::members(data.bytes(data_size)?, offsets.bytes(offsets_size)?)?;
+        let members = comparison::members(data.bytes(data_size)?, offsets.bytes(offsets_size)?)?;
         condition.put(QueryConditionObject::of(Condition::test(field, operator, Value::Set(members))))
     }
 
@@ -86,7 +86,7 @@ exported! {
 
     fn tiledb_query_condition_init(ctx: Ctx, condition: In<QueryConditionObject>, field: Text, value: Data, size: u64, operator: u32) -> Code for ctx {
         let field = field.get("attribute_name")?;
-        let operator = Operator::of_value(operator)?;
+        let operator = comparison::of_value(operator)?;
         if value.is_null() && size > 0 {
             return Err(failure("Invalid query condition cannot be nullptr with non-zero size."));
         }

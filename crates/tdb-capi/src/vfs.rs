@@ -113,10 +113,7 @@ fn bucket(vfs: In<Vfs>, uri: Text) -> Result<Place, Failure> {
 
 exported! {
     fn tiledb_vfs_alloc(ctx: Ctx, config: In<ConfigObject>, vfs: OutHandle<Vfs>) -> Code for ctx {
-        let mut merged = ctx.get()?.config().clone();
-        if let Some(config) = config.optional()? {
-            merged.inherit(&config.0.copy());
-        }
+        let merged = ctx.get()?.config().with(config)?;
         let stores = ctx.get()?.stores().with_config(&merged);
         vfs.put(Vfs { config: merged, stores })
     }

@@ -63,10 +63,7 @@ enum Maintain {
 }
 
 fn maintain(context: &Context, uri: &str, config: In<ConfigObject>, what: &Maintain) -> Outcome {
-    let mut merged = context.config().clone();
-    if let Some(config) = config.optional()? {
-        merged.inherit(&config.0.copy());
-    }
+    let merged = context.config().with(config)?;
     let place = Place::of(context, uri)?;
     let writer = place::write_options(context, &merged)?.open_group_storage(place.storage()?)?;
     let plan = match what {

@@ -1,9 +1,10 @@
 //! Conditions as callers make them: tests that are joined, before the array is known.
 
 use tdb_array::query::{ConditionTarget, QueryCondition};
+use tdb_array::stored::Comparison;
 
+use super::comparison::{Test, Value};
 use super::failure;
-use super::test::{Operator, Test, Value};
 use crate::ffi::Failure;
 
 /// How deep conditions may be nested: far more than anybody writes, and little enough for the
@@ -33,7 +34,7 @@ enum Tree {
 
 impl Condition {
     /// A test of a field.
-    pub(super) fn test(field: &str, operator: Operator, value: Value) -> Self {
+    pub(super) fn test(field: &str, operator: Comparison, value: Value) -> Self {
         let test = Test { field: field.to_owned(), operator, value, use_enumeration: true };
         Self { tree: Some(Tree::Test(test)) }
     }
@@ -104,7 +105,7 @@ impl Tree {
 
     fn negated(self) -> Self {
         match self {
-            Self::Test(test) => Self::Test(Test { operator: test.operator.opposite(), ..test }),
+            Self::Test(test) => Self::Test(Test { operator: test.operator.negated(), ..test }),
             Self::List(junction, list) => {
                 let other = match junction {
                     Junction::All => Junction::Any,

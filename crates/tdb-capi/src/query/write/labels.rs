@@ -1,16 +1,15 @@
 //! Writes of the values of dimension labels.
 
-use tdb_array::ArrayWriter;
-use tdb_array::WriteColumn;
-use tdb_array::schema::{ArrayType, Datatype, Dimension, DimensionLabel, Range};
+use tdb_array::schema::{ArrayType, Dimension, DimensionLabel, Range};
+use tdb_array::{ArrayWriter, Layout, WriteColumn};
 
 use super::columns::Column;
 use super::{OffsetsFormat, Origin, explained};
+use crate::codes::integer_of;
 use crate::ffi::{Failure, Outcome};
 use crate::query::buffers::{FieldBuffers, FieldType};
 use crate::query::{Kind, Query, failure};
 use crate::subarray::DimensionRanges;
-use tdb_array::Layout;
 
 impl Query {
     /// Writes the values of the labels that have buffers, each to its own array.
@@ -97,19 +96,11 @@ impl Query {
     }
 }
 
-/// A coordinate as a number.
-fn number(datatype: Datatype, bytes: &[u8]) -> i128 {
-    let is_negative =
-        datatype.physical().is_signed_integer() && bytes.last().is_some_and(|byte| *byte >= 0x80);
-    let start: i128 = if is_negative { -1 } else { 0 };
-    bytes.iter().rev().fold(start, |number, byte| (number << 8) | i128::from(*byte))
-}
-
 /// The range of coordinates that follow each other.
 fn consecutive(dimension: &Dimension, points: &[u8]) -> Result<Range, Failure> {
     let size = dimension.datatype.size().max(1);
     let numbers: Vec<i128> =
-        points.chunks_exact(size).map(|point| number(dimension.datatype, point)).collect();
+        points.chunks_exact(size).map(|point| integer_of(dimension.datatype, point)).collect();
     let follows = |pair: &[i128]| matches!(pair, [a, b] if a.checked_add(1) == Some(*b));
     if !numbers.windows(2).all(follows) {
         let what = "The dimension data must contain consecutive points when writing to a dimension label.";
@@ -124,7 +115,8 @@ fn consecutive(dimension: &Dimension, points: &[u8]) -> Result<Range, Failure> {
 fn all_of(dimension: &Dimension, range: Option<Range>, cells: usize) -> Result<Vec<u8>, Failure> {
     let domain = || dimension.domain.clone().map(|(low, high)| Range::new(low, high));
     let range = range.or_else(domain).ok_or_else(|| failure("the label's dimension has no domain"))?;
-    let (low, high) = (number(dimension.datatype, &range.low), number(dimension.datatype, &range.high));
+    let (low, high) =
+        (integer_of(dimension.datatype, &range.low), integer_of(dimension.datatype, &range.high));
     let expected = high.saturating_sub(low).saturating_add(1);
     if i128::try_from(cells).ok() != Some(expected) {
         return Err(failure(format!("{cells} values are given for a range of {expected} coordinates")));

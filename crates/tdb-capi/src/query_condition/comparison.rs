@@ -1,24 +1,13 @@
-//! Tests of a single field, and the values that it is compared with.
+//! Comparisons of a single field, and the values that it is compared with.
 
 use tdb_array::field;
 use tdb_array::query::{ConditionTarget, Operand, QueryCondition};
 use tdb_array::schema::{CellValNum, Datatype, DatatypeClass, Enumeration, Field, FieldKind};
+use tdb_array::stored::Comparison;
 
 use super::failure;
+use crate::codes::integer_of;
 use crate::ffi::Failure;
-
-/// `tiledb_query_condition_op_t`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
-    Less,
-    LessOrEqual,
-    Greater,
-    GreaterOrEqual,
-    Equal,
-    NotEqual,
-    In,
-    NotIn,
-}
 
 /// What a field is compared with.
 #[derive(Clone, Debug)]
@@ -35,65 +24,52 @@ pub(super) enum Value {
 #[derive(Clone, Debug)]
 pub(super) struct Test {
     pub(super) field: String,
-    pub(super) operator: Operator,
+    pub(super) operator: Comparison,
     pub(super) value: Value,
     /// Whether the value of an enumerated field is one of the enumeration, or else a number.
     pub(super) use_enumeration: bool,
 }
 
-impl Operator {
-    /// The comparison with one value of a number.
-    pub(super) fn of_value(number: u32) -> Result<Self, Failure> {
-        Ok(match number {
-            0 => Self::Less,
-            1 => Self::LessOrEqual,
-            2 => Self::Greater,
-            3 => Self::GreaterOrEqual,
-            4 => Self::Equal,
-            5 => Self::NotEqual,
-            6 | 7 => return Err(failure("Invalid query condition operation for set membership.")),
-            _ => return Err(failure(format!("Invalid Query Condition Op {number}"))),
-        })
-    }
-
-    /// The comparison with a set of a number.
-    pub(super) fn of_set(number: u32) -> Result<Self, Failure> {
-        match number {
-            6 => Ok(Self::In),
-            7 => Ok(Self::NotIn),
-            _ => Err(failure("invalid set membership operator in set membership constructor.")),
+/// The comparison with one value of a number of the C API, which has those of files.
+pub(super) fn of_value(number: u32) -> Result<Comparison, Failure> {
+    match known(number) {
+        Some(comparison) if comparison.takes_list() => {
+            Err(failure("Invalid query condition operation for set membership."))
         }
+        Some(comparison) => Ok(comparison),
+        None => Err(failure(format!("Invalid Query Condition Op {number}"))),
     }
+}
 
-    /// The comparison that holds for all other cells but null.
-    pub(super) const fn opposite(self) -> Self {
-        match self {
-            Self::Less => Self::GreaterOrEqual,
-            Self::LessOrEqual => Self::Greater,
-            Self::Greater => Self::LessOrEqual,
-            Self::GreaterOrEqual => Self::Less,
-            Self::Equal => Self::NotEqual,
-            Self::NotEqual => Self::Equal,
-            Self::In => Self::NotIn,
-            Self::NotIn => Self::In,
+/// The comparison with a set.
+pub(super) fn of_set(number: u32) -> Result<Comparison, Failure> {
+    let found = known(number).filter(|comparison| comparison.takes_list());
+    found.ok_or_else(|| failure("invalid set membership operator in set membership constructor."))
+}
+
+/// Callers have no comparisons that are always true or false.
+fn known(number: u32) -> Option<Comparison> {
+    let found = u8::try_from(number).ok().and_then(Comparison::from_code);
+    found.filter(|found| !matches!(found, Comparison::AlwaysTrue | Comparison::AlwaysFalse))
+}
+
+fn compare(comparison: Comparison, name: &str, operands: Vec<Operand>) -> Result<QueryCondition, Failure> {
+    let field = field(name);
+    let mut rest = operands;
+    let mut one = || rest.pop().ok_or_else(|| failure("a comparison without a value"));
+    Ok(match comparison {
+        Comparison::Less => field.lt(one()?),
+        Comparison::LessOrEqual => field.le(one()?),
+        Comparison::Greater => field.gt(one()?),
+        Comparison::GreaterOrEqual => field.ge(one()?),
+        Comparison::Equal => field.eq(one()?),
+        Comparison::NotEqual => field.ne(one()?),
+        Comparison::In => field.is_in(rest),
+        Comparison::NotIn => field.not_in(rest),
+        Comparison::AlwaysTrue | Comparison::AlwaysFalse => {
+            return Err(failure("a comparison that compares nothing"));
         }
-    }
-
-    fn compare(self, name: &str, operands: Vec<Operand>) -> Result<QueryCondition, Failure> {
-        let field = field(name);
-        let mut rest = operands;
-        let mut one = || rest.pop().ok_or_else(|| failure("a comparison without a value"));
-        Ok(match self {
-            Self::Less => field.lt(one()?),
-            Self::LessOrEqual => field.le(one()?),
-            Self::Greater => field.gt(one()?),
-            Self::GreaterOrEqual => field.ge(one()?),
-            Self::Equal => field.eq(one()?),
-            Self::NotEqual => field.ne(one()?),
-            Self::In => field.is_in(rest),
-            Self::NotIn => field.not_in(rest),
-        })
-    }
+    })
 }
 
 impl Test {
@@ -103,8 +79,8 @@ impl Test {
         let known = target.schema().field(name);
         let known = known.ok_or_else(|| failure(format!("Field doesn't exist: '{name}'")))?;
         let values = match (&self.value, self.operator) {
-            (Value::Null, Operator::Equal) => return Ok(field(name.as_str()).is_null()),
-            (Value::Null, Operator::NotEqual) => return Ok(field(name.as_str()).is_not_null()),
+            (Value::Null, Comparison::Equal) => return Ok(field(name.as_str()).is_null()),
+            (Value::Null, Comparison::NotEqual) => return Ok(field(name.as_str()).is_not_null()),
             (Value::Null, _) => {
                 return Err(failure("Null value can only be used with equality operators"));
             }
@@ -113,16 +89,16 @@ impl Test {
         };
         match enumeration_of(target, &known)? {
             Some(enumeration) if self.use_enumeration => {
-                let ends = [Operator::Equal, Operator::NotEqual, Operator::In, Operator::NotIn];
+                let ends = [Comparison::Equal, Comparison::NotEqual, Comparison::In, Comparison::NotIn];
                 if !enumeration.ordered && !ends.contains(&self.operator) {
                     let why = "Cannot apply an inequality operator against an unordered Enumeration";
                     return Err(failure(why));
                 }
                 let (datatype, count) = (enumeration.datatype, enumeration.cell_val_num);
-                self.operator.compare(name, operands(name, datatype, count, values)?)
+                compare(self.operator, name, operands(name, datatype, count, values)?)
             }
             Some(enumeration) => self.by_number(&known, &enumeration, values),
-            None => self.operator.compare(name, operands(name, known.datatype, known.cell_val_num, values)?),
+            None => compare(self.operator, name, operands(name, known.datatype, known.cell_val_num, values)?),
         }
     }
 
@@ -138,12 +114,14 @@ impl Test {
         let passes = |number: i128| {
             let any = |test: fn(&i128, &i128) -> bool| asked.iter().any(|value| test(&number, value));
             match self.operator {
-                Operator::Less => any(i128::lt),
-                Operator::LessOrEqual => any(i128::le),
-                Operator::Greater => any(i128::gt),
-                Operator::GreaterOrEqual => any(i128::ge),
-                Operator::Equal | Operator::In => asked.contains(&number),
-                Operator::NotEqual | Operator::NotIn => !asked.contains(&number),
+                Comparison::Less => any(i128::lt),
+                Comparison::LessOrEqual => any(i128::le),
+                Comparison::Greater => any(i128::gt),
+                Comparison::GreaterOrEqual => any(i128::ge),
+                Comparison::Equal | Comparison::In => asked.contains(&number),
+                Comparison::NotEqual | Comparison::NotIn => !asked.contains(&number),
+                Comparison::AlwaysTrue => true,
+                Comparison::AlwaysFalse => false,
             }
         };
         let others_pass = passes(i128::MAX);
@@ -155,8 +133,8 @@ impl Test {
         }
         let (datatype, count) = (enumeration.datatype, enumeration.cell_val_num);
         let found = operands(&self.field, datatype, count, &found)?;
-        let operator = if others_pass { Operator::NotIn } else { Operator::In };
-        operator.compare(&self.field, found)
+        let operator = if others_pass { Comparison::NotIn } else { Comparison::In };
+        compare(operator, &self.field, found)
     }
 }
 
@@ -223,7 +201,7 @@ fn operands(
                 value.as_slice().try_into().ok().map(|bytes| f64::from(f32::from_le_bytes(bytes)))
             }
             Datatype::Float64 => value.as_slice().try_into().ok().map(f64::from_le_bytes),
-            _ if expected == given => return Ok(Operand::Int(signed(datatype, value))),
+            _ if expected == given => return Ok(Operand::Int(integer_of(datatype, value))),
             _ => None,
         };
         real.map(Operand::Float).ok_or_else(wrong)
@@ -237,14 +215,7 @@ fn integer(known: &Field<'_>, value: &[u8]) -> Result<i128, Failure> {
     if expected != given {
         return Err(failure(format!("Value node condition value size mismatch: {expected} != {given}")));
     }
-    Ok(signed(known.datatype, value))
-}
-
-fn signed(datatype: Datatype, value: &[u8]) -> i128 {
-    let is_negative =
-        datatype.physical().is_signed_integer() && value.last().is_some_and(|byte| *byte >= 0x80);
-    let start: i128 = if is_negative { -1 } else { 0 };
-    value.iter().rev().fold(start, |number, byte| (number << 8) | i128::from(*byte))
+    Ok(integer_of(known.datatype, value))
 }
 
 #[cfg(test)]
@@ -285,20 +256,20 @@ mod tests {
         condition.resolve(&target()).map_or_else(|failure| failure.text().to_owned(), |made| made.to_string())
     }
 
-    fn one(field: &str, operator: Operator, value: &[u8]) -> Condition {
+    fn one(field: &str, operator: Comparison, value: &[u8]) -> Condition {
         Condition::test(field, operator, Value::One(value.to_vec()))
     }
 
     #[test]
     fn values_are_those_of_their_fields_type() {
-        assert_eq!(text(&one("a", Operator::Less, &[0xfe, 0xff])), "a < -2");
-        assert_eq!(text(&one("x", Operator::GreaterOrEqual, &[1, 0, 0, 0, 0, 0, 0, 0])), "x >= 1");
-        assert_eq!(text(&one("f", Operator::NotEqual, &1.5f32.to_le_bytes())), "f != 1.5");
-        assert_eq!(text(&one("s", Operator::Equal, b"")), "s = ''");
-        assert_eq!(text(&Condition::test("s", Operator::Equal, Value::Null)), "s is null");
-        assert!(text(&one("a", Operator::Less, &[1])).contains("value size mismatch: 2 != 1"));
-        assert!(text(&one("b", Operator::Less, &[1])).contains("Field doesn't exist"));
-        assert!(text(&Condition::test("s", Operator::Less, Value::Null)).contains("Null value"));
+        assert_eq!(text(&one("a", Comparison::Less, &[0xfe, 0xff])), "a < -2");
+        assert_eq!(text(&one("x", Comparison::GreaterOrEqual, &[1, 0, 0, 0, 0, 0, 0, 0])), "x >= 1");
+        assert_eq!(text(&one("f", Comparison::NotEqual, &1.5f32.to_le_bytes())), "f != 1.5");
+        assert_eq!(text(&one("s", Comparison::Equal, b"")), "s = ''");
+        assert_eq!(text(&Condition::test("s", Comparison::Equal, Value::Null)), "s is null");
+        assert!(text(&one("a", Comparison::Less, &[1])).contains("value size mismatch: 2 != 1"));
+        assert!(text(&one("b", Comparison::Less, &[1])).contains("Field doesn't exist"));
+        assert!(text(&Condition::test("s", Comparison::Less, Value::Null)).contains("Null value"));
         assert!(text(&Condition::default()).contains("must not be empty"));
     }
 
@@ -308,7 +279,7 @@ mod tests {
             |starts: &[u64]| starts.iter().flat_map(|start| start.to_le_bytes()).collect::<Vec<_>>();
         let found = members(b"abbccc", &offsets(&[0, 1, 3])).unwrap();
         assert_eq!(found, [b"a".to_vec(), b"bb".to_vec(), b"ccc".to_vec()]);
-        let set = Condition::test("s", Operator::NotIn, Value::Set(found));
+        let set = Condition::test("s", Comparison::NotIn, Value::Set(found));
         assert_eq!(text(&set), "s not in ('a', 'bb', 'ccc')");
         for (wrong, why) in [(&[3u64, 1][..], "decrease"), (&[7], "data size"), (&[0, 7], "data size")] {
             assert!(members(b"abbccc", &offsets(wrong)).unwrap_err().text().contains(why), "{wrong:?}");
@@ -318,8 +289,8 @@ mod tests {
 
     #[test]
     fn a_negation_reaches_the_tests_and_lists_stay_flat() {
-        let a = one("a", Operator::Equal, &[1, 0]);
-        let b = one("x", Operator::Less, &[2, 0, 0, 0, 0, 0, 0, 0]);
+        let a = one("a", Comparison::Equal, &[1, 0]);
+        let b = one("x", Comparison::Less, &[2, 0, 0, 0, 0, 0, 0, 0]);
         let both = a.clone().joined(b.clone(), Junction::All).unwrap();
         let more = both.joined(a, Junction::All).unwrap().joined(b, Junction::Any).unwrap();
         assert_eq!(text(&more), "(a = 1 and x < 2 and a = 1) or x < 2");
@@ -328,23 +299,23 @@ mod tests {
 
     #[test]
     fn an_enumerated_field_is_compared_by_value_or_by_number() {
-        assert_eq!(text(&one("code", Operator::Equal, b"green")), "code = 'green'");
-        assert!(text(&one("code", Operator::Less, b"green")).contains("unordered Enumeration"));
+        assert_eq!(text(&one("code", Comparison::Equal, b"green")), "code = 'green'");
+        assert!(text(&one("code", Comparison::Less, b"green")).contains("unordered Enumeration"));
         let by_number = |operator, value: i8| {
             let mut made = one("code", operator, &value.to_le_bytes());
             made.use_enumerations(false);
             text(&made)
         };
-        assert_eq!(by_number(Operator::Equal, 1), "code in ('green')");
-        assert_eq!(by_number(Operator::Less, 2), "code in ('red', 'green')");
-        assert_eq!(by_number(Operator::Greater, 0), "code not in ('red')");
-        assert_eq!(by_number(Operator::NotEqual, 7), "code not in ()");
-        assert_eq!(by_number(Operator::Equal, -1), "code in ()");
+        assert_eq!(by_number(Comparison::Equal, 1), "code in ('green')");
+        assert_eq!(by_number(Comparison::Less, 2), "code in ('red', 'green')");
+        assert_eq!(by_number(Comparison::Greater, 0), "code not in ('red')");
+        assert_eq!(by_number(Comparison::NotEqual, 7), "code not in ()");
+        assert_eq!(by_number(Comparison::Equal, -1), "code in ()");
     }
 
     #[test]
     fn conditions_are_nested_only_so_deep() {
-        let test = || one("a", Operator::Equal, &[1, 0]);
+        let test = || one("a", Comparison::Equal, &[1, 0]);
         let mut made = test();
         let mut junctions = [Junction::All, Junction::Any].into_iter().cycle();
         let refused = loop {
