@@ -6,6 +6,7 @@ pub(crate) mod set;
 
 use std::sync::Arc;
 
+use tdb_array::group::ObjectType;
 use tdb_array::schema::{ArraySchema, ArrayType, Domain, Enumeration, Filter, Gate, Pipeline};
 use tdb_array::{Array, ArrayWriter};
 
@@ -255,8 +256,12 @@ exported! {
         if let Some(time) = schema.timed.then_some(schema.times.0) {
             options = options.timestamp(time);
         }
-        let storage = Place::of(context, uri.get("array_uri")?)?.storage()?;
-        options.create_storage(&*storage, &schema.schema)?;
+        let place = Place::of(context, uri.get("array_uri")?)?;
+        if place.object_type()? == ObjectType::Array {
+            let why = format!("Cannot create array; Array '{}' already exists", place.uri());
+            return Err(Failure::of("Array", why));
+        }
+        options.create_storage(&*place.storage()?, &schema.schema)?;
         Ok(())
     }
 }

@@ -126,8 +126,9 @@ pub(crate) fn open_options(context: &Context, config: &Config) -> Result<OpenOpt
 /// # Errors
 /// The key is none.
 pub(crate) fn write_options(context: &Context, config: &Config) -> Result<WriteOptions, Failure> {
-    // Schemas may be what libtiledb accepts.
-    let mut options = WriteOptions::new().any_filters().older_schema();
+    // Schemas and codes of enumerations may be what libtiledb accepts: SOMA extends an enumeration
+    // while the array is open, and writes the new codes.
+    let mut options = WriteOptions::new().any_filters().older_schema().any_codes();
     if let Some(threads) = context.threads() {
         options = options.threads(threads);
     }
