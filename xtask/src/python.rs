@@ -45,9 +45,9 @@ const PEER: &str = "tiledb>=0.34";
 /// library.
 const SOMA: &str = "soma";
 /// The release of Python of that environment.
-const SOMA_PYTHON: &str = "3.13";
+pub(crate) const SOMA_PYTHON: &str = "3.13";
 /// What `tiledbsoma` needs for what the tests do, and the tests.
-const SOMA_TOOLS: [&str; 10] = [
+pub(crate) const SOMA_TOOLS: [&str; 10] = [
     "numpy>=2",
     "pytest>=8",
     "pandas>=2.2,<3",
@@ -61,7 +61,7 @@ const SOMA_TOOLS: [&str; 10] = [
 ];
 /// Its library, without the packages that only other parts of it need, which are many times as
 /// large.
-const SOMA_PEER: [&str; 3] = ["--no-deps", "tiledbsoma==2.3.0", "somacore==1.0.29"];
+pub(crate) const SOMA_PEER: [&str; 3] = ["--no-deps", "tiledbsoma==2.3.0", "somacore==1.0.29"];
 
 /// The crate.
 const CRATE: &str = "crates/tdb-python";

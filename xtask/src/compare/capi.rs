@@ -103,7 +103,7 @@ fn through_python(root: &Path, library: &Path, threads: usize) -> Result<(Worker
     let interpreter = python::interpreter()?;
     let environment = interpreter.parent().and_then(Path::parent).ok_or("Python is in no environment")?;
     let modules: PathBuf = workers::target(root).join("python/compare-capi");
-    wheel::with_library(&wheel::modules(environment)?, &modules, library)?;
+    wheel::with_library(wheel::PACKAGE, &wheel::modules(environment)?, &modules, library)?;
     let script = root.join("xtask/peer/python_peer.py");
     let threads = threads.to_string();
     let side = |name: &'static str, modules: Option<&Path>| {

@@ -74,7 +74,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     let folder = python::folder(&root);
     let environment = python::environment(&folder, capi::ENVIRONMENT, &options.python, &capi::TOOLS, &[])?;
     let work = Work::new(&folder.join("c-programs"), upstream)?;
-    let genuine = capi::library_of(&capi::modules(&environment)?)?;
+    let genuine = capi::library_of(capi::PACKAGE, &capi::modules(&environment)?)?;
     let genuine = work.place("libtiledb", &genuine)?;
     let own = match &options.library {
         Some(library) => library.clone(),

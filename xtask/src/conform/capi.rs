@@ -31,9 +31,8 @@ pub(super) const TOOLS: [&str; 9] = [
     "pyarrow>=18",
     "dask[array]>=2024.9",
 ];
-/// The folders of the wheel: the package, and its libraries.
-const PACKAGE: &str = "tiledb";
-const LIBRARIES: &str = "tiledb.libs";
+/// The folder of the wheel; its libraries are in one beside it.
+pub(crate) const PACKAGE: &str = "tiledb";
 /// How the file of the library begins; the wheel adds a hash.
 const LIBRARY: &str = "libtiledb";
 /// Of the tests that pass with libtiledb, so many pass with tdb, in percent.
@@ -100,7 +99,7 @@ pub(super) fn run(args: &[String]) -> Result<(), String> {
     [&work, &genuine_work, &own_work].into_iter().try_for_each(|folder| pytest::empty_folder(folder))?;
     let modules = modules(&environment)?;
     let own_modules = work.join("modules");
-    with_library(&modules, &own_modules, &library)?;
+    with_library(PACKAGE, &modules, &own_modules, &library)?;
     let runner = |modules: PathBuf, work: PathBuf| Runner {
         python: python::program(&environment, "python"),
         root: modules.join(PACKAGE),
@@ -139,23 +138,33 @@ pub(crate) fn modules(environment: &Path) -> Result<PathBuf, String> {
     Ok(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
 }
 
-/// Copies the package with a library in the place of its own. Its modules look for the library
-/// beside the folder that they are in.
-pub(crate) fn with_library(modules: &Path, own: &Path, library: &Path) -> Result<(), String> {
-    for folder in [PACKAGE, LIBRARIES] {
-        pytest::copy(&modules.join(folder), &own.join(folder))?;
+/// The folder of the libraries of a package.
+fn libraries(package: &str) -> String {
+    format!("{package}.libs")
+}
+
+/// Copies a package with a library in the place of its own. Its modules look for the library beside
+/// the folder that they are in.
+pub(crate) fn with_library(package: &str, modules: &Path, own: &Path, library: &Path) -> Result<(), String> {
+    for folder in [package.to_owned(), libraries(package)] {
+        pytest::copy(&modules.join(&folder), &own.join(&folder))?;
     }
-    let place = library_of(own)?;
+    let place = library_of(package, own)?;
     fs::copy(library, &place).map_err(|error| format!("{}: {error}", library.display()))?;
     Ok(())
 }
 
-/// The library of the package, in a folder with modules.
-pub(super) fn library_of(modules: &Path) -> Result<PathBuf, String> {
-    let folder = modules.join(LIBRARIES);
+/// The library of a package, in a folder with modules.
+pub(super) fn library_of(package: &str, modules: &Path) -> Result<PathBuf, String> {
+    let folder = modules.join(libraries(package));
     let entries = fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let is_it =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(LIBRARY));
+    // There may be others beside it, with longer names.
+    let is_it = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| {
+            let name = name.to_string_lossy();
+            name.starts_with(&format!("{LIBRARY}-")) || name.starts_with(&format!("{LIBRARY}.so"))
+        })
+    };
     let found = entries.flatten().map(|entry| entry.path()).find(is_it);
     found.ok_or_else(|| format!("{} has no {LIBRARY}", folder.display()))
 }
