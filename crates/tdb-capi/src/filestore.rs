@@ -11,6 +11,7 @@ use crate::enums::MIME_TYPES;
 use crate::ffi::{Data, Failure, Out, OutHandle, Outcome, Text};
 use crate::misc::now;
 use crate::place::{self, Place};
+use crate::vfs::FileHandle;
 
 /// The names of the dimension and the attribute.
 const POSITION: &str = "position";
@@ -195,16 +196,17 @@ exported! {
         let size = file_size(&array)?;
         let buffer = buffer_size(context, extent_for(size))?;
         let mut bytes = vec![0; in_memory(buffer.min(size))?];
-        place.write(&[])?;
-        let mut start = 0u64;
-        while start < size {
-            let length = buffer.min(size.saturating_sub(start));
-            let part = bytes.get_mut(..in_memory(length)?).unwrap_or_default();
-            read(&array, start, part)?;
-            place.append(part)?;
-            start = start.saturating_add(length);
-        }
-        Ok(())
+        FileHandle::create(place, |file| {
+            let mut start = 0u64;
+            while start < size {
+                let length = buffer.min(size.saturating_sub(start));
+                let part = bytes.get_mut(..in_memory(length)?).unwrap_or_default();
+                read(&array, start, part)?;
+                file.write(part)?;
+                start = start.saturating_add(length);
+            }
+            Ok(())
+        })
     }
 
     fn tiledb_filestore_buffer_import(ctx: Ctx, array: Text, buffer: Data, size: u64, mime_type: u32) -> Code for ctx {

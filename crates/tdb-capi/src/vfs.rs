@@ -63,7 +63,18 @@ impl FileHandle {
         Ok(Self { place, mode, closed: Shared::new(false), pending: Shared::new(pending) })
     }
 
-    fn write(&self, bytes: &[u8]) -> Outcome {
+    /// Makes or replaces a file that a function writes piece by piece; if that fails, none is left.
+    pub(crate) fn create(place: Place, write: impl FnOnce(&Self) -> Outcome) -> Outcome {
+        let file = Self::open(place, WRITE)?;
+        let written = write(&file).and_then(|()| file.flush());
+        if written.is_err() && file.place.is_file() {
+            // The error says why the file is not there; that it could not be removed adds nothing.
+            drop(file.place.remove_file());
+        }
+        written
+    }
+
+    pub(crate) fn write(&self, bytes: &[u8]) -> Outcome {
         if !is_written_whole(&self.place) {
             return self.place.append(bytes);
         }
@@ -272,5 +283,26 @@ exported! {
         }
         length.set(size.saturating_sub(1))?;
         path.fill(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tdb_array::storage::MemoryStorage;
+
+    use super::*;
+    use crate::stores::Store;
+
+    #[test]
+    fn a_file_whose_writing_fails_is_not_left_behind() {
+        let storage = MemoryStorage::default();
+        let place = || Place::Stored(Store::memory(&storage), "file".to_owned());
+        let failing = |file: &FileHandle| {
+            file.write(b"12")?;
+            Err(Failure::of("VFS", "no more"))
+        };
+        assert!(FileHandle::create(place(), failing).is_err() && !place().is_file());
+        FileHandle::create(place(), |file| file.write(b"12").and_then(|()| file.write(b"3"))).unwrap();
+        assert_eq!(place().read().unwrap(), b"123");
     }
 }
