@@ -20,7 +20,7 @@
 //! | compute | [`Aggregate`], [`AggregateFunction`], [`AggregateValue`], [`GroupBy`], [`Grouped`], [`GroupedValues`] |
 //! | know what a query reads, and what it took | [`Explain`], [`FragmentPlan`], [`FieldPlan`], [`Outcome`], [`Purpose`], [`QueryStats`] |
 //! | hand a query to another process | [`QueryDescription`] |
-//! | plan a delete | [`DeleteCounts`] |
+//! | plan a delete | [`DeleteCounts`], [`MAX_LISTED_CELLS`] |
 //! | take and keep the memory of columns | [`Buffer`], [`retain_buffers`] |
 
 #[cfg(feature = "async")]
@@ -35,7 +35,7 @@ pub use tdb_codec::{Buffer, Memory};
 #[doc(inline)]
 pub use tdb_query::{
     AggregateValue, AsyncBatches, BackgroundBatches, Batches, DeleteCounts, Explain, FieldPlan, FragmentPlan,
-    GroupBy, Grouped, GroupedValues, Outcome, Progress, Purpose, QueryDescription,
+    GroupBy, Grouped, GroupedValues, MAX_LISTED_CELLS, Outcome, Progress, Purpose, QueryDescription,
 };
 #[doc(inline)]
 pub use tdb_storage::QueryStats;

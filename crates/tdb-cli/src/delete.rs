@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args as Group;
 use serde_json::json;
-use tdb_array::query::DeleteCounts;
-use tdb_array::{OpenOptions, TimeWindow};
+use tdb_array::query::{DeleteCounts, QueryCondition};
+use tdb_array::{Array, ArrayWriter, OpenOptions, TimeWindow};
 
 use crate::args::ChangeArgs;
 use crate::condition;
@@ -22,14 +22,16 @@ use crate::progress::ProgressArgs;
 /// too; so a delete is written even if no cell satisfies the condition now. The format stores which
 /// cells stay. Therefore cells for which the condition is unknown, because they are null or NaN in
 /// one of its fields or older than that field, would be deleted too. If there are such cells, the
-/// command fails unless --unknown-too allows it.
+/// command fails unless --unknown-too allows it, or --by-coordinates spares them.
 #[derive(Debug, Group)]
 #[command(after_help = "\
-Conditions are written as for tdb read, except that they cannot test for null.
+Conditions are written as for tdb read. Those that test for null need --by-coordinates. To leave out more cells than it takes,
+write the others to a new array: tdb copy --where.
 
 Examples:
   tdb delete weather --where \"station = 'OSLO' and temperature > 60\" --dry-run
-  tdb delete weather --where \"time < '1990-01-01'\"")]
+  tdb delete weather --where \"time < '1990-01-01'\"
+  tdb delete weather --where \"temperature is null\" --by-coordinates")]
 pub(crate) struct DeleteArgs {
     /// Folder of the array.
     pub(crate) array: PathBuf,
@@ -40,8 +42,12 @@ pub(crate) struct DeleteArgs {
     #[arg(long)]
     dry_run: bool,
     /// Also delete the cells for which the condition is unknown; then they are not counted.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "by_coordinates")]
     unknown_too: bool,
+    /// Find the cells now, and delete them by their coordinates: for conditions that test for null,
+    /// and where others are null. At most 1000 cells; not of arrays that allow duplicates.
+    #[arg(long)]
+    by_coordinates: bool,
     /// Print one JSON object: the array, its cells, the condition with dates as instants (null if
     /// it has none), how many are deleted or would be, how many of them only because the condition
     /// is unknown for them (both null if they are not counted), and the delete (null in a dry run).
@@ -69,8 +75,11 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     let asked = tdb_text::condition::parse(&args.condition, array.schema())
         .map_err(|error| condition::bad(&args.array, &args.condition, &error))?;
     notes::print(&args.array, array.schema(), &[], Some(&args.condition), err);
-    let stored = asked.to_stored(&array).map_err(failed)?;
     let writer = args.change.options()?.open_storage(storage).map_err(failed)?;
+    if args.by_coordinates {
+        return args.by_coordinates(&array, &writer, &asked, out);
+    }
+    let stored = asked.to_stored(&array).map_err(|error| with_way_out(failed(error)))?;
     writer.check_delete(&stored).map_err(failed)?;
 
     // A date such as 2013-01 is shown as the instants that it stands for.
@@ -114,6 +123,57 @@ pub(crate) fn run(args: &DeleteArgs, stores: &Stores, out: &mut dyn Write, err: 
     Ok(())
 }
 
+impl DeleteArgs {
+    /// Deletes the cells that satisfy the condition now by their coordinates.
+    fn by_coordinates(
+        &self,
+        array: &Array,
+        writer: &ArrayWriter,
+        asked: &QueryCondition,
+        out: &mut dyn Write,
+    ) -> Result {
+        let failed = |error| condition::failed(&self.array, Some(self.condition.as_str()), error);
+        let meter = self.progress.wait("looking for the cells");
+        let (listed, deleted) = array.cells_condition(asked).map_err(|error| {
+            Failure::at(&self.array, format!("{error}; tdb copy --where writes the others"))
+        })?;
+        let cells = array.delete_counts(asked).map_err(failed)?.cells;
+        meter.clear();
+        if deleted > 0 {
+            writer.check_delete(&listed).map_err(failed)?;
+        }
+        // Without any cell there is nothing to write: cells that come later are not concerned.
+        let key =
+            if self.dry_run || deleted == 0 { None } else { Some(writer.delete(&listed).map_err(failed)?) };
+        if self.json {
+            let object = json!({
+                "array": shown(&self.array),
+                "cells": cells,
+                "condition": null,
+                "deleted": deleted,
+                "unknown": 0,
+                "delete": key,
+            });
+            return Ok(writeln!(out, "{object:#}")?);
+        }
+        Ok(match key {
+            Some(key) => writeln!(out, "{deleted} of {cells} cells deleted by {key}")?,
+            None if self.dry_run => writeln!(out, "{deleted} of {cells} cells would be deleted")?,
+            None => writeln!(out, "no cell satisfies the condition")?,
+        })
+    }
+}
+
+/// The failure of a condition that no delete file can contain, with what helps.
+fn with_way_out(failure: Failure) -> Failure {
+    match failure {
+        Failure::Text { line, text, column } if line.contains("delete conditions cannot test") => {
+            Failure::Text { line: format!("{line}; --by-coordinates finds the cells first"), text, column }
+        }
+        other => other,
+    }
+}
+
 /// The effect that a delete would have, in words.
 fn described(counts: &DeleteCounts) -> String {
     let unknown = match counts.unknown() {
@@ -128,7 +188,7 @@ fn refusal(counts: &DeleteCounts) -> String {
     let unknown = counts.unknown();
     format!(
         "in addition to the {} cells that satisfy the condition, {unknown} cells would be deleted that are null or NaN in one of its \
-         fields, or older than that field; --unknown-too allows this",
+         fields, or older than that field; --by-coordinates spares them, --unknown-too deletes them",
         counts.satisfying
     )
 }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
-use datafusion::common::{DataFusionError, exec_err, not_impl_err, plan_err};
+use datafusion::common::{DataFusionError, not_impl_err, plan_err};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext};
 use datafusion::logical_expr::Expr;
@@ -118,23 +118,27 @@ fn delete(
     condition: &QueryCondition,
 ) -> Result<u64> {
     let array = options.array(storage).map_err(of_array)?;
-    let stored = condition.to_stored(&array).map_err(of_array)?;
     let writer = options.write_options().open_storage(storage.clone()).map_err(of_array)?;
-    writer.check_delete(&stored).map_err(of_array)?;
     let counts = array.delete_counts(condition).map_err(of_array)?;
-    if counts.unknown() > 0 {
-        return exec_err!(
-            "nothing was deleted: in addition to the {} rows that satisfy the condition, the array would lose {} rows that are null or NaN \
-             in one of its columns, or older than that column: the format cannot tell them apart (`tdb delete --unknown-too` deletes both)",
-            counts.satisfying,
-            counts.unknown()
-        );
-    }
+    let (stored, removed) = match condition.to_stored(&array) {
+        Ok(stored) if counts.unknown() == 0 => (stored, counts.removed),
+        _ if counts.satisfying == 0 => return Ok(0),
+        // The format cannot tell these rows from others, or has no such test.
+        _ => array.cells_condition(condition).map_err(|error| {
+            DataFusionError::Execution(format!(
+                "nothing was deleted: {} rows satisfy the condition, and the format cannot tell them from {} others that are null or NaN \
+                 in one of its columns, or older than that column; nor can they be deleted one by one: {error}. `tdb copy --where` writes \
+                 the rows that stay to another array",
+                counts.satisfying,
+                counts.unknown()
+            ))
+        })?,
+    };
     writer.delete(&stored).map_err(of_array)?;
     states.refresh().map_err(|error| {
         error.context(
             "the rows were deleted, but the table still shows them, because it cannot be opened again",
         )
     })?;
-    Ok(counts.removed)
+    Ok(removed)
 }

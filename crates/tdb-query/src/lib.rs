@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod array;
+mod cells_condition;
 mod deletion;
 mod enumerations;
 mod explain;
@@ -46,6 +47,7 @@ use tdb_split::{partition, stream};
 use tdb_storage::{self as storage, replay, stats};
 
 pub use array::{Array, OpenOptions};
+pub use cells_condition::MAX_LISTED_CELLS;
 pub use deletion::DeleteCounts;
 pub use explain::Explain;
 pub use query::{AsyncBatches, BackgroundBatches, GroupBy, QueryDescription, Read};

@@ -76,6 +76,35 @@ fn cells_of_which_the_condition_cannot_be_known_go_only_if_that_is_said() {
 }
 
 #[test]
+fn cells_are_deleted_by_their_coordinates_where_others_are_null() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("array");
+    sparse(&path);
+    let array = text(&path);
+    let by = |condition: &str, more: &[&str]| {
+        said(&[&["delete", array, "--where", condition, "--by-coordinates"], more].concat())
+    };
+    assert_eq!(by("v > 7", &["--dry-run"]), "2 of 10 cells would be deleted\n");
+    assert_eq!(count(array), 10);
+    assert!(by("v > 7", &[]).starts_with("2 of 10 cells deleted by __commits/"));
+    assert!(by("v is null", &[]).starts_with("1 of 8 cells deleted by __commits/"));
+    assert_eq!(count(array), 7);
+    assert_eq!(by("v is null or v > 7", &[]), "no cell satisfies the condition\n");
+    refused(&["delete", array, "--where", "v is null"], 2, "--by-coordinates finds the cells first");
+    refused(
+        &["delete", array, "--where", "v > 7", "--by-coordinates", "--unknown-too"],
+        2,
+        "cannot be used with",
+    );
+    let duplicates = text(&fixture("2.30.0/sparse_dups")).to_owned();
+    refused(
+        &["delete", &duplicates, "--where", "a > 1", "--by-coordinates", "--dry-run"],
+        1,
+        "tdb copy --where",
+    );
+}
+
+#[test]
 fn a_condition_that_cannot_be_stored_is_refused_at_its_column() {
     let scratch = Scratch::new();
     let path = scratch.path().join("array");

@@ -248,7 +248,7 @@ pub(super) const LAYERS: &[Layers] = &[
     },
     Layers {
         package: "tdb-query",
-        modules: &["explain", "array", "deletion", "enumerations", "query"],
+        modules: &["explain", "array", "deletion", "cells_condition", "enumerations", "query"],
         upward: &[],
     },
     Layers {
@@ -488,6 +488,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "progress",
             "names",
             "temporary",
+            "new_file",
             "output",
             "piped",
             "buffers",
@@ -518,6 +519,7 @@ pub(super) const LAYERS: &[Layers] = &[
             "evolve",
             "maintain",
             "publish",
+            "objects",
             "sql",
             "cluster",
             "shell",
