@@ -1,12 +1,9 @@
-//! Tables by their locations: `CREATE EXTERNAL TABLE … STORED AS TILEDB`, and paths and URLs after
-//! `FROM`.
+//! Tables that `CREATE EXTERNAL TABLE … STORED AS TILEDB` makes.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::catalog::{
-    DynamicFileCatalog, Session, TableProvider, TableProviderFactory, UrlTableFactory,
-};
+use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, plan_err};
 use datafusion::execution::SessionStateBuilder;
@@ -16,7 +13,6 @@ use tdb_array::{Key, TimeWindow};
 use tdb_arrow::Days;
 
 use crate::aggregate::AggregateArrays;
-use crate::error::of_array;
 use crate::{LocalFolders, Locate, Result, TableOptions, functions, rules};
 
 /// The name of the format in SQL.
@@ -100,20 +96,12 @@ impl TdbTableFactory {
         *state = builder.with_physical_optimizer_rule(Arc::new(AggregateArrays)).build();
         state.table_factories_mut().insert(FORMAT.to_owned(), Arc::new(self));
     }
-
-    /// Makes locations names of tables in a session: `SELECT … FROM 'path/to/array'`.
-    ///
-    /// A table that is registered under the name comes first. Each statement opens the array once,
-    /// however often it names it, and sees one state of it. A name without a slash that is no array
-    /// either is a table that does not exist.
-    pub fn register_names(self, session: &SessionContext) {
-        let tables = session.state().catalog_list().clone();
-        session.register_catalog_list(Arc::new(DynamicFileCatalog::new(tables, Arc::new(self))));
-    }
 }
 
 /// Runs what reads listings and metadata where blocking is allowed.
-async fn blocking<T: Send + 'static>(open: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    open: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
     let opened = SpawnedTask::spawn_blocking(open).await;
     opened.map_err(|error| DataFusionError::External(Box::new(error)))?
 }
@@ -138,27 +126,6 @@ impl TableProviderFactory for TdbTableFactory {
         .await?;
         Ok(Arc::new(table))
     }
-}
-
-#[async_trait]
-impl UrlTableFactory for TdbTableFactory {
-    async fn try_new(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let (places, options, name) = (self.places.clone(), self.options.clone(), name.to_owned());
-        blocking(move || {
-            let storage = places.storage(&name)?;
-            match options.location(places.absolute(&name)).open_or_missing(&storage)? {
-                Ok(table) => Ok(Some(Arc::new(table) as Arc<dyn TableProvider>)),
-                Err(missing) if is_place(&name) => Err(of_array(missing)),
-                Err(_) => Ok(None),
-            }
-        })
-        .await
-    }
-}
-
-/// Whether a name can only be a path or a URL: tables are rarely named so.
-fn is_place(name: &str) -> bool {
-    name.contains(['/', '\\'])
 }
 
 /// The options of a statement, on top of those of the factory.

@@ -1,0 +1,238 @@
+//! Names of results, and names as people write them.
+
+use core::ops::ControlFlow;
+use std::collections::BTreeSet;
+
+use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{
+    self, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy, OrderByKind, Query,
+    Select, SelectItem, SetExpr, TableFactor, TableWithJoins, Value, VisitorMut,
+};
+
+/// Gives each expression in a list of columns the name under which the statement has it:
+/// DataFusion names it after its plan (`sum(t.a) + Int64(1)`).
+pub(super) fn name_expressions(select: &mut Select) {
+    if select.distinct.is_some() && has_wildcard(select) {
+        // An order could not say which column it means (`order_by_position`).
+        return;
+    }
+    let mut taken = BTreeSet::new();
+    for item in &mut select.projection {
+        let SelectItem::UnnamedExpr(expression) = item else { continue };
+        if has_own_name(expression) {
+            continue;
+        }
+        let text = expression.to_string();
+        let mut name = text.clone();
+        let mut number = 1u32;
+        while !taken.insert(name.clone()) {
+            number += 1;
+            name = format!("{text} ({number})");
+        }
+        let alias = Ident::with_quote('"', name);
+        *item = SelectItem::ExprWithAlias { expr: expression.clone(), alias };
+    }
+}
+
+/// Names the columns of an order by their positions where rows are distinct: DataFusion wants to see
+/// there the expressions that it has selected, and does not see them behind their names.
+pub(super) fn order_by_position(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let Some(OrderBy { kind: OrderByKind::Expressions(order), .. }) = &mut query.order_by else { return };
+    if select.distinct.is_none() || has_wildcard(select) {
+        return;
+    }
+    for one in order {
+        let is_same = |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(own) if *own == one.expr);
+        if !has_own_name(&one.expr)
+            && let Some(at) = select.projection.iter().position(is_same)
+        {
+            one.expr = Expr::value(Value::Number((at + 1).to_string(), false));
+        }
+    }
+}
+
+fn has_wildcard(select: &Select) -> bool {
+    let is_wildcard =
+        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+    select.projection.iter().any(is_wildcard)
+}
+
+/// Columns have names of their own, and lists and structs that become rows and columns have many.
+fn has_own_name(expression: &Expr) -> bool {
+    match expression {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::CompoundFieldAccess { .. } => true,
+        Expr::Nested(inner) => has_own_name(inner),
+        other => other.to_string().to_ascii_lowercase().contains("unnest"),
+    }
+}
+
+/// A name that a statement has in another case than what it names.
+pub(super) enum Respelled {
+    /// A column and, where it was written with one, its table, with their names as they are.
+    Column { name: String, table: Option<String> },
+    /// A table, with its name in lower case.
+    Table { name: String },
+}
+
+impl Respelled {
+    /// The name that an error is about, if only its case is wrong.
+    pub(super) fn of(error: &DataFusionError) -> Option<Self> {
+        match error.find_root() {
+            DataFusionError::SchemaError(error, _) => {
+                let SchemaError::FieldNotFound { field, valid_fields } = error.as_ref() else { return None };
+                let written = field.relation.as_ref().map(TableReference::table);
+                let is_same = |valid: &&Column| {
+                    let table = valid.relation.as_ref().map(TableReference::table);
+                    same(&valid.name, &field.name)
+                        && written.is_none_or(|written| table.is_some_and(|table| same(table, written)))
+                };
+                let named = |valid: &Column| {
+                    let table = written.and(valid.relation.as_ref()).map(|table| table.table().to_owned());
+                    (valid.name.clone(), table)
+                };
+                let found: BTreeSet<_> = valid_fields.iter().filter(is_same).map(named).collect();
+                let mut found = found.into_iter();
+                let ((name, table), more) = (found.next()?, found.next());
+                let differs = name != field.name || table.as_deref() != written;
+                (more.is_none() && differs).then_some(Self::Column { name, table })
+            }
+            DataFusionError::Plan(message) => {
+                let name = message.strip_prefix("table 'datafusion.public.")?.strip_suffix("' not found")?;
+                Some(Self::Table { name: name.to_owned() })
+            }
+            _ => None,
+        }
+    }
+
+    /// Writes the name as it is; says whether the statement had it in another case.
+    pub(super) fn apply(&self, statement: &mut Statement) -> bool {
+        let mut respell = Respell { respelled: self, done: false };
+        // It never stops before the end.
+        let _ = super::visit_all(statement, &mut respell);
+        respell.done
+    }
+}
+
+struct Respell<'a> {
+    respelled: &'a Respelled,
+    done: bool,
+}
+
+impl Respell<'_> {
+    /// An identifier of a column: without quotes, its case says nothing.
+    fn column(&mut self, identifier: &mut Ident) {
+        if let Respelled::Column { name, table: _ } = self.respelled {
+            self.identifier(identifier, name);
+        }
+    }
+
+    /// One of a column behind that of its table.
+    fn column_of_table(&mut self, table: &mut Ident, identifier: &mut Ident) {
+        let Respelled::Column { name, table: of } = self.respelled else { return };
+        let is_one = same(&identifier.value, name);
+        if let Some(of) = of.as_ref().filter(|of| is_one && same(&table.value, of)) {
+            self.identifier(table, of);
+        }
+        self.identifier(identifier, name);
+    }
+
+    fn identifier(&mut self, identifier: &mut Ident, name: &str) {
+        if identifier.quote_style.is_none() && same(&identifier.value, name) {
+            *identifier = Ident { value: name.to_owned(), quote_style: Some('"'), span: identifier.span };
+            self.done = true;
+        }
+    }
+
+    fn columns(&mut self, names: &mut [ObjectName]) {
+        for name in names {
+            if let [ObjectNamePart::Identifier(identifier)] = name.0.as_mut_slice() {
+                self.column(identifier);
+            }
+        }
+    }
+
+    /// The name of a table, which keeps the case that it is written in.
+    fn table(&mut self, table: &mut ObjectName) {
+        let Respelled::Table { name } = self.respelled else { return };
+        if let [ObjectNamePart::Identifier(identifier)] = table.0.as_mut_slice() {
+            let differs = identifier.value != *name && identifier.value.to_lowercase() == *name;
+            if identifier.quote_style.is_none() && differs {
+                identifier.quote_style = Some('"');
+                self.done = true;
+            }
+        }
+    }
+
+    fn tables(&mut self, tables: &mut TableWithJoins) {
+        for join in &mut tables.joins {
+            if let Some(JoinConstraint::Using(names)) = constraint(&mut join.join_operator) {
+                self.columns(names);
+            }
+        }
+    }
+}
+
+impl VisitorMut for Respell<'_> {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<()> {
+        match expression {
+            Expr::Identifier(identifier) => self.column(identifier),
+            Expr::CompoundIdentifier(identifiers) => match identifiers.as_mut_slice() {
+                [.., table, column] => self.column_of_table(table, column),
+                [column] => self.column(column),
+                [] => {}
+            },
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        select.from.iter_mut().for_each(|tables| self.tables(tables));
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::NestedJoin { table_with_joins, .. } = factor {
+            self.tables(table_with_joins);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &mut ObjectName) -> ControlFlow<()> {
+        self.table(relation);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_statement(&mut self, statement: &mut ast::Statement) -> ControlFlow<()> {
+        if let ast::Statement::Insert(insert) = statement {
+            self.columns(&mut insert.columns);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether two names differ in case alone, or not at all.
+fn same(one: &str, other: &str) -> bool {
+    one.to_lowercase() == other.to_lowercase()
+}
+
+fn constraint(join: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+    match join {
+        JoinOperator::Join(constraint)
+        | JoinOperator::Inner(constraint)
+        | JoinOperator::Left(constraint)
+        | JoinOperator::LeftOuter(constraint)
+        | JoinOperator::Right(constraint)
+        | JoinOperator::RightOuter(constraint)
+        | JoinOperator::FullOuter(constraint)
+        | JoinOperator::LeftSemi(constraint)
+        | JoinOperator::RightSemi(constraint)
+        | JoinOperator::LeftAnti(constraint)
+        | JoinOperator::RightAnti(constraint) => Some(constraint),
+        _ => None,
+    }
+}
