@@ -17,6 +17,7 @@ use crate::info::InfoArgs;
 use crate::log::LogArgs;
 use crate::maintain::{ConsolidateArgs, VacuumArgs};
 use crate::meta::MetaArgs;
+use crate::objects::{LsArgs, MvArgs, RmArgs};
 use crate::place::StoreArgs;
 use crate::publish::PublishArgs;
 use crate::read::ReadArgs;
@@ -63,6 +64,9 @@ pub(crate) enum Command {
     Consolidate(ConsolidateArgs),
     Vacuum(VacuumArgs),
     Publish(PublishArgs),
+    Ls(LsArgs),
+    Rm(RmArgs),
+    Mv(MvArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
 }

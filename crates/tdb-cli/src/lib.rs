@@ -70,7 +70,9 @@ mod log;
 mod maintain;
 mod meta;
 mod names;
+mod new_file;
 mod notes;
+mod objects;
 mod output;
 #[cfg(feature = "convert")]
 mod piped;
@@ -150,6 +152,9 @@ pub fn run_on<A: Into<OsString> + Clone>(
             Command::Consolidate(args) => maintain::consolidate(&args, &stores, out),
             Command::Vacuum(args) => maintain::vacuum(&args, &stores, out),
             Command::Publish(args) => publish::run(&args, &stores, out),
+            Command::Ls(args) => objects::ls(&args, &stores, out),
+            Command::Rm(args) => objects::rm(&args, &stores, out),
+            Command::Mv(args) => objects::mv(&args, &stores, out),
             Command::Completions(args) => shell::completions(&args, Args::command(), out),
             Command::Man(args) => shell::man(&args, Args::command()),
         }),

@@ -13,8 +13,7 @@ mod rows;
 mod shown;
 mod spool;
 
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use tdb_array::error::QueryError;
 use tdb_array::query::Batches;
@@ -85,24 +84,18 @@ pub(crate) fn run(
     if args.format == Format::Raw && args.out.is_none() {
         return Err(Failure::Usage("--format raw writes several files: --out DIR is needed".to_owned()));
     }
+    let file = args.file()?;
     let array = open(args, stores)?;
     let query = Query::new(args, &array, err)?;
     match &args.out {
         Some(folder) if args.format == Format::Raw => query.stream(&mut Raw::new(folder))?,
-        Some(path) => {
-            let is_new = !path.exists();
-            let file = File::create(path).map_err(|error| Failure::at(path, error))?;
-            let mut out = Out { out: &mut BufWriter::new(file), path: Some(path) };
-            let printed = query.print(&mut out).and_then(|()| out.write(|out| out.flush()));
-            if printed.is_err() && is_new {
-                // A part of a result looks like a result.
-                let _ = std::fs::remove_file(path);
+        _ => match &file {
+            Some(name) => {
+                let mut file = name.begin()?;
+                query.print(&mut Out { out: &mut file, path: Some(name.shown()) })?;
+                file.finish()?;
             }
-            printed?;
-        }
-        None => match screen.filter(|_| args.format == Format::Table && !args.all) {
-            Some(screen) => query.preview(screen, &mut Out { out, path: None })?,
-            None => query.print(&mut Out { out, path: None })?,
+            None => query.to_screen(screen, out)?,
         },
     }
     if args.stats {
@@ -112,6 +105,15 @@ pub(crate) fn run(
 }
 
 impl<'a> Query<'a> {
+    /// Prints the cells, or on a terminal those that fit it.
+    fn to_screen(self, screen: Option<Screen>, out: &mut dyn Write) -> Result {
+        let mut out = Out { out, path: None };
+        match screen.filter(|_| self.args.format == Format::Table && !self.args.all) {
+            Some(screen) => self.preview(screen, &mut out),
+            None => self.print(&mut out),
+        }
+    }
+
     fn new(args: &'a ReadArgs, array: &'a Array, err: &mut dyn Write) -> Result<Self> {
         let schema = array.schema();
         let asked = ranges::query_ranges(&args.ranges, &args.array, schema)?;

@@ -79,6 +79,9 @@ pub(crate) struct ShowArgs {
     /// Draw into this file, which ends with .svg or .png, instead of the terminal.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file that --out names, once the new one is complete.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// The size of the picture in pixels (a PNG has two for each), or in characters. Default:
     /// 800x500, or the terminal's.
     #[arg(long, value_name = "WxH", value_parser = parse_size)]

@@ -11,7 +11,11 @@ mod prompt;
 #[cfg(feature = "sql")]
 pub(crate) mod session;
 #[cfg(feature = "sql")]
+mod spill;
+#[cfg(feature = "sql")]
 mod statements;
+#[cfg(feature = "sql")]
+mod tables;
 #[cfg(feature = "sql")]
 mod values;
 
@@ -70,6 +74,9 @@ pub(crate) struct SqlArgs {
     /// Write results to this file instead of standard output.
     #[arg(long, short, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Replace the file that --out names, once the new one is complete.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// On a terminal, print everything: all rows and all columns.
     #[arg(long)]
     all: bool,
@@ -77,6 +84,10 @@ pub(crate) struct SqlArgs {
     /// Nothing is written.
     #[arg(long)]
     explain: bool,
+    /// Let DROP TABLE 'path' remove the array and all of its history. Names that statements have
+    /// given are forgotten without this, and nothing is removed.
+    #[arg(long)]
+    allow_drop: bool,
     /// Keep the memory of queries below this, e.g. 2GiB or 500MB. Sorts, joins and groups that need
     /// more use temporary files.
     #[arg(long, value_name = "SIZE")]
@@ -134,7 +145,7 @@ pub(crate) fn run(
         return prompt::run(args, stores, screen, out, err);
     };
     let statements = statements::parse(&text).map_err(|error| error::failure(error, &text))?;
-    let mut results = formats::Results::new(args, screen, out);
+    let mut results = formats::Results::new(args, screen, out)?;
     let mut session = session::Session::new(args, stores)?;
     for statement in statements {
         session.run(statement, &mut results, err).map_err(|error| error.failure(&text))?;

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::thresholds::LEFTOVER_AGE;
+
 /// A file in the folder for temporary files that has no name any more: nobody else can open it, and
 /// however the process ends, nothing is left of it.
 pub(crate) fn unnamed() -> io::Result<File> {
@@ -94,39 +96,134 @@ fn read_at(mut file: &File, out: &mut [u8], place: u64) -> io::Result<usize> {
     file.read(out)
 }
 
-/// A file that is removed with its owner, unless it took the place of another one.
-#[cfg(feature = "convert")]
+/// A file that is gone with its owner, unless it took the place of another one. On Linux it has no
+/// name before, where the file system can do that: nothing is left of it if the process is killed.
+/// Elsewhere the next file of the same name removes what a killed process left.
 #[derive(Debug)]
 pub(crate) struct Temporary {
-    pub(crate) path: PathBuf,
+    /// The name that it has, if it has one.
+    path: Option<PathBuf>,
     pub(crate) file: File,
 }
 
-#[cfg(feature = "convert")]
 impl Temporary {
     /// A file in the folder of another one, which it can replace.
     pub(crate) fn beside(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // A long name leaves no room for more.
-        let name: String = name.chars().take(48).collect();
-        let beside = |process, number| path.with_file_name(format!(".{name}.{process}-{number}.part"));
-        create(beside).map(|(path, file)| Self { path, file })
+        if let Some(file) = nameless(folder_of(path)) {
+            return Ok(Self { path: None, file });
+        }
+        remove_leftovers(path);
+        let (name, file) = create(|process, number| part(path, process, number))?;
+        // Locks that a file system does not have leave a file for good if the process is killed.
+        let _ = file.try_lock();
+        Ok(Self { path: Some(name), file })
     }
 
     /// Makes the file the one at this path, which must be in the same folder. What is there is
     /// replaced.
-    pub(crate) fn replace(self, path: &Path) -> io::Result<()> {
+    pub(crate) fn replace(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
-        fs::rename(&self.path, path)
+        if self.path.is_none() {
+            self.path = Some(name(&self.file, path)?);
+        }
+        match self.path.as_ref() {
+            Some(named) => fs::rename(named, path),
+            None => Ok(()),
+        }
     }
 }
 
-#[cfg(feature = "convert")]
 impl Drop for Temporary {
     fn drop(&mut self) {
         // If it cannot be removed, it stays where it is. After `replace`, nothing has its name any
         // more.
-        let _ = fs::remove_file(&self.path);
+        let _ = self.path.as_ref().map(fs::remove_file);
+    }
+}
+
+/// The beginning and the end of names of files beside another one.
+fn around(path: &Path) -> (String, &'static str) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A long name leaves no room for more.
+    let name: String = name.chars().take(48).collect();
+    (format!(".{name}."), ".part")
+}
+
+fn part(path: &Path, process: u32, number: u64) -> PathBuf {
+    let (start, end) = around(path);
+    path.with_file_name(format!("{start}{process}-{number}{end}"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A name in the folder of a path that nothing has.
+pub(crate) fn free_name_beside(path: &Path) -> PathBuf {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let name = part(path, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        if name.symlink_metadata().is_err() {
+            return name;
+        }
+    }
+}
+
+/// A file without a name, where the system has such files that can get one later.
+#[cfg(target_os = "linux")]
+fn nameless(folder: &Path) -> Option<File> {
+    use rustix::fs::{Mode, OFlags, open};
+
+    let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+    open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(File::from)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn nameless(_: &Path) -> Option<File> {
+    None
+}
+
+/// Gives a file without a name one beside a path.
+#[cfg(target_os = "linux")]
+fn name(file: &File, path: &Path) -> io::Result<PathBuf> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{AtFlags, CWD, linkat};
+
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let open = format!("/proc/self/fd/{}", file.as_raw_fd());
+    loop {
+        let named = part(path, std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        match linkat(CWD, &open, CWD, &named, AtFlags::SYMLINK_FOLLOW) {
+            Ok(()) => return Ok(named),
+            Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn name(_: &File, _: &Path) -> io::Result<PathBuf> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Removes what killed processes left of files of this name: nobody has them locked. A file that is
+/// new may not be locked yet.
+fn remove_leftovers(path: &Path) {
+    let (start, end) = around(path);
+    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let found = entry.file_name();
+        let is_part = found.to_str().is_some_and(|name| name.starts_with(&start) && name.ends_with(end));
+        let age =
+            entry.metadata().and_then(|found| found.modified()).ok().and_then(|time| time.elapsed().ok());
+        if !is_part || age.is_none_or(|age| age < LEFTOVER_AGE) {
+            continue;
+        }
+        if File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            // Another process may have removed it.
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -160,7 +257,6 @@ mod tests {
         assert_eq!(all, b"456789");
     }
 
-    #[cfg(feature = "convert")]
     #[test]
     fn a_file_takes_the_place_of_another_one_or_leaves_nothing() {
         let folder = std::env::temp_dir().join(format!("tdb-temporary-{}", std::process::id()));
@@ -170,11 +266,33 @@ mod tests {
         drop(Temporary::beside(&path).unwrap());
         assert_eq!(names(), 0);
         fs::write(&path, "old").unwrap();
-        let new = Temporary::beside(&path).unwrap();
-        fs::write(&new.path, "new").unwrap();
-        assert_eq!((names(), fs::read(&path).unwrap()), (2, b"old".to_vec()));
+        let mut new = Temporary::beside(&path).unwrap();
+        new.file.write_all(b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
         new.replace(&path).unwrap();
         assert_eq!((names(), fs::read(&path).unwrap()), (1, b"new".to_vec()));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn leftovers_of_a_killed_process_are_removed_unless_they_are_new_or_locked() {
+        let folder = std::env::temp_dir().join(format!("tdb-leftovers-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("x.csv");
+        let old = std::time::SystemTime::now() - 2 * LEFTOVER_AGE;
+        let make = |number: u64| {
+            let file = File::create(part(&path, 1, number)).unwrap();
+            file.set_modified(old).unwrap();
+            file
+        };
+        drop(make(0));
+        let locked = make(1);
+        locked.try_lock().unwrap();
+        File::create(part(&path, 1, 2)).unwrap();
+        File::create(folder.join(".x.tsv.1-0.part")).unwrap().set_modified(old).unwrap();
+        remove_leftovers(&path);
+        let left = [part(&path, 1, 0), part(&path, 1, 1), part(&path, 1, 2)].map(|path| path.exists());
+        assert_eq!((left, fs::read_dir(&folder).unwrap().count()), ([false, true, true], 3));
         fs::remove_dir_all(&folder).unwrap();
     }
 }

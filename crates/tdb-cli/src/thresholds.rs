@@ -105,8 +105,19 @@ pub(crate) const MAX_TEXT_WIDTH: usize = 30;
 pub(crate) const MAX_SHOWN_VALUES: usize = 20;
 /// Characters of a fill value that `tdb info` shows.
 pub(crate) const MAX_FILL_WIDTH: usize = 60;
+/// The age of a file beside another one that no process has locked, before it counts as left over:
+/// one that has just been made may not be locked yet.
+pub(crate) const LEFTOVER_AGE: Duration = Duration::from_secs(60);
 /// The default memory of a copy.
 pub(crate) const COPY_MEMORY: MemoryBudget = MemoryBudget::from_bytes(1 << 30);
+/// Arrays of the working folder whose columns the prompt of SQL completes: more take noticeable time
+/// to open.
+#[cfg(feature = "sql")]
+pub(crate) const MAX_COMPLETED_ARRAYS: usize = 50;
+/// Bytes of a temporary file of a query that are read at once, as DataFusion does: parts of 8 KiB
+/// took longer to wait for than to read.
+#[cfg(feature = "sql")]
+pub(crate) const SPILL_READ_BYTES: usize = 128 << 10;
 /// The largest users of memory that an error names: one.
 #[cfg(feature = "sql")]
 pub(crate) const MAX_NAMED_CONSUMERS: NonZeroUsize = NonZeroUsize::MIN;

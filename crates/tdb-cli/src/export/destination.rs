@@ -1,18 +1,17 @@
 //! The destination of an exported file: a new name, which it gets once it is complete, or standard
 //! output.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use tdb_arrow::arrow_schema::SchemaRef;
 use tdb_convert::{BatchSink, Error, Format, SinkOptions, sink};
 
 use crate::failure::{Failure, Result};
+use crate::new_file::{NewFile, NewName};
 use crate::output::Out;
 use crate::piped::Piped;
 use crate::place::is_url;
-use crate::temporary::Temporary;
 
 /// The name of standard output on the command line.
 const STANDARD_OUTPUT: &str = "-";
@@ -26,15 +25,7 @@ pub(super) fn is_standard_output(path: &Path) -> bool {
 #[derive(Debug)]
 pub(super) enum Destination {
     StandardOutput,
-    /// A device or a pipe, which cannot be replaced.
-    Special(PathBuf),
-    /// A file that is not there, or may be replaced.
-    File {
-        /// The name on the command line, which may be that of a link.
-        shown: PathBuf,
-        path: PathBuf,
-        force: bool,
-    },
+    File(NewName),
 }
 
 /// The format of a file, its columns and options.
@@ -59,19 +50,7 @@ impl Destination {
         if is_url(path) {
             return usage("files are written to local folders only, and to standard output (-)");
         }
-        let file = |path: PathBuf, shown: &Path| Self::File { shown: shown.to_owned(), path, force };
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => Err(Failure::at(path, "this is a folder")),
-            Ok(found) if !found.is_file() => Ok(Self::Special(path.to_owned())),
-            Ok(_) if !force => Err(exists(path)),
-            // A link stays, and what it leads to is replaced.
-            Ok(_) => match path.canonicalize() {
-                Ok(target) => Ok(file(target, path)),
-                Err(error) => Err(Failure::at(path, error)),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(file(path.to_owned(), path)),
-            Err(error) => Err(Failure::at(path, error)),
-        }
+        NewName::new(path, force).map(Self::File)
     }
 
     /// Writes a file, whose batches come from `fill`; returns their number of cells. `failed` makes
@@ -90,19 +69,10 @@ impl Destination {
                 let done = fill(&mut piped).and_then(|cells| piped.end().map(|()| cells));
                 done.map_err(|error| piped.failure().unwrap_or_else(|| failed(error)))
             }
-            Self::Special(path) => {
-                let file = File::options().write(true).open(&path);
-                whole(&file.map_err(|error| Failure::at(&path, error))?, kind, fill).map_err(failed)
-            }
-            Self::File { shown, path, force } => {
-                let at = |error| Failure::at(&shown, error);
-                let new = Temporary::beside(&path).map_err(at)?;
-                let cells = whole(&new.file, kind, fill).map_err(failed)?;
-                // Another process may have made it meanwhile.
-                if !force && path.try_exists().map_err(at)? {
-                    return Err(exists(&shown));
-                }
-                new.replace(&path).map_err(at)?;
+            Self::File(name) => {
+                let mut file = name.begin()?;
+                let cells = whole(&mut file, kind, fill).map_err(failed)?;
+                file.finish()?;
                 Ok(cells)
             }
         }
@@ -111,16 +81,12 @@ impl Destination {
 
 /// Writes a file from its beginning to its end.
 fn whole(
-    file: &File,
+    file: &mut NewFile,
     Kind { format, schema, options }: Kind<'_>,
     fill: impl FnOnce(&mut dyn BatchSink) -> tdb_convert::Result<u64>,
 ) -> tdb_convert::Result<u64> {
-    let mut sink = sink(format, BufWriter::new(file), schema, options)?;
+    let mut sink = sink(format, file, schema, options)?;
     let cells = fill(&mut *sink)?;
     sink.finish()?;
     Ok(cells)
-}
-
-fn exists(path: &Path) -> Failure {
-    Failure::at(path, "there is a file here already; --force replaces it")
 }

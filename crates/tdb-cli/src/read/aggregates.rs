@@ -1,7 +1,6 @@
 //! `tdb read --aggregate`: one row of values.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
 use serde_json::{Map, Value};
 use tdb_array::error::AggregateError;
@@ -31,6 +30,7 @@ pub(super) fn run(
             "--aggregate can be printed as table, csv, json or ndjson only".to_owned(),
         ));
     }
+    let file = args.file()?;
     let array = super::open(args, stores)?;
     let aggregates = Aggregate::parse(list).map_err(|error| {
         let column = match &error {
@@ -43,11 +43,11 @@ pub(super) fn run(
     notes::print(&args.array, array.schema(), &asked.notes, args.condition.as_deref(), err);
     let query = asked.apply(super::satisfying(args, &array)?, array.schema());
     let values = query.aggregate(aggregates).map_err(|error| super::failed(args, error))?;
-    match &args.out {
-        Some(path) => {
-            let failed = |error: io::Error| Failure::at(path, error);
-            let mut file = BufWriter::new(File::create(path).map_err(failed)?);
-            print(&values, args.format, &mut file).and_then(|()| file.flush()).map_err(failed)
+    match &file {
+        Some(name) => {
+            let mut file = name.begin()?;
+            print(&values, args.format, &mut file).map_err(|error| Failure::at(name.shown(), error))?;
+            file.finish()
         }
         None => Ok(print(&values, args.format, out)?),
     }

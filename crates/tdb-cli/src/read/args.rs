@@ -7,6 +7,8 @@ use clap::{Args as Group, ValueEnum};
 use tdb_array::MemoryBudget;
 
 use crate::args::{KeyArgs, Order, RangeArgs, WindowArgs, parse_count, parse_threads};
+use crate::failure::Result;
+use crate::new_file::NewName;
 use crate::progress::ProgressArgs;
 
 /// Print the cells of an array, or of a part of it.
@@ -90,9 +92,18 @@ pub(crate) struct ReadArgs {
     /// Write to this file instead of standard output; for raw, to files in this folder.
     #[arg(long, value_name = "DIR-or-FILE")]
     pub(super) out: Option<PathBuf>,
+    /// Replace the file that --out names, once the new one is complete.
+    #[arg(long, requires = "out")]
+    pub(super) force: bool,
 }
 
 impl ReadArgs {
+    /// The file that is written, if it is one; raw buffers are files of a folder.
+    pub(super) fn file(&self) -> Result<Option<NewName>> {
+        let file = self.out.as_ref().filter(|_| self.format != Format::Raw);
+        file.map(|path| NewName::new(path, self.force)).transpose()
+    }
+
     /// Whether attributes with an enumeration are shown by their values. Raw buffers are what is
     /// stored, unless values are wanted.
     pub(super) fn shows_values(&self) -> bool {

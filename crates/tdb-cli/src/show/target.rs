@@ -1,14 +1,13 @@
 //! The destination of a picture: a file, or text.
 
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::ValueEnum;
 use tdb_draw::{Colors, Picture, Size};
 
 use super::ShowArgs;
 use crate::failure::{Failure, Result};
+use crate::new_file::NewName;
 use crate::screen::Screen;
 use crate::thresholds::{DENSE_BIN_PIXELS, HISTOGRAM_BARS, SPARSE_BIN_PIXELS};
 
@@ -25,8 +24,8 @@ pub(super) enum ColorChoice {
 /// The destination of a picture.
 #[derive(Debug)]
 pub(super) enum Target {
-    Svg(PathBuf, Size),
-    Png(PathBuf, Size),
+    Svg(NewName, Size),
+    Png(NewName, Size),
     Text(tdb_draw::Screen),
 }
 
@@ -44,8 +43,8 @@ impl Target {
         };
         let size = size.unwrap_or(DEFAULT);
         match path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase).as_deref() {
-            Some("svg") => Ok(Self::Svg(path.clone(), size)),
-            Some("png") => Ok(Self::Png(path.clone(), size)),
+            Some("svg") => Ok(Self::Svg(NewName::new(path, args.force)?, size)),
+            Some("png") => Ok(Self::Png(NewName::new(path, args.force)?, size)),
             _ => {
                 let what = format!("{}: the name of a picture ends with .svg or .png", path.display());
                 Err(Failure::Usage(what))
@@ -87,12 +86,16 @@ impl Target {
         picture: impl FnOnce(Size) -> Picture,
         text: impl FnOnce(tdb_draw::Screen) -> String,
     ) -> Result {
-        let (path, bytes) = match self {
+        let (name, bytes) = match self {
             Self::Text(screen) => return Ok(out.write_all(text(*screen).as_bytes())?),
-            Self::Svg(path, size) => (path, picture(*size).svg().into_bytes()),
-            Self::Png(path, size) => (path, picture(*size).png().map_err(|error| Failure::at(path, error))?),
+            Self::Svg(name, size) => (name, picture(*size).svg().into_bytes()),
+            Self::Png(name, size) => {
+                (name, picture(*size).png().map_err(|error| Failure::at(name.shown(), error))?)
+            }
         };
-        fs::write(path, bytes).map_err(|error| Failure::at(path, error))
+        let mut file = name.begin()?;
+        file.write_all(&bytes).map_err(|error| Failure::at(name.shown(), error))?;
+        file.finish()
     }
 }
 

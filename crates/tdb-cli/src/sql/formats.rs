@@ -1,8 +1,7 @@
 //! Writes the results of statements to their destination in the requested format.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use serde_json::{Map, Value};
 use tdb_convert::Format;
@@ -18,6 +17,7 @@ use super::{SqlArgs, SqlFormat};
 use crate::failure::{Failure, Result};
 use crate::head_tail::{HeadTail, Row, Words};
 use crate::names::Unique;
+use crate::new_file::{NewFile, NewName};
 use crate::output::Out;
 use crate::read::csv::quoted;
 use crate::screen::Screen;
@@ -38,11 +38,13 @@ pub(super) trait Sink {
 /// All results of a command, one after the other.
 pub(super) struct Results<'o> {
     format: SqlFormat,
-    /// The terminal that results are fitted to.
+    /// The terminal that results are written to.
     screen: Option<Screen>,
+    /// Whether tables have all rows and columns, although a terminal shows fewer.
+    all: bool,
     out: &'o mut dyn Write,
     /// The file that is written instead, and its name. It is made for the first result.
-    file: Option<(PathBuf, Option<BufWriter<File>>)>,
+    file: Option<(NewName, Option<NewFile>)>,
     /// Whether there was a result before.
     begun: bool,
     /// Whether standard output is a terminal, which shows no bytes.
@@ -50,19 +52,30 @@ pub(super) struct Results<'o> {
 }
 
 impl<'o> Results<'o> {
-    pub(super) fn new(args: &SqlArgs, screen: Option<Screen>, out: &'o mut dyn Write) -> Self {
+    pub(super) fn new(args: &SqlArgs, screen: Option<Screen>, out: &'o mut dyn Write) -> Result<Self> {
         let screen = screen.filter(|_| args.out.is_none());
         let terminal = screen.is_some();
         let default = if screen.is_some() { SqlFormat::Table } else { SqlFormat::Csv };
         let of_file = args.out.as_deref().and_then(of_name);
         let format = args.format.or(of_file).unwrap_or(default);
-        let file = args.out.clone().map(|path| (path, None));
-        Self { format, screen: screen.filter(|_| !args.all), out, file, begun: false, terminal }
+        let file = args.out.as_ref().map(|path| NewName::new(path, args.force)).transpose()?;
+        let file = file.map(|name| (name, None));
+        Ok(Self { format, screen, all: args.all, out, file, begun: false, terminal })
+    }
+
+    /// Prints the next results so, on a terminal and in files of text.
+    pub(super) const fn set_format(&mut self, format: SqlFormat) {
+        self.format = format;
+    }
+
+    /// Whether the next tables have all rows and columns, also on a terminal.
+    pub(super) const fn set_all(&mut self, all: bool) {
+        self.all = all;
     }
 
     /// Begins a result with these columns. The text of a plan is not put into a table.
     pub(super) fn begin(&mut self, schema: &Schema, is_plan: bool) -> Result<Box<dyn Sink + '_>> {
-        let (format, screen) = (self.format, self.screen);
+        let (format, screen) = (self.format, self.screen.filter(|_| !self.all));
         if let Some(binary) = binary(format) {
             return Ok(Box::new(self.begin_binary(binary, schema)?));
         }
@@ -96,7 +109,7 @@ impl<'o> Results<'o> {
         if self.begun {
             return Err(usage("the file has one result: run each query on its own"));
         }
-        let path = self.file.as_ref().map(|(path, _)| path.clone());
+        let path = self.file.as_ref().map(|(name, _)| name.shown().to_owned());
         Columns::new(self.next()?, path, format, schema)
     }
 
@@ -125,7 +138,11 @@ impl<'o> Results<'o> {
         if binary(self.format).is_some() && !self.begun {
             return Ok(());
         }
-        self.destination()?.write(|out| out.flush())
+        self.destination()?.write(|out| out.flush())?;
+        match self.file {
+            Some((_, Some(file))) => file.finish(),
+            _ => Ok(()),
+        }
     }
 
     /// The destination of the next result, after what separates it from the one before.
@@ -141,16 +158,12 @@ impl<'o> Results<'o> {
     }
 
     fn destination(&mut self) -> Result<Out<'_>> {
-        let Some((path, file)) = &mut self.file else { return Ok(Out { out: self.out, path: None }) };
-        let path: &Path = path;
+        let Some((name, file)) = &mut self.file else { return Ok(Out { out: self.out, path: None }) };
         let file = match file {
             Some(file) => file,
-            None => {
-                let new = File::create(path).map_err(|error| Failure::at(path, error))?;
-                file.insert(BufWriter::new(new))
-            }
+            None => file.insert(name.begin()?),
         };
-        Ok(Out { out: file, path: Some(path) })
+        Ok(Out { out: file, path: Some(name.shown()) })
     }
 }
 

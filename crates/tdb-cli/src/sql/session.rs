@@ -10,26 +10,32 @@ use futures_util::future::{Either, select};
 use tdb_array::storage::WriteStorage;
 use tdb_array::{MemoryBudget, TimeWindow};
 use tdb_arrow::{Days, Options};
-use tdb_datafusion::datafusion::arrow::array::AsArray;
+use tdb_datafusion::datafusion::arrow::array::{AsArray, RecordBatch};
 use tdb_datafusion::datafusion::arrow::datatypes::UInt64Type;
+use tdb_datafusion::datafusion::common::runtime::SpawnedTask;
 use tdb_datafusion::datafusion::dataframe::DataFrame;
 use tdb_datafusion::datafusion::error::DataFusionError;
 use tdb_datafusion::datafusion::execution::SendableRecordBatchStream;
+use tdb_datafusion::datafusion::execution::disk_manager::DiskManagerBuilder;
 use tdb_datafusion::datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
 use tdb_datafusion::datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
-use tdb_datafusion::datafusion::logical_expr::LogicalPlan;
+
 use tdb_datafusion::datafusion::logical_expr::dml::WriteOp;
+use tdb_datafusion::datafusion::logical_expr::{DdlStatement, DropTable, LogicalPlan};
 use tdb_datafusion::datafusion::physical_plan::displayable;
 use tdb_datafusion::datafusion::prelude::{SessionConfig, SessionContext};
 use tdb_datafusion::datafusion::sql::parser::Statement;
-use tdb_datafusion::{Locate, TableOptions, TdbTableFactory};
+use tdb_datafusion::{Locate, TableOptions, TdbTableFactory, plan_statement};
 use tokio::runtime::{Builder, Runtime};
 
-use super::SqlArgs;
 use super::error::StatementError;
 use super::formats::Results;
+use super::prompt::Names;
+use super::spill::UnnamedFiles;
+use super::{SqlArgs, tables};
 use crate::args::{KeyArgs, WindowArgs};
 use crate::failure::{Failure, Result};
+use crate::objects;
 use crate::place::{Stores, absolute};
 use crate::thresholds::{MAX_NAMED_CONSUMERS, MERGE_MEMORY_DIVISOR};
 
@@ -39,6 +45,10 @@ pub(super) struct Session {
     /// Always there, except while the session ends.
     runtime: Option<Runtime>,
     explain: bool,
+    /// Where arrays are.
+    places: Arc<Places>,
+    /// Whether DROP TABLE removes arrays.
+    allow_drop: bool,
     /// Whether an interrupt ends a query instead of the program.
     interruptible: bool,
 }
@@ -48,17 +58,28 @@ impl Session {
         let runtime = runtime(args.threads)?;
         let environment = environment(args.memory).map_err(|error| Failure::Failed(error.to_string()))?;
         let context = context(args, Arc::new(environment))?;
-        let factory = TdbTableFactory::new().locate(Arc::new(Places(stores)));
+        let places = Arc::new(Places(stores));
+        let factory = TdbTableFactory::new().locate(places.clone());
         let factory = factory.options(table_options(&args.window, &args.key)?);
         factory.clone().register(&context);
         factory.register_names(&context);
-        Ok(Self { context, runtime: Some(runtime), explain: args.explain, interruptible: false })
+        let (explain, allow_drop) = (args.explain, args.allow_drop);
+        Ok(Self { context, runtime: Some(runtime), explain, places, allow_drop, interruptible: false })
     }
 
     /// From now on, an interrupt ends the query that runs.
     pub(super) const fn interruptible(mut self) -> Self {
         self.interruptible = true;
         self
+    }
+
+    /// The names that a prompt completes.
+    pub(super) fn names(&self) -> Names {
+        let state = self.context.state();
+        let functions = state.scalar_functions().keys().chain(state.aggregate_functions().keys());
+        let functions = functions.chain(state.window_functions().keys()).cloned().collect();
+        let (tables, columns) = tables::names(&self.context);
+        Names { tables, columns, functions }
     }
 
     /// Runs a statement. Its result goes to `results`, and the number of rows that it wrote to
@@ -79,14 +100,36 @@ impl Session {
         results: &mut Results<'_>,
         err: &mut dyn Write,
     ) -> Result<(), StatementError> {
-        let plan = self.context.state().statement_to_plan(statement).await?;
+        if tables::is_list(&statement) {
+            let tables = tables::list(&self.context).await?;
+            let mut result = results.begin(&tables.schema(), false)?;
+            result.take(&tables)?;
+            return Ok(result.finish()?);
+        }
+        let plan = plan_statement(&self.context.state(), statement).await?;
         let changes_session = matches!(plan, LogicalPlan::Ddl(_) | LogicalPlan::Statement(_));
         if self.explain && !changes_session && !is_explanation(&plan) {
             let plan = self.context.execute_logical_plan(plan).await?.create_physical_plan().await?;
             let text = displayable(plan.as_ref()).indent(false).to_string();
             return Ok(results.plain(&text)?);
         }
-        let frame = self.context.execute_logical_plan(plan).await?;
+        if let LogicalPlan::Ddl(DdlStatement::DropTable(drop)) = &plan
+            && self.drop_array(drop, err)?
+        {
+            return Ok(());
+        }
+        if let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)) = &plan {
+            let name = table.name.table();
+            // If standard error is closed, the table is made nevertheless.
+            let _ = writeln!(
+                err,
+                "note: table {name} is in memory, and gone with this session; COPY {name} TO 'FILE' keeps it"
+            );
+        }
+        let context = self.context.clone();
+        // A statement that makes a table of a query runs the query here.
+        let executing = async move { context.execute_logical_plan(plan).await };
+        let frame = self.until_interrupted(executing).await??;
         if let Some(what) = written(frame.logical_plan()) {
             let rows = self.count(frame).await?;
             // If standard error is closed, the rows are written nevertheless.
@@ -98,43 +141,77 @@ impl Session {
             return Ok(());
         }
         let explains = is_explanation(frame.logical_plan());
-        let mut rows = frame.execute_stream().await?;
+        let rows = self.until_interrupted(frame.execute_stream()).await??;
+        let schema = rows.schema();
         // A query that fails before it has rows leaves no header and no file.
-        let mut batch = self.next(&mut rows).await?;
-        let mut result = results.begin(&rows.schema(), explains)?;
-        while let Some(rows_of_batch) = batch.take() {
-            result.take(&rows_of_batch)?;
-            drop(rows_of_batch);
-            batch = self.next(&mut rows).await?;
+        let mut next = self.next(rows).await?;
+        let mut result = results.begin(&schema, explains)?;
+        while let Some((batch, rows)) = next.take() {
+            result.take(&batch)?;
+            drop(batch);
+            next = self.next(rows).await?;
         }
         Ok(result.finish()?)
     }
 
-    /// The next batch, unless the user interrupts the query.
-    async fn next(
+    /// Waits for work, unless the user interrupts it. It runs in a task of its own: some operators
+    /// (a join without a condition) compute for seconds before they let anything else run. The task
+    /// ends when they do.
+    async fn until_interrupted<T: Send + 'static>(
         &self,
-        rows: &mut SendableRecordBatchStream,
-    ) -> Result<Option<tdb_datafusion::datafusion::arrow::array::RecordBatch>, StatementError> {
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, StatementError> {
         if !self.interruptible {
-            return Ok(rows.next().await.transpose()?);
+            return Ok(work.await);
         }
+        let task = SpawnedTask::spawn(work);
         let interrupt = Box::pin(tokio::signal::ctrl_c());
-        match select(rows.next(), interrupt).await {
-            Either::Left((batch, _)) => Ok(batch.transpose()?),
+        match select(task, interrupt).await {
+            Either::Left((done, _)) => Ok(done.map_err(|error| Failure::Fault(error.to_string()))?),
             Either::Right(_) => Err(Failure::Failed("interrupted".to_owned()).into()),
         }
     }
 
+    /// The next batch, and the rows behind it.
+    async fn next(
+        &self,
+        mut rows: SendableRecordBatchStream,
+    ) -> Result<Option<(RecordBatch, SendableRecordBatchStream)>, StatementError> {
+        let next = async move { rows.next().await.map(|batch| batch.map(|batch| (batch, rows))) };
+        Ok(self.until_interrupted(next).await?.transpose()?)
+    }
+
     /// Runs what writes rows; returns how many.
     async fn count(&self, frame: DataFrame) -> Result<u64, StatementError> {
-        let mut rows = frame.execute_stream().await?;
+        let mut rows = self.until_interrupted(frame.execute_stream()).await??;
         let mut count = 0u64;
-        while let Some(batch) = self.next(&mut rows).await? {
+        while let Some((batch, rest)) = self.next(rows).await? {
             let counts = batch.columns().first().and_then(|counts| counts.as_primitive_opt::<UInt64Type>());
             let counts = counts.into_iter().flat_map(|counts| counts.iter().flatten());
             count = counts.fold(count, u64::saturating_add);
+            rows = rest;
         }
         Ok(count)
+    }
+
+    /// Removes an array that DROP TABLE names by its place; `false` if the name is one that a
+    /// statement has given, which DataFusion forgets.
+    fn drop_array(&self, drop: &DropTable, err: &mut dyn Write) -> Result<bool, StatementError> {
+        let name = drop.name.table();
+        if tables::given(&self.context).iter().any(|given| given == name) {
+            return Ok(false);
+        }
+        let Some(storage) = tables::array_at(&self.places, name)? else { return Ok(false) };
+        if !self.allow_drop {
+            let what = format!(
+                "DROP TABLE would remove the array {name} and all of its history; --allow-drop allows it"
+            );
+            return Err(Failure::Usage(what).into());
+        }
+        objects::remove(Path::new(name), &*storage)?;
+        // If standard error is closed, the array is gone nevertheless.
+        let _ = writeln!(err, "array {name} removed");
+        Ok(true)
     }
 }
 
@@ -203,7 +280,8 @@ fn config(args: &SqlArgs) -> SessionConfig {
 
 /// Memory, and temporary files for what does not fit it.
 fn environment(memory: Option<MemoryBudget>) -> tdb_datafusion::Result<RuntimeEnv> {
-    let builder = RuntimeEnvBuilder::new();
+    let files = DiskManagerBuilder::default().with_temp_file_factory(Arc::new(UnnamedFiles));
+    let builder = RuntimeEnvBuilder::new().with_disk_manager_builder(files);
     let builder = match memory {
         Some(memory) => {
             let pool = TrackConsumersPool::new(FairSpillPool::new(bytes(memory)), MAX_NAMED_CONSUMERS);

@@ -41,6 +41,7 @@ mod limits;
 mod log;
 mod ndjson;
 mod numbers;
+mod objects;
 mod overwrite;
 mod pictures;
 mod places;

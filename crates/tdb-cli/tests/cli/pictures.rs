@@ -183,7 +183,7 @@ fn the_pictures_of_the_readme_are_those_that_the_command_makes() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/pictures");
     let scratch = Scratch::new();
     let made = |command: &str, array: &Path, args: &[&str]| {
-        let file = scratch.path().join("picture.svg");
+        let file = scratch.path().join(format!("{command}{}.svg", args.len()));
         let outcome = tdb(&[&[command, text(array)], args, &[text(&file)]].concat());
         assert_eq!((outcome.code, outcome.err.as_str()), (0, ""));
         without_names(&fs::read_to_string(file).unwrap())

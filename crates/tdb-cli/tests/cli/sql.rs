@@ -76,6 +76,97 @@ mod with_sql {
         );
     }
 
+    /// Checks that the command line is wrong, and that the error has all of `parts`.
+    fn assert_wrong(outcome: &crate::common::Outcome, parts: &[&str]) {
+        assert_eq!((outcome.code, outcome.out.as_str()), (2, ""), "{}", outcome.err);
+        for part in parts {
+            assert!(outcome.err.contains(part), "{part:?} is not in {:?}", outcome.err);
+        }
+    }
+
+    /// `tdb sql` in a folder.
+    fn asked(folder: &std::path::Path, args: &[&str]) -> crate::common::Outcome {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tdb"));
+        let output = command.arg("sql").args(args).current_dir(folder).output().unwrap();
+        crate::common::Outcome {
+            code: u8::try_from(output.status.code().unwrap()).unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[test]
+    fn names_are_found_as_people_write_them() {
+        let scratch = Scratch::new();
+        sparse(&scratch.path().join("MyTrips"));
+        let found = asked(scratch.path(), &["SELECT max(K), avg(k) FROM MyTrips WHERE K > 1 ORDER BY 1"]);
+        assert!(found.out.starts_with("max(K),avg(k)\n9,"), "{}", found.err);
+        let first = asked(scratch.path(), &["FROM MyTrips LIMIT 1"]);
+        assert!(first.out.lines().count() == 2 && first.out.starts_with("x,"), "{}", first.err);
+    }
+
+    #[test]
+    fn show_tables_lists_the_arrays_around_it() {
+        let scratch = Scratch::new();
+        sparse(&scratch.path().join("trips"));
+        fs::create_dir(scratch.path().join("no_array")).unwrap();
+        let tables =
+            asked(scratch.path(), &["CREATE VIEW v AS SELECT 1 AS a; CREATE TABLE t (a INT); SHOW TABLES"]);
+        assert_eq!(tables.out, "table,kind\nt,table\nv,view\ntrips,array\n", "{}", tables.err);
+        assert_fails(&asked(scratch.path(), &["SHOW FULL TABLES"]), &["FULL"]);
+    }
+
+    #[test]
+    fn local_files_are_tables_by_their_names() {
+        let scratch = Scratch::new();
+        sparse(&scratch.path().join("trips"));
+        fs::write(scratch.path().join("x.csv"), "k,name\n9,nine\n10,ten\n").unwrap();
+        fs::write(scratch.path().join("x.dat"), "k\n").unwrap();
+        let joined = asked(scratch.path(), &["SELECT name FROM trips JOIN 'x.csv' USING (k) GROUP BY name"]);
+        assert_eq!(joined.out, "name\nnine\n", "{}", joined.err);
+        assert_eq!(asked(scratch.path(), &["SELECT count(*) AS n FROM './x*.csv'"]).out, "n\n2\n");
+        assert_wrong(
+            &asked(scratch.path(), &["SELECT * FROM 'x.dat'"]),
+            &["x.dat", ".parquet", "tdb import"],
+        );
+    }
+
+    #[test]
+    fn words_without_an_effect_are_refused() {
+        let scratch = Scratch::new();
+        sparse(&scratch.path().join("trips"));
+        for (sql, word) in [
+            ("SELECT count(*) FROM trips TABLESAMPLE (10 ROWS)", "TABLESAMPLE"),
+            ("SELECT k, count(*) FROM trips GROUP BY k WITH ROLLUP", "WITH ROLLUP"),
+            ("DELETE FROM trips WHERE k > 1 LIMIT 1", "LIMIT"),
+        ] {
+            assert_fails(&asked(scratch.path(), &[sql]), &[word, "is not supported: "]);
+        }
+        assert_eq!(asked(scratch.path(), &["SELECT max(k) AS most FROM trips"]).out, "most\n9\n");
+    }
+
+    #[test]
+    fn an_array_is_dropped_only_where_that_is_allowed() {
+        let scratch = Scratch::new();
+        let trips = scratch.path().join("trips");
+        sparse(&trips);
+        let refused = asked(scratch.path(), &["DROP TABLE trips"]);
+        assert_wrong(&refused, &["trips", "history", "--allow-drop"]);
+        assert!(trips.is_dir());
+        let forgotten = asked(
+            scratch.path(),
+            &[
+                "CREATE EXTERNAL TABLE t STORED AS TILEDB LOCATION 'trips'; DROP TABLE t; SELECT max(k) AS m FROM trips",
+            ],
+        );
+        assert_eq!(forgotten.out, "m\n9\n", "{}", forgotten.err);
+        let dropped = asked(scratch.path(), &["--allow-drop", "DROP TABLE 'trips'"]);
+        assert!(dropped.code == 0 && dropped.err == "array trips removed\n", "{}", dropped.err);
+        assert!(!trips.exists());
+        assert!(asked(scratch.path(), &["DROP TABLE trips"]).err.contains("trips"));
+        assert_eq!(asked(scratch.path(), &["DROP TABLE IF EXISTS trips"]).code, 0);
+    }
+
     #[test]
     fn places_without_an_array_are_named() {
         let at = |place: &str| tdb(&["sql", &format!("SELECT * FROM '{place}'")]);

@@ -1,6 +1,6 @@
 //! `tdb sql --format parquet` and `arrow`: results as files.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::process::Command;
 
 use tdb_arrow::arrow_array::cast::AsArray;
@@ -53,7 +53,7 @@ fn columns_of_arrays_and_results_without_rows_are_written_too() {
         "x,x~2,v,c\n8,8,8.0,red\n9,9,9.0,green\n"
     );
     let none = format!("SELECT x FROM '{}' WHERE x > 50", text(&array));
-    said(&["sql", &none, "--out", text(&file)]);
+    said(&["sql", &none, "--out", text(&file), "--force"]);
     let source = Source::open(Format::Parquet, File::open(&file).unwrap(), "rows", 1 << 20).unwrap();
     assert_eq!((source.schema().fields().len(), source.rows()), (1, Some(0)));
 }
@@ -81,7 +81,7 @@ fn a_file_has_one_result_and_no_plan() {
     let scratch = Scratch::new();
     let file = scratch.path().join("rows.parquet");
     refused(&["sql", "SELECT 1 AS a; SELECT 2 AS b", "--out", text(&file)], 2, "run each query on its own");
-    fs::remove_file(&file).unwrap();
+    assert!(!file.exists());
     refused(&["sql", "SELECT 1 AS a", "--explain", "--out", text(&file)], 2, "a plan is text");
     let failed = tdb(&["sql", "SELECT CAST('x' AS INT)", "--out", text(&file)]);
     assert!(failed.code == 1 && !file.exists(), "{}", failed.err);

@@ -177,8 +177,11 @@ fn results_go_to_a_file_whose_ending_says_the_format() {
         assert_eq!(fs::read_to_string(path).unwrap(), expected, "{name}");
     }
     let kept = file("a.csv");
-    refused(&["sql", "SELECT oops", "--out", text(&kept)], 2, "oops");
-    assert_eq!(fs::read_to_string(kept).unwrap(), "a\n1\n", "a mistake leaves the file as it was");
+    refused(&["sql", "SELECT 2 AS a", "--out", text(&kept)], 1, "--force replaces it");
+    refused(&["sql", "SELECT oops", "--out", text(&kept), "--force"], 2, "oops");
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "a\n1\n", "a mistake leaves the file as it was");
+    said(&["sql", "SELECT 2 AS a", "--out", text(&kept), "--force"]);
+    assert_eq!(fs::read_to_string(kept).unwrap(), "a\n2\n");
     let nowhere = file("no/such/folder.csv");
     refused(&["sql", "SELECT 1", "--out", text(&nowhere)], 1, "folder.csv");
 }
