@@ -63,6 +63,23 @@ impl Place {
     }
 }
 
+/// Checks that there is an array.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn check_exists(place: &Place) -> Outcome {
+    if place.object_type()? == ObjectType::Array {
+        return Ok(());
+    }
+    Err(Failure::of("Array", format!("Cannot open array; Array does not exist. ({})", place.uri())))
+}
+
+/// Why something with the array of a place failed: if there is no array, that is the reason, and
+/// programs look for its words.
+pub(crate) fn or_missing(place: &Place, error: impl Into<Failure>) -> Failure {
+    check_exists(place).err().unwrap_or_else(|| error.into())
+}
+
 exported! {
     fn tiledb_object_type(ctx: Ctx, path: Text, object: Out<u32>) -> Code for ctx {
         let found = Place::of(ctx.get()?, path.get("path")?)?.object_type()?;
