@@ -117,6 +117,12 @@ impl Store {
         }
     }
 
+    /// Other files in the place of a bucket.
+    #[cfg(all(test, feature = "stores"))]
+    pub(crate) fn of_bucket(files: Arc<dyn WriteStorage>) -> Self {
+        Self { root: "s3://bucket/".to_owned(), files, locations: None }
+    }
+
     /// All its files, by key.
     pub(crate) fn files(&self) -> &dyn WriteStorage {
         &*self.files
