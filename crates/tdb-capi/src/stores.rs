@@ -30,7 +30,7 @@ pub(crate) struct Stores {
 struct Remote {
     locations: Locations,
     /// What is set, and cannot be followed.
-    refused: Vec<&'static str>,
+    refused: Vec<String>,
 }
 
 /// One of the stores, whose files have keys.
