@@ -5,6 +5,7 @@ mod built;
 mod c_programs;
 pub(crate) mod capi;
 mod capi_fixtures;
+mod capi_programs;
 mod capi_soma;
 mod cluster;
 mod edges;
@@ -23,6 +24,7 @@ mod pytest;
 pub(crate) mod random;
 mod reads;
 mod releases;
+mod sides;
 mod sql;
 mod stores;
 mod tiledb_py;
@@ -32,11 +34,12 @@ mod writes;
 /// A part: its name, its arguments, and its entry point.
 type Part = (&'static str, &'static str, fn(&[String]) -> Result<(), String>);
 
-const PARTS: [Part; 22] = [
+const PARTS: [Part; 23] = [
     ("arrow", arrow::USAGE, arrow::run),
     ("c-programs", c_programs::USAGE, c_programs::run),
     ("capi", capi::USAGE, capi::run),
     ("capi-fixtures", capi_fixtures::USAGE, capi_fixtures::run),
+    ("capi-programs", capi_programs::USAGE, capi_programs::run),
     ("capi-soma", capi_soma::USAGE, capi_soma::run),
     ("cluster", cluster::USAGE, cluster::run),
     ("concurrency", processes::CONCURRENCY, processes::concurrency),
